@@ -16,7 +16,8 @@ order; nothing in here imports Streamlit, Plotly or the user interface.
     model/           models, and their caches
     text/            what tokens spell, and what ends a text
     trace            what was generated, as plain values and as a file
-    runner/          a cached sequence: read, taken back, copied
+    backend/         the seam to a model, wherever it runs
+    runner/          the local one: a cached sequence, extended, truncated, forked
     decoding/        ways to choose tokens, one file each
     study/           many texts: metrics, sweeps
     measure/         what a model costs on this machine: time, memory, ceilings

@@ -13,6 +13,7 @@ what was given, what is wrong with it and what to do instead; a page shows it as
     │   ├── UnsafeWeightsError      pickled weights only
     │   ├── RemoteCodeError         the model wants to run code of its own
     │   └── TokenizerError          the tokenizer is missing or does not fit the model
+    ├── CapabilityError         the model, or its server, does not give what this needs
     ├── LogitsError             the model returned NaN or infinite logits
     ├── NoCandidatesError       every token was removed before the draw
     ├── ContextFullError        the model's context has no position left
@@ -157,6 +158,10 @@ class RemoteCodeError(ModelError):
 
 class TokenizerError(ModelError):
     """The tokenizer is missing or does not fit the model."""
+
+
+class CapabilityError(DecodingError):
+    """The model, or the server that runs it, does not give what this needs."""
 
 
 class LogitsError(DecodingError):

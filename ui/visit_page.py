@@ -9,7 +9,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import streamlit as st
 
-from engine.errors import DecodingError
+from engine.backend import require
+from engine.errors import CapabilityError, DecodingError, msg
 from engine.model import LanguageModel
 from ui.models.chooser import begins_alone, model_chooser
 from ui.models.opening import load_quietly
@@ -52,6 +53,7 @@ class VisitPage(Generic[State]):
         lost: what is said where a record cannot be read; marked, as is `kept`.
         kept: what a load of another model keeps.
         hold: keeps a state from working before a press, on a model for which that may take long.
+        needs: what a model must be able to do for it (`engine.backend.CAPABILITIES`).
     """
 
     name: str
@@ -60,16 +62,19 @@ class VisitPage(Generic[State]):
     lost: str
     kept: str
     hold: Callable[[State], None] = lambda state: None
+    needs: tuple[str, ...] = ()
 
     def of(self, visit: Visit) -> State:
         """Return the visit's state of this page, new if it had none, brought to the prompt in hand.
 
         Raises:
-            DecodingError: not even the bundled model can be loaded.
+            DecodingError: not even the bundled model can be loaded, or the model in use does not
+                give what the page needs.
         """
 
         def make() -> State:
             model, problem = model_of(visit)
+            self._check(model)
             state = self.begin(model)
             visit.note_prompts()
             text = typed_text(visit)
@@ -93,6 +98,9 @@ class VisitPage(Generic[State]):
             self._hold(state)
         return state
 
+    def _check(self, model: LanguageModel) -> None:
+        require(model, msg("This page"), *self.needs)
+
     def _hold(self, state: State) -> None:
         if not begins_alone(state.model):
             self.hold(state)
@@ -107,20 +115,26 @@ class VisitPage(Generic[State]):
         visit = opened_visit()
         if visit is None:
             return None
-        state, problem = None, ""
+        state = model = refused = problem = None
         try:
             with st.spinner(say("Opening the page")):
                 state = self.of(visit)
+            model = state.model
+        except CapabilityError as error:
+            model, refused = model_of(visit)[0], in_words(error)
         except DecodingError as error:
             problem = in_words(error)
         show_notices(visit)
         with band:
-            model_chooser(state.model if state else None, self._load, say(self.kept))
+            model_chooser(model, self._load, say(self.kept))
+        if refused:
+            st.info(markdown_text(refused))
         if problem:
             st.error(markdown_text(problem))
         return state
 
     def _load(self, model: LanguageModel) -> None:
+        self._check(model)
         visit = this_visit()
         state = visit.present(self.name)
         if state is None:

@@ -32,13 +32,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from engine.backend import Backend
 from engine.checks import at_least_one
 from engine.decoding.batch_part import BatchPart, by_length
 from engine.decoding.batch_row import RECORD, BatchText, GrowingText, Row
 from engine.decoding.guidance import checked_guidance
 from engine.decoding.inputs import prompt_ids
 from engine.errors import OutOfMemoryError, msg
-from engine.model import LanguageModel
 from engine.runner.batch_runner import BatchRunner, Prompts
 from engine.runner.budget import budget_of
 from engine.text import stopping
@@ -91,7 +91,7 @@ class Batch:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: Backend,
         rows: Sequence[Row],
         *,
         stop_strings: str | Sequence[str] = (),
@@ -260,7 +260,10 @@ class Batch:
     def _most_rows(self, prefill: BatchRunner, rows: list[GrowingText]) -> int:
         """How many rows go together, by what others leave of memory."""
         if not prefill.can_select:
-            if len(rows) > 1:
+            if len(rows) > 1 and "batch" not in self.model.capabilities:
+                name = self.model.name
+                self._notice(msg("{name} makes one text at a time, so they came one by one.", name))
+            elif len(rows) > 1:
                 self._notice(
                     msg(
                         "The cache of {name} holds states that transformers cannot repeat "

@@ -66,7 +66,7 @@ class BatchPart:
                 if self.rows:
                     self._runner.keep(going_on)
             if self.rows:
-                self._runner.read([row.token_id(self._place(row)) for row in self.rows])
+                self._runner.extend([row.token_id(self._place(row)) for row in self.rows])
                 self._position += 1
 
     def _place(self, row: GrowingText) -> int:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from engine.backend import Backend
 from engine.checks import at_least_one
 from engine.decoding import guidance
 from engine.decoding.inputs import checked_settings
 from engine.decoding.shaping import shaped
 from engine.decoding.token_sequence import TokenSequence
 from engine.errors import DecodingError, SettingError, msg
-from engine.model import LanguageModel
 from engine.runner.batch_runner import Prompts
 from engine.sampling import SamplingSettings
 from engine.text import stopping
@@ -99,7 +99,7 @@ class GrowingText:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: Backend,
         prompt_ids: tuple[int, ...],
         row: Row,
         stop_strings: tuple[str, ...],

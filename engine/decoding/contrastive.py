@@ -26,6 +26,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import torch
 
+from engine.backend import require
 from engine.cache_formula import CacheFormula
 from engine.checks import at_least_one
 from engine.decoding import inputs
@@ -36,7 +37,7 @@ from engine.errors import ContextFullError, LogitsError, NoCandidatesError, Sett
 from engine.model import LanguageModel
 from engine.runner.batch_runner import rows_at_once
 from engine.runner.budget import MemoryBudget, budget_of
-from engine.runner.runner import Runner
+from engine.runner.runner import Runner, open_sequence
 from engine.runner.scheduler import short_turn, this_job
 from engine.sampling import SamplingSettings, without_draw
 from engine.sampling.ranking import RankedRow
@@ -163,6 +164,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         stop_strings: str | Sequence[str] = (),
         chain: Sequence[Stage] = (),
     ) -> None:
+        require(model, msg("Contrastive search"), "hidden", "full_row")
         self.top_k = _checked_top_k(top_k, model.vocab_size)
         self._penalty_alpha = checked_alpha(penalty_alpha)
         stop_strings = stopping.checked_stop_strings(stop_strings)
@@ -172,7 +174,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         self._rows: RowFile | None = None
         self._proposals: list[_Proposal] = []  # by step, and the next; empty before the prefill
         self._directions = _Directions(budget_of(model.device))
-        self._runner = Runner(model, _REMEDY)
+        self._runner = open_sequence(model, _REMEDY)
 
     @property
     def chain(self) -> tuple[Stage, ...]:
@@ -299,8 +301,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
             stop_string=piece.stop_string,
             is_prefill=bool(before),
             cache_positions=total + 1,
-            cache_bytes=runner.size.logical,
-            cache_bytes_held=runner.size.held,
+            cache_bytes=runner.usage.logical,
+            cache_bytes_held=runner.usage.held,
             passes=len(before) + passes,
             prefill_ms=(running - start) * 1e3 if before else 0.0,
             forward_ms=(scoring - running) * 1e3,
@@ -317,7 +319,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
     def _read_prompt(self) -> tuple[int, ...]:
         """Read the prompt, note the most likely tokens after it; returns the passes."""
-        runner = Runner(self.model, _REMEDY)
+        runner = open_sequence(self.model, _REMEDY)
         chunks = runner.chunks(len(self.prompt_ids))
         for tokens in chunks:
             start = runner.positions
@@ -430,7 +432,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     # Rewinding, forking, repeating.
 
     def _rewind(self, length: int) -> None:
-        self._runner.crop(len(self.prompt_ids) + length)
+        self._runner.truncate(len(self.prompt_ids) + length)
         self._sequence.rewind(length)
         del self.steps[length:], self._samplers_of[length:], self._proposals[length + 1 :]
 

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 
+from engine.backend import Backend
 from engine.cache_formula import CacheFormula
 from engine.decoding import guidance, inputs
 from engine.decoding.record import RowSource
 from engine.decoding.recorded_text import Mark, RecordedText
 from engine.decoding.shaping import shaped
-from engine.errors import LogitsError, SettingError, msg
-from engine.model import LanguageModel
+from engine.errors import LogitsError
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.admission import Admission, admitting_change
 from engine.sampling.stages import Context, Stage
@@ -73,7 +73,7 @@ class Decoder(RecordedText):
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: Backend,
         prompt: str | Sequence[int],
         settings: SamplingSettings | None = None,
         *,
@@ -87,7 +87,7 @@ class Decoder(RecordedText):
         settings = inputs.checked_settings(settings or SamplingSettings(), model)
         super().__init__(model, prompt_ids, settings, guided_by, stop_strings)
         self._next: _NextRow | None = None
-        self._runner = guidance.new_runner(model, self.guidance)
+        self._runner = guidance.new_sequence(model, self.guidance)
 
     @property
     def guidance_scale(self) -> float:
@@ -141,9 +141,8 @@ class Decoder(RecordedText):
         row = self._forward()
         if waited:  # the pass was made beforehand and is part of this step
             start -= row.forward_ms / 1e3
-        if token_id is not None and row.logits[token_id] == -np.inf:
-            remedy = msg("choose a token that the model can give")
-            raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
+        if token_id is not None:
+            inputs.check_possible(token_id, row.logits, self.model)
         shaped = time.perf_counter()
         context = self._context(len(self.steps))
         distribution = self._shape(row.logits, self._settings, context)
@@ -152,6 +151,7 @@ class Decoder(RecordedText):
             StageSummary(stage.name, stage.survivors, stage.mass_removed)
             for stage in distribution.stages
         )
+        has_logits = "logits" in self.model.capabilities
         drawing = time.perf_counter()
         generator = self._generator()
         u, drawn = self._draw(distribution, generator, token_id)
@@ -166,7 +166,7 @@ class Decoder(RecordedText):
             forced=token_id is not None,
             u=u,
             rank=distribution.raw.rank(drawn.token_id),
-            logit=float(row.logits[drawn.token_id]),
+            logit=float(row.logits[drawn.token_id]) if has_logits else None,
             logprob=distribution.raw.logprob(drawn.token_id),
             probability=drawn.probability,
             entropy_bits=entropy_bits,
@@ -270,7 +270,7 @@ class Decoder(RecordedText):
             return self._next
         self._check_room()
         parity = self._settings.parity
-        read = self._runner.read(self._sequence.ids[self._runner.positions :], parity=parity)
+        read = self._runner.extend(self._sequence.ids[self._runner.positions :], parity=parity)
         try:
             kept = guidance.keep(self._record, read, self.model, self.guidance, parity=parity)
         except BaseException:
@@ -283,7 +283,7 @@ class Decoder(RecordedText):
 
     def _unread_last(self) -> None:
         """Read the last token again next time; before the first step, the prompt."""
-        self._runner.crop(self._sequence.ids.size - 1 if self.steps else 0)
+        self._runner.truncate(self._sequence.ids.size - 1 if self.steps else 0)
 
     def _shape(
         self, logits: np.ndarray, settings: SamplingSettings, context: Context
@@ -324,7 +324,7 @@ class Decoder(RecordedText):
         **figures,
     ) -> Step:
         piece, reason = self._addition(token_id, limit)
-        size = self._runner.size
+        usage = self._runner.usage
         step = Step(
             index=len(self.steps),
             token_id=token_id,
@@ -337,8 +337,8 @@ class Decoder(RecordedText):
             reused=row.reused,
             passes=row.passes,
             cache_positions=self._runner.positions,
-            cache_bytes=size.logical,
-            cache_bytes_held=size.held,
+            cache_bytes=usage.logical if usage else None,
+            cache_bytes_held=usage.held if usage else None,
             negative_cache_bytes=guidance.negative_cache_bytes(self._runner),
             guidance_scale=self.guidance.scale if self.guidance else None,
             total_ms=(time.perf_counter() - start) * 1e3,
@@ -360,7 +360,7 @@ class Decoder(RecordedText):
         if self.guidance and source.scale != self.guidance.scale:
             source = source.at(self.guidance.scale)
             logits = source.row(self.model)
-        self._runner.crop(len(self.prompt_ids) + length)
+        self._runner.truncate(len(self.prompt_ids) + length)
         # From here on nothing can fail.
         self._next = _NextRow(logits, source, 0.0, (), is_prefill=False, reused=True)
         self._forget_from(length)
@@ -374,7 +374,7 @@ class Decoder(RecordedText):
         self._runner = other._runner.fork()
 
     @classmethod
-    def of_trace(cls, trace: Trace, model: LanguageModel) -> Self:
+    def of_trace(cls, trace: Trace, model: Backend) -> Self:
         """The text of a trace before its first step; see `Generation`."""
         guided = trace.guidance
         return cls(

@@ -14,26 +14,27 @@ Classifier-Free Guidance", arXiv:2306.17806), as transformers' `guidance_scale` 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence as Ids
+from collections.abc import Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from engine.backend import Backend, Reading, Sequence, require
 from engine.cache_formula import CacheFormula
 from engine.decoding import inputs
 from engine.errors import PromptError, SettingError, msg
-from engine.model import Forward
 from engine.model.cache import CacheSize
-from engine.runner.runner import Reading, Runner
+from engine.model.forward import Forward
+from engine.runner.runner import open_sequence
 from engine.runner.scheduler import short_turn
 from engine.trace import Guidance
 
 if TYPE_CHECKING:
     from engine.decoding.record import LogitRecord, RowSource
     from engine.decoding.row_file import RowFile
-    from engine.model import LanguageModel
 
 # The paper goes up to 3; far beyond this, float32 would begin to lose the difference of two rows.
 MAX_SCALE = 100.0
@@ -41,9 +42,9 @@ OFF = 1.0
 
 
 def checked_guidance(
-    model: LanguageModel,
-    prompt_ids: Sequence[int],
-    negative_prompt: str | Sequence[int] | None,
+    model: Backend,
+    prompt_ids: Ids[int],
+    negative_prompt: str | Ids[int] | None,
     scale: float,
 ) -> Guidance | None:
     """What to guide by, checked against the model; None at scale 1, which changes nothing.
@@ -71,6 +72,7 @@ def checked_guidance(
         raise PromptError(said.template, tuple(values.values())) from error
     if scale == OFF:
         return None
+    require(model, msg("Guidance"), "full_row")
     text = b"".join(model.vocabulary.token_bytes(token_id) for token_id in ids)
     return Guidance(scale, tuple(ids), text.decode("utf-8", "replace"))
 
@@ -153,7 +155,7 @@ class GuidedReading(Reading):
 
 
 class GuidedRunner:
-    """The prompt's text and the negative one, as the model has read them; used as a `Runner`.
+    """The prompt's text and the negative one, as the model has read them; used as a `Sequence`.
 
     Attributes:
         guidance: by what; another scale holds from the next reading on.
@@ -163,13 +165,13 @@ class GuidedRunner:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: Backend,
         guidance: Guidance,
-        runners: tuple[Runner, Runner] | None = None,
+        runners: tuple[Sequence, Sequence] | None = None,
     ) -> None:
         self._model = model
         self.guidance = guidance
-        self._prompt, self._negative = runners or (Runner(model), Runner(model))
+        self._prompt, self._negative = runners or (open_sequence(model), open_sequence(model))
         self._longer = 0  # tokens that the negative text has more
 
     @property
@@ -180,15 +182,15 @@ class GuidedRunner:
     @property
     def negative_size(self) -> CacheSize:
         """Bytes of the negative text's cache."""
-        return self._negative.size
+        return self._negative.usage
 
     @property
-    def size(self) -> CacheSize:
+    def usage(self) -> CacheSize:
         """Bytes of both caches."""
-        one, other = self._prompt.size, self._negative.size
+        one, other = self._prompt.usage, self._negative.usage
         return CacheSize(one.logical + other.logical, one.held + other.held)
 
-    def read(self, token_ids: np.ndarray, *, parity: bool) -> GuidedReading:
+    def extend(self, token_ids: np.ndarray, *, parity: bool) -> GuidedReading:
         """Read more tokens of the prompt's text, and the same or the negative prompt of the other.
 
         Raises:
@@ -199,15 +201,15 @@ class GuidedRunner:
         if not before:
             of_negative = np.array(self.guidance.negative_prompt_ids)
             self._longer = len(of_negative) - len(token_ids)
-        prompt = self._prompt.read(token_ids, parity=parity)
+        prompt = self._prompt.extend(token_ids, parity=parity)
         start = time.perf_counter()
         try:
-            negative = self._negative.read(of_negative, parity=parity)
+            negative = self._negative.extend(of_negative, parity=parity)
             dtype = _dtype(self._model, parity)
             rows = prompt.forward.logits, negative.forward.logits
             row = guided_row(*rows, self.guidance.scale, dtype)
         except BaseException:
-            self.crop(before)
+            self.truncate(before)
             raise
         ms = prompt.ms + (time.perf_counter() - start) * 1e3
         is_prefill = prompt.is_prefill or negative.is_prefill
@@ -215,10 +217,10 @@ class GuidedRunner:
         forward = Forward(row, None, ms)
         return GuidedReading(forward, ms, forward_ms, prompt.passes, is_prefill, prompt, negative)
 
-    def crop(self, positions: int) -> None:
+    def truncate(self, positions: int) -> None:
         """Take both back, to at most so many positions of the prompt's text; 0 forgets both."""
-        self._prompt.crop(positions)
-        self._negative.crop(positions + self._longer if positions else 0)
+        self._prompt.truncate(positions)
+        self._negative.truncate(positions + self._longer if positions else 0)
 
     def fork(self) -> GuidedRunner:
         """An independent copy that shares what is never written to."""
@@ -259,11 +261,11 @@ class GuidedSource:
         self.prompt.move_to(file)
         self.negative.move_to(file)
 
-    def rows(self, model: LanguageModel) -> GuidedRows:
+    def rows(self, model: Backend) -> GuidedRows:
         """The two rows, from the record."""
         return guided_rows(self.prompt.row(model), self.negative.row(model), self.dtype)
 
-    def row(self, model: LanguageModel) -> np.ndarray:
+    def row(self, model: Backend) -> np.ndarray:
         return self.rows(model).at(self.scale)
 
     def at(self, scale: float) -> GuidedSource:
@@ -284,20 +286,20 @@ def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
     return replace(guidance, scale=scale)
 
 
-def negative_cache_bytes(runner: Runner | GuidedRunner) -> int | None:
+def negative_cache_bytes(sequence: Sequence) -> int | None:
     """Bytes of the negative text's cached values; None without guidance."""
-    return runner.negative_size.logical if isinstance(runner, GuidedRunner) else None
+    return sequence.negative_size.logical if isinstance(sequence, GuidedRunner) else None
 
 
-def new_runner(model: LanguageModel, guidance: Guidance | None) -> Runner | GuidedRunner:
+def new_sequence(model: Backend, guidance: Guidance | None) -> Sequence:
     """Nothing read yet: of one text, or under guidance of two."""
-    return Runner(model) if guidance is None else GuidedRunner(model, guidance)
+    return open_sequence(model) if guidance is None else GuidedRunner(model, guidance)
 
 
 def keep(
     record: LogitRecord,
     read: Reading,
-    model: LanguageModel,
+    model: Backend,
     guidance: Guidance | None,
     *,
     parity: bool,
@@ -313,5 +315,5 @@ def keep(
     return source, read.negative.ms
 
 
-def _dtype(model: LanguageModel, parity: bool) -> torch.dtype:
+def _dtype(model: Backend, parity: bool) -> torch.dtype:
     return model.dtype if parity else torch.float32

@@ -6,15 +6,17 @@ import operator
 import secrets
 from collections.abc import Sequence
 
+import numpy as np
+
+from engine.backend import Backend, fitted
 from engine.checks import is_whole
 from engine.errors import PromptError, SettingError, msg
-from engine.model import LanguageModel
 from engine.model.vocabulary import THE_PROMPT
 from engine.sampling import SamplingSettings
 
 
 def checked_settings(
-    settings: SamplingSettings, model: LanguageModel, keep_seed_of: SamplingSettings | None = None
+    settings: SamplingSettings, model: Backend, keep_seed_of: SamplingSettings | None = None
 ) -> SamplingSettings:
     """Settings checked against the model, with a seed chosen where none was given."""
     if not isinstance(settings, SamplingSettings):
@@ -22,13 +24,14 @@ def checked_settings(
         raise SettingError("settings", settings, "must be SamplingSettings", remedy)
     settings.check_vocabulary(model.vocab_size)
     settings.check_tokens(model.places)
+    settings = fitted(settings, model)
     if settings.seed is None:
         seed = keep_seed_of.seed if keep_seed_of else secrets.randbelow(2**32)
         settings = settings.replace(seed=seed)
     return settings
 
 
-def prompt_ids(model: LanguageModel, prompt: str | Sequence[int]) -> list[int]:
+def prompt_ids(model: Backend, prompt: str | Sequence[int]) -> list[int]:
     """Token ids of a prompt given as text or as ids.
 
     Raises:
@@ -89,7 +92,18 @@ def checked_index(index: object, steps: int) -> int:
     return int(index) % steps
 
 
-def checked_token(token_id: object, model: LanguageModel) -> int:
+def check_possible(token_id: int, logits: np.ndarray, model: Backend) -> None:
+    """Raise `SettingError` for a token that a model rules out or does not list in a step."""
+    remedy = msg("choose a token that the model can give")
+    if logits[token_id] == -np.inf:
+        raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
+    if model.listed is not None and np.count_nonzero(logits > logits[token_id]) >= model.listed:
+        named = (model.listed, model.name)
+        problem = msg("is not among the {listed:,} tokens that {name} lists here", named)
+        raise SettingError("token_id", token_id, problem, msg("choose one of those"))
+
+
+def checked_token(token_id: object, model: Backend) -> int:
     """A token of the vocabulary; `SettingError` for any other."""
     remedy = msg("use a whole number from 0 to {vocab_size:,}", model.vocab_size - 1)
     if not is_whole(token_id):

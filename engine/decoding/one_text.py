@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from engine.backend import Backend
 from engine.decoding.generation import AnyStep, Generation
 from engine.decoding.token_sequence import TokenSequence
 from engine.errors import ContextFullError
-from engine.model import LanguageModel
 from engine.text import stopping
 
 
@@ -19,11 +19,11 @@ class OneText(Generation[AnyStep]):
         prompt_ids: token ids of the prompt.
     """
 
-    model: LanguageModel
+    model: Backend
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: Backend,
         prompt_ids: Sequence[int],
         stop_strings: tuple[str, ...],
         longest_prompt: int = 0,

@@ -22,11 +22,13 @@ import torch
 
 from engine.decoding.row_file import Place, RowFile, StoredRow
 from engine.errors import OutOfMemoryError, msg
+from engine.model.forward import Scores
 from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of, with_room
 
 if TYPE_CHECKING:
-    from engine.model import Forward, LanguageModel
+    from engine.backend import Backend
+    from engine.model.forward import Forward
 
 RECENT_BYTES = 4 * 2**20  # of rows, per text
 HIDDEN_BYTES = 8 * 2**20  # of hidden states, per text
@@ -49,7 +51,7 @@ class Source(Protocol):
     def move_to(self, file: RowFile) -> None:
         """Let its memory go."""
 
-    def row(self, model: LanguageModel) -> np.ndarray:
+    def row(self, model: Backend) -> np.ndarray:
         """(vocab,) float32 raw logits."""
 
 
@@ -60,7 +62,7 @@ class LogitRecord:
     time, by any thread.
     """
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: Backend) -> None:
         self._model = model
         self._sources: list[Source] = []
         self._recent: dict[int, np.ndarray] = {}
@@ -83,6 +85,8 @@ class LogitRecord:
         return self._with_memory(lambda: self._keep(forward, tokens, parity))
 
     def _keep(self, forward: Forward, tokens: int, parity: bool) -> RowSource:
+        if forward.scores is not None:
+            return forward.scores
         if self._model.replays_exactly and forward.hidden is not None:
             if self._hidden_bytes > HIDDEN_BYTES:
                 self._move_hidden_states()
@@ -234,9 +238,9 @@ class HiddenState:
         self._place = file.write(data), hidden.shape, hidden.dtype
         self._hidden = None
 
-    def row(self, model: LanguageModel) -> np.ndarray:
+    def row(self, model: Backend) -> np.ndarray:
         """(vocab,) float32, read-only."""
         return model.replay(self.hidden, tokens=self.tokens, parity=self.parity)
 
 
-RowSource = HiddenState | StoredRow
+RowSource = HiddenState | StoredRow | Scores

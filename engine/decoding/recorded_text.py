@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from engine.backend import Backend, fitted
 from engine.decoding import inputs
 from engine.decoding.autoregressive import Autoregressive
 from engine.decoding.record import LogitRecord
 from engine.decoding.shaping import shaped
-from engine.model import LanguageModel
 from engine.sampling import Distribution, SamplingSettings
 from engine.sampling.stages import Context
 from engine.trace import Guidance, Step, Trace
@@ -51,7 +51,7 @@ class RecordedText(Autoregressive[Step]):
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: Backend,
         prompt_ids: Sequence[int],
         settings: SamplingSettings,
         guidance: Guidance | None,
@@ -73,7 +73,9 @@ class RecordedText(Autoregressive[Step]):
 
     @settings.setter
     def settings(self, settings: SamplingSettings) -> None:
-        settings = self._checked(settings)
+        checked = self._checked(settings)
+        fitted(settings, self.model, adds_top_k=False)  # one that is put in unseen would surprise
+        settings = checked
         with self._lock:
             if settings == self._settings:
                 return

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.model import LanguageModel
+from engine.backend import Backend
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.stages import Context
 from engine.sampling.uniform import TextRandomness
@@ -38,9 +38,7 @@ class TokenSequence:
         eos_ids: tokens that end the text; the model's own at first.
     """
 
-    def __init__(
-        self, model: LanguageModel, prompt_ids: Sequence[int], longest_prompt: int = 0
-    ) -> None:
+    def __init__(self, model: Backend, prompt_ids: Sequence[int], longest_prompt: int = 0) -> None:
         self._model = model
         self.prompt_length = len(prompt_ids)
         self.length = 0

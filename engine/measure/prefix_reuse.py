@@ -23,7 +23,7 @@ from engine.errors import SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.model import LanguageModel
 from engine.model import cache as caches
-from engine.runner.runner import Runner
+from engine.runner.runner import open_sequence
 from engine.trace.values import Flag, Real, Record, Row, Whole, of
 
 MOST_REPEATS = 50
@@ -174,7 +174,7 @@ class _Prompts:
         self._first = inputs.prompt_ids(model, [*beginning, *first])
         self.second = inputs.prompt_ids(model, [*beginning, *second])
         self._shared = shared_tokens(self._first, self.second)
-        self._other = Runner(model)
+        self._other = open_sequence(model)
         self._passes = (1, 1)
         self._difference, self._same_top = 0.0, True
         self.full_ms: list[float] = []
@@ -182,24 +182,24 @@ class _Prompts:
 
     def prepare(self) -> bool:
         """Read the first prompt; says whether its cache can be cropped."""
-        self._other = Runner(self._model)
-        self._other.read(self._first)
+        self._other = open_sequence(self._model)
+        self._other.extend(self._first)
         if caches.can_crop(self._other.cache):
             return True
-        self._other = Runner(self._model)
+        self._other = open_sequence(self._model)
         if self._shared:
-            self._other.read(self._first[: self._shared])
+            self._other.extend(self._first[: self._shared])
         return False
 
     def time(self, *, keeps: bool) -> None:
         """Read the second prompt both ways; without `keeps` the times are forgotten."""
         self._other.restore()  # where its memory was needed elsewhere, that is not what is timed
-        full = Runner(self._model).read(self.second)
+        full = open_sequence(self._model).extend(self.second)
         start = time.perf_counter()
         twin = self._other.fork()
-        twin.crop(self._shared)
+        twin.truncate(self._shared)
         ms = (time.perf_counter() - start) * 1e3
-        reused = twin.read(self.second[self._shared :])
+        reused = twin.extend(self.second[self._shared :])
         if keeps:
             self.full_ms.append(full.forward_ms)
             self.reused_ms.append(ms + reused.forward_ms)

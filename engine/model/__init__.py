@@ -2,6 +2,7 @@
 
 loading/           from a name to weights on a device: folder, hub, files, checks
 loaded             what every model is: weights, tokenizer, device
+forward            what a pass gives: a row of scores, or the likeliest of them
 language_model     `LanguageModel`: one forward pass of a causal language model
 diffusion_model    `DiffusionModel`: one pass over a canvas
 probe              what a model can do: steps as `generate` does, chunks, a switch
@@ -15,7 +16,16 @@ chat_template      how a message to a chat model is laid out
 kernels            how passes run on a CPU
 """
 
-from engine.model.language_model import BUNDLED, BUNDLED_DRAFT, Forward, LanguageModel, load_model
+from engine.model.forward import Forward, Scores
+from engine.model.language_model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.checkpoint import is_here
 
-__all__ = ["BUNDLED", "BUNDLED_DRAFT", "Forward", "LanguageModel", "is_here", "load_model"]
+__all__ = [
+    "BUNDLED",
+    "BUNDLED_DRAFT",
+    "Forward",
+    "LanguageModel",
+    "Scores",
+    "is_here",
+    "load_model",
+]

@@ -10,7 +10,6 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Unpack
@@ -27,6 +26,7 @@ from engine.model import cache as caches
 from engine.model import probe
 from engine.model.cache_layers import formula_of
 from engine.model.decode_graph import DecodeGraphs
+from engine.model.forward import Forward
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, spare_single_rows
 from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, BUNDLED_DRAFT, load_as
@@ -35,26 +35,7 @@ from engine.model.pauses import pause_between_layers, seconds_paused
 from engine.model.to_host import ToHost
 from engine.model.vocabulary import Vocabulary
 
-__all__ = ["BUNDLED", "BUNDLED_DRAFT", "Forward", "LanguageModel", "load_model"]
-
-
-@dataclass(frozen=True)
-class Forward:
-    """What one forward pass gives for the next token.
-
-    Attributes:
-        logits: (vocab,) float32, raw, of the last position; (tokens, vocab) where all positions
-            were asked for.
-        hidden: (1, 1, d_model) input of the output layer at that position, or (1, tokens, d_model)
-            at all of them, in the model's dtype and on its device; None where the model has no
-            separate output layer.
-        ms: wall time in milliseconds, until the logits are in this process' memory; without the
-            time in which the pass stood still for others.
-    """
-
-    logits: np.ndarray
-    hidden: torch.Tensor | None
-    ms: float
+__all__ = ["BUNDLED", "BUNDLED_DRAFT", "LanguageModel", "load_model"]
 
 
 class LanguageModel(LoadedModel):
@@ -71,7 +52,13 @@ class LanguageModel(LoadedModel):
         reads_again_after: how many tokens a cache may stand for when one more is read; the pass
             beyond must read the whole text again into an empty cache, as `generate` does (Phi-3's
             "longrope" changes its frequencies there). None for models whose caches hold always.
+        capabilities, listed: as a back end (see `engine.backend`), one that knows all.
     """
+
+    listed: int | None = None
+    capabilities = frozenset(
+        ("full_row", "logits", "hidden", "all_positions", "batch", "cache_bytes", "weights")
+    )
 
     def __init__(
         self,

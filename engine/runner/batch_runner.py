@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.model import LanguageModel
 from engine.model.growing_cache import GROWN, room_for
-from engine.runner.runner import Runner
+from engine.runner.runner import Runner, open_sequence
 from engine.runner.scheduler import PATIENCE_SECONDS, SCHEDULER
 
 # Rows of one pass. Twice as many would make a batch of the bundled model a sixth faster, and
@@ -107,8 +107,8 @@ class BatchRunner:
         Raises:
             OutOfMemoryError: there is no memory for them.
         """
-        part = [Runner(model) for _ in prompts.texts]
-        read = [runner.read(ids) for runner, ids in zip(part, prompts.texts, strict=True)]
+        part = [open_sequence(model) for _ in prompts.texts]
+        read = [runner.extend(ids) for runner, ids in zip(part, prompts.texts, strict=True)]
         logits = [LogitRows([reading.forward.logits[None]]) for reading in read]
         return cls(model, prompts, [part], logits)
 
@@ -133,7 +133,7 @@ class BatchRunner:
             if formula is not None:
                 held += formula.bytes_at(positions, GROWN)
             else:  # another layout, whose size grows at most with the positions
-                held += math.ceil(runner.size.logical * room_for(positions) / len(ids))
+                held += math.ceil(runner.usage.logical * room_for(positions) / len(ids))
         # Old and new tensors exist side by side while one is made from the other; logits are there
         # in the model's dtype, in float32, and shaped.
         return 2 * held + 16 * self.model.vocab_size * len(self.prompts.texts)
@@ -178,7 +178,7 @@ class BatchRunner:
         self._parts = parts
         self._join_short()
 
-    def read(self, token_ids: Sequence[int]) -> None:
+    def extend(self, token_ids: Sequence[int]) -> None:
         """Read one more token in each row.
 
         Raises:
@@ -226,7 +226,7 @@ class BatchRunner:
 
     def _read(self, runner: Runner, token_ids: Sequence[int]) -> np.ndarray:
         if runner.rows == 1:  # as a lone decoder steps
-            return runner.read(token_ids).forward.logits[None]
+            return runner.extend(token_ids).forward.logits[None]
         return runner.read_rows([[token_id] for token_id in token_ids])[0]
 
 
@@ -235,14 +235,15 @@ def rows_at_once(runners: Sequence[Runner]) -> int:
 
     Args:
         runners: those of the texts that belong to a row. A cache that was taken away counts
-            nothing, until it is made again.
+            nothing, until it is made again, and neither does one that is elsewhere.
     """
     # By the formula where there is one: memory that is held ahead of the text is not gone through.
     cached = sum(
-        runner.size.logical // runner.rows
-        if runner.formula is None
-        else runner.formula.bytes_at(runner.positions)
+        runner.formula.bytes_at(runner.positions)
+        if runner.formula is not None
+        else runner.usage.logical // runner.rows
         for runner in runners
+        if runner.usage is not None
     )
     return min(MOST_AT_ONCE, max(LEAST_AT_ONCE, CACHE_BYTES // max(1, cached)))
 

@@ -17,7 +17,7 @@ import numpy as np
 from engine.model import LanguageModel
 from engine.model.cache import CacheSize
 from engine.runner.batch_runner import LEAST_AT_ONCE, rows_at_once
-from engine.runner.runner import FEWER_TEXTS, Runner
+from engine.runner.runner import FEWER_TEXTS, Runner, open_sequence
 
 
 class Branches:
@@ -39,10 +39,10 @@ class Branches:
         """One row that has read the prompt, and its (1, vocab) float32 logits.
 
         Raises:
-            OutOfMemoryError, CancelledError: as `Runner.read`.
+            OutOfMemoryError, CancelledError: as `Runner.extend`.
         """
-        runner = Runner(model, remedy)
-        reading = runner.read(prompt_ids)
+        runner = open_sequence(model, remedy)
+        reading = runner.extend(prompt_ids)
         together = runner.can_select
         return cls([runner], len(reading.passes), together=together), reading.forward.logits[None]
 
@@ -59,7 +59,7 @@ class Branches:
     @property
     def size(self) -> CacheSize:
         """Bytes of all caches together."""
-        sizes = [runner.size for runner in self._runners]
+        sizes = [runner.usage for runner in self._runners]
         return CacheSize(sum(one.logical for one in sizes), sum(one.held for one in sizes))
 
     @property
@@ -88,14 +88,14 @@ class Branches:
         if not self._together:
             runners = [self._runners[row].fork() for row in rows]
             read = [
-                runner.read([token_id]).forward.logits
+                runner.extend([token_id]).forward.logits
                 for runner, token_id in zip(runners, token_ids, strict=True)
             ]
             return Branches(runners, len(runners), together=False), np.stack(read)
         runner = self._runners[0].fork()
         runner.select(rows)
         if runner.rows == 1:  # as a lone decoder steps
-            logits = runner.read(token_ids).forward.logits[None]
+            logits = runner.extend(token_ids).forward.logits[None]
         else:
             logits = runner.read_rows([[token_id] for token_id in token_ids], tries=2)[0]
         return Branches([runner], 1, together=True), logits

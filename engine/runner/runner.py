@@ -1,9 +1,9 @@
 """A cached sequence: tokens that a model has read, and the cache by which it goes on from them.
 
     runner = Runner(model)
-    runner.read(prompt_ids)              # prefill: the logits of the next token
-    runner.read([token_id])              # one more
-    runner.crop(len(prompt_ids))         # back again
+    runner.extend(prompt_ids)              # prefill: the logits of the next token
+    runner.extend([token_id])              # one more
+    runner.truncate(len(prompt_ids))         # back again
     many = runner.fork()
     many.select([0, 0, 0])               # three rows of one past
     many.join(other)                     # and the rows of another past that is as long
@@ -19,19 +19,21 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Ids
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import torch
 from transformers.cache_utils import Cache
 
+from engine.backend import Backend, Reading, Sequence
 from engine.cache_formula import CacheFormula
 from engine.errors import CancelledError, OutOfMemoryError, msg
-from engine.model import Forward, LanguageModel
+from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.model.forward import Forward
 from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of
 from engine.runner.scheduler import SCHEDULER, Kind, this_job
@@ -54,26 +56,6 @@ FEWER_TEXTS = msg("use fewer or shorter texts, a smaller model or a smaller dtyp
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What a reading gave.
-
-    Attributes:
-        forward: the last pass, with the logits of the next token.
-        ms: wall time of all passes, waiting for one's turn included, in milliseconds.
-        forward_ms: that of the passes over these tokens alone, each from its turn on.
-        passes: how many tokens each pass read, in order; more than one for a long input, or where
-            a cache was made again.
-        is_prefill: whether the sequence was read from its beginning.
-    """
-
-    forward: Forward
-    ms: float
-    forward_ms: float
-    passes: tuple[int, ...]
-    is_prefill: bool
-
-
 class Runner:
     """Rows of tokens of equal length, as a model has read them.
 
@@ -84,7 +66,7 @@ class Runner:
     Attributes:
         positions: tokens of each row that have been read.
         cache: the model's cache; None before the first reading and while it is taken away.
-        size: bytes of the cache, and of the memory held for it.
+        usage: bytes of the cache, and of the memory held for it.
 
     A runner may be used from any thread, one call at a time; further calls wait.
     """
@@ -94,7 +76,7 @@ class Runner:
         self.remedy = remedy
         self.positions = 0
         self.cache: Cache | None = None
-        self.size = caches.CacheSize(0, 0)
+        self.usage = caches.CacheSize(0, 0)
         self._ids = np.empty((1, 64), np.int64)  # (rows, capacity); grows by doubling
         self._beginning = 0  # tokens of the first reading
         self._snapshots: list[tuple[int, Cache]] = []
@@ -119,9 +101,9 @@ class Runner:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def read(
+    def extend(
         self,
-        token_ids: Sequence[int] | np.ndarray,
+        token_ids: Ids[int] | np.ndarray,
         *,
         parity: bool = False,
         all_positions: bool = False,
@@ -162,7 +144,7 @@ class Runner:
 
     def read_rows(
         self,
-        token_ids: Sequence[Sequence[int]] | np.ndarray,
+        token_ids: Ids[Ids[int]] | np.ndarray,
         *,
         hidden_states: bool = False,
         tries: int = 1,
@@ -224,7 +206,7 @@ class Runner:
                 found = read()
         except CancelledError:
             if self.positions > before:
-                self.crop(before)
+                self.truncate(before)
             elif self.positions < before:
                 self._back_to(before)
             else:
@@ -362,7 +344,7 @@ class Runner:
 
     # --- what else may be done with it ------------------------------------------------------------
 
-    def crop(self, positions: int) -> None:
+    def truncate(self, positions: int) -> None:
         """Keep the first so many positions of every row."""
         with self._lock:
             if positions >= self.positions:
@@ -387,11 +369,11 @@ class Runner:
             twin._snapshots = list(self._snapshots)
             if self.cache is not None:
                 twin.cache = caches.fork(self.cache)
-            twin.size = self.size
-            budget_of(self.model.device).used(twin, twin.size.held)
+            twin.usage = self.usage
+            budget_of(self.model.device).used(twin, twin.usage.held)
             return twin
 
-    def select(self, rows: Sequence[int]) -> None:
+    def select(self, rows: Ids[int]) -> None:
         """Go on with these rows, in this order; one may be named more than once.
 
         Raises:
@@ -409,7 +391,7 @@ class Runner:
             self._keep_snapshot()
             self._count()
 
-    def _select(self, rows: Sequence[int]) -> None:
+    def _select(self, rows: Ids[int]) -> None:
         with self._changing_rows(len(rows)):
             places = torch.tensor(rows, device=self.model.device)
             self.cache.batch_select_indices(places)
@@ -471,7 +453,7 @@ class Runner:
     def _drop(self) -> None:
         self.cache = None
         self._snapshots = []
-        self.size = caches.CacheSize(0, 0)
+        self.usage = caches.CacheSize(0, 0)
         budget_of(self.model.device).keeps(self, 0)
 
     def _back_to(self, positions: int) -> None:
@@ -483,8 +465,8 @@ class Runner:
 
     def _count(self) -> None:
         """Take the size anew, and tell the budget."""
-        self.size = caches.size(self.cache, *(cache for _, cache in self._snapshots))
-        budget_of(self.model.device).used(self, self.size.held)
+        self.usage = caches.size(self.cache, *(cache for _, cache in self._snapshots))
+        budget_of(self.model.device).used(self, self.usage.held)
 
     def make_room(self) -> bool:
         """Give back every idle cache on this device; False where there was none."""
@@ -492,6 +474,16 @@ class Runner:
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
         return freed > 0
+
+
+def open_sequence(model: Backend, remedy: str = FEWER_TEXTS) -> Sequence:
+    """A sequence of a model that has read nothing yet.
+
+    Args:
+        model: a local model or another back end.
+        remedy: what to do if there is no memory for it here.
+    """
+    return Runner(model, remedy) if isinstance(model, LanguageModel) else model.open()
 
 
 def chunk_of(model: LanguageModel) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from engine.decoding import inputs
 from engine.errors import ContextFullError, msg
 from engine.model import LanguageModel
-from engine.runner.runner import Runner
+from engine.runner.runner import open_sequence
 from engine.sampling.ranking import RankedRow
 
 _ROWS = 256  # of logits at once: 16 MiB at a vocabulary of 16,384
@@ -64,13 +64,13 @@ def next_rows(
         )
     if not wanted:
         return
-    runner = Runner(model, msg("score a shorter text"))
+    runner = open_sequence(model, msg("score a shorter text"))
     try:
         if len(prompt_ids) > 1:
-            runner.read(prompt_ids[:-1])
+            runner.extend(prompt_ids[:-1])
         read = [prompt_ids[-1], *wanted[:-1]]
         for start in range(0, len(read), _ROWS):
             part = read[start : start + _ROWS]
-            yield from runner.read(part, all_positions=True).forward.logits
+            yield from runner.extend(part, all_positions=True).forward.logits
     finally:
         runner.release()

@@ -31,7 +31,7 @@ from engine.decoding.inputs import checked_settings, prompt_ids
 from engine.errors import SettingError, msg
 from engine.model import LanguageModel
 from engine.model.vocabulary import readable
-from engine.runner.runner import Runner
+from engine.runner.runner import open_sequence
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 
@@ -158,7 +158,7 @@ class Walk:
         room = (model.context_length or math.inf) - len(self._ids)
         self._most_tokens = int(min(self._most_tokens, room - 1))
         self._enough = enough
-        self._runner = Runner(model)
+        self._runner = open_sequence(model)
         self._read: list[int] = []  # tokens after the prompt that the runner has read
         self._open: dict[int, _Beginning] = {}
         self._number = itertools.count()
@@ -257,10 +257,10 @@ class Walk:
             common += 1
         start = len(self._ids) + common if ids else 0
         if self._runner.positions > start:
-            self._runner.crop(start)
+            self._runner.truncate(start)
         wanted = [*self._ids, *ids][self._runner.positions :]
         self._read = ids[:common]
-        row = self._runner.read(wanted).forward.logits.astype(np.float64)
+        row = self._runner.extend(wanted).forward.logits.astype(np.float64)
         self._read = ids
         highest = row.max()
         return row - (highest + math.log(float(np.exp(row - highest).sum())))

@@ -96,7 +96,7 @@ class Step:
         forced: whether a person chose it.
         u: uniform number of the draw, 0 <= u < 1; None when greedy, forced or in parity mode.
         rank: place among the raw logits, 1 for the highest.
-        logit: raw logit.
+        logit: raw logit; None if the model gives log-probabilities.
         logprob: natural logarithm of its raw probability (temperature 1, nothing cut or penalised);
             not of `probability`.
         probability: its probability in the draw, after all settings; 0 for a forced token that had
@@ -112,7 +112,7 @@ class Step:
             given back was rebuilt; `forward_ms` then holds all passes of that.
         reused: whether the logits came from the record (after a rewind), without a forward pass.
         cache_positions: positions that the cache has seen.
-        cache_bytes: bytes of the cached values.
+        cache_bytes: bytes of the cached values; None if the model does not tell.
         cache_bytes_held: memory kept for them (see `engine.model.cache.CacheSize`).
         forward_ms: forward pass, wall time in milliseconds; 0 if reused.
         shape_ms: the chain and its figures.
@@ -138,7 +138,7 @@ class Step:
     forced: bool = of(Flag())
     u: float | None = of(UNIFORM, optional=True)
     rank: int = of(Count())
-    logit: float = of(Real())
+    logit: float | None = of(Real(), optional=True)
     logprob: float = of(Real(most=0, rounded=True))
     probability: float = of(SHARE)
     entropy_bits: float = of(ENTROPY)
@@ -150,8 +150,8 @@ class Step:
     is_prefill: bool = of(Flag(), cost=True)
     reused: bool = of(Flag(), cost=True)
     cache_positions: int = of(Whole(), cost=True)
-    cache_bytes: int = of(Whole(), cost=True)
-    cache_bytes_held: int = of(Whole(), cost=True)
+    cache_bytes: int | None = of(Whole(), optional=True, cost=True)
+    cache_bytes_held: int | None = of(Whole(), optional=True, cost=True)
     forward_ms: float = of(MILLISECONDS, cost=True)
     shape_ms: float = of(MILLISECONDS, cost=True)
     draw_ms: float = of(MILLISECONDS, cost=True)

@@ -48,6 +48,11 @@ class Column:
         return title_of(self.settings)
 
     @property
+    def in_force(self) -> SamplingSettings:
+        """The settings of the next token, with what the model needs besides (`fitted`)."""
+        return self.decoder.settings if self.decoder else self.settings
+
+    @property
     def steps(self) -> list[Step]:
         """The steps of its text."""
         return self.decoder.steps if self.decoder else []

@@ -19,6 +19,7 @@ from ui.compare.parting import parting_data
 from ui.compare.samples import samples
 from ui.compare.view import cards, figures, meanings, staged_columns
 from ui.components.apps import mount_app
+from ui.models.chooser import show_limits
 from ui.server.problems import guarded
 from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, whole_number
@@ -74,6 +75,7 @@ def compare_page() -> None:
     comparison = PAGE.opened(STYLE)
     if comparison is None:
         return
+    show_limits(comparison.model)
     st.caption(say(CAPTION))
     _common(comparison)
     with st.container(key="compare_settings"):

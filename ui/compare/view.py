@@ -52,7 +52,7 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
     title = html.escape(f"{place}. {column.title}")
     seed = comparison.effective(column).seed
     about = html.escape(
-        say("{settings}; seed {seed}", settings=summary_of(column.settings), seed=seed)
+        say("{settings}; seed {seed}", settings=summary_of(column.in_force), seed=seed)
     )
     shown = _marked_text(column, parts, labels)
     notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))
@@ -96,7 +96,7 @@ def staged_columns(comparison: Comparison) -> str:
 def _notes(column: Column) -> list[str]:
     """What to know about a column besides its text: samplers at odds, why it could not go on."""
     notes = []
-    for remark in remarks(column.settings.chain):
+    for remark in remarks(column.in_force.chain):
         name = setting_name(remark.stage.setting)
         sentence = (
             "{sampler}: {why}." if remark.has_effect else say("{sampler} has no effect: {why}.")

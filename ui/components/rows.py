@@ -71,7 +71,9 @@ def packed(header: dict[str, Any], arrays: bytes = b"") -> bytes:
     return struct.pack("<I", len(data)) + data + arrays
 
 
-def pack_row(logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool) -> tuple[dict, bytes]:
+def pack_row(
+    logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool, listed: int | None = None
+) -> tuple[dict, bytes]:
     """A row for the browser.
 
     Args:
@@ -80,6 +82,8 @@ def pack_row(logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool) -> 
             step, and those that a bias or a ban acts on. Any order, repeats and ids beyond the
             vocabulary allowed.
         exact: False allows bins in the tail of a large vocabulary with many distinct scores.
+        listed: of how many leading tokens the scores are known; None for all. The others are sent
+            without ids.
 
     Returns:
         The header and the arrays. The header holds the arrays' lengths (`runs`, `known`, `seen`),
@@ -100,7 +104,7 @@ def pack_row(logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool) -> 
     if not is_exact:
         values, counts = _binned(ranked, scores)
 
-    known = ids.astype("<u2") if is_small else ids[:HEAD].astype("<u4")
+    known = (ids if is_small else ids[:HEAD])[:listed].astype("<u2" if is_small else "<u4")
     asked, ranks = _ranks(logits, ids, () if is_small or seen is None else seen)
     header = {
         "vocab": int(logits.size),
@@ -122,18 +126,21 @@ def pack_row(logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool) -> 
     return header, b"".join(aligned(part.tobytes()) for part in parts)
 
 
-def pack_light(raw: RankedRow, *, seen: Sequence[int]) -> tuple[dict, bytes]:
+def pack_light(
+    raw: RankedRow, *, seen: Sequence[int], listed: int | None = None
+) -> tuple[dict, bytes]:
     """The leading part of a row, and the rest in bins, without sorting all of it.
 
     Args:
         raw: the raw logits; what it has computed already is used again.
         seen: tokens whose ranks and scores are needed wherever they lie; see `pack_row`.
+        listed: see `pack_row`.
 
     Returns:
         As `pack_row`; the header also holds `light`, and as `told` what the bins tell less exactly:
         the row's `highest` score, `total` (the sum of exp(score - highest)) and `entropy_bits`.
     """
-    ids = leading_ids(raw, LIGHT_HEAD)
+    ids = leading_ids(raw, min(LIGHT_HEAD, listed or LIGHT_HEAD))
     scores = raw.scores[ids] + np.float32(0)
     values, counts = _with_tail(raw, ids, scores)
     asked, ranks = ranks_of(raw, seen, ids)

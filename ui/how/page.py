@@ -72,6 +72,7 @@ PAGE = VisitPage(
         "The model of this page could not be loaded again, so that of the step page is named."
     ),
     kept=marked("The facts of the model below are those of the new one."),
+    needs=("weights",),
 )
 
 

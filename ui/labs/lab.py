@@ -49,6 +49,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         inputs_class: its `Inputs`; the defaults are what a new visitor sees.
         first_steps: how many steps the text has when the page opens.
         opens: strategies of the traces that the page opens.
+        needs: what a model must be able to do (`engine.backend.CAPABILITIES`).
 
     Attributes:
         model: the model, shared with other visitors.
@@ -65,6 +66,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
     inputs_class: ClassVar[type[Inputs]]
     first_steps: ClassVar[int] = 8
     opens: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ("full_row",)
 
     def __init__(self, model: LanguageModel) -> None:
         self._prepare(model, self.inputs_class())

@@ -85,6 +85,7 @@ class LabPage(Generic[AnyLab]):
             lost=marked("Your last text on this page could not be read, so a new one begins."),
             kept=marked("Prompt and settings are kept; the text begins anew."),
             hold=self.lab.stop,
+            needs=self.lab.needs,
         )
 
     def draw(self) -> None:

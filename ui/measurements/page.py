@@ -76,6 +76,7 @@ class MeasurementPage:
             ),
             lost=marked("Your last inputs on this page could not be read, so it begins anew."),
             kept=marked("Inputs are kept; everything is measured anew."),
+            needs=("weights",),
         )
 
     def draw(self) -> None:

@@ -23,6 +23,7 @@ import streamlit as st
 import torch
 
 from engine import grammar
+from engine.backend import limits
 from engine.errors import DecodingError, ModelError, NotAModelError, panics_as_errors
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.memory import on_shortage
@@ -32,7 +33,7 @@ from ui.server.visitor import CONNECTED
 from ui.visits.visits import give_memory_back
 from ui.words.labels import markdown_text, parameters_text, size
 from ui.words.language import marked, say
-from ui.words.refusals import in_words
+from ui.words.refusals import in_words, told
 
 LOADS_AT_ONCE = 2  # a long download leaves room for one other
 LOOK_SECONDS = 0.5  # between two looks at a load
@@ -388,15 +389,20 @@ def model_chooser(
         panel(visit, current, on_load, kept, name)
 
 
+def show_limits(model: LanguageModel) -> None:
+    """Say what cannot be known of a model that gives less than all."""
+    if sentences := limits(model):
+        st.caption(markdown_text(" ".join(told(sentence) for sentence in sentences)))
+
+
 def _chip(model: LanguageModel | None, label: str) -> str:
     """What the closed popover says: "Model: bundled · cpu bfloat16 · 8.6 M parameters"."""
     if model is None:
         return say("{label}: none", label=label)
-    parts = (
-        markdown_text(model.name),
-        f"{model.device} {str(model.dtype).removeprefix('torch.')}",
-        parameters_text(model.parameters),
-    )
+    parts = [markdown_text(model.name)]
+    if "weights" in model.capabilities:
+        dtype = str(model.dtype).removeprefix("torch.")
+        parts += [f"{model.device} {dtype}", parameters_text(model.parameters)]
     return f"{label}: " + " · ".join(parts)
 
 
@@ -411,6 +417,8 @@ def _panel(
         st.rerun()
     in_use = say("none") if current is None else f"**{markdown_text(current.name)}**"
     st.markdown(say("In use: {model}", model=in_use))
+    if current is not None:
+        show_limits(current)
     permitted = allowed()
     choice = _typed_choice(name) if permitted is None else _listed_choice(permitted, name)
     st.caption(markdown_text(say("Loads {what}. {kept}", what=say(LOADABLE), kept=kept)))

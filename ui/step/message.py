@@ -36,7 +36,6 @@ from ui.step import busy
 from ui.step.session import Session
 from ui.texts.settings import edited_ids, plain_settings, stage_defaults
 from ui.words.language import say
-from ui.words.refusals import told
 from ui.words.token_labels import TokenLabels, labels_of
 
 LABELLED = 256  # ranks whose labels come with a whole row; others are asked for
@@ -219,13 +218,11 @@ def _text(session: Session, labels: TokenLabels) -> dict:
         "model": {
             "name": model.name,
             "source": model.source,
-            "device": str(model.device),
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "parameters": model.parameters,
             "vocab_size": model.vocab_size,
+            "listed": model.listed,
+            "has_logits": "logits" in model.capabilities,
             "context_length": model.context_length,
             "has_chat_template": vocabulary.has_chat_template,
-            "notices": [told(notice) for notice in model.notices],
         },
         "prompt": _plain_text(session.prompt),
         "chat": session.chat,
@@ -441,6 +438,8 @@ def _row(
     header: dict[str, Any] = {"row_key": key, "row": None}
     data = b""
     needed = needed_tokens(session.decoder, session.index, settings)
+    if session.model.listed is not None:
+        needed = [each for each in needed if raw.rank(each) <= session.model.listed]
     if not has_row:
         header["row"], data = _packed_row(session, raw, needed, sent, labels, whole=whole)
         sent.is_whole, sent.tokens, sent.shaped = whole, set(needed), None
@@ -467,14 +466,15 @@ def _packed_row(
     *,
     whole: bool,
 ) -> tuple[dict[str, Any], bytes]:
+    listed = session.model.listed
     if not whole:
-        header, data = pack_light(raw, seen=needed)
+        header, data = pack_light(raw, seen=needed, listed=listed)
         known = header.pop("leading_ids")[:LABELLED_LIGHT]
     elif session.is_guided:
         header, data = pack_guided(session.guided_rows(), session.decoder.guidance_scale)
         known = [*header.pop("leading_ids")[:LABELLED], *header.pop("compared_ids")]
     else:
-        header, data = pack_row(raw.scores, seen=needed, exact=True)
+        header, data = pack_row(raw.scores, seen=needed, exact=True, listed=listed)
         known = header.pop("leading_ids")[:LABELLED]
     known += edited_ids(session.settings)[:LABELLED]
     if not session.is_pending:

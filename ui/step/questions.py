@@ -71,15 +71,16 @@ def _tokenize(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _listed(session: Session, tokens: list[Found]) -> list[dict[str, Any]]:
-    labels = labels_of(session.model.vocabulary)
+    labels, listed = labels_of(session.model.vocabulary), session.model.listed
+
+    def placed(found: Found) -> dict[str, Any]:
+        if listed is not None and (found.raw_rank or 0) > listed:
+            return {"raw_rank": 0, "logit": None}
+        logit = None if found.logit in (None, -np.inf) else found.logit
+        return {"raw_rank": found.raw_rank, "logit": logit}
+
     return [
-        {
-            "id": found.token_id,
-            "label": labels[found.token_id],
-            "raw_rank": found.raw_rank,
-            "logit": None if found.logit in (None, -np.inf) else found.logit,
-        }
-        for found in tokens
+        {"id": found.token_id, "label": labels[found.token_id], **placed(found)} for found in tokens
     ]
 
 

@@ -67,7 +67,7 @@ class Session(ActedOn):
         """A first run; raises what `Decoder` raises."""
         beginning = Beginning(prompt)
         super().__init__(new_text(model, beginning, settings), beginning, settings)
-        self.order = shown_samplers(settings)
+        self.order = shown_samplers(self.settings)
         self.earlier = EarlierTexts()
         self.acknowledged = Acknowledged()
         self.version = 0
@@ -169,6 +169,8 @@ class Session(ActedOn):
             text = new_text(model, beginning, settings, self.decoder.stop_strings)
             self._keep_for_later()
             self._begin({1: Branch(1, text)}, beginning, settings)
+            if self.settings.chain != settings.chain:
+                self.order = shown_samplers(self.settings)
             self.error, self.said, self.cancelled = "", lost, False
             self.changed()
 
@@ -191,7 +193,7 @@ class Session(ActedOn):
             else:
                 self._keep_for_later()
                 self._begin({1: Branch(1, text)}, beginning, settings)
-                self.order = shown_samplers(settings)
+                self.order = shown_samplers(self.settings)
                 self.max_tokens = max_tokens
             self.changed()
 
@@ -286,7 +288,8 @@ class Session(ActedOn):
             text.next_distribution(UNSHAPED)  # reads the prompt before anything has changed
         self._keep_for_later()
         self._begin({1: Branch(1, text)}, beginning, event.settings)
-        self.order = event.order
+        is_taken = self.settings.chain == event.settings.chain  # a back end may need a top-k
+        self.order = event.order if is_taken else shown_samplers(self.settings)
         self.max_tokens = event.max_tokens
 
     # --- earlier texts ----------------------------------------------------------------------------

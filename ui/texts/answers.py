@@ -100,7 +100,7 @@ def settings_as_code(
         max_tokens=max_tokens,
         stop_strings=stop_strings,
         eos_ids=model.eos_ids,
-        dtype=str(model.dtype).removeprefix("torch."),
+        dtype=str(model.facts.get("dtype", "auto")),
         negative_prompt=None if negative_prompt is None else read(negative_prompt),
         guidance_scale=guidance_scale,
         contrastive=None if strategy is None else (strategy.top_k, strategy.penalty_alpha),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from engine.errors import DecodingError, PromptError
+from engine.backend import require
+from engine.errors import DecodingError, PromptError, msg
 from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
 from engine.model import LanguageModel
 from engine.tokenizing import TextTokenizer, TokenizedText
@@ -159,6 +160,7 @@ class TokensState:
         """Time the text on the model; what is refused leaves the last times."""
         self.error, self.began_alone = "", True
         try:
+            require(self.model, msg("Timing"), "weights")
             count = len(self.cut(MODEL, self._text()).tokens)
             work = MeasureWork(PrefillAndDecodeMeasurement(self.model, [count], [OUTPUT], ROUNDS))
         except DecodingError as error:

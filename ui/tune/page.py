@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from ui.models.chooser import show_limits
 from ui.server.problems import guarded
 from ui.skeleton.work import look_every, watching, work_buttons, work_state
 from ui.tune.inputs import inputs
@@ -26,6 +27,7 @@ def tune_page() -> None:
     tuning = PAGE.opened(STYLE)
     if tuning is None:
         return
+    show_limits(tuning.model)
     st.caption(say(CAPTION))
     with st.container(key="tune"):
         left, right = st.columns([1, 3], gap="medium")

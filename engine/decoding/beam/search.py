@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from engine.backend import require
 from engine.checks import at_least_one, is_whole
 from engine.decoding import inputs
 from engine.decoding.beam.choice import Choice, Group, Past, choose, pooled, recorded
@@ -99,6 +100,7 @@ class BeamSearch(Generation[BeamStep]):
         if not isinstance(settings, BeamSettings):
             remedy = msg("use for example BeamSettings(width=4)")
             raise SettingError("settings", settings, "must be BeamSettings", remedy)
+        require(model, msg("Beam search"), "full_row")
         settings.check_vocabulary(model.vocab_size, len(model.eos_ids))
         inputs.checked_settings(settings.samplers, model)
         super().__init__(model)

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.backend import Reading
 from engine.errors import SettingError, msg
 from engine.model import LanguageModel
 from engine.model import cache as caches
-from engine.runner.runner import Reading, Runner
+from engine.runner.runner import Runner, open_sequence
 
 # Tokens of the text that may be read again with the next block, which costs hardly more; beyond
 # them they get a pass of their own, behind which the next mark is set.
@@ -42,7 +43,7 @@ class BlockReader:
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
-        self.runner = Runner(model, _REMEDY)
+        self.runner = open_sequence(model, _REMEDY)
         self._kept: Runner | None = None
 
     @property
@@ -59,12 +60,12 @@ class BlockReader:
         """Read the beginning of a text, all but its last token; None where that is read already."""
         if self.positions or ids.size < 2:
             return None
-        return self.runner.read(ids[:-1])
+        return self.runner.extend(ids[:-1])
 
     def catch_up(self, ids: np.ndarray) -> Reading | None:
         """Read a text but for its last token, where much of it was taken back; None where not."""
         behind = ids.size - 1 - self.positions
-        return self.runner.read(ids[self.positions : -1]) if behind > MOST_BEHIND else None
+        return self.runner.extend(ids[self.positions : -1]) if behind > MOST_BEHIND else None
 
     def mark(self) -> None:
         """Note where a block begins that `keep` may take back."""
@@ -75,8 +76,8 @@ class BlockReader:
     def read(
         self, token_ids: Sequence[int] | np.ndarray, *, all_positions: bool = False
     ) -> Reading:
-        """Read more tokens; see `engine.runner.runner.Runner.read`."""
-        return self.runner.read(token_ids, all_positions=all_positions)
+        """Read more tokens; see `engine.runner.runner.Runner.extend`."""
+        return self.runner.extend(token_ids, all_positions=all_positions)
 
     def keep(self, positions: int) -> None:
         """Keep at most so many positions: fewer where the cache can only go back to the mark."""
@@ -86,13 +87,13 @@ class BlockReader:
         cache = self.runner.cache
         can_crop = cache is not None and caches.can_crop(cache)
         if kept is None or kept.positions > positions or can_crop:
-            self.runner.crop(positions)
+            self.runner.truncate(positions)
         else:
             self.runner = kept
 
     def begin_again(self) -> None:
         """Forget all that was read."""
-        self.runner = Runner(self.model, _REMEDY)
+        self.runner = open_sequence(self.model, _REMEDY)
         self._kept = None
 
     def fork(self) -> BlockReader:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+from engine.backend import require
 from engine.checks import is_whole
 from engine.decoding import inputs
 from engine.decoding.one_text import OneText
@@ -85,6 +86,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
         *,
         stop_strings: str | Sequence[str] = (),
     ) -> None:
+        require(model, msg("Speculative decoding"), "all_positions", "full_row")
         stop_strings = stopping.checked_stop_strings(stop_strings)
         super().__init__(model, inputs.prompt_ids(model, prompt), stop_strings)
         settings = _checked(settings or SpeculativeSettings(), model)
@@ -262,7 +264,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
         self._proposer.commit()
         self._record.append(source, reading.forward.logits)
         self._states.append(found.states)
-        size, draft_size = self._reader.runner.size, self._proposer.size
+        size, draft_size = self._reader.runner.usage, self._proposer.size
         step = SpeculativeStep(
             index=len(self.steps),
             start=start,

@@ -196,7 +196,7 @@ class DraftModel(Proposer):
     @property
     def size(self) -> CacheSize:
         """Bytes of its cache."""
-        return self._reader.runner.size
+        return self._reader.runner.usage
 
     @property
     def positions(self) -> int:

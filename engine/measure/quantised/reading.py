@@ -14,7 +14,7 @@ from engine.measure.divergence import kl_bits, log_probabilities
 from engine.measure.quantised.result import Along
 from engine.model import LanguageModel
 from engine.model.quantised import Quantisation, compared_cache, row_bytes
-from engine.runner.runner import Runner
+from engine.runner.runner import open_sequence
 from engine.runner.scheduler import SCHEDULER, Kind
 from engine.sampling import SamplingSettings
 
@@ -62,7 +62,7 @@ class ComparedReading:
         self._sequence = TokenSequence(model, text.prompt_ids)
         self._cache = compared_cache(model, kinds)
         rows = 1 + len(self._kinds)
-        self._alone = Runner(model, REMEDY) if measures_rounding else None
+        self._alone = open_sequence(model, REMEDY) if measures_rounding else None
         self._alone_logits: np.ndarray | None = None  # (1, vocab) of the position to be read next
         self.length = 0
         self.bytes = [0] * rows

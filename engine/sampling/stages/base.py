@@ -76,6 +76,7 @@ class Stage:
         keeps_the_best: whether the most likely token is always the most likely one after it.
         stream: number of its own random stream, from 1 on, no two stages the same; None for a stage
             without chance.
+        needs: what of a model it needs besides the order and odds of tokens (`engine.backend`).
         info: names, words and ranges; None for a stage that nobody is shown.
     """
 
@@ -84,6 +85,7 @@ class Stage:
     kind: ClassVar[str]
     keeps_the_best: ClassVar[bool] = False
     stream: ClassVar[int | None] = None
+    needs: ClassVar[tuple[str, ...]] = ()
     info: ClassVar[Info | None] = None
 
     def __post_init__(self) -> None:

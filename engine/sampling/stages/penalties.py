@@ -114,6 +114,7 @@ class RepetitionPenalty(TokenEdit):
 
     penalty: float
     setting: ClassVar[str] = "repetition_penalty"
+    needs: ClassVar[tuple[str, ...]] = ("logits",)  # whose sign decides
     off: ClassVar[float] = 1.0
     info: ClassVar[Info] = Info(
         label="Repetition penalty",

@@ -169,7 +169,7 @@ def test_an_interrupted_rewind_changes_nothing(llama, monkeypatch):
     lone = finished(Decoder(llama, PROMPT, sampling(0)), 8)
     decoder = finished(Decoder(llama, PROMPT, sampling(0)), 5)
     with monkeypatch.context() as patch:
-        patch.setattr(Runner, "crop", lambda *args: 1 / 0)
+        patch.setattr(Runner, "truncate", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             decoder.rewind(1)
     assert_same_run(finished(decoder, 8), lone.token_ids, rows(lone), "after a failed rewind")

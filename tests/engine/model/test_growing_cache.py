@@ -251,14 +251,14 @@ def test_rows_have_the_bits_that_they_have_in_transformers_cache(monkeypatch):
 
     def run() -> list[np.ndarray]:
         runner, found = Runner(model), []
-        runner.read(tiny_models.prompt(1, BLOCK - 3))
+        runner.extend(tiny_models.prompt(1, BLOCK - 3))
         runner.select([0, 0, 0])
         for token_id in range(10):
             rows = [[token_id + row] for row in range(runner.rows)]
             found.append(runner.read_rows(rows)[0])
             if token_id == 4:
                 runner.select([2, 0])
-        runner.crop(BLOCK)
+        runner.truncate(BLOCK)
         found.append(runner.read_rows([[1], [2]])[0])
         return found
 
@@ -273,13 +273,13 @@ def test_forks_and_rewinds_of_a_text_repeat_its_bits_across_growth():
     model = LanguageModel(tiny_models.build("llama", max_position_embeddings=512))
     ids = tiny_models.prompt(2, TOKENS)
     runner = Runner(model)
-    runner.read(ids[:5])
-    live = [runner.read([token_id]).forward.logits for token_id in ids[5:]]
+    runner.extend(ids[:5])
+    live = [runner.extend([token_id]).forward.logits for token_id in ids[5:]]
     for keep in (TOKENS - 1, BLOCK + 8, BLOCK, BLOCK - 1, 7):
         fork = runner.fork()
         fork.crop(keep)
         fork.read([1])  # another text, which this one must not see
-        runner.crop(keep)
+        runner.truncate(keep)
         for position in range(keep, TOKENS):
-            found = runner.read([ids[position]]).forward.logits
+            found = runner.extend([ids[position]]).forward.logits
             assert np.array_equal(found, live[position - 5]), f"after {keep}, at {position}"

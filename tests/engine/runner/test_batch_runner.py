@@ -42,7 +42,7 @@ def rows_of(runner: BatchRunner) -> list[np.ndarray]:
 def test_many_rows_are_read_in_several_passes_as_equal_as_they_can_be(llama, passes):
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(150)
     passes.clear()
-    runner.read([row % tiny_models.VOCAB for row in range(150)])
+    runner.extend([row % tiny_models.VOCAB for row in range(150)])
     assert runner.rows == 150
     assert passes == [50, 50, 50]
     for row, logits in enumerate(rows_of(runner)[0]):
@@ -57,15 +57,15 @@ def test_rows_that_end_leave_their_part_and_an_empty_part_costs_no_pass(llama, p
     monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 4)
     runner = BatchRunner.prefilled(llama, prompts(PROMPT, NEGATIVE)).repeated(10)
     tokens = list(range(10))
-    runner.read(tokens)
+    runner.extend(tokens)
     kept = [0, 2, 7, 8, 9]
     runner.keep(kept)
     passes.clear()
-    runner.read([tokens[row] for row in kept])
+    runner.extend([tokens[row] for row in kept])
     assert passes == [2, 2, 3, 3], "the second part has no row left"
     runner.keep([1, 4])
     passes.clear()
-    runner.read([tokens[2], tokens[9]])
+    runner.extend([tokens[2], tokens[9]])
     assert passes == [2, 2], "what is left of two parts goes together"
     for logits, ids in zip(rows_of(runner), (PROMPT, NEGATIVE), strict=True):
         for row, token in zip(logits, (2, 9), strict=True):
@@ -85,7 +85,7 @@ def test_joined_rows_share_a_pass_where_they_fit_into_one(
     runner = BatchRunner.prefilled(llama, prompts(texts[0])).repeated(3)
     runner.join(BatchRunner.prefilled(llama, prompts(texts[3])).repeated(2))
     passes.clear()
-    runner.read([1, 2, 3, 4, 5])
+    runner.extend([1, 2, 3, 4, 5])
     assert passes == expected
     for ids, token, logits in zip(texts, (1, 2, 3, 4, 5), rows_of(runner)[0], strict=True):
         alone = Runner(llama)
@@ -100,7 +100,7 @@ def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypat
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(8)
     passes.clear()
     for token in range(4):
-        runner.read([token] * 8)
+        runner.extend([token] * 8)
     assert passes == [8, 8, 4, 4, 4, 4]
     alone = Runner(llama)
     alone.read(PROMPT)
@@ -141,14 +141,14 @@ def test_a_single_step_comes_between_the_passes_of_one_token(llama):
             raise AssertionError("the step should wait")
 
     llama.hf.get_input_embeddings().register_forward_hook(begin)
-    runner.read([1] * 128)
+    runner.extend([1] * 128)
     visitor.join(10)
     assert ran == ["64 rows", "step", "64 rows"]
 
 
 def test_whoever_goes_through_the_rows_lets_single_steps_go_first(llama, monkeypatch):
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(3)
-    runner.read([1, 2, 3])
+    runner.extend([1, 2, 3])
     asked = []
     monkeypatch.setattr(SCHEDULER, "give_way", lambda at_most: asked.append(at_most) or 0.75)
     assert len(list(runner.logits[0])) == 3
@@ -167,4 +167,4 @@ def test_without_memory_for_a_part_the_rows_are_to_be_thrown_away(llama, monkeyp
 
     llama.hf.model.layers[0].register_forward_hook(fail)
     with pytest.raises(OutOfMemoryError, match="2 texts at once"):
-        runner.read([1] * 4)
+        runner.extend([1] * 4)

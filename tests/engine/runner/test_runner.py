@@ -38,12 +38,12 @@ def test_a_long_prompt_is_read_in_chunks_and_says_so(long_model):
     ids = long_prompt(2 * CHUNK + 40)
     told = []
     with job(lambda: False, lambda *words: told.append(words)):
-        reading = Runner(long_model).read(ids)
+        reading = Runner(long_model).extend(ids)
     assert reading.passes == (CHUNK, CHUNK, 40)
     assert reading.is_prefill
     assert told == [("Reading the prompt", done, len(ids)) for done in (CHUNK, 2 * CHUNK, len(ids))]
     np.testing.assert_allclose(reading.forward.logits, uncached(long_model, ids), atol=CLOSE)
-    whole = Runner(long_model).read(ids, parity=True)
+    whole = Runner(long_model).extend(ids, parity=True)
     assert whole.passes == (len(ids),)
 
 
@@ -61,9 +61,9 @@ def test_a_model_that_forgets_between_chunks_reads_at_once(architecture):
     model = tiny_models.shared(architecture)
     ids = long_prompt(CHUNK + 30)[: (model.context_length or 10_000) - 4]
     runner = Runner(model)
-    reading = runner.read(ids)
+    reading = runner.extend(ids)
     np.testing.assert_allclose(reading.forward.logits, uncached(model, ids), atol=CLOSE)
-    later = runner.read([1, 2, 3])
+    later = runner.extend([1, 2, 3])
     expected = uncached(model, [*ids, 1, 2, 3])
     np.testing.assert_allclose(later.forward.logits, expected, atol=CLOSE)
     if model.can_chunk:
@@ -79,23 +79,23 @@ def test_a_cancelled_prompt_has_read_nothing_and_is_read_afterwards(long_model):
         job(lambda: len(told) == 2, lambda *words: told.append(words)),
         pytest.raises(CancelledError),
     ):
-        runner.read(ids)
+        runner.extend(ids)
     assert len(told) == 2, "it was cancelled between two chunks"
     assert runner.positions == 0
-    reading = runner.read(ids)
+    reading = runner.extend(ids)
     np.testing.assert_allclose(reading.forward.logits, uncached(long_model, ids), atol=CLOSE)
 
 
 def test_a_cache_that_was_taken_away_is_made_again_in_chunks(long_model):
     prompt, more = long_prompt(20), long_prompt(EXACT + CHUNK)
     runner = Runner(long_model)
-    runner.read(prompt)
+    runner.extend(prompt)
     for token_id in more:
-        runner.read([token_id])
-    assert runner.size.held > 0
+        runner.extend([token_id])
+    assert runner.usage.held > 0
     assert runner.release()
-    assert runner.cache is None and runner.size.held == 0
-    reading = runner.read([1])
+    assert runner.cache is None and runner.usage.held == 0
+    reading = runner.extend([1])
     assert reading.passes == (20, CHUNK, EXACT, 1)
     expected = uncached(long_model, [*prompt, *more, 1])
     np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
@@ -104,20 +104,20 @@ def test_a_cache_that_was_taken_away_is_made_again_in_chunks(long_model):
 def test_a_long_beginning_is_made_again_as_it_was_read(long_model):
     for parity, beginning in ((False, (CHUNK, 40)), (True, (CHUNK + 40,))):
         runner = Runner(long_model)
-        runner.read(long_prompt(CHUNK + 40), parity=parity)
+        runner.extend(long_prompt(CHUNK + 40), parity=parity)
         for token_id in long_prompt(EXACT + 1):
-            runner.read([token_id], parity=parity)
+            runner.extend([token_id], parity=parity)
         runner.release()
         rest = (1,) * (EXACT + 1) if parity else (EXACT + 1,)
-        assert runner.read([1], parity=parity).passes == (*beginning, *rest, 1)
+        assert runner.extend([1], parity=parity).passes == (*beginning, *rest, 1)
 
 
 def test_a_short_one_is_made_again_token_by_token_to_the_same_bits(llama):
     one, other = Runner(llama), Runner(llama)
     for runner in (one, other):
-        runner.read(PROMPT)
+        runner.extend(PROMPT)
         for token_id in range(20):
-            runner.read([token_id])
+            runner.extend([token_id])
     other.release()
     found = other.read([5])
     assert found.passes == (len(PROMPT), *[1] * 21)
@@ -126,37 +126,37 @@ def test_a_short_one_is_made_again_token_by_token_to_the_same_bits(llama):
 
 def test_a_cancelled_rebuild_is_begun_again(long_model):
     runner = Runner(long_model)
-    runner.read(PROMPT)
+    runner.extend(PROMPT)
     for token_id in range(10):
-        runner.read([token_id])
+        runner.extend([token_id])
     runner.release()
     told = []
     with (
         job(lambda: len(told) == 4, lambda *words: told.append(words)),
         pytest.raises(CancelledError),
     ):
-        runner.read([1])
+        runner.extend([1])
     assert runner.positions == len(PROMPT) + 10
-    found = runner.read([1]).forward.logits
+    found = runner.extend([1]).forward.logits
     expected = uncached(long_model, [*PROMPT, *range(10), 1])
     np.testing.assert_allclose(found, expected, atol=CLOSE)
 
 
 def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model, budget):
     runner, told = Runner(long_model), []
-    runner.read(long_prompt(CHUNK))
+    runner.extend(long_prompt(CHUNK))
     for token_id in long_prompt(EXACT + CHUNK):
-        runner.read([token_id])
-    held = runner.size.held
+        runner.extend([token_id])
+    held = runner.usage.held
     assert runner.release() and budget.held == 0
     with (
         job(lambda: len(told) == 3, lambda *words: told.append(words)),
         pytest.raises(CancelledError),
     ):
-        runner.read([1])
+        runner.extend([1])
     assert [done for _, done, _ in told] == [CHUNK, 2 * CHUNK, 2 * CHUNK + EXACT], "it is whole"
     assert runner.cache is not None
-    assert held / 2 < runner.size.held == budget.held
+    assert held / 2 < runner.usage.held == budget.held
 
 
 def test_size_and_budget_follow_all_that_changes_a_cache(llama, budget):
@@ -166,21 +166,21 @@ def test_size_and_budget_follow_all_that_changes_a_cache(llama, budget):
         assert budget.held == sum(each.size.held for each in runners) > 0
 
     runner = Runner(llama)
-    runner.read(long_prompt(40))
+    runner.extend(long_prompt(40))
     assert_counted(runner)
-    runner.crop(20)
+    runner.truncate(20)
     assert_counted(runner)
-    assert runner.size.logical == runner.formula.bytes_at(20)
+    assert runner.usage.logical == runner.formula.bytes_at(20)
     twin = runner.fork()
     assert_counted(runner, twin)
     twin.select([0, 0])
     assert_counted(runner, twin)
-    assert twin.size.logical == 2 * runner.size.logical
+    assert twin.usage.logical == 2 * runner.usage.logical
     runner.join(twin)
     assert_counted(runner, twin)
-    assert runner.size.logical == 3 * runner.formula.bytes_at(20)
+    assert runner.usage.logical == 3 * runner.formula.bytes_at(20)
     twin.distrust()
-    assert twin.cache is None and budget.held == runner.size.held
+    assert twin.cache is None and budget.held == runner.usage.held
     runner.read_rows([[1], [2], [3]])
     assert_counted(runner)
 
@@ -191,15 +191,15 @@ def test_what_cannot_be_cropped_goes_back_to_a_snapshot(architecture, budget, mo
     ids = [*PROMPT, *long_prompt(5 * 8 + 6)]  # snapshots after 12, 36, 44 and 52: four are kept
     model = tiny_models.shared(architecture)
     runner = Runner(model)
-    runner.read(PROMPT)
+    runner.extend(PROMPT)
     for token_id in ids[len(PROMPT) :]:
-        runner.read([token_id])
+        runner.extend([token_id])
     for keep, again in ((56, (1,) * 4), (40, (1,) * 4), (36, ()), (30, (1,) * 18), (5, (5,))):
-        runner.crop(keep)
-        assert runner.size.logical == 0, "the cache is made again when it is needed"
-        assert budget.held == runner.size.held
-        assert (runner.size.held > 0) is (keep != 5), "its snapshots count, if there are any"
-        reading = runner.read([ids[keep]])
+        runner.truncate(keep)
+        assert runner.usage.logical == 0, "the cache is made again when it is needed"
+        assert budget.held == runner.usage.held
+        assert (runner.usage.held > 0) is (keep != 5), "its snapshots count, if there are any"
+        reading = runner.extend([ids[keep]])
         assert reading.passes == (*again, 1)
         assert reading.is_prefill is (keep == 5)
         expected = uncached(model, ids[: keep + 1])
@@ -216,8 +216,8 @@ def test_in_which_line_a_reading_stands(llama, monkeypatch):
         return asked
 
     runner = Runner(llama)
-    assert kinds(lambda: runner.read(long_prompt(SHORT + 1))) == [Kind.PREFILL]
-    assert kinds(lambda: runner.read(long_prompt(SHORT))) == [Kind.STEP]
+    assert kinds(lambda: runner.extend(long_prompt(SHORT + 1))) == [Kind.PREFILL]
+    assert kinds(lambda: runner.extend(long_prompt(SHORT))) == [Kind.STEP]
     assert kinds(lambda: runner.select([0, 0])) == [Kind.BATCH]
     assert kinds(lambda: runner.read_rows([[1], [2]])) == [Kind.BATCH]
 
@@ -226,7 +226,7 @@ def test_in_which_line_a_reading_stands(llama, monkeypatch):
 def test_selected_rows_are_texts_of_their_own(architecture):
     model = tiny_models.shared(architecture)
     runner = Runner(model)
-    runner.read(PROMPT)
+    runner.extend(PROMPT)
     rows = runner.fork()
     rows.select([0, 0, 0])
     rows.read_rows([[1], [2], [3]])
@@ -240,7 +240,7 @@ def test_selected_rows_are_texts_of_their_own(architecture):
     logits, _ = rows.read_rows([[6], [7]])
     for found, ids in zip(logits, ([*PROMPT, 3, 6], [*PROMPT, 1, 7]), strict=True):
         np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
-    found = runner.read([9]).forward.logits
+    found = runner.extend([9]).forward.logits
     np.testing.assert_allclose(found, uncached(model, [*PROMPT, 9]), atol=CLOSE)
 
 
@@ -249,8 +249,8 @@ def test_joined_rows_of_several_pasts_go_on_as_texts_of_their_own(architecture):
     model = tiny_models.shared(architecture)
     texts = [tiny_models.prompt(seed, 12) for seed in range(2)]
     runner, other = Runner(model), Runner(model)
-    runner.read(texts[0][:8])
-    runner.read(texts[0][8:])
+    runner.extend(texts[0][:8])
+    runner.extend(texts[0][8:])
     runner.select([0, 0])
     other.read(texts[1])
     assert runner.can_join(other)
@@ -330,10 +330,10 @@ def failing(model: LanguageModel, times: int, error: BaseException) -> None:
 def test_without_memory_idle_caches_go_and_it_is_tried_once_more(llama, budget, error):
     expected = uncached(llama, [*PROMPT, 1])
     runner, idle = Runner(llama), Idle()
-    runner.read(PROMPT)
+    runner.extend(PROMPT)
     budget.used(idle, 1_000)
     failing(llama, 1, error)
-    reading = runner.read([1])
+    reading = runner.extend([1])
     assert idle.released
     assert reading.passes == (len(PROMPT), 1), "the cache was half updated and is made again"
     np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
@@ -345,7 +345,7 @@ def test_rows_of_one_past_are_made_again_without_memory(architecture, budget, mo
     monkeypatch.setattr("engine.runner.runner.SNAPSHOT_EVERY", 1)
     model = LanguageModel(tiny_models.build(architecture))
     runner, texts = Runner(model), [[*PROMPT] for _ in range(3)]
-    runner.read(PROMPT)
+    runner.extend(PROMPT)
     runner.select([0, 0, 0])
     for first in (0, 3):
         idle = Idle()
@@ -362,31 +362,31 @@ def test_rows_of_one_past_are_made_again_without_memory(architecture, budget, mo
 def test_where_that_does_not_help_it_is_a_sentence_and_the_text_goes_on(llama, budget):
     expected = uncached(llama, [*PROMPT, 1])
     runner, idle = Runner(llama), Idle()
-    runner.read(PROMPT)
+    runner.extend(PROMPT)
     budget.used(idle, 1_000)
     failing(llama, 2, RuntimeError("out of memory"))
     with pytest.raises(OutOfMemoryError, match="ran out of memory"):
-        runner.read([1])
+        runner.extend([1])
     assert runner.positions == len(PROMPT)
-    np.testing.assert_allclose(runner.read([1]).forward.logits, expected, atol=CLOSE)
+    np.testing.assert_allclose(runner.extend([1]).forward.logits, expected, atol=CLOSE)
 
 
 def test_nothing_is_tried_again_where_nobody_can_give(llama, budget):
     runner = Runner(llama)
-    runner.read(PROMPT)
+    runner.extend(PROMPT)
     failing(llama, 1, RuntimeError("out of memory"))
     with pytest.raises(OutOfMemoryError):
-        runner.read([1])
-    runner.read([1])
+        runner.extend([1])
+    runner.extend([1])
 
 
 def test_another_failure_is_not_taken_for_want_of_memory(llama, budget):
     runner, idle = Runner(llama), Idle()
-    runner.read(PROMPT)
+    runner.extend(PROMPT)
     budget.used(idle, 1_000)
     failing(llama, 1, RuntimeError("sizes do not match"))
     with pytest.raises(RuntimeError, match="sizes do not match"):
-        runner.read([1])
+        runner.extend([1])
     assert not idle.released
     assert runner.cache is None, "a cache that may be half updated is not gone on with"
-    runner.read([1])
+    runner.extend([1])

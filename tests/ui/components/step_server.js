@@ -14,6 +14,8 @@ const MODEL = {
   name: 'test',
   source: 'test',
   vocab_size: 4,
+  listed: null,
+  has_logits: true,
   context_length: 64,
   eos_ids: [],
   line_break_ids: [],

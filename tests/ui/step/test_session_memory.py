@@ -30,7 +30,7 @@ def rows_held(session: Session) -> list[int]:
 
 
 def caches_held(session: Session) -> list[bool]:
-    return [branch.decoder._runner.size.held > 0 for branch in session.branches.values()]
+    return [branch.decoder._runner.usage.held > 0 for branch in session.branches.values()]
 
 
 def test_a_branch_that_is_left_gives_its_rows_back_and_they_come_out_the_same(visitor):

@@ -183,8 +183,8 @@
  * @property {number | null} negative_cache_bytes the same of the cache
  * @property {number | null} guidance_scale
  * @property {number} positions in the cache
- * @property {number} cache_bytes in use
- * @property {number} cache_bytes_held reserved
+ * @property {number | null} cache_bytes in use; null if the model does not tell
+ * @property {number | null} cache_bytes_held reserved
  * @property {number | null} formula_bytes what the formula predicts
  */
 
@@ -194,15 +194,13 @@
  * @typedef {object} Model
  * @property {string} name
  * @property {string} source
- * @property {string} device
- * @property {string} dtype
- * @property {number} parameters
  * @property {number} vocab_size
+ * @property {number | null} listed how many of them have a score of their own in a step; null for all
+ * @property {boolean} has_logits whether its scores are logits; else log-probabilities
  * @property {number | null} context_length
  * @property {number[]} eos_ids
  * @property {number[]} line_break_ids
  * @property {boolean} has_chat_template
- * @property {string[]} notices
  */
 
 /**

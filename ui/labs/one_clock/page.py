@@ -29,6 +29,7 @@ PAGE = VisitPage(
     restore=Clock.restored,
     lost=marked("Your last inputs on this page could not be read, so it begins anew."),
     kept=marked("Prompt and settings are kept; the runs begin anew."),
+    needs=("weights",),
 )
 ABOUT = marked(
     "**One clock.** Every decoder goes on from one prompt, three times, in "

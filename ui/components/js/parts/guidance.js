@@ -62,7 +62,7 @@ export function cost(state, index) {
   }
   const second = step.negative_forward_ms;
   const other_bytes = step.negative_cache_bytes ?? 0;
-  const own = step.cache_bytes - other_bytes;
+  const own = (step.cache_bytes ?? 0) - other_bytes;
   const other = step.positions - prompt + negative;
   const values = {
     step: count(index + 1),

@@ -113,7 +113,10 @@ function append(state, view) {
 const FIGURES = {
   tokens: tokens_in,
   forward: forward_pass,
-  raw: (_, view) => tokens(view.vocab),
+  raw: ({ model }, view) =>
+    model?.listed == null
+      ? tokens(view.vocab)
+      : say('{one} of {all} named', { one: count(model.listed), all: count(view.vocab) }),
   renormalised: softmax,
   drawn,
   append,

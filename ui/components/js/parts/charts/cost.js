@@ -9,6 +9,7 @@ import { absent, line } from './traces.js';
 /** @import { Described, FigureDefinition, Look, Mark, SubplotDefinition } from './types.js' */
 /** @typedef {Pick<State, 'steps' | 'index' | 'cache_formula' | 'prompt_tokens' | 'negative_tokens'>} Properties */
 /** @typedef {Step & {index: number}} Numbered */
+/** @typedef {Numbered & {cache_bytes: number, cache_bytes_held: number}} Counted a step whose cache's size is known */
 /** @typedef {{x: (number|null)[], y: (number|null)[]}} Path */
 
 /** Under guidance: the share of the negative prompt's text. */
@@ -69,6 +70,8 @@ const USUAL_SHARE = 0.98;
 const HEADROOM = 1.3;
 // Of fewer steps than this none can be called unusual.
 const FEW = 5;
+// What `kv_cache` draws.
+const CACHE_TRACES = 6;
 // The scale holds a prefill up to this many times as long as the other steps; a longer one would dwarf them.
 const MOST_TIMES = 4;
 
@@ -232,7 +235,12 @@ function positions_words({ prompt_tokens, negative_tokens }, step) {
   return say('{one} + {other} positions', { one: count(step.positions), other });
 }
 
-/** @param {Properties} state @param {Step} step */
+/** @param {Numbered} step @returns {step is Counted} */
+function is_counted(step) {
+  return step.cache_bytes !== null && step.cache_bytes_held !== null;
+}
+
+/** @param {Properties} state @param {Counted} step */
 const bytes_words = (state, step) =>
   say('{bytes} for {positions}', { bytes: size(step.cache_bytes), positions: positions_words(state, step) });
 
@@ -242,7 +250,7 @@ const negative_words = step =>
     ? [say('{bytes} of it for the negative prompt', { bytes: size(step.negative_cache_bytes ?? 0) })]
     : [];
 
-/** Label of the line over the columns. @param {Step} step @param {number} x @returns {Mark} */
+/** Label of the line over the columns. @param {Counted} step @param {number} x @returns {Mark} */
 const reserved_mark = ({ cache_bytes_held }, x) => ({
   x,
   y: cache_bytes_held,
@@ -251,7 +259,21 @@ const reserved_mark = ({ cache_bytes_held }, x) => ({
   side: 'top',
 });
 
-/** @param {Properties} state @param {Numbered[]} steps @param {object} memory @param {boolean} is_calm */
+/** Of a model that does not tell how large its cache is. @param {Numbered[]} steps */
+function untold_cache(steps) {
+  const text = say('The model does not tell the size of its cache.');
+  const yaxis = { range: [0, 1], tickvals: [], ticktext: [] };
+  return {
+    data: Array.from({ length: CACHE_TRACES }, () => EMPTY),
+    marks: [],
+    text,
+    summary: text,
+    absent: figures[0].legend.map(entry => entry.text),
+    axes: { xaxis: step_axis(room(steps[steps.length - 1].index + 1)), yaxis },
+  };
+}
+
+/** @param {Properties} state @param {Counted[]} steps @param {object} memory @param {boolean} is_calm */
 function kv_cache(state, steps, memory, is_calm) {
   const x = steps.map(step => step.index + 1);
   const predicted = steps.map(step => step.formula_bytes ?? null);
@@ -485,7 +507,9 @@ export function describe(state, { memory, is_calm }) {
   // Their place in the list is their number: `index` is not among a step's figures.
   const steps = state.steps.map((step, index) => ({ ...step, index }));
   if (!steps.length) return nothing();
-  const cache = kv_cache(state, steps, (memory.cache ??= {}), is_calm);
+  const counted = steps.filter(is_counted);
+  const cache =
+    counted.length < steps.length ? untold_cache(steps) : kv_cache(state, counted, (memory.cache ??= {}), is_calm);
   const time = latency(state, steps, (memory.latency ??= {}), is_calm);
   return {
     data: [...cache.data, ...time.data],

@@ -242,7 +242,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
       value = /** @type {Value} */ (state.settings[name] ?? sampler.off);
       if (is_on()) remembered = value;
       defaults = state.stage_defaults;
-      vocab = state.model?.vocab_size ?? null;
+      vocab = state.model?.listed ?? state.model?.vocab_size ?? null;
       for (const each of controls) each.update(value);
       editor?.update(is_on() ? value : remembered, state);
       const start = starting_value();

@@ -74,7 +74,7 @@ export function create(root, actions) {
       choice.value = sampler.name;
       if (shown !== sampler.name) slide(sampler);
       const now = Number(state.settings[sampler.name] ?? sampler.off);
-      slider?.update(now, sampler.picture === 'rank' ? state.model?.vocab_size : undefined);
+      slider?.update(now, sampler.picture === 'rank' ? (state.model?.listed ?? state.model?.vocab_size) : undefined);
       set_text(value, value_text(sampler, now));
     },
   };

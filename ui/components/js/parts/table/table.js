@@ -11,7 +11,7 @@ import { create_row, others_of, update_others, update_row } from './rows.js';
 
 /** @import { State, Actions, View } from '../../types.js' */
 /**
- * @typedef {Pick<State, 'view' | 'mode' | 'slow' | 'row_count' | 'fitted_rows' | 'columns' | 'steps' | 'digits'>} Properties
+ * @typedef {Pick<State, 'view' | 'mode' | 'slow' | 'row_count' | 'fitted_rows' | 'columns' | 'steps' | 'digits'> & {model?: State['model']}} Properties
  */
 /** @import { Row, Meaning } from './rows.js' */
 
@@ -98,7 +98,7 @@ export function create(root, actions) {
     const chosen = view.chosen && view.chosen.rank > last_rank ? view.chosen : null;
     set_text(whose, whose_text(state, view));
     const meaning = meaning_of(state, view, chosen ? [...shown, chosen] : shown);
-    update_heads(heads, view, meaning);
+    update_heads(heads, view, meaning, state.model?.has_logits !== false);
     while (rows.length > shown.length) rows.pop()?.tr.remove();
     if (rows.length < shown.length) {
       const fresh = document.createDocumentFragment();
@@ -184,9 +184,10 @@ function create_head(column) {
  * @param {Record<string, ReturnType<typeof create_head>>} heads
  * @param {View} view
  * @param {Meaning} meaning
+ * @param {boolean} has_logits
  */
-function update_heads(heads, { score_changes, samplers, is_guided }, { figure, lowest, highest }) {
-  set_text(heads.logit.name, figure === 'logit' ? say('logit') : say('score'));
+function update_heads(heads, { score_changes, samplers, is_guided }, { figure, lowest, highest }, has_logits) {
+  set_text(heads.logit.name, figure !== 'logit' ? say('score') : has_logits ? say('logit') : say('log-prob.'));
   set_text(heads.model.name, is_guided ? say('under guidance') : say(HEADS.model));
   const digits = Math.max(Math.abs(lowest), Math.abs(highest)) < LONG_SCORE ? 1 : 0;
   set_text(

@@ -1,0 +1,128 @@
+"""The seam between decoders and models: what a model gives, wherever it runs.
+
+A `Backend` opens a `Sequence`; extending that by tokens gives a `Reading` with the scores of the
+next token. `LanguageModel` is the local back end. Others may know less: a server lists its most
+likely tokens only, or says nothing of its cache. `Backend.capabilities` tells what one can do (see
+`engine.backend.capabilities`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Ids
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+
+from engine.model.forward import Forward
+
+if TYPE_CHECKING:
+    from engine.cache_formula import CacheFormula
+    from engine.grammar import Places
+    from engine.model.cache import CacheSize
+    from engine.model.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a sequence gave for the tokens that it was extended by.
+
+    Attributes:
+        forward: the last pass, with the logits of the next token.
+        ms: wall time of all passes, waiting for one's turn included, in milliseconds.
+        forward_ms: that of the passes over these tokens alone, each from its turn on.
+        passes: how many tokens each pass read, in order; more than one for a long input, or where
+            a cache was made again.
+        is_prefill: whether the sequence was read from its beginning.
+    """
+
+    forward: Forward
+    ms: float
+    forward_ms: float
+    passes: tuple[int, ...]
+    is_prefill: bool
+
+
+class Sequence(Protocol):
+    """One text inside a model, wherever that runs.
+
+    Attributes:
+        positions: tokens that have been read.
+        usage: bytes of its cache; None if the back end does not tell.
+        formula: the formula for them; None where there is none.
+    """
+
+    positions: int
+
+    @property
+    def usage(self) -> CacheSize | None:
+        """See above."""
+
+    @property
+    def formula(self) -> CacheFormula | None:
+        """See above."""
+
+    @property
+    def can_select(self) -> bool:
+        """Whether rows of a batch can be made of it (`engine.runner.runner.Runner.select`)."""
+
+    def extend(self, token_ids: Ids[int] | np.ndarray, *, parity: bool = False) -> Reading:
+        """Read more tokens.
+
+        Args:
+            token_ids: (tokens,) at least one.
+            parity: as `generate` of transformers does.
+
+        Raises:
+            DecodingError: nothing has been read.
+        """
+
+    def truncate(self, positions: int) -> None:
+        """Keep the first so many positions."""
+
+    def fork(self) -> Self:
+        """An independent copy."""
+
+    def distrust(self) -> None:
+        """Drop a cache that a wrong value may have come into; the next reading makes it again."""
+
+    def release(self) -> bool:
+        """Give memory back that can be had again when needed; False if in use at the moment."""
+
+
+class Backend(Protocol):
+    """A causal language model, as decoders and pages know it.
+
+    Attributes:
+        name: short name for the screen.
+        source, revision: what it was loaded from.
+        vocabulary: tokens as bytes and text.
+        vocab_size: how many tokens it scores.
+        input_size: how many token ids it takes in.
+        context_length: most positions of a text; None where it sets no limit.
+        eos_ids, generate_eos_ids: ids that end a text, here and in `generate`.
+        device: where its rows are computed with; the computer's own for a server.
+        capabilities: some of `CAPABILITIES`.
+        listed: how many tokens it scores at most in one step; None for all.
+        notices: sentences about it that a person should see.
+        facts: what a text depends on besides prompt and settings, as plain values for a file.
+    """
+
+    name: str
+    source: str
+    revision: str | None
+    vocabulary: Vocabulary
+    vocab_size: int
+    input_size: int
+    context_length: int | None
+    eos_ids: tuple[int, ...]
+    generate_eos_ids: tuple[int, ...]
+    device: Any
+    capabilities: frozenset[str]
+    listed: int | None
+    notices: tuple[str, ...]
+    facts: dict[str, object]
+    places: Places
+
+    def open(self) -> Sequence:
+        """A sequence that has read nothing yet."""

@@ -1,0 +1,116 @@
+"""What models can do, and what settings and pages need of them."""
+
+from __future__ import annotations
+
+from engine.backend.base import Backend
+from engine.errors import CapabilityError, SettingError, msg
+from engine.sampling import SamplingSettings
+from engine.sampling.stages import Temperature, TopK
+
+# What a back end may be able to do, and how a refusal names it.
+CAPABILITIES = {
+    "full_row": msg("the scores of all tokens"),
+    "logits": msg("logits"),
+    "hidden": msg("hidden states"),
+    "all_positions": msg("the scores after every token of a text"),
+    "batch": msg("several texts in one pass"),
+    "cache_bytes": msg("the size of its cache"),
+    "weights": msg("the model's weights"),
+}
+
+
+def limits(model: Backend) -> tuple[str, ...]:
+    """Return sentences on what cannot be known of a model's steps, for the person who sees them."""
+    sentences = []
+    if model.listed is not None:
+        sentences.append(
+            msg(
+                "{name} names the {listed:,} likeliest of its {vocab_size:,} tokens at every step, "
+                "so top-k is at most {most:,}, and every draw is exact. Of all others the "
+                "probability together is known, and is shown as if they shared it evenly.",
+                (model.name, model.listed, model.vocab_size, model.listed),
+            )
+        )
+    if "logits" not in model.capabilities:
+        sentences.append(
+            msg(
+                "It gives log-probabilities: logits less a constant that changes from step to step."
+            )
+        )
+    if "cache_bytes" not in model.capabilities:
+        sentences.append(msg("It does not tell the size of its cache."))
+    return tuple(sentences)
+
+
+def require(model: Backend, what: str, *needed: str) -> None:
+    """Raise `CapabilityError` if a model lacks what something needs.
+
+    Args:
+        what: what needs it, as the beginning of a sentence.
+        needed: names of `CAPABILITIES`.
+    """
+    missing = next((each for each in needed if each not in model.capabilities), None)
+    if missing is not None:
+        raise CapabilityError(
+            "{what} needs {needed}, which {name} does not give; choose another model.",
+            (what, CAPABILITIES[missing], model.name),
+        )
+
+
+def fitted(
+    settings: SamplingSettings, model: Backend, *, adds_top_k: bool = True
+) -> SamplingSettings:
+    """Return settings whose result is exact on a back end that lists some tokens only.
+
+    Of the tokens that are not listed only the mass is known. So nothing but a temperature may come
+    before a top-k of at most as many tokens as are listed: it leaves the same tokens as if all were
+    known (but for ties with the last one listed), and whatever follows sees only those.
+
+    Args:
+        settings: the settings.
+        model: the model.
+        adds_top_k: put in a missing top-k; else it is refused.
+
+    Raises:
+        SettingError: the settings are of another kind.
+        CapabilityError: a sampler needs logits, or parity mode the model's weights.
+    """
+    if settings.parity:
+        require(model, msg("Parity mode"), "weights")
+    for stage in settings.chain:
+        require(model, stage.info.label, *stage.needs)
+    if model.listed is None:
+        return settings
+    chain, most = list(settings.chain), model.listed
+    place = next((i for i, stage in enumerate(chain) if _decides(stage)), None)
+    if place is None:
+        if not adds_top_k:
+            raise _refused("top_k", 0, model)
+        place = next((i for i, each in enumerate(chain) if not _scales(each)), len(chain))
+        chain.insert(place, TopK(most))
+        settings = settings.replace(chain=chain)
+    for stage in chain[:place]:
+        if not _scales(stage):
+            problem = msg(
+                "comes before top-k, and {name} lists {most:,} tokens", (model.name, most)
+            )
+            remedy = msg("put it after top-k, or switch it off")
+            raise SettingError(stage.setting, stage.value, problem, remedy)
+    if isinstance(chain[place], TopK) and chain[place].k > most:
+        raise _refused("top_k", chain[place].k, model)
+    return settings
+
+
+def _refused(setting: str, value: object, model: Backend) -> SettingError:
+    problem = msg(
+        "must be at most the {most:,} tokens that {name} lists", (model.listed, model.name)
+    )
+    return SettingError(setting, value, problem, msg("use 1 to {most:,}", model.listed))
+
+
+def _scales(stage: object) -> bool:
+    return isinstance(stage, Temperature) and not stage.is_greedy
+
+
+def _decides(stage: object) -> bool:
+    return isinstance(stage, TopK) or (isinstance(stage, Temperature) and stage.is_greedy)

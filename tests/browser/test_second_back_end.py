@@ -1,0 +1,83 @@
+"""Step, Compare and Tune on a back end that names its 1,000 likeliest tokens and no more."""
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from engine.decoding.decoder import Decoder
+from engine.sampling import SamplingSettings
+from tests.browser.app_server import ROOT, AppServer
+from tests.browser.step_page import button, ids, settle, state, take_steps, wait_for
+from tests.bundled import bundled
+from tests.engine.backend.top_n import TopN
+
+LISTED = 1000
+LIMITS = f"names the {LISTED:,} likeliest of its 16,384 tokens at every step"
+SWEEP_MS = 120_000
+
+
+@pytest.fixture(scope="module")
+def url():
+    paths = f"{Path(__file__).parent / 'top_n'}{os.pathsep}{ROOT}"
+    server = AppServer("server-top-n", "off", TOP_N=str(LISTED), PYTHONPATH=paths)
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    page = browser.new_page()
+    page.on("pageerror", lambda error: pytest.fail(str(error)))
+    yield page
+    page.close()
+
+
+def test_a_text_grows_on_the_step_page(page, url):
+    page.goto(f"{url}/")
+    wait_for(page, "state.run && view")
+    assert state(page, "[state.model.listed, state.settings.top_k]") == [LISTED, LISTED]
+    expect(page.get_by_text("1,000 of 16,384 named")).to_be_visible()
+    state(page, "actions.set({ temperature: 1.4, top_p: 0.9 })")
+    take_steps(page, 6)
+    settle(page)
+    settings = SamplingSettings(temperature=1.4, top_k=LISTED, top_p=0.9, seed=0)
+    alone = Decoder(TopN(bundled(), LISTED), state(page, "state.prompt"), settings)
+    assert ids(page) == [step.token_id for step in alone.run(6)]
+    shown = [state(page, f"state.steps[{i}].probability") for i in range(6)]
+    assert shown == [step.probability for step in alone.steps]
+    expect(page.get_by_text("The model does not tell the size of its cache.").first).to_be_visible()
+
+
+def test_what_the_back_end_cannot_do_is_refused_and_nothing_is_lost(page):
+    before = ids(page)
+    page.get_by_role("switch", name="Top-k on", exact=True).click()
+    expect(page.get_by_text("use 1 to 1,000").first).to_be_visible()
+    settle(page)
+    assert (ids(page), state(page, "state.settings.top_k")) == (before, LISTED)
+
+
+def test_columns_grow_on_compare(page, url):
+    page.goto(f"{url}/compare")
+    expect(page.get_by_text(LIMITS)).to_be_visible()
+    button(page, "Step").click()
+    pure = page.get_by_text("top-k 1000; seed 0")
+    expect(pure).to_be_visible()
+
+
+def test_a_sweep_runs_on_tune(page, url):
+    page.goto(f"{url}/tune")
+    expect(page.get_by_text(LIMITS)).to_be_visible()
+    button(page, "Run sweep").click()
+    expect(page.get_by_text("makes one text at a time")).to_be_visible(timeout=SWEEP_MS)
+    heatmap = page.get_by_role("figure", name="Heatmap of perplexity")
+    expect(heatmap).to_be_visible(timeout=SWEEP_MS)
+
+
+@pytest.mark.parametrize("path", ["beam", "cache", "one_clock"])
+def test_pages_that_need_more_say_so(page, url, path):
+    page.goto(f"{url}/{path}")
+    expect(page.get_by_text("does not give; choose another model.")).to_be_visible()
+    expect(page.get_by_text("Model: Top 1,000 of bundled")).to_be_visible()

@@ -1,0 +1,134 @@
+"""Decoders over a back end that lists some tokens only, against the same model with whole rows."""
+
+import numpy as np
+import pytest
+
+from engine.decoding.batch import Batch, Row
+from engine.decoding.beam.search import BeamSearch
+from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding.decoder import Decoder
+from engine.errors import CapabilityError, SettingError
+from engine.sampling import SamplingSettings, shape
+from engine.sampling.stages import Temperature, TopK, TopP, TypicalP
+from tests import bundled as models
+from tests.engine.backend.top_n import TopN, top
+
+PROMPT = "Once upon a time"
+LISTED = 50
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return models.bundled()
+
+
+@pytest.fixture(scope="module")
+def partial(bundled):
+    return TopN(bundled, LISTED)
+
+
+def text_of(model, settings, tokens=24):
+    decoder = Decoder(model, PROMPT, settings)
+    list(decoder.run(tokens))
+    return decoder
+
+
+SETTINGS = [
+    SamplingSettings(temperature=0),
+    SamplingSettings(top_k=45, seed=1),
+    SamplingSettings(temperature=0.6, top_k=20, top_p=0.9, seed=2),
+    SamplingSettings(temperature=1.7, top_k=40, min_p=0.05, seed=3),
+    SamplingSettings(chain=[Temperature(1.3), TopK(30), TypicalP(0.8)], seed=4),
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=repr)
+def test_texts_equal_those_of_whole_rows(bundled, partial, settings):
+    whole, listed = text_of(bundled, settings), text_of(partial, settings)
+    assert listed.token_ids == whole.token_ids
+    for one, other in zip(listed.steps, whole.steps, strict=True):
+        assert one.survivors == other.survivors
+        assert one.rank == other.rank
+        assert one.probability == pytest.approx(other.probability, abs=1e-5)
+        assert one.logprob == pytest.approx(other.logprob, abs=1e-4)
+        assert (one.logit, one.cache_bytes, one.cache_bytes_held) == (None, None, None)
+
+
+def test_a_missing_top_k_is_put_in(partial):
+    decoder = Decoder(partial, PROMPT, SamplingSettings(temperature=0.8, top_p=0.95, seed=0))
+    assert decoder.settings.chain == (Temperature(0.8), TopK(LISTED), TopP(0.95))
+    with pytest.raises(SettingError, match="use 1 to 50"):
+        decoder.settings = SamplingSettings(top_p=0.95)
+
+
+@pytest.mark.parametrize(
+    ("settings", "refusal"),
+    [
+        (SamplingSettings(top_k=51), "top_k must be at most the 50 tokens"),
+        (SamplingSettings(chain=[TopP(0.9), TopK(20)]), "put it after top-k"),
+        (SamplingSettings(presence_penalty=1.0, top_k=20), "put it after top-k"),
+    ],
+    ids=repr,
+)
+def test_refuses_what_needs_the_tokens_that_are_not_listed(partial, settings, refusal):
+    with pytest.raises(SettingError, match=refusal):
+        Decoder(partial, PROMPT, settings)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        lambda model: Decoder(model, PROMPT, SamplingSettings(repetition_penalty=1.2)),
+        lambda model: Decoder(model, PROMPT, SamplingSettings(parity=True)),
+        lambda model: Decoder(model, PROMPT, guidance_scale=1.5),
+        lambda model: ContrastiveSearch(model, PROMPT),
+        lambda model: BeamSearch(model, PROMPT),
+    ],
+    ids=["repetition penalty", "parity", "guidance", "contrastive", "beam"],
+)
+def test_refuses_what_the_back_end_cannot_do(partial, begin):
+    with pytest.raises(CapabilityError, match="choose another model"):
+        begin(partial)
+
+
+def test_forces_listed_tokens_alone(bundled, partial):
+    decoder = Decoder(partial, PROMPT)
+    decoder.next_distribution()
+    ranked = np.argsort(-Decoder(bundled, PROMPT).next_distribution().logits, kind="stable")
+    with pytest.raises(SettingError, match="not among the 50 tokens"):
+        decoder.step(token_id=int(ranked[LISTED]))
+    step = decoder.step(token_id=int(ranked[LISTED - 1]))
+    assert (step.rank, step.forced) == (LISTED, True)
+
+
+def test_rewinds_and_forks_to_the_same_texts(partial):
+    settings = SamplingSettings(top_k=50, seed=5)
+    decoder = text_of(partial, settings)
+    wanted, rows = decoder.token_ids, [decoder.logits(i) for i in range(24)]
+    decoder.rewind(7)
+    twin = decoder.fork()
+    for each in (decoder, twin):
+        list(each.run(24))
+        assert each.token_ids == wanted
+        assert all(np.array_equal(each.logits(i), row) for i, row in enumerate(rows))
+
+
+def test_a_batch_makes_the_texts_of_lone_decoders(partial):
+    rows = [Row(PROMPT, SamplingSettings(top_k=20, seed=seed), 8) for seed in range(3)]
+    batch = Batch(partial, rows)
+    list(batch.run())
+    alone = [text_of(partial, row.settings, 8).token_ids for row in rows]
+    assert [text.token_ids for text in batch.texts] == alone
+    assert batch.notices == (f"{partial.name} makes one text at a time, so they came one by one.",)
+
+
+def test_the_rest_counts_in_sums_at_temperature_1(bundled):
+    logits = Decoder(bundled, PROMPT).next_distribution().logits
+    whole, listed = shape(logits, SamplingSettings()), top(logits, LISTED)
+    row = shape(listed.row(), SamplingSettings())
+    best = int(np.argmax(logits))
+    assert 0 < listed.rest < 1
+    assert row.raw.logprob(best) == pytest.approx(whole.raw.logprob(best), abs=1e-5)
+    kept = shape(listed.row(), SamplingSettings(top_k=LISTED))
+    assert kept.stages[0].mass_removed == pytest.approx(listed.rest, abs=1e-5)
+    assert row.raw.entropy_bits >= whole.raw.entropy_bits  # the rest is spread evenly

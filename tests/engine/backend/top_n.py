@@ -1,0 +1,97 @@
+"""A back end that knows little, as a server does: the likeliest tokens and the mass of all others.
+
+It runs a real model behind the seam, and lets nothing else of it through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.backend import Reading
+from engine.model import Forward, LanguageModel, Scores
+from engine.runner.runner import open_sequence
+
+
+class TopN:
+    """A model that lists its `listed` likeliest tokens by their log-probabilities."""
+
+    capabilities = frozenset()
+    revision = None
+
+    def __init__(self, model: LanguageModel, listed: int) -> None:
+        self._model = model
+        self.listed = listed
+        self.name = f"Top {listed:,} of {model.name}"
+        self.source = f"top-{listed}:{model.source}"
+        self.notices = ()
+        self.device = torch.device("cpu")
+        self.vocabulary = model.vocabulary
+        self.vocab_size = model.vocab_size
+        self.input_size = model.input_size
+        self.context_length = model.context_length
+        self.eos_ids = model.eos_ids
+        self.generate_eos_ids = model.generate_eos_ids
+        self.places = model.places
+        self.tokenizer = model.tokenizer
+        self.tokenizer_hash = model.tokenizer_hash
+        self.facts: dict[str, Any] = {
+            **{name: model.facts[name] for name in ("vocab_size", "input_size", "context_length")},
+            "name": self.name,
+            "source": self.source,
+            "revision": None,
+            "tokenizer_hash": model.tokenizer_hash,
+        }
+
+    def open(self) -> TopSequence:
+        return TopSequence(self, open_sequence(self._model))
+
+
+class TopSequence:
+    """A sequence of which the likeliest next tokens are told, and no word on its cache."""
+
+    usage = formula = None
+    can_select = False
+    rows = 1
+
+    def __init__(self, model: TopN, inner: Any) -> None:
+        self._model = model
+        self._inner = inner
+
+    @property
+    def positions(self) -> int:
+        return self._inner.positions
+
+    def extend(self, token_ids: Sequence[int] | np.ndarray, *, parity: bool = False) -> Reading:
+        read = self._inner.extend(token_ids)
+        scores = top(read.forward.logits, self._model.listed)
+        forward = Forward(scores.row(), None, read.forward.ms, scores)
+        return Reading(forward, read.ms, read.forward_ms, read.passes, read.is_prefill)
+
+    def truncate(self, positions: int) -> None:
+        self._inner.truncate(positions)
+
+    def fork(self) -> TopSequence:
+        return TopSequence(self._model, self._inner.fork())
+
+    def select(self, rows: Sequence[int]) -> None:
+        assert list(rows) == [0]
+
+    def distrust(self) -> None:
+        self._inner.distrust()
+
+    def release(self) -> bool:
+        return self._inner.release()
+
+
+def top(logits: np.ndarray, count: int) -> Scores:
+    """The `count` best of a whole row, ties by the lower id, and the mass of the others."""
+    logprobs = logits.astype(np.float64) - logits.max()
+    logprobs -= np.log(np.exp(logprobs).sum())
+    ids = np.argsort(-logprobs, kind="stable")[:count]
+    listed = logprobs[ids].astype(np.float32)
+    rest = max(0.0, 1.0 - float(np.exp(logprobs[ids]).sum()))
+    return Scores(ids, listed, logits.size, rest)
