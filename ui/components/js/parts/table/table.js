@@ -193,7 +193,7 @@ function update_heads(heads, { score_changes, samplers, is_guided }, { figure, l
   set_text(
     heads.logit.range,
     lowest <= highest
-      ? say('{low} to {high}', { low: score_text(lowest, digits), high: score_text(highest, digits) })
+      ? say('{low} … {high}', { low: score_text(lowest, digits), high: score_text(highest, digits) })
       : '',
   );
   set_attribute(heads.logit.cell, 'title', say('Bars go from the lowest to the highest row shown, not from zero.'));
