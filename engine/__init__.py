@@ -37,12 +37,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # By the module that has it: each is imported when it is asked for, since PyTorch takes seconds.
 _DOORS = {
+    "Backend": "engine.backend",
     "Decoder": "engine.decoding.decoder",
     "DecodingError": "engine.errors",
     "LanguageModel": "engine.model",
     "SamplingSettings": "engine.sampling",
     "Trace": "engine.trace",
     "load_model": "engine.model",
+    "replay": "engine.decoding.replay",
 }
 
 __all__ = list(_DOORS)
@@ -52,3 +54,7 @@ def __getattr__(name: str) -> object:
     if name not in _DOORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_DOORS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_DOORS)  # what Tab completes
