@@ -1,4 +1,4 @@
-"""The public door, and a module that needs no torch; `lint-imports` holds which way imports point."""
+"""The public door, and a module without torch; `lint-imports` holds which way imports point."""
 
 import subprocess
 import sys
