@@ -1,10 +1,11 @@
 """Ways to generate a text, one file or folder each, over what all of them share.
 
     generation.py       what every strategy keeps: steps, text, step, run, rewind, fork, trace
-    autoregressive.py   what those share that append one token per step
+    one_text.py         what those share that write one text, and that append one token per step
     token_sequence.py   prompt and generated tokens, what they spell, when they end
     decoder.py          sampling: forward, shape, draw, append
-    recorded_text.py    what may be asked of a decoder's steps afterwards
+    settings_history.py which settings held from which step on
+    parity.py           the generator that draws as transformers does
     record.py           the raw logits of every step; row_file.py those on disk
     guidance.py         a second text, which a negative prompt begins
     contrastive.py      contrastive search

@@ -30,7 +30,7 @@ from engine.backend import require
 from engine.cache_formula import CacheFormula
 from engine.checks import at_least_one
 from engine.decoding import inputs
-from engine.decoding.autoregressive import Autoregressive
+from engine.decoding.one_text import Autoregressive
 from engine.decoding.row_file import RowFile, StoredRow
 from engine.decoding.shaping import shaped
 from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError, msg

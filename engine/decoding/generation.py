@@ -1,8 +1,7 @@
 """What every strategy of generation keeps: steps, text, step, run, rewind, fork, trace.
 
 A strategy is a class in a file of its own. It says how one step is taken; what holds for all of
-them is here; for those of one text in `engine.decoding.one_text`, and for those of them that append
-one token per step in `engine.decoding.autoregressive`.
+them is here, and for those of one text in `engine.decoding.one_text`.
 """
 
 from __future__ import annotations

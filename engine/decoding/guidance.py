@@ -296,6 +296,27 @@ def new_sequence(model: Backend, guidance: Guidance | None) -> Sequence:
     return open_sequence(model) if guidance is None else GuidedRunner(model, guidance)
 
 
+@dataclass(frozen=True)
+class NextRow:
+    """Logits waiting for their token: what the forward half of a step leaves.
+
+    Attributes:
+        logits: (vocab,) float32.
+        source: where they can be had from again.
+        forward_ms, passes, is_prefill: of the reading; `passes` is empty if the row was `reused`.
+        reused: whether it comes from the record.
+        negative_forward_ms: the share of the negative prompt's pass; None without guidance.
+    """
+
+    logits: np.ndarray
+    source: RowSource | GuidedSource
+    forward_ms: float
+    passes: tuple[int, ...]
+    is_prefill: bool
+    reused: bool = False
+    negative_forward_ms: float | None = None
+
+
 def keep(
     record: LogitRecord,
     read: Reading,
@@ -303,16 +324,27 @@ def keep(
     guidance: Guidance | None,
     *,
     parity: bool,
-) -> tuple[RowSource | GuidedSource, float | None]:
-    """Where the row of a reading can be had from again, and the negative pass' milliseconds."""
+) -> NextRow:
+    """Store what the row of a reading can be had from again."""
+
+    def kept(part: Reading) -> RowSource:
+        return record.keep(part.forward, tokens=part.passes[-1], parity=parity)
+
+    negative_ms = None
     if guidance is None:
-        return record.keep(read.forward, tokens=read.passes[-1], parity=parity), None
-    prompt, negative = (
-        record.keep(part.forward, tokens=part.passes[-1], parity=parity)
-        for part in (read.prompt, read.negative)
+        source = kept(read)
+    else:
+        prompt, negative = kept(read.prompt), kept(read.negative)
+        source = GuidedSource(prompt, negative, guidance.scale, _dtype(model, parity))
+        negative_ms = read.negative.ms
+    return NextRow(
+        read.forward.logits,
+        source,
+        read.ms,
+        read.passes,
+        read.is_prefill,
+        negative_forward_ms=negative_ms,
     )
-    source = GuidedSource(prompt, negative, guidance.scale, _dtype(model, parity))
-    return source, read.negative.ms
 
 
 def _dtype(model: Backend, parity: bool) -> torch.dtype:

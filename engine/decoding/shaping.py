@@ -1,6 +1,9 @@
-"""A row of logits shaped in the host's memory, which may be full."""
+"""A row of logits shaped in the host's memory, which may be full, and what a step keeps of it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,7 +11,8 @@ import torch
 from engine.errors import OutOfMemoryError
 from engine.runner.budget import budget_of, with_room
 from engine.sampling import Distribution, SamplingSettings, shape
-from engine.sampling.stages import NO_CONTEXT, Context
+from engine.sampling.stages import NO_CONTEXT, Context, Stage
+from engine.trace import StageState, StageSummary
 
 _HOST = torch.device("cpu")
 
@@ -31,4 +35,30 @@ def shaped(
         "The computer ran out of memory for the {size:,} scores of a step; close other "
         "texts or programs.",
         logits.size,
+    )
+
+
+def figures_of(
+    distribution: Distribution, chain: Sequence[Stage], context: Context
+) -> dict[str, Any]:
+    """The figures of a step that its distribution tells."""
+    return {
+        "entropy_bits": distribution.entropy_bits,
+        "model_entropy_bits": distribution.raw.entropy_bits,
+        "final_entropy_bits": distribution.final_entropy_bits,
+        "survivors": distribution.survivors,
+        "stages": tuple(
+            StageSummary(stage.name, stage.survivors, stage.mass_removed)
+            for stage in distribution.stages
+        ),
+        "stage_states": stage_states(chain, context),
+    }
+
+
+def stage_states(chain: Sequence[Stage], context: Context) -> tuple[StageState, ...]:
+    """What a step keeps of the memory and the chance of its stages."""
+    return tuple(
+        StageState(stage.name, name, value)
+        for stage in chain
+        for name, value in stage.recorded(context).items()
     )

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.decoding.recorded_text import RecordedText
+from engine.decoding.decoder import Decoder
 from engine.errors import SettingError, msg
 from engine.grammar import Places, TokenTable
 from engine.sampling.stages import Constraint
@@ -66,7 +66,7 @@ class ConstraintFigures:
 
 
 def figures_at(
-    text: RecordedText, index: int, constraint: Constraint | None = None, most_wanted: int = 5
+    text: Decoder, index: int, constraint: Constraint | None = None, most_wanted: int = 5
 ) -> ConstraintFigures:
     """What a constraint meant, or would have meant, in a step.
 

@@ -5,7 +5,6 @@ proposers.py          who proposes: a draft model, prompt lookup
 verifier.py           the target's verdicts, and the token that it draws
 block_reader.py       a cached text read ahead and taken back
 reading_again.py      such a text where its cache was lost
-settings_history.py   which settings held from which step on
 """
 
 from engine.decoding.speculative.decoder import SpeculativeDecoder

@@ -25,6 +25,7 @@ from engine.checks import is_whole
 from engine.decoding import inputs
 from engine.decoding.one_text import OneText
 from engine.decoding.record import LogitRecord
+from engine.decoding.settings_history import SettingsHistory
 from engine.decoding.shaping import shaped
 from engine.decoding.speculative.block_reader import BlockReader, check_reads_blocks
 from engine.decoding.speculative.proposers import (
@@ -36,7 +37,6 @@ from engine.decoding.speculative.proposers import (
     load_draft,
 )
 from engine.decoding.speculative.reading_again import read_beginning
-from engine.decoding.speculative.settings_history import SettingsHistory
 from engine.decoding.speculative.verifier import RoundDistributions, Verifier
 from engine.errors import LogitsError, SettingError, TraceError, msg
 from engine.model import LanguageModel

@@ -48,8 +48,8 @@ def test_many_rows_are_read_in_several_passes_as_equal_as_they_can_be(llama, pas
     for row, logits in enumerate(rows_of(runner)[0]):
         if row % 25 == 0:
             alone = Runner(llama)
-            alone.read(PROMPT)
-            expected = alone.read([row % tiny_models.VOCAB]).forward.logits
+            alone.extend(PROMPT)
+            expected = alone.extend([row % tiny_models.VOCAB]).forward.logits
             np.testing.assert_allclose(logits, expected, atol=CLOSE)
 
 
@@ -70,10 +70,10 @@ def test_rows_that_end_leave_their_part_and_an_empty_part_costs_no_pass(llama, p
     for logits, ids in zip(rows_of(runner), (PROMPT, NEGATIVE), strict=True):
         for row, token in zip(logits, (2, 9), strict=True):
             alone = Runner(llama)
-            alone.read(ids)
+            alone.extend(ids)
             for _ in range(2):
-                alone.read([token])
-            np.testing.assert_allclose(row, alone.read([token]).forward.logits, atol=CLOSE)
+                alone.extend([token])
+            np.testing.assert_allclose(row, alone.extend([token]).forward.logits, atol=CLOSE)
 
 
 @pytest.mark.parametrize(("most", "expected"), [(4, [3, 2]), (5, [5])])
@@ -89,8 +89,8 @@ def test_joined_rows_share_a_pass_where_they_fit_into_one(
     assert passes == expected
     for ids, token, logits in zip(texts, (1, 2, 3, 4, 5), rows_of(runner)[0], strict=True):
         alone = Runner(llama)
-        alone.read(ids)
-        np.testing.assert_allclose(logits, alone.read([token]).forward.logits, atol=CLOSE)
+        alone.extend(ids)
+        np.testing.assert_allclose(logits, alone.extend([token]).forward.logits, atol=CLOSE)
 
 
 def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypatch):
@@ -103,9 +103,9 @@ def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypat
         runner.extend([token] * 8)
     assert passes == [8, 8, 4, 4, 4, 4]
     alone = Runner(llama)
-    alone.read(PROMPT)
+    alone.extend(PROMPT)
     for token in range(4):
-        expected = alone.read([token]).forward.logits
+        expected = alone.extend([token]).forward.logits
     for logits in rows_of(runner)[0]:
         np.testing.assert_allclose(logits, expected, atol=CLOSE)
 

@@ -119,9 +119,9 @@ def test_a_short_one_is_made_again_token_by_token_to_the_same_bits(llama):
         for token_id in range(20):
             runner.extend([token_id])
     other.release()
-    found = other.read([5])
+    found = other.extend([5])
     assert found.passes == (len(PROMPT), *[1] * 21)
-    assert np.array_equal(found.forward.logits, one.read([5]).forward.logits)
+    assert np.array_equal(found.forward.logits, one.extend([5]).forward.logits)
 
 
 def test_a_cancelled_rebuild_is_begun_again(long_model):
@@ -162,8 +162,8 @@ def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model
 def test_size_and_budget_follow_all_that_changes_a_cache(llama, budget):
     def assert_counted(*runners: Runner) -> None:
         for each in runners:
-            assert each.size == caches.size(each.cache)
-        assert budget.held == sum(each.size.held for each in runners) > 0
+            assert each.usage == caches.size(each.cache)
+        assert budget.held == sum(each.usage.held for each in runners) > 0
 
     runner = Runner(llama)
     runner.extend(long_prompt(40))
@@ -235,7 +235,7 @@ def test_selected_rows_are_texts_of_their_own(architecture):
     assert states.shape[:2] == (2, 1)
     for found, ids in zip(logits, ([*PROMPT, 3, 4], [*PROMPT, 1, 5]), strict=True):
         np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
-    rows.crop(len(PROMPT) + 1)
+    rows.truncate(len(PROMPT) + 1)
     rows.release()
     logits, _ = rows.read_rows([[6], [7]])
     for found, ids in zip(logits, ([*PROMPT, 3, 6], [*PROMPT, 1, 7]), strict=True):
@@ -252,7 +252,7 @@ def test_joined_rows_of_several_pasts_go_on_as_texts_of_their_own(architecture):
     runner.extend(texts[0][:8])
     runner.extend(texts[0][8:])
     runner.select([0, 0])
-    other.read(texts[1])
+    other.extend(texts[1])
     assert runner.can_join(other)
     runner.join(other)
     assert runner.rows == 3
@@ -265,7 +265,7 @@ def test_joined_rows_of_several_pasts_go_on_as_texts_of_their_own(architecture):
     logits, _ = runner.read_rows([[4], [5]])
     for found, ids in zip(logits, ([*wanted[2], 4], [*wanted[1], 5]), strict=True):
         np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
-    found = other.read([9]).forward.logits
+    found = other.extend([9]).forward.logits
     np.testing.assert_allclose(found, uncached(model, [*texts[1], 9]), atol=CLOSE)
     assert not runner.can_join(other), "the other is at the same length no longer"
 
@@ -274,7 +274,7 @@ def test_states_that_cannot_be_joined_are_left_apart():
     model = tiny_models.shared("mamba")
     runner, other = Runner(model), Runner(model)
     for each in (runner, other):
-        each.read(PROMPT)
+        each.extend(PROMPT)
     assert not runner.can_join(other)
     assert not runner.can_join(Runner(model)), "nothing has been read there"
 
@@ -284,7 +284,7 @@ def test_rows_that_find_no_memory_stay_as_they_were(architecture, budget, monkey
     model = LanguageModel(tiny_models.build(architecture, num_hidden_layers=3))
     runner, idle = Runner(model), Runner(model)
     for each in (runner, idle):
-        each.read(PROMPT)
+        each.extend(PROMPT)
     runner.select([0, 0])
     runner.read_rows([[1], [2]])
     layer, select = type(runner.cache.layers[1]), type(runner.cache.layers[1]).batch_select_indices

@@ -1,7 +1,6 @@
 """Check what would admit a removed token: each answer admits it, the value before does not."""
 
 import math
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from engine.decoder import Decoder
 from engine.errors import LogitsError, NoCandidatesError, SettingError
 from engine.sampling import STAGES, SamplingSettings, shape
 from engine.sampling.admission import Admission, admitting_change
@@ -43,9 +41,7 @@ from engine.sampling.stages import (
     TypicalP,
     Xtc,
 )
-from tests.engine import tiny_models
 from tests.engine.grammar.tokens import places_over, words_of_abc
-from tests.engine.runs import finished
 
 FOUR = np.array([4, 3, 2, 1], np.float32)
 FIRST = ("temperature", "top_k", "top_p", "min_p")
@@ -521,52 +517,3 @@ def test_parity_is_kept():
         FOUR, settings, NO_CONTEXT, 2, order=["dry", "top_k", "presence_penalty"]
     )
     assert found.settings == SamplingSettings(temperature=0.5, top_k=3, parity=True)
-
-
-# --- of a decoder ---------------------------------------------------------------------------------
-
-
-def test_a_decoder_asks_for_any_of_its_steps():
-    model = tiny_models.shared("llama")
-    settings = SamplingSettings(top_k=3, mirostat=Mirostat(3.0, 0.3), seed=2)
-    decoder = finished(Decoder(model, tiny_models.prompt(0), settings), 6)
-    for index in (0, 5, 6):
-        shown = decoder.distribution(index) if index < 6 else decoder.next_distribution()
-        token_id = shown.candidates(8)[7].token_id
-        found = decoder.admission(index, token_id)
-        assert found == admitting_change(shown.logits, settings, decoder.context(index), token_id)
-        assert (found.setting, found.value) == ("top_k", 8) or found.blocked_by
-        other = decoder.admission(index, token_id, SamplingSettings(min_p=1.0))
-        assert other.setting == "min_p"
-        assert decoder.admission(index, shown.candidates(1)[0].token_id) is None
-        assert decoder.admission(index, token_id, should_stop=lambda: True) is None
-    assert len(decoder.steps) == 6
-    with pytest.raises(SettingError, match="neither taken nor next"):
-        decoder.admission(7, 0)
-    with pytest.raises(SettingError, match="outside the vocabulary"):
-        decoder.admission(0, model.vocab_size)
-
-
-def test_a_decoder_steps_on_while_a_search_runs():
-    model = tiny_models.shared("llama")
-    decoder = finished(Decoder(model, tiny_models.prompt(0), SamplingSettings(top_k=3)), 2)
-    token_id = decoder.distribution(1).candidates(8)[7].token_id
-    asked, may_end = threading.Event(), threading.Event()
-
-    def waits() -> bool:
-        asked.set()
-        return not may_end.wait(60)
-
-    found = []
-    search = threading.Thread(
-        target=lambda: found.append(decoder.admission(1, token_id, should_stop=waits))
-    )
-    search.start()
-    assert asked.wait(60)
-    decoder.rewind(0)
-    decoder.step(5)
-    may_end.set()
-    search.join(60)
-    (answer,) = found
-    assert answer.setting == "top_k" and answer.value == 8
-    assert replace(answer, settings=None) == Admission(setting="top_k", value=8)

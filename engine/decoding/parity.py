@@ -1,0 +1,45 @@
+"""Parity mode's random generator, which draws as `generate` of transformers does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a step leaves for the next one, besides the text.
+
+    Attributes:
+        generator: in parity mode the seed, and the state of PyTorch's generator.
+        states: what stages with a memory remember, by setting (`Context.states`).
+    """
+
+    generator: tuple[int, torch.Tensor] | None
+    states: Mapping[str, object]
+
+    @classmethod
+    def of(cls, seed: int, generator: torch.Generator | None, states: Mapping[str, object]) -> Mark:
+        """The mark of a step that was drawn with a generator, or without one."""
+        return cls(None if generator is None else (seed, generator.get_state()), states)
+
+
+def generator_after(before: Mark | None, seed: int, device: torch.device) -> torch.Generator:
+    """The generator where the step before left it.
+
+    It is new, seeded as `torch.manual_seed` seeds the global one, if that step had another seed or
+    was no parity step. So it depends on the recorded steps alone: rewinding, forking and changing a
+    setting to and fro need no care.
+    """
+    generator = torch.Generator(device=device).manual_seed(seed)
+    if before is not None and before.generator is not None and before.generator[0] == seed:
+        generator.set_state(before.generator[1])
+    return generator
+
+
+def drawn(scores: object, generator: torch.Generator, device: torch.device) -> int:
+    """The token that `torch.multinomial` draws from (vocab,) scores."""
+    row = torch.tensor(scores, device=device)[None]
+    return int(torch.multinomial(torch.softmax(row, -1), 1, generator=generator))
