@@ -20,7 +20,6 @@ import numpy as np
 from engine.backend import Backend, fitted
 from engine.cache_formula import CacheFormula
 from engine.decoding import guidance, inputs, parity
-from engine.decoding.guidance import NextRow, keep
 from engine.decoding.one_text import Autoregressive
 from engine.decoding.record import LogitRecord
 from engine.decoding.settings_history import SettingsHistory
@@ -82,7 +81,7 @@ class Decoder(Autoregressive[Step]):
         self._history = SettingsHistory(settings)
         self._record = LogitRecord(model)
         self._marks: list[parity.Mark] = []
-        self._next: NextRow | None = None
+        self._next: guidance.NextRow | None = None
         self._runner = guidance.new_sequence(model, self.guidance)
         self._set_ends()
 
@@ -199,7 +198,7 @@ class Decoder(Autoregressive[Step]):
             self.on_shaped(distribution)
         return step
 
-    def _forward(self) -> NextRow:
+    def _forward(self) -> guidance.NextRow:
         """The logits for the next token: waiting ones, or those of a forward pass."""
         if self._next is not None:
             return self._next
@@ -207,7 +206,9 @@ class Decoder(Autoregressive[Step]):
         is_parity, sequence = self.settings.parity, self._runner
         read = sequence.extend(self._sequence.ids[sequence.positions :], parity=is_parity)
         try:
-            self._next = keep(self._record, read, self.model, self.guidance, parity=is_parity)
+            self._next = guidance.keep(
+                self._record, read, self.model, self.guidance, parity=is_parity
+            )
         except BaseException:
             self._unread_last()  # the record does not hold its row
             raise
@@ -248,7 +249,7 @@ class Decoder(Autoregressive[Step]):
         states = distribution.states_after(chosen.token_id)
         return u, chosen, parity.Mark.of(settings.seed, generator, states)
 
-    def _append(self, step: Step, piece: Piece, row: NextRow, mark: parity.Mark) -> None:
+    def _append(self, step: Step, piece: Piece, row: guidance.NextRow, mark: parity.Mark) -> None:
         """Take a step in: what remembers it changes together, and nothing here can fail."""
         self._sequence.append(step.token_id, piece)
         self._record.append(row.source, row.logits)
@@ -349,7 +350,7 @@ class Decoder(Autoregressive[Step]):
             logits = source.row(self.model)
         self._runner.truncate(len(self.prompt_ids) + length)
         # From here on nothing can fail.
-        self._next = NextRow(logits, source, 0.0, (), is_prefill=False, reused=True)
+        self._next = guidance.NextRow(logits, source, 0.0, (), is_prefill=False, reused=True)
         self._sequence.rewind(length)
         self._record.truncate(length)
         del self.steps[length:], self._marks[length:]
