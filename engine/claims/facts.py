@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from engine.claims.experiment import checked_prompts
 from engine.errors import PromptError
 from engine.model import LanguageModel
-from engine.trace.values import Record, Row, Text, of
+from engine.values import Name, Row
 
 MOST_FACTS = 400
 ANSWER_TOKENS = 5  # that a word may have
@@ -33,9 +33,9 @@ class Fact:
         answers: the words that are right.
     """
 
-    group: str = of(Text(100))
-    question: str = of(Text(1000))
-    answers: tuple[str, ...] = of(Row(Text(100), 20))
+    group: Name
+    question: Name
+    answers: Row[Name]
 
     def is_right(self, word: str) -> bool | None:
         """Tell whether a word is right; None if it is no answer. Capital letters do not matter."""
@@ -43,9 +43,6 @@ class Fact:
         if small in {answer.casefold() for answer in self.answers}:
             return True
         return None if _NO_ANSWER.fullmatch(small) else False
-
-
-A_FACT = of(Record(Fact))  # the field of a result that holds one
 
 
 def first_word(text: str) -> str:

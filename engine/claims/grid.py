@@ -20,9 +20,6 @@ from engine.measure.prefill_and_decode import (
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from engine.trace.values import Record, of
-
-A_GRID = of(Record(PrefillAndDecode))
 
 
 def grid_experiment(

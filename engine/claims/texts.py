@@ -20,7 +20,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.metrics import text_metrics
-from engine.trace.values import Real, Text, Whole, of
+from engine.values import Name, Share, Text, Whole
 
 LEAST_TOKENS, MOST_TOKENS = 16, 1024  # fewer cannot loop
 TOGETHER = 8  # tokens of every text between two results
@@ -56,13 +56,13 @@ class Written:
         stop_reason: why it ended; empty where it has not.
     """
 
-    prompt: str = of(Text())
-    way: str = of(Text(100))
-    text: str = of(Text())
-    tokens: int = of(Whole(0))
-    repeated: float | None = of(Real(0, 1), optional=True)
-    loop_tokens: int = of(Whole(0))
-    stop_reason: str = of(Text(100))
+    prompt: Text
+    way: Name
+    text: Text
+    tokens: Whole
+    repeated: Share | None
+    loop_tokens: Whole
+    stop_reason: Name
 
     @property
     def looped(self) -> bool:

@@ -457,8 +457,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     @classmethod
     def of_trace(cls, trace: Trace, model: LanguageModel) -> Self:
         """The text of a trace before its first step; see `Generation`."""
-        # A file of the first version without a step does not tell alpha.
-        given = {name: value for name, value in trace.settings_at(0).items() if value is not None}
+        given = dict(trace.settings_at(0))
         given["chain"] = _chain_of(given)
         return cls(model, trace.prompt_ids, **given, stop_strings=trace.stop_strings)
 

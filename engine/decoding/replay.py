@@ -27,6 +27,7 @@ from engine.model import LanguageModel
 from engine.model.diffusion_model import DiffusionModel
 from engine.text import stopping
 from engine.trace import Trace
+from engine.values import costs
 
 STRATEGIES: dict[str, type[Generation]] = {
     name: kind
@@ -257,7 +258,7 @@ def _differences(trace: Trace, recorded: Any, repeated: Any) -> Iterator[Differe
     for item in fields(recorded):
         one, other = getattr(recorded, item.name), getattr(repeated, item.name)
         is_unknown = item.default is not MISSING and one == item.default  # in older files
-        if item.metadata.get("cost") or is_unknown:
+        if item.name in costs(type(recorded)) or is_unknown:
             continue
         ends_by_string = item.name in ("stop_reason", "stop_string") and hasattr(
             recorded, "stop_string"

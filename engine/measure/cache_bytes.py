@@ -20,7 +20,7 @@ from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.cache_layers import formula_of
 from engine.runner.budget import budget_of
-from engine.trace.values import Flag, Record, Row, Text, Whole, of
+from engine.values import Name, Positive, Row, Text, Whole
 
 MOST_POSITIONS = 131_072
 MOST_BATCH = 256
@@ -39,11 +39,11 @@ class LayerBytes:
         held: bytes of the memory that is held for them.
     """
 
-    kind: str = of(Text(200))
-    formula: str = of(Text(2000))
-    computed: int = of(Whole())
-    measured: int = of(Whole())
-    held: int = of(Whole())
+    kind: Name
+    formula: Text
+    computed: Whole
+    measured: Whole
+    held: Whole
 
     @property
     def is_equal(self) -> bool:
@@ -55,10 +55,10 @@ class LayerBytes:
 class Point:
     """All layers together after so many positions, for the whole batch."""
 
-    positions: int = of(Whole(1))
-    computed: int = of(Whole())
-    measured: int = of(Whole())
-    held: int = of(Whole())
+    positions: Positive
+    computed: Whole
+    measured: Whole
+    held: Whole
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class CacheBytes:
         problem: why there is none; empty where there is one.
     """
 
-    batch: int = of(Whole(1))
-    dtype: str = of(Text(40))
-    points: tuple[Point, ...] = of(Row(Record(Point), 64))
-    layers: tuple[LayerBytes, ...] = of(Row(Record(LayerBytes), 10_000))
-    is_known: bool = of(Flag())
-    problem: str = of(Text(1000))
+    batch: Positive
+    dtype: Name
+    points: Row[Point]
+    layers: Row[LayerBytes]
+    is_known: bool
+    problem: Name
 
     @property
     def unequal(self) -> list[int]:

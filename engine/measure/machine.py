@@ -14,7 +14,7 @@ import psutil
 import torch
 
 from engine.model import LanguageModel
-from engine.trace.values import Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Name, Positive, Row, Whole
 
 PACKAGES = ("torch", "transformers", "numpy")
 _LONGEST = 200  # characters of a name
@@ -32,11 +32,11 @@ class Machine:
         load: average number of running programs over 1, 5 and 15 minutes before.
     """
 
-    processor: str = of(Text(_LONGEST))
-    cores: int = of(Whole(1))
-    memory_gib: float = of(Real(0))
-    gpu: str | None = of(Text(_LONGEST), optional=True)
-    load: tuple[float, ...] = of(Row(Real(0), most=3))
+    processor: Name
+    cores: Positive
+    memory_gib: Amount
+    gpu: Name | None
+    load: Row[Amount]
 
     @classmethod
     def here(cls) -> Machine:
@@ -73,9 +73,6 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
     }
 
 
-_MACHINE = of(Record(Machine))
-
-
 @dataclass(frozen=True)
 class Setting:
     """What was measured on: the machine, the versions, the model and how it runs.
@@ -93,19 +90,19 @@ class Setting:
         date: when, in UTC, to the minute.
     """
 
-    machine: Machine = _MACHINE
-    python: str = of(Text(_LONGEST))
-    torch: str = of(Text(_LONGEST))
-    transformers: str = of(Text(_LONGEST))
-    numpy: str = of(Text(_LONGEST))
-    model: str = of(Text(_LONGEST))
-    parameters: int = of(Whole())
-    device: str = of(Text(_LONGEST))
-    dtype: str = of(Text(_LONGEST))
-    attention: str = of(Text(_LONGEST))
-    threads: int = of(Whole())
-    prefill_threads: int = of(Whole())
-    date: str = of(Text(_LONGEST))
+    machine: Machine
+    python: Name
+    torch: Name
+    transformers: Name
+    numpy: Name
+    model: Name
+    parameters: Whole
+    device: Name
+    dtype: Name
+    attention: Name
+    threads: Whole
+    prefill_threads: Whole
+    date: Name
 
     @classmethod
     def here(cls, model: LanguageModel) -> Setting:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from engine.errors import SettingError, msg
 from engine.measure.measurement import Measurement
@@ -21,12 +23,11 @@ from engine.measure.passes import Clock, at_once, timed_read, timed_step
 from engine.measure.reference import Reference, changed
 from engine.measure.samples import median
 from engine.model import LanguageModel
-from engine.trace.values import Real, Record, Row, Whole, of
+from engine.values import Amount, Row, Whole
 
 MOST_CELLS = 400
 MOST_ROUNDS = 100
 MOST_TOKENS = 131_072  # of a prompt or an output
-_TIME = Real(0)
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,11 @@ class Cell:
         step_p95_ms: of the later tokens, by token, in each round; 0 without any.
     """
 
-    prompt: int = of(Whole(1, MOST_TOKENS))
-    output: int = of(Whole(1, MOST_TOKENS))
-    first_ms: tuple[float, ...] = of(Row(_TIME, MOST_ROUNDS))
-    later_ms: tuple[float, ...] = of(Row(_TIME, MOST_ROUNDS))
-    step_p95_ms: tuple[float, ...] = of(Row(_TIME, MOST_ROUNDS))
+    prompt: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    output: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    first_ms: Row[Amount]
+    later_ms: Row[Amount]
+    step_p95_ms: Row[Amount]
 
     @property
     def first(self) -> float:
@@ -90,11 +91,11 @@ class PrefillAndDecode:
         weight_bytes: bytes of weights that a pass reads, computed.
     """
 
-    prompts: tuple[int, ...] = of(Row(Whole(1, MOST_TOKENS), MOST_CELLS))
-    outputs: tuple[int, ...] = of(Row(Whole(1, MOST_TOKENS), MOST_CELLS))
-    cells: tuple[Cell, ...] = of(Row(Record(Cell), MOST_CELLS))
-    reference_ms: tuple[float, ...] = of(Row(_TIME, MOST_CELLS * MOST_ROUNDS))
-    weight_bytes: int = of(Whole())
+    prompts: Row[Annotated[int, Meta(ge=1, le=MOST_TOKENS)]]
+    outputs: Row[Annotated[int, Meta(ge=1, le=MOST_TOKENS)]]
+    cells: Row[Cell]
+    reference_ms: Row[Amount]
+    weight_bytes: Whole
 
     def at(self, prompt: int, output: int) -> Cell | None:
         """A cell; None where it is not measured yet."""

@@ -14,8 +14,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from engine.checks import at_least_one
 from engine.decoding import inputs
@@ -24,11 +26,9 @@ from engine.measure.measurement import Measurement
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.runner.runner import open_sequence
-from engine.trace.values import Flag, Real, Record, Row, Whole, of
+from engine.values import Amount, Positive, Row, Whole
 
 MOST_REPEATS = 50
-MOST_LENGTHS = 32
-_TIMES = Row(Real(0), MOST_REPEATS)
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Reuse:
         same_top: whether both give the same likeliest token.
     """
 
-    shared: int = of(Whole())
-    tokens: int = of(Whole(1))
-    full_ms: tuple[float, ...] = of(_TIMES)
-    reused_ms: tuple[float, ...] = of(_TIMES)
-    full_passes: int = of(Whole(1))
-    reused_passes: int = of(Whole(1))
-    largest_difference: float = of(Real(0))
-    same_top: bool = of(Flag())
+    shared: Whole
+    tokens: Positive
+    full_ms: Row[Amount]
+    reused_ms: Row[Amount]
+    full_passes: Positive
+    reused_passes: Positive
+    largest_difference: Amount
+    same_top: bool
 
     @property
     def full(self) -> float:
@@ -75,9 +75,9 @@ class PrefixResult:
         lengths: measured so far, the shortest first.
     """
 
-    can_crop: bool = of(Flag())
-    repeats: int = of(Whole(1, MOST_REPEATS))
-    lengths: tuple[Reuse, ...] = of(Row(Record(Reuse), MOST_LENGTHS))
+    can_crop: bool
+    repeats: Annotated[int, Meta(ge=1, le=MOST_REPEATS)]
+    lengths: Row[Reuse]
 
 
 class PrefixMeasurement(Measurement[PrefixResult]):

@@ -14,15 +14,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Raw, Struct
+
 from engine.errors import MeasurementError, msg
 from engine.measure.machine import Setting
-from engine.trace.values import Limits, Wrong, plain, read, short
+from engine.values import NoJson, Wrong, decode, plain, short
 
 FORMAT = "decoding-visualiser-measurement"
 VERSION = 1
 MOST_BYTES = 2**20
 REMEDY = msg("choose a measurement saved by this app")
-NO_TOKENS = Limits(0, 0)  # no value of a measurement is a token id
+
+
+class _File(Struct):
+    format: Raw = Raw()
+    version: Raw = Raw()
+    setting: Raw = Raw(b"null")
+    parts: Raw = Raw(b"null")
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Report:
     Attributes:
         setting: the machine, the model, and when.
         parts: results by section; dataclasses whose fields say what their values must be
-            (`engine.trace.values`).
+            (`engine.values`).
     """
 
     setting: Setting
@@ -60,49 +68,52 @@ class Report:
         Raises:
             MeasurementError: it is too large, no measurement, damaged, or of a newer version.
         """
-        data = _parsed(text)
-        version = data.get("version")
-        if type(version) is not int or version < 1:
-            raise MeasurementError("The measurement names no version; {remedy}.", REMEDY)
-        if version > VERSION:
+        if len(text) > MOST_BYTES:
             raise MeasurementError(
-                "The measurement is of version {version}, newer than this app reads "
-                "({version2}); update the app.",
-                (short(str(version)), VERSION),
+                "The file has {text:,} characters, more than the {most_bytes:,} of any "
+                "measurement; {remedy}.",
+                (len(text), MOST_BYTES, REMEDY),
             )
-        parts = data.get("parts")
-        if not isinstance(parts, dict):
-            raise MeasurementError("The measurement has no parts; {remedy}.", REMEDY)
-        setting = _read(Setting, data.get("setting"), "setting")
+        file = _file(text.encode("utf-8", "replace"))
+        setting = _read(Setting, file.setting, "setting")
+        try:
+            parts = decode(bytes(file.parts), dict[str, Raw])
+        except Wrong as wrong:
+            raise MeasurementError("The measurement has no parts; {remedy}.", REMEDY) from wrong
         known = {name: kind for name, kind in kinds.items() if name in parts}
         return cls(setting, {name: _read(kind, parts[name], name) for name, kind in known.items()})
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    if len(text) > MOST_BYTES:
-        raise MeasurementError(
-            "The file has {text:,} characters, more than the {most_bytes:,} of any "
-            "measurement; {remedy}.",
-            (len(text), MOST_BYTES, REMEDY),
-        )
+def _file(data: bytes) -> _File:
+    """The parts of a file, unread; raises `MeasurementError` if it is none of this version."""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = short(str(error), 80)
+        file = decode(data, _File)
+    except NoJson as error:
         raise MeasurementError(
-            "The file is no JSON ({reason}); {remedy}.", (reason, REMEDY)
+            "The file is no JSON ({reason}); {remedy}.", (str(error), REMEDY)
         ) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise MeasurementError("The file is no measurement; {remedy}.", REMEDY)
-    return data
-
-
-def _read(kind: type, data: Any, name: str) -> Any:
-    try:
-        return read(kind, data, NO_TOKENS)
     except Wrong as wrong:
-        place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in wrong.place)
+        raise MeasurementError("The file is no measurement; {remedy}.", REMEDY) from wrong
+    if bytes(file.format) != f'"{FORMAT}"'.encode():
+        raise MeasurementError("The file is no measurement; {remedy}.", REMEDY)
+    version = bytes(file.version).decode()
+    if not version.isdigit() or version == "0":
+        raise MeasurementError("The measurement names no version; {remedy}.", REMEDY)
+    if version != str(VERSION):
+        raise MeasurementError(
+            "The measurement is of version {version}, newer than this app reads "
+            "({version2}); update the app.",
+            (short(version), VERSION),
+        )
+    return file
+
+
+def _read(kind: type, data: Raw, name: str) -> Any:
+    try:
+        return decode(bytes(data), kind)
+    except Wrong as wrong:
+        place = f"{name}.{wrong.place}".rstrip(".")
         raise MeasurementError(
             "The measurement is damaged at {name}: {wrong}; {remedy}.",
-            (short(name + place, 120), short(wrong.problem, 200), REMEDY),
+            (place, wrong.problem, REMEDY),
         ) from wrong

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 import torch
+from msgspec import Meta
 from transformers import AutoModelForCausalLM, MistralConfig, PreTrainedModel
 
 from engine.cache_formula import Last
@@ -28,7 +30,7 @@ from engine.model.cache_layers import formula_of, layers_of
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK
 from engine.runner.scheduler import SCHEDULER, Kind
 from engine.sampling import SamplingSettings
-from engine.trace.values import Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Name, Positive, Row, Whole
 
 LEAST_WINDOW, MOST_WINDOW = 4, 64
 LAYERS = 2
@@ -52,12 +54,12 @@ class Step:
         computed: bytes by the formula.
     """
 
-    positions: int = of(Whole(1))
-    kept: int = of(Whole())
-    seen: int = of(Whole(1))
-    measured: int = of(Whole())
-    held: int = of(Whole())
-    computed: int = of(Whole())
+    positions: Positive
+    kept: Whole
+    seen: Positive
+    measured: Whole
+    held: Whole
+    computed: Whole
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,10 @@ class End:
         said: what one step more is answered with, or why the end was not measured.
     """
 
-    context: int = of(Whole())
-    reached: int = of(Whole())
-    bytes: int = of(Whole())
-    said: str = of(Text(1000))
-
-
-_END = of(Record(End), optional=True)
+    context: Whole
+    reached: Whole
+    bytes: Whole
+    said: Name
 
 
 @dataclass(frozen=True)
@@ -95,13 +94,13 @@ class WindowEdge:
         end: of its context; None until it is measured.
     """
 
-    window: int = of(Whole(LEAST_WINDOW, MOST_WINDOW))
-    layers: int = of(Whole(1))
-    steps: tuple[Step, ...] = of(Row(Record(Step), ROUNDS * MOST_WINDOW))
-    changes: tuple[float, ...] = of(Row(Real(0), ROUNDS * MOST_WINDOW))
-    own_window: int = of(Whole())
-    model: str = of(Text(400))
-    end: End | None = _END
+    window: Annotated[int, Meta(ge=LEAST_WINDOW, le=MOST_WINDOW)]
+    layers: Positive
+    steps: Row[Step]
+    changes: Row[Amount]
+    own_window: Whole
+    model: Name
+    end: End | None
 
     @property
     def is_equal(self) -> bool:

@@ -24,12 +24,11 @@ from engine.measure.reference import Reference, changed
 from engine.measure.samples import outliers
 from engine.model import LanguageModel
 from engine.model import cache as caches
-from engine.trace.values import Flag, Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Name, Positive, Real, Row, Text, Whole
 
 BLOCK = 16  # steps with the cache, then without, then with again
 NEAR = 7  # neighbours on either side, against which a step stands out
 MOST_POSITIONS = 131_072
-_TIME = Real(0)
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,10 @@ class Difference:
         margin: logit of the cached one's token over the other's, with the cache.
     """
 
-    position: int = of(Whole(1))
-    cached: str = of(Text(200))
-    uncached: str = of(Text(200))
-    margin: float = of(Real())
-
-
-_DIFFERENCE = of(Record(Difference), optional=True)
+    position: Positive
+    cached: Name
+    uncached: Name
+    margin: Real
 
 
 @dataclass(frozen=True)
@@ -70,18 +66,18 @@ class WithAndWithout:
         block: steps of a block.
     """
 
-    prompt_tokens: int = of(Whole(1))
-    text: str = of(Text())
-    cached_ms: tuple[float, ...] = of(Row(_TIME, MOST_POSITIONS))
-    cached_bytes: tuple[int, ...] = of(Row(Whole(), MOST_POSITIONS))
-    positions: tuple[int, ...] = of(Row(Whole(1), MOST_POSITIONS))
-    uncached_ms: tuple[float, ...] = of(Row(_TIME, MOST_POSITIONS))
-    passes: tuple[int, ...] = of(Row(Whole(1), MOST_POSITIONS))
-    weight_bytes: int = of(Whole())
-    difference: Difference | None = _DIFFERENCE
-    is_state: bool = of(Flag())
-    reference_ms: tuple[float, ...] = of(Row(_TIME, MOST_POSITIONS))
-    block: int = of(Whole(1))
+    prompt_tokens: Positive
+    text: Text
+    cached_ms: Row[Amount]
+    cached_bytes: Row[Whole]
+    positions: Row[Positive]
+    uncached_ms: Row[Amount]
+    passes: Row[Positive]
+    weight_bytes: Whole
+    difference: Difference | None
+    is_state: bool
+    reference_ms: Row[Amount]
+    block: Positive
 
     @property
     def cached_positions(self) -> range:

@@ -15,7 +15,7 @@ step from which each applied, and every step. Saved as JSON.
     beam             `BeamStep`, and the same for beam search
     diffusion        `DiffusionStep`, and the same for masked diffusion
     speculative      `SpeculativeStep`, and the same for speculative decoding
-    values           the range of every value; to add a field, see there
+    (engine.values)  the types of values from outside
     files            JSON files, within bounds
 """
 

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from engine.errors import msg
-from engine.sampling.stages import Stage
-from engine.trace.chain import Chain
-from engine.trace.steps import (
-    ENTROPY,
-    LONGEST_STOP_STRING,
-    MILLISECONDS,
-    SHARE,
-    STOP_REASONS,
-    TOKEN_TEXT,
-)
-from engine.trace.strategy import Strategy
-from engine.trace.values import (
-    Count,
-    Flag,
-    Hexadecimal,
-    Limits,
-    OneOf,
+from msgspec import Struct
+
+from engine.trace.steps import Bits, StopReason, StopString, TokenText
+from engine.trace.strategy import Strategy, check_sampling
+from engine.values import (
+    Amount,
+    Cost,
+    Positive,
     Real,
-    Record,
     Row,
-    Text,
-    Token,
+    Share,
+    TokenBytes,
     Whole,
-    Wrong,
-    of,
+    convert,
     plain,
-    read,
-    shown,
 )
 
 
@@ -51,11 +37,11 @@ class ContrastiveCandidate:
         score: (1 - penalty_alpha) * probability - penalty_alpha * penalty.
     """
 
-    token_id: int = of(Token())
-    probability: float = of(SHARE)
-    penalty: float = of(Real(-1, 1, rounded=True))
-    nearest: int = of(Whole())
-    score: float = of(Real(-1, 1, rounded=True))
+    token_id: Whole
+    probability: Share
+    penalty: Real
+    nearest: Whole
+    score: Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +74,36 @@ class ContrastiveStep:
         total_ms: all of it, with bookkeeping.
     """
 
-    index: int = of(Whole())
-    token_id: int = of(Token())
-    token_bytes: bytes = of(Hexadecimal())
-    text: str = of(TOKEN_TEXT)
-    is_special: bool = of(Flag())
-    candidates: tuple[ContrastiveCandidate, ...] = of(Row(Record(ContrastiveCandidate)))
-    chosen: int = of(Whole())
-    penalty_alpha: float = of(Real(0, 1))
-    model_entropy_bits: float = of(ENTROPY)
-    stop_reason: str | None = of(OneOf(STOP_REASONS), optional=True)
-    stop_string: str | None = of(Text(LONGEST_STOP_STRING), optional=True)
-    is_prefill: bool = of(Flag(), cost=True)
-    cache_positions: int = of(Whole(), cost=True)
-    cache_bytes: int = of(Whole(), cost=True)
-    cache_bytes_held: int = of(Whole(), cost=True)
-    passes: int = of(Whole(), cost=True)
-    prefill_ms: float = of(MILLISECONDS, cost=True)
-    forward_ms: float = of(MILLISECONDS, cost=True)
-    score_ms: float = of(MILLISECONDS, cost=True)
-    total_ms: float = of(MILLISECONDS, cost=True)
+    index: Whole
+    token_id: Whole
+    token_bytes: TokenBytes
+    text: TokenText
+    is_special: bool
+    candidates: Row[ContrastiveCandidate]
+    chosen: Whole
+    penalty_alpha: Share
+    model_entropy_bits: Bits
+    stop_reason: StopReason | None
+    stop_string: StopString | None
+    is_prefill: Cost[bool]
+    cache_positions: Cost[Whole]
+    cache_bytes: Cost[Whole]
+    cache_bytes_held: Cost[Whole]
+    passes: Cost[Whole]
+    prefill_ms: Cost[Amount]
+    forward_ms: Cost[Amount]
+    score_ms: Cost[Amount]
+    total_ms: Cost[Amount]
+
+    def __post_init__(self) -> None:
+        if self.chosen >= len(self.candidates):
+            raise ValueError(f"chosen must be below {len(self.candidates)}, got {self.chosen}")
+
+    @property
+    def ids(self) -> Iterator[int]:
+        """Ids of its token and of all candidates."""
+        yield self.token_id
+        yield from (candidate.token_id for candidate in self.candidates)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; bytes as hexadecimal text."""
@@ -128,11 +124,10 @@ class ContrastiveStep:
         return [*own, "probability", "penalty", "nearest", "score"]
 
 
-@dataclass(frozen=True)
-class _SearchSettings:
-    top_k: int = of(Count())
-    penalty_alpha: float | None = of(Real(0, 1), optional=True)
-    chain: tuple[Stage, ...] = of(Chain(), default=())
+class _SearchSettings(Struct, forbid_unknown_fields=True):
+    top_k: Positive
+    penalty_alpha: Share
+    chain: list = []
 
 
 class Contrastive(Strategy):
@@ -140,32 +135,5 @@ class Contrastive(Strategy):
 
     step = ContrastiveStep
 
-    def settings(self, values: dict[str, Any], limits: Limits) -> _SearchSettings:
-        return read(_SearchSettings, values, limits)
-
-    def check(
-        self,
-        prompt_ids: Sequence[int],
-        steps: Sequence[ContrastiveStep],
-        settings: list[_SearchSettings],
-    ) -> None:
-        for step, used in zip(steps, settings, strict=True):
-            if used.top_k != settings[0].top_k:
-                raise Wrong("comes with another top_k, which cannot change").within(step.index)
-            count = len(step.candidates)
-            if not 1 <= count <= used.top_k:
-                problem = msg(
-                    "must hold 1 to {top_k:,}, as top_k says, got {count:,}", (used.top_k, count)
-                )
-                raise Wrong(problem).within("candidates").within(step.index)
-            if step.chosen >= count or step.candidates[step.chosen].token_id != step.token_id:
-                problem = msg("must be the place of the token, got {chosen}", shown(step.chosen))
-                raise Wrong(problem).within("chosen").within(step.index)
-            if step.penalty_alpha != used.penalty_alpha:
-                wanted, given = shown(used.penalty_alpha), shown(step.penalty_alpha)
-                problem = msg("must be {wanted}, as in the settings, got {given}", (wanted, given))
-                raise Wrong(problem).within("penalty_alpha").within(step.index)
-            before = len(prompt_ids) + step.index
-            if any(candidate.nearest >= before for candidate in step.candidates):
-                problem = msg("must be positions before this one, 0 to {before:,}", before - 1)
-                raise Wrong(problem).within("candidates").within(step.index)
+    def check(self, settings: dict[str, Any], vocab_size: int) -> None:
+        check_sampling({"chain": convert(settings, _SearchSettings).chain}, vocab_size)

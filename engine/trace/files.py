@@ -9,12 +9,11 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.errors import TraceError, msg
-from engine.trace.values import short
+from engine.values import short
 
 
 class Most(NamedTuple):
@@ -58,9 +57,7 @@ def write(path: Path, data: dict[str, Any]) -> Path:
     if len(data["steps"]) > MAX_STEPS:
         raise _too_large(msg("{max_steps:,} steps", MAX_STEPS))
     packed = as_json(data).encode()
-    if len(packed) > MAX_FILE_BYTES:
-        raise _too_large(msg("{max_file_bytes:,} bytes", MAX_FILE_BYTES))
-    _check(packed)  # or it could never be opened again
+    check(packed)  # or it could never be opened again
     try:
         _replace_file(path, packed)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
@@ -68,11 +65,11 @@ def write(path: Path, data: dict[str, Any]) -> Path:
     return path
 
 
-def read(path: Path) -> Any:
-    """Return the plain values of a file, unchecked.
+def read(path: Path) -> bytes:
+    """Return what a file holds, unchecked.
 
     Raises:
-        TraceError: no such file, one above the limits, or no JSON.
+        TraceError: no such file, or one above the limits.
     """
     try:
         about = path.stat()
@@ -85,10 +82,9 @@ def read(path: Path) -> Any:
                 (short(path.name), about.st_size, MAX_FILE_BYTES),
             )
         with path.open("rb") as file:
-            data = file.read(about.st_size)
+            return file.read(about.st_size)
     except (OSError, ValueError) as error:
         raise _of_file(msg("{name} cannot be read: {reason}."), path, error) from error
-    return from_json(data)
 
 
 def _unwritable(error: Exception) -> TraceError:
@@ -105,8 +101,15 @@ def _too_large(most: str) -> TraceError:
     return TraceError("The trace has more than {most}; take one of a shorter run.", most)
 
 
-def _check(data: bytes, most: Most | None = None) -> None:
-    """Refuse what would take much memory: a list of two bytes becomes an object of 64."""
+def check(data: bytes, most: Most | None = None) -> None:
+    """Refuse what would take much memory: a list of two bytes becomes an object of 64.
+
+    Args:
+        data: the file.
+        most: what it may hold; None for as much as any file.
+    """
+    if len(data) > MAX_FILE_BYTES:
+        raise _too_large(msg("{max_file_bytes:,} bytes", MAX_FILE_BYTES))
     most = most or Most(MAX_VALUES, MAX_OBJECTS, MAX_OBJECTS)
     if data.count(b",") > most.values:
         raise _too_large(msg("{values:,} values", most.values))
@@ -115,42 +118,6 @@ def _check(data: bytes, most: Most | None = None) -> None:
         raise _too_large(msg("{lists:,} lists", most.lists))
     if lists + data.count(b"{") > most.objects:
         raise _too_large(msg("{objects:,} lists and objects", most.objects))
-
-
-def from_json(data: bytes, most: Most | None = None) -> Any:
-    """The plain values of a JSON file, unchecked.
-
-    Args:
-        data: the file.
-        most: what it may hold; None for as much as any file.
-
-    Raises:
-        TraceError: no JSON, or more than that.
-    """
-    if len(data) > MAX_FILE_BYTES:
-        raise _too_large(msg("{max_file_bytes:,} bytes", MAX_FILE_BYTES))
-    _check(data, most)
-    try:
-        text = data.decode("utf-8")
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
-    except RecursionError as error:
-        raise TraceError(
-            "The trace is no valid JSON (it is nested too deeply); save it again."
-        ) from error
-    except ValueError as error:
-        reason = short(str(error), 150)
-        raise TraceError("The trace is no valid JSON ({reason}); save it again.", reason) from error
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
-
-
-def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return data
 
 
 def _replace_file(path: Path, data: bytes) -> None:

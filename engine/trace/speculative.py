@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from engine.errors import SettingError, msg
+from msgspec import Meta, Struct
+
 from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings
-from engine.text import stopping
-from engine.trace.steps import (
-    LONGEST_STOP_STRING,
-    MILLISECONDS,
-    SHARE,
-    STOP_REASONS,
-    TOKEN_TEXT,
-    UNIFORM,
-)
-from engine.trace.strategy import Strategy
-from engine.trace.values import (
-    Flag,
-    Hexadecimal,
-    Limits,
-    OneOf,
-    Real,
-    Record,
+from engine.trace.steps import StopReason, StopString, TokenText
+from engine.trace.strategy import Strategy, refusals
+from engine.values import (
+    Amount,
+    Cost,
+    Positive,
     Row,
+    Share,
     Text,
-    Token,
+    TokenBytes,
+    Uniform,
     Whole,
-    Wrong,
-    of,
+    convert,
     plain,
-    read,
-    short,
-    shown,
 )
 
 ACCEPTED, REJECTED, NOT_LOOKED_AT = "accepted", "rejected", "not looked at"
 VERDICTS = (ACCEPTED, REJECTED, NOT_LOOKED_AT)
 RESAMPLED, BONUS, PLAIN = "resampled", "bonus", "plain"
 KINDS = (RESAMPLED, BONUS, PLAIN)
-_NAME = Text(10_000)
-_PASSES = Row(Whole(1), most=2**20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +48,14 @@ class ProposedToken:
         verdict: ``accepted``, ``rejected`` or ``not looked at``.
     """
 
-    token_id: int = of(Token())
-    token_bytes: bytes = of(Hexadecimal())
-    draft_u: float | None = of(UNIFORM, optional=True)
-    draft_probability: float = of(SHARE)
-    target_probability: float | None = of(SHARE, optional=True)
-    ratio: float | None = of(Real(0), optional=True)
-    u: float | None = of(UNIFORM, optional=True)
-    verdict: str = of(OneOf(VERDICTS))
+    token_id: Whole
+    token_bytes: TokenBytes
+    draft_u: Uniform | None
+    draft_probability: Share
+    target_probability: Share | None
+    ratio: Amount | None
+    u: Uniform | None
+    verdict: Literal[VERDICTS]
 
     @property
     def text(self) -> str:
@@ -92,20 +77,17 @@ class DrawnToken:
         target_probability: the target's for it.
     """
 
-    token_id: int = of(Token())
-    token_bytes: bytes = of(Hexadecimal())
-    kind: str = of(OneOf(KINDS))
-    u: float | None = of(UNIFORM, optional=True)
-    probability: float = of(SHARE)
-    target_probability: float = of(SHARE)
+    token_id: Whole
+    token_bytes: TokenBytes
+    kind: Literal[KINDS]
+    u: Uniform | None
+    probability: Share
+    target_probability: Share
 
     @property
     def text(self) -> str:
         """The token by itself; a replacement sign for a part of a character."""
         return self.token_bytes.decode("utf-8", "replace")
-
-
-_DRAWN = of(Record(DrawnToken), optional=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,31 +120,31 @@ class SpeculativeStep:
         total_ms: all of it, with bookkeeping.
     """
 
-    index: int = of(Whole())
-    start: int = of(Whole())
-    draft_length: int = of(Whole(1, MOST_DRAFT_LENGTH))
-    proposed: tuple[ProposedToken, ...] = of(Row(Record(ProposedToken), most=MOST_DRAFT_LENGTH))
-    drawn: DrawnToken | None = _DRAWN
-    token_ids: tuple[int, ...] = of(Row(Token(), most=MOST_DRAFT_LENGTH + 1))
-    text: str = of(TOKEN_TEXT)
-    forced_acceptance: float | None = of(SHARE, optional=True)
-    text_invalid: bool = of(Flag())
-    stop_reason: str | None = of(OneOf(STOP_REASONS), optional=True)
-    stop_string: str | None = of(Text(LONGEST_STOP_STRING), optional=True)
-    is_prefill: bool = of(Flag(), cost=True)
-    target_passes: tuple[int, ...] = of(_PASSES, cost=True)
-    draft_passes: tuple[int, ...] = of(_PASSES, cost=True)
-    target_positions: int = of(Whole(), cost=True)
-    draft_positions: int = of(Whole(), cost=True)
-    target_cache_bytes: int = of(Whole(), cost=True)
-    target_cache_bytes_held: int = of(Whole(), cost=True)
-    draft_cache_bytes: int = of(Whole(), cost=True)
-    draft_cache_bytes_held: int = of(Whole(), cost=True)
-    prefill_ms: float = of(MILLISECONDS, cost=True)
-    draft_ms: float = of(MILLISECONDS, cost=True)
-    target_ms: float = of(MILLISECONDS, cost=True)
-    shape_ms: float = of(MILLISECONDS, cost=True)
-    total_ms: float = of(MILLISECONDS, cost=True)
+    index: Whole
+    start: Whole
+    draft_length: Annotated[int, Meta(ge=1, le=MOST_DRAFT_LENGTH)]
+    proposed: Row[ProposedToken]
+    drawn: DrawnToken | None
+    token_ids: Row[Whole]
+    text: TokenText
+    forced_acceptance: Share | None
+    text_invalid: bool
+    stop_reason: StopReason | None
+    stop_string: StopString | None
+    is_prefill: Cost[bool]
+    target_passes: Cost[tuple[Positive, ...]]
+    draft_passes: Cost[tuple[Positive, ...]]
+    target_positions: Cost[Whole]
+    draft_positions: Cost[Whole]
+    target_cache_bytes: Cost[Whole]
+    target_cache_bytes_held: Cost[Whole]
+    draft_cache_bytes: Cost[Whole]
+    draft_cache_bytes_held: Cost[Whole]
+    prefill_ms: Cost[Amount]
+    draft_ms: Cost[Amount]
+    target_ms: Cost[Amount]
+    shape_ms: Cost[Amount]
+    total_ms: Cost[Amount]
 
     @property
     def accepted(self) -> int:
@@ -178,6 +160,12 @@ class SpeculativeStep:
     def other_ms(self) -> float:
         """What neither model, chain nor draw took: bookkeeping, caches, stop rules."""
         return self.total_ms - self.prefill_ms - self.draft_ms - self.target_ms - self.shape_ms
+
+    @property
+    def ids(self) -> Iterator[int]:
+        """Ids of the tokens that it appended and of those that were proposed."""
+        yield from self.token_ids
+        yield from (token.token_id for token in self.proposed)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; bytes as hexadecimal text."""
@@ -212,23 +200,18 @@ _OWN_COLUMNS = tuple(
 )
 
 
-@dataclass(frozen=True)
-class DraftFacts:
-    """The draft model of a trace, so that it can be loaded again."""
-
-    name: str = of(_NAME)
-    source: str = of(_NAME)
-    revision: str | None = of(_NAME, optional=True)
-    dtype: str = of(_NAME)
-    vocab_size: int = of(Whole(1))
-    parameters: int = of(Whole())
-    tokenizer_hash: str | None = of(_NAME, optional=True)
+class _DraftFacts(Struct, forbid_unknown_fields=True):
+    name: Text
+    source: Text
+    revision: Text | None
+    dtype: Text
+    vocab_size: Positive
+    parameters: Whole
+    tokenizer_hash: Text | None
 
 
-@dataclass(frozen=True)
-class _RoundSettings:
-    draft: DraftFacts | None
-    used: SpeculativeSettings
+class _Settings(Struct):
+    draft: _DraftFacts | None
 
 
 class Speculative(Strategy):
@@ -236,111 +219,11 @@ class Speculative(Strategy):
 
     step = SpeculativeStep
 
-    def settings(self, values: dict[str, Any], limits: Limits) -> _RoundSettings:
-        if "draft" not in values:
-            raise Wrong("is missing").within("draft")
-        draft = values["draft"]
-        try:
-            facts = None if draft is None else read(DraftFacts, draft, limits)
-        except Wrong as wrong:
-            raise wrong.within("draft") from None
-        try:
-            used = SpeculativeSettings.from_dict({k: v for k, v in values.items() if k != "draft"})
-            used.sampling.check_vocabulary(limits.vocab_size)
-        except SettingError as error:
-            problem = str(error).removesuffix(f"; {error.remedy}.")
-            raise Wrong("are refused: {problem}", short(problem, 160)) from error
-        except (ValueError, TypeError, ArithmeticError) as error:
-            raise Wrong("hold what no sampler takes") from error
-        if used.sampling.seed is None:
-            raise Wrong("name no seed, so the draws cannot be repeated")
-        return _RoundSettings(facts, used)
-
-    def check(
-        self,
-        prompt_ids: Sequence[int],
-        steps: Sequence[SpeculativeStep],
-        settings: list[_RoundSettings],
-    ) -> None:
-        start = 0
-        for step, used in zip(steps, settings, strict=True):
-            try:
-                if used.draft != settings[0].draft:
-                    raise Wrong("comes with another draft, which cannot change")
-                if step.start != start:
-                    raise Wrong(
-                        "must be {start:,}, got {start2}", (start, shown(step.start))
-                    ).within("start")
-                _check_round(step, used.used)
-            except Wrong as wrong:
-                raise wrong.within(step.index) from None
-            start += len(step.token_ids)
+    def check(self, settings: dict[str, Any], vocab_size: int) -> None:
+        convert(settings, _Settings)
+        with refusals():
+            own = {name: value for name, value in settings.items() if name != "draft"}
+            SpeculativeSettings.from_dict(own).sampling.check_vocabulary(vocab_size)
 
     def token_ids(self, prompt_ids: Sequence[int], steps: Sequence[SpeculativeStep]) -> list[int]:
         return [token_id for step in steps for token_id in step.token_ids]
-
-
-def _check_round(step: SpeculativeStep, used: SpeculativeSettings) -> None:
-    """Raise `Wrong` where a round contradicts itself or its settings."""
-    if step.forced_acceptance != used.forced_acceptance:
-        problem = msg(
-            "must be {forced_acceptance}, as in the settings", shown(used.forced_acceptance)
-        )
-        raise Wrong(problem).within("forced_acceptance")
-    if step.text_invalid != used.text_invalid:
-        raise Wrong("must be {text_invalid}", shown(used.text_invalid)).within("text_invalid")
-    if len(step.proposed) > step.draft_length:
-        problem = msg("must hold at most {draft_length}, as draft_length says", step.draft_length)
-        raise Wrong(problem).within("proposed")
-    if not used.adaptive and step.draft_length != used.draft_length:
-        raise Wrong("must be {draft_length}, as in the settings", used.draft_length).within(
-            "draft_length"
-        )
-    most = used.max_new_tokens
-    if most is not None and step.start + len(step.token_ids) > most:
-        raise Wrong("hold more than max_new_tokens, {most:,}", most).within("token_ids")
-    for place, token in enumerate(step.proposed):
-        try:
-            _check_verdict(token, step.forced_acceptance)
-        except Wrong as wrong:
-            raise wrong.within(place).within("proposed") from None
-    verdicts = [VERDICTS.index(token.verdict) for token in step.proposed]
-    if any(later < one for one, later in pairwise(verdicts)) or verdicts.count(1) > 1:
-        raise Wrong("has its verdicts in another order than they fall").within("proposed")
-    _check_tokens(step)
-
-
-def _check_verdict(token: ProposedToken, forced: float | None) -> None:
-    looked_at = token.verdict != NOT_LOOKED_AT
-    if (token.ratio is not None) != looked_at or (
-        token.target_probability is not None
-    ) != looked_at:
-        raise Wrong("must be there where the token was looked at").within("ratio")
-    if not looked_at:
-        return
-    # Greedy, a ratio is 0 or 1.
-    u = 0.0 if token.u is None else token.u
-    accepts = u < (token.ratio if forced is None else forced)
-    if accepts != (token.verdict == ACCEPTED):
-        raise Wrong("contradicts u and ratio, got {verdict}", token.verdict).within("verdict")
-
-
-def _check_tokens(step: SpeculativeStep) -> None:
-    rejected = any(token.verdict == REJECTED for token in step.proposed)
-    kind = RESAMPLED if rejected else BONUS if step.proposed else PLAIN
-    ids = tuple(token.token_id for token in step.proposed[: step.accepted])
-    if step.drawn is None:
-        if rejected or not ids or step.stop_reason is None:
-            raise Wrong("is missing, though nothing ended the round").within("drawn")
-    else:
-        ids += (step.drawn.token_id,)
-        if step.drawn.kind != kind or (step.looked_at < len(step.proposed) and not rejected):
-            raise (
-                Wrong("must be {kind}, got {kind2}", (kind, step.drawn.kind))
-                .within("kind")
-                .within("drawn")
-            )
-    if step.token_ids != ids:
-        raise Wrong("must be the accepted tokens and the drawn one").within("token_ids")
-    if step.stop_reason == stopping.STOP_STRING and step.stop_string is None:
-        raise Wrong("is missing").within("stop_string")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from engine.text import stopping
-from engine.trace.values import (
-    Count,
-    Flag,
-    Hexadecimal,
-    OneOf,
+from engine.values import (
+    ROUNDING,
+    Amount,
+    Cost,
+    Logprob,
+    Name,
+    Positive,
     Real,
-    Record,
     Row,
+    Share,
     Text,
-    Token,
+    TokenBytes,
+    Uniform,
     Whole,
-    of,
     plain,
 )
 
@@ -30,11 +34,10 @@ STOP_REASONS = (
 LONGEST_STOP_STRING = 2**16
 MOST_BITS = 64.0  # an entropy: far more tokens than any vocabulary has
 
-ENTROPY = Real(0, MOST_BITS, rounded=True)
-SHARE = Real(0, 1, rounded=True)
-UNIFORM = Real(0, 1, open_above=True)
-MILLISECONDS = Real(0)
-TOKEN_TEXT = Text(2**16)
+Bits = Annotated[float, Meta(ge=-ROUNDING, le=MOST_BITS)]
+StopReason = Literal[STOP_REASONS]
+StopString = Annotated[str, Meta(max_length=LONGEST_STOP_STRING)]
+TokenText = Annotated[str, Meta(max_length=2**16)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,9 @@ class StageSummary:
         mass_removed: share of the probability just before it that it removed, 0 to 1.
     """
 
-    name: str = of(Text(100))
-    survivors: int = of(Count())
-    mass_removed: float = of(SHARE)
+    name: Name
+    survivors: Positive
+    mass_removed: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,9 @@ class StageState:
         value: the number.
     """
 
-    stage: str = of(Text(100))
-    name: str = of(Text(100))
-    value: float = of(Real())
+    stage: Name
+    name: Name
+    value: Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +81,9 @@ class Guidance:
         negative_prompt: that as text.
     """
 
-    scale: float = of(Real(0))
-    negative_prompt_ids: tuple[int, ...] = of(Row(Token(is_input=True)))
-    negative_prompt: str = of(Text())
+    scale: Amount
+    negative_prompt_ids: tuple[Whole, ...]
+    negative_prompt: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,38 +133,38 @@ class Step:
         stage_states: what stages with memory or chance knew, in the order of the chain.
     """
 
-    index: int = of(Whole())
-    token_id: int = of(Token())
-    token_bytes: bytes = of(Hexadecimal())
-    text: str = of(TOKEN_TEXT)
-    is_special: bool = of(Flag())
-    forced: bool = of(Flag())
-    u: float | None = of(UNIFORM, optional=True)
-    rank: int = of(Count())
-    logit: float | None = of(Real(), optional=True)
-    logprob: float = of(Real(most=0, rounded=True))
-    probability: float = of(SHARE)
-    entropy_bits: float = of(ENTROPY)
-    model_entropy_bits: float = of(ENTROPY)
-    survivors: int = of(Count())
-    stages: tuple[StageSummary, ...] = of(Row(Record(StageSummary), most=100))
-    stop_reason: str | None = of(OneOf(STOP_REASONS), optional=True)
-    stop_string: str | None = of(Text(LONGEST_STOP_STRING), optional=True)
-    is_prefill: bool = of(Flag(), cost=True)
-    reused: bool = of(Flag(), cost=True)
-    cache_positions: int = of(Whole(), cost=True)
-    cache_bytes: int | None = of(Whole(), optional=True, cost=True)
-    cache_bytes_held: int | None = of(Whole(), optional=True, cost=True)
-    forward_ms: float = of(MILLISECONDS, cost=True)
-    shape_ms: float = of(MILLISECONDS, cost=True)
-    draw_ms: float = of(MILLISECONDS, cost=True)
-    total_ms: float = of(MILLISECONDS, cost=True)
-    negative_forward_ms: float | None = of(MILLISECONDS, optional=True, cost=True, default=None)
-    negative_cache_bytes: int | None = of(Whole(), optional=True, cost=True, default=None)
-    guidance_scale: float | None = of(Real(0), optional=True, default=None)
-    final_entropy_bits: float | None = of(ENTROPY, optional=True, default=None)
-    passes: tuple[int, ...] = of(Row(Whole(1), most=2**20), cost=True, default=())
-    stage_states: tuple[StageState, ...] = of(Row(Record(StageState), most=100), default=())
+    index: Whole
+    token_id: Whole
+    token_bytes: TokenBytes
+    text: TokenText
+    is_special: bool
+    forced: bool
+    u: Uniform | None
+    rank: Positive
+    logit: Real | None
+    logprob: Logprob
+    probability: Share
+    entropy_bits: Bits
+    model_entropy_bits: Bits
+    survivors: Positive
+    stages: Row[StageSummary]
+    stop_reason: StopReason | None
+    stop_string: StopString | None
+    is_prefill: Cost[bool]
+    reused: Cost[bool]
+    cache_positions: Cost[Whole]
+    cache_bytes: Cost[Whole | None]
+    cache_bytes_held: Cost[Whole | None]
+    forward_ms: Cost[Amount]
+    shape_ms: Cost[Amount]
+    draw_ms: Cost[Amount]
+    total_ms: Cost[Amount]
+    negative_forward_ms: Cost[Amount | None] = None
+    negative_cache_bytes: Cost[Whole | None] = None
+    guidance_scale: Amount | None = None
+    final_entropy_bits: Bits | None = None
+    passes: Cost[tuple[Positive, ...]] = ()
+    stage_states: Row[StageState] = ()
 
     def stage_state(self, stage: str, name: str) -> float | None:
         """One number of `stage_states`, None where the stage was not in the chain."""
@@ -178,6 +181,11 @@ class Step:
     def mirostat_mu(self) -> float | None:
         """Mirostat's bound on the surprise before the step, in bits; None without it."""
         return self.stage_state("mirostat", "mu")
+
+    @property
+    def ids(self) -> tuple[int]:
+        """The id of its token."""
+        return (self.token_id,)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; bytes as hexadecimal text."""

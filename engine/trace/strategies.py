@@ -5,13 +5,13 @@ from __future__ import annotations
 from engine.trace.beam import Beam
 from engine.trace.contrastive import Contrastive
 from engine.trace.diffusion import Filling
-from engine.trace.sampling import Guided, Sampling
+from engine.trace.sampling import Sampling
 from engine.trace.speculative import Speculative
 from engine.trace.strategy import Strategy
 
 STRATEGIES: dict[str, Strategy] = {
     "sampling": Sampling(),
-    "guidance": Guided(),
+    "guidance": Sampling(),
     "contrastive": Contrastive(),
     "diffusion": Filling(),
     "beam": Beam(),

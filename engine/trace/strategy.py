@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol
 
-from engine.trace.values import Limits
+from engine.errors import SettingError, msg
+from engine.sampling import SamplingSettings
+from engine.values import Wrong, short
 
 
 class TraceStep(Protocol):
-    """What every step of a trace has; its fields are described by `engine.trace.values.of`."""
+    """What every step of a trace has; the types of its fields say what a file may hold."""
 
     @property
     def index(self) -> int:
         """0 for the first step."""
+
+    @property
+    def ids(self) -> Iterable[int]:
+        """All token ids that it names."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; bytes as hexadecimal text."""
@@ -31,22 +38,15 @@ class Strategy:
 
     Attributes:
         step: the dataclass of its steps.
+        fills: whether the prompt is a canvas with masks, which only the input of a model knows.
     """
 
     step: ClassVar[type]
+    fills: ClassVar[bool] = False
 
-    def settings(self, values: dict[str, Any], limits: Limits) -> Any:
-        """Settings as the checks below want them; raises `Wrong` where they are none."""
+    def check(self, settings: dict[str, Any], vocab_size: int) -> None:
+        """Raise `Wrong` for settings that it does not take."""
         raise NotImplementedError
-
-    def check(self, prompt_ids: Sequence[int], steps: Sequence[Any], settings: list[Any]) -> None:
-        """Raise `Wrong` where a step contradicts its settings or the step before.
-
-        Args:
-            prompt_ids: token ids of the prompt.
-            steps: the steps.
-            settings: those that each was taken with, from `settings`.
-        """
 
     def text(self, prompt: str, steps: Sequence[Any]) -> str:
         """What the steps wrote."""
@@ -59,3 +59,22 @@ class Strategy:
     def stop_reason(self, steps: Sequence[Any]) -> str | None:
         """Why it ended, None where it did not."""
         return steps[-1].stop_reason if steps else None
+
+
+def check_sampling(values: dict[str, Any], vocab_size: int) -> None:
+    """Raise `Wrong` for settings of sampling that a vocabulary of this size does not take."""
+    with refusals():
+        SamplingSettings.from_dict(values).check_vocabulary(vocab_size)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raise what samplers refuse as `Wrong`."""
+    try:
+        yield
+    except SettingError as error:
+        problem = str(error).removesuffix(f"; {error.remedy}.")
+        raise Wrong("", msg("are refused: {problem}", short(problem, 160))) from error
+    except (ValueError, TypeError, ArithmeticError) as error:
+        # A sampler that was given what it never expected, such as a number beyond any float.
+        raise Wrong("", msg("hold what no sampler takes")) from error

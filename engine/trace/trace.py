@@ -1,32 +1,34 @@
-"""The whole of a trace: what every strategy has in common, and the checks of a loaded one."""
+"""The whole of a trace: what every strategy has in common, and how a file becomes one."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Generic
+
+from msgspec import Meta, Raw, Struct
 
 from engine.errors import TraceError, msg
 from engine.trace import files
-from engine.trace.steps import LONGEST_STOP_STRING, Guidance
+from engine.trace.steps import Guidance, StopString
 from engine.trace.strategies import STRATEGIES
 from engine.trace.strategy import Strategy, TraceStep
-from engine.trace.values import (
+from engine.values import (
     LARGEST,
-    Kind,
-    Limits,
-    OneOf,
+    Entry,
+    Name,
+    NoJson,
     Real,
-    Record,
     Row,
     Text,
-    Token,
     Whole,
     Wrong,
+    convert,
+    decode,
     plain,
-    refusal,
-    refuse_unknown,
-    shown,
+    short,
 )
 
 if TYPE_CHECKING:
@@ -34,17 +36,16 @@ if TYPE_CHECKING:
 
 FORMAT = "decoding-trace"
 VERSION = 2
-LARGEST_VOCABULARY = 2**31
-_MOST_FACTS = 100
-_DEEPEST_FACT = 3
-_LONGEST_FACT = 10_000
-_FACTS: dict[str, Kind] = {
-    "vocab_size": Whole(1, LARGEST_VOCABULARY),
-    "input_size": Whole(1, LARGEST_VOCABULARY),
-    "parameters": Whole(),
-    **{name: Text(_LONGEST_FACT) for name in ("name", "source", "device", "dtype", "torch")},
-}
-_MOST_STOP_STRINGS = 10_000
+
+Size = Annotated[int, Meta(ge=1, le=2**31)]
+Fact = (
+    Annotated[str, Meta(max_length=10_000)]
+    | Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
+    | Real
+    | bool
+    | None
+)
+Facts = dict[Name, Fact | dict[Name, Fact | dict[Name, Fact]]]
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Trace:
         return files.as_json(self.to_dict())
 
     @classmethod
-    def from_json(cls, text: str, most: files.Most | None = None) -> Trace:
+    def from_json(cls, text: str | bytes, most: files.Most | None = None) -> Trace:
         """The inverse of `to_json`.
 
         Args:
@@ -138,9 +139,23 @@ class Trace:
             most: what it may hold; None for as much as any file.
 
         Raises:
-            TraceError: as `load`.
+            TraceError: not a trace, one of another version, or a value that is missing, of a wrong
+                type or out of range.
         """
-        return cls.from_dict(files.from_json(text.encode("utf-8", "replace"), most))
+        data = text.encode("utf-8", "replace") if isinstance(text, str) else text
+        files.check(data, most)
+        try:
+            strategy = _strategy(data)
+            file = decode(data, _File[strategy.step])
+            _check(file, strategy)
+        except NoJson as error:
+            raise TraceError(
+                "The trace is no valid JSON ({reason}); save it again.", str(error)
+            ) from error
+        except Wrong as wrong:
+            raise damaged(wrong) from wrong.__cause__
+        parts = cls.__dataclass_fields__
+        return cls(**{name: getattr(file, name) for name in parts})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they stand in a JSON file."""
@@ -158,61 +173,6 @@ class Trace:
             header["guidance"] = plain(self.guidance)
         return header | {"steps": [step.to_dict() for step in self.steps]}
 
-    @classmethod
-    def from_dict(cls, data: Any) -> Trace:
-        """Return the trace of plain values, as `to_dict` gives them.
-
-        Raises:
-            TraceError: not a trace, one of another version, or a value that is missing, of a wrong
-                type, out of range or at odds with another.
-        """
-        if type(data) is not dict or data.get("format") != FORMAT:
-            raise TraceError("This is no decoding trace; choose a file saved by this app.")
-        version = data.get("version")
-        if type(version) is not int or version != VERSION:
-            raise TraceError(
-                "This trace has format version {version}, this app reads {version2}; "
-                "update the app or save the trace again.",
-                (shown(version), VERSION),
-            )
-        try:
-            return cls._checked(data)
-        except Wrong as wrong:
-            raise refusal(wrong, _step_named(wrong)) from wrong.__cause__
-
-    @classmethod
-    def _checked(cls, data: dict[str, Any]) -> Trace:
-        refuse_unknown(data, ("format", "version", *cls.__dataclass_fields__))
-        limits = _limits(_part(data, "model"))
-        name = OneOf(tuple(STRATEGIES)).read
-        strategy_name = _within("strategy", name, _part(data, "strategy"), limits)
-        strategy = STRATEGIES[strategy_name]
-        if ("guidance" in data) != (strategy_name == "guidance"):
-            raise Wrong("does not fit the strategy {strategy_name}", strategy_name).within(
-                "guidance"
-            )
-        ids = Row(Token(is_input=True))
-        values = {
-            "prompt": Text(),
-            "prompt_ids": ids,
-            "stop_strings": Row(Text(LONGEST_STOP_STRING), most=_MOST_STOP_STRINGS),
-        } | ({"guidance": Record(Guidance)} if "guidance" in data else {})
-        header = {
-            part: _within(part, kind.read, _part(data, part), limits)
-            for part, kind in values.items()
-        }
-        if not header["prompt_ids"]:
-            raise Wrong("must hold at least one token").within("prompt_ids")
-        steps = _steps(strategy, _part(data, "steps"), limits)
-        runs, settings = _settings(strategy, _part(data, "settings"), limits, len(steps))
-        try:
-            strategy.check(header["prompt_ids"], steps, settings)
-        except Wrong as wrong:
-            raise wrong.within("steps") from None
-        return cls(
-            model=data["model"], strategy=strategy_name, steps=steps, settings=runs, **header
-        )
-
     def save(self, path: str | Path) -> Path:
         """Write the trace as a ``.json`` file; an existing file is replaced at once.
 
@@ -228,111 +188,114 @@ class Trace:
         Raises:
             TraceError: not a trace, a damaged one, or one above 64 MiB.
         """
-        return cls.from_dict(files.read(Path(path)))
+        return cls.from_json(files.read(Path(path)))
 
 
-def _part(data: dict[str, Any], name: str) -> Any:
-    if name not in data:
-        raise Wrong("is missing").within(name)
-    return data[name]
+class _Head(Struct):
+    format: Raw = Raw()
+    version: Raw = Raw(b"null")
+    strategy: Raw = Raw(b"null")
 
 
-def _within(name: str, read: Any, value: Any, limits: Limits) -> Any:
+class _File(Struct, Generic[Entry], forbid_unknown_fields=True):
+    format: str
+    version: int
+    strategy: str
+    model: Facts
+    prompt: Text
+    prompt_ids: Annotated[tuple[Whole, ...], Meta(min_length=1)]
+    settings: Annotated[tuple[tuple[Whole, dict[str, Any]], ...], Meta(min_length=1)]
+    stop_strings: Row[StopString]
+    steps: Annotated[tuple[Entry, ...], Meta(max_length=files.MAX_STEPS)]
+    guidance: Guidance | None = None
+
+
+class _KnownFacts(Struct):
+    vocab_size: Size
+    input_size: Size | None = None
+    parameters: Whole = 0
+    name: str = ""
+    source: str = ""
+    device: str = ""
+    dtype: str = ""
+    torch: str = ""
+
+
+def _strategy(data: bytes) -> Strategy:
+    """The strategy that a file names, if it is a trace of this version."""
     try:
-        return read(value, limits)
-    except Wrong as wrong:
-        raise wrong.within(name) from wrong.__cause__
-
-
-def _step_named(wrong: Wrong) -> str:
-    """``step 12`` out of the place of something in a step, which is left without it."""
-    if wrong.place[:1] == ["steps"] and len(wrong.place) > 1:
-        step = msg("step {place:,}", wrong.place[1])
-        del wrong.place[:2]
-        return step
-    return ""
-
-
-def _limits(model: Any) -> Limits:
-    """What ranges depend on, out of the facts of the model, all of which are checked."""
-    try:
-        if type(model) is not dict:
-            raise Wrong("must be an object, got {model}", shown(model))
-        _check_fact(model, 0)
-        free = Limits(1, 1)
-        for name, kind in _FACTS.items():
-            if name in model:
-                _within(name, kind.read, model[name], free)
-        size = _part(model, "vocab_size")
-    except Wrong as wrong:
-        raise wrong.within("model") from wrong.__cause__
-    return Limits(size, model.get("input_size", size))
-
-
-def _check_fact(value: Any, depth: int) -> None:
-    """Raise `Wrong` for a fact that is no plain value of a sensible size."""
-    if type(value) is dict and depth < _DEEPEST_FACT:
-        if len(value) > _MOST_FACTS:
-            raise Wrong(
-                "must hold at most {most_facts} facts, got {value:,}", (_MOST_FACTS, len(value))
-            )
-        for name, fact in value.items():
-            if type(name) is not str or len(name) > _MOST_FACTS:
-                raise Wrong("has a fact with the name {name}, which is none", shown(name))
-            try:
-                Text(_MOST_FACTS).read(name, Limits(1, 1))
-                _check_fact(fact, depth + 1)
-            except Wrong as wrong:
-                raise wrong.within(name) from wrong.__cause__
-    elif type(value) is str:
-        Text(_LONGEST_FACT).read(value, Limits(1, 1))
-    elif type(value) is float:
-        Real().read(value, Limits(1, 1))
-    elif type(value) is int:
-        Whole(-LARGEST).read(value, Limits(1, 1))
-    elif value is not None and type(value) is not bool:
-        raise Wrong("must be text, a number, true, false or nothing, got {value}", shown(value))
-
-
-def _steps(strategy: Strategy, data: Any, limits: Limits) -> tuple[TraceStep, ...]:
-    steps = _within("steps", Row(Record(strategy.step), most=files.MAX_STEPS).read, data, limits)
-    for place, step in enumerate(steps):
-        if step.index != place:
-            problem = msg("must be {place:,}, got {index}", (place, shown(step.index)))
-            raise Wrong(problem).within("index").within(place).within("steps")
-    return steps
-
-
-def _settings(
-    strategy: Strategy, data: Any, limits: Limits, steps: int
-) -> tuple[tuple[tuple[int, dict[str, Any]], ...], list[Any]]:
-    """The settings of the trace, and for every step those that it was taken with."""
-    if type(data) is not list or not data:
-        raise Wrong("must be a list with an entry for step 0, got {data}", shown(data)).within(
-            "settings"
+        head = decode(data, _Head)
+    except Wrong:
+        head = _Head()
+    if bytes(head.format) != f'"{FORMAT}"'.encode():
+        raise TraceError("This is no decoding trace; choose a file saved by this app.")
+    if bytes(head.version) != str(VERSION).encode():
+        raise TraceError(
+            "This trace has format version {version}, this app reads {version2}; "
+            "update the app or save the trace again.",
+            (_shown(head.version), VERSION),
         )
-    runs: list[tuple[int, dict[str, Any]]] = []
-    parsed: list[Any] = []
-    for place, entry in enumerate(data):
-        try:
-            if type(entry) is not list or len(entry) != 2 or type(entry[1]) is not dict:
-                raise Wrong("must be a step and its settings, got {entry}", shown(entry))
-            first, values = entry
-            least = runs[-1][0] + 1 if runs else 0
-            most = steps if runs else 0
-            if type(first) is not int or not least <= first <= most:
-                raise Wrong(
-                    "must begin at a step from {least:,} to {most:,}, got {first}",
-                    (least, most, shown(first)),
-                )
-            parsed.append(strategy.settings(values, limits))
-        except Wrong as wrong:
-            raise wrong.within(place).within("settings") from wrong.__cause__
-        runs.append((first, values))
-    ends = [first for first, _ in runs[1:]] + [steps]
-    by_step = [
-        used
-        for (first, _), end, used in zip(runs, ends, parsed, strict=True)
-        for _ in range(first, end)
-    ]
-    return tuple(runs), by_step
+    names = {f'"{name}"'.encode(): strategy for name, strategy in STRATEGIES.items()}
+    if bytes(head.strategy) not in names:
+        wanted = msg("one of {values}", ", ".join(STRATEGIES))
+        problem = msg("must be {wanted}, got {value}", (wanted, _shown(head.strategy)))
+        raise Wrong("strategy", problem)
+    return names[bytes(head.strategy)]
+
+
+def _shown(value: Raw) -> str:
+    return short(bytes(value)[:200].decode("utf-8", "replace"))
+
+
+def _check(file: _File, strategy: Strategy) -> None:
+    """Raise `Wrong` for what would lead out of a table: token ids, numbers of steps, settings."""
+    if (file.guidance is not None) != (file.strategy == "guidance"):
+        problem = msg("does not fit the strategy {strategy_name}", file.strategy)
+        raise Wrong("guidance", problem)
+    facts = _within("model", convert, file.model, _KnownFacts)
+    input_size = facts.input_size or facts.vocab_size
+    negative = file.guidance.negative_prompt_ids if file.guidance else ()
+    for name, ids in ("prompt_ids", file.prompt_ids), ("guidance.negative_prompt_ids", negative):
+        _check_ids(name, ids, input_size)
+    size = input_size if strategy.fills else facts.vocab_size
+    for place, step in enumerate(file.steps):
+        if step.index != place:
+            problem = msg("must be {place:,}, got {index}", (place, step.index))
+            raise Wrong(f"steps[{place}].index", problem)
+        _check_ids(f"steps[{place}]", step.ids, size)
+    for place, (_, settings) in enumerate(file.settings):
+        _within(f"settings[{place}]", strategy.check, settings, facts.vocab_size)
+
+
+def _check_ids(place: str, ids: Iterable[int], size: int) -> None:
+    largest = max(ids, default=0)
+    if largest >= size:
+        wanted = msg("token ids from 0 to {size:,}", size - 1)
+        raise Wrong(place, msg("must hold {wanted}, got {value:,}", (wanted, largest)))
+
+
+def _within(place: str, check: Callable[..., Any], *given: Any) -> Any:
+    """What a check returns; a place that it names is one inside this."""
+    try:
+        return check(*given)
+    except Wrong as wrong:
+        raise Wrong(f"{place}.{wrong.place}".rstrip("."), wrong.problem) from wrong.__cause__
+
+
+def damaged(wrong: Wrong) -> TraceError:
+    """A refusal as a sentence, at most 500 characters."""
+    remedy = msg("save the trace again or choose another file")
+    place, inner = "", wrong.place
+    if step := re.match(r"steps\[(\d+)\]\.?", inner):
+        place, inner = msg("step {place:,}", int(step[1])), inner[step.end() :]
+    problem = wrong.problem if len(wrong.problem) <= 200 else short(wrong.problem, 200)
+    if place and inner:
+        template = msg("The trace is damaged at {place}: {inner} {problem}; {remedy}.")
+        return TraceError(template, (place, inner, problem, remedy))
+    if place:
+        template = msg("The trace is damaged at {place}: {problem}; {remedy}.")
+        return TraceError(template, (place, problem, remedy))
+    if inner:
+        template = msg("The trace is damaged: {inner} {problem}; {remedy}.")
+        return TraceError(template, (inner, problem, remedy))
+    return TraceError("The trace is damaged: {problem}; {remedy}.", (problem, remedy))

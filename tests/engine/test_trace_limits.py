@@ -126,10 +126,3 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "run.json")
     with pytest.raises(TraceError, match=r"run\.json cannot be read: it is no regular file"):
         Trace.load(tmp_path / "run.json")
-
-
-def test_too_many_steps_are_refused(tmp_path, monkeypatch):
-    path = EXAMPLE.save(tmp_path / "run.json")
-    monkeypatch.setattr(files, "MAX_STEPS", 2)
-    with pytest.raises(TraceError, match=r"steps must hold at most 2 entries, got 3; save"):
-        Trace.load(path)

@@ -20,7 +20,6 @@ from engine.decoding.diffusion import (
     fill_gaps,
 )
 from engine.decoding.speculative import SpeculativeDecoder
-from engine.errors import TraceError
 from engine.model.diffusion_model import load_diffusion_model
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
@@ -179,7 +178,6 @@ def test_settings_of_a_search_are_kept_by_step():
     )
     text = ContrastiveSearch(tiny_models.shared("llama"), PROMPT, 3, 0.5)
     assert text.trace().settings == ((0, {"top_k": 3, "penalty_alpha": 0.5, "chain": []}),)
-    assert Trace.from_dict(text.trace().to_dict()) == text.trace()
 
 
 def test_a_search_as_a_table():
@@ -210,66 +208,9 @@ def test_a_canvas_as_a_table_has_a_row_for_every_mask_and_step():
     assert trace.text == text.text and filling(0).trace().text == filling(0).text
 
 
-def message_of(trace: Trace, index: int, **changes) -> str:
-    steps = list(trace.steps)
-    steps[index] = replace(steps[index], **changes)
-    with pytest.raises(TraceError) as caught:
-        Trace.from_dict(replace(trace, steps=tuple(steps)).to_dict())
-    return str(caught.value)
-
-
-def test_a_canvas_that_contradicts_itself_is_refused():
-    trace = filling(2).trace()
-    step = trace.steps[1]
-    length = len(trace.prompt_ids)
-    swapped = (*step.ids_before[1:], step.ids_before[0])
-    for changes, said in (
-        ({"ids_before": swapped}, "step 1: ids_before is not the canvas that the step before"),
-        ({"ids_after": swapped}, "step 1: ids_after is not the canvas with the kept"),
-        ({"masked": (*step.masked, length)}, "step 1: masked must be ascending positions from 0"),
-        ({"remasked": (0,)}, "step 1: remasked must be masked positions that an earlier step"),
-        ({"remasked": (length,)}, "step 1: remasked must be ascending positions from 0 to"),
-        ({"committed_confidence": (0.5,)}, f"committed_confidence must have {length} entries"),
-        ({"committed_confidence": (0.5,) * length}, "an entry for every position filled earlier"),
-        ({"unmasked": (length,)}, f"unmasked must be ascending positions from 0 to {length - 1}"),
-        ({"masked": step.masked[::-1]}, "step 1: masked must be ascending positions"),
-        ({"masked": step.unmasked}, "step 1: unmasked shares positions with masked"),
-        ({"u": step.u[1:]}, f"step 1: u must have {length} entries, one for each position"),
-        ({"confidence": (0.5,) * length}, "step 1: confidence must have an entry for every mask"),
-        ({"predicted": (10**9,) * length}, "step 1: predicted[0] must be a token id from 0 to"),
-        ({"block": -1}, "step 1: block must be a whole number from 0, got -1"),
-    ):
-        assert said in message_of(trace, 1, **changes)
-
-
-def test_tokens_masked_again_come_back_and_are_checked(tmp_path):
-    text = refilling()
-    trace = text.trace()
+def test_tokens_masked_again_come_back(tmp_path):
+    trace = refilling().trace()
     assert Trace.load(trace.save(tmp_path / "again.json")) == trace
-    index = next(step.index for step in trace.steps if step.remasked)
-    step = trace.steps[index]
-    place = step.remasked[0]
-    surer = [1.0 if at == place else value for at, value in enumerate(step.committed_confidence)]
-    for changes, said in (
-        ({"committed_confidence": tuple(surer)}, "masked holds a position whose token is surer"),
-        ({"committed_confidence": ()}, "committed_confidence is missing, and eta is not 0"),
-        ({"remasked": step.remasked[1:]}, "must have an entry for every mask and none elsewhere"),
-        ({"remasked": (0, *step.remasked)}, "remasked must be masked positions that an earlier"),
-        ({"block": 1 - step.block}, "remasked must be positions of the block"),
-    ):
-        assert f"step {index}: " in message_of(trace, index, **changes)
-        assert said in message_of(trace, index, **changes)
-    mask = step.ids_before[step.predicted_at[0]]
-    given = {  # a token that the prompt gave, masked consistently
-        "masked": (0, *step.masked),
-        "remasked": (0, *step.remasked),
-        "ids_after": (mask, *step.ids_after[1:]),
-    }
-    said = "remasked must be masked positions that an earlier step filled"
-    assert said in message_of(trace, index, **given)
-    fixed = ((0, trace.settings[0][1] | {"eta": 0.0}),)
-    with pytest.raises(TraceError, match="remasked must be empty where eta is 0"):
-        Trace.from_dict(replace(trace, settings=fixed).to_dict())
 
 
 def test_a_canvas_from_before_tokens_could_be_masked_again_opens():
@@ -284,28 +225,3 @@ def test_a_canvas_from_before_tokens_could_be_masked_again_opens():
     steps = list(again.run())
     assert [len(step.unmasked) for step in steps] == [len(step.unmasked) for step in trace.steps]
     assert steps[0].u == trace.steps[0].u and not any(step.remasked for step in steps)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("eta", -1.0, "settings[0].eta must be a finite number of at least 0"),
-        ("remasking", "guess", "settings[0].remasking must be one of low_confidence, random"),
-        ("seed", None, "settings[0].seed must be a whole number from 0, got nothing"),
-        ("temperature", -1.0, "settings[0].temperature must be a finite number of at least 0"),
-        ("speed", 1, "settings[0].speed is not known to this version"),
-    ],
-)
-def test_settings_that_fill_no_canvas_are_refused(name, value, said):
-    trace = filling(0).trace()
-    settings = ((0, trace.settings[0][1] | {name: value}),)
-    with pytest.raises(TraceError) as caught:
-        Trace.from_dict(replace(trace, settings=settings).to_dict())
-    assert said in str(caught.value)
-
-
-def test_a_step_of_another_strategy_is_refused():
-    data = sampled().trace().to_dict()
-    search = searched().trace().to_dict()
-    with pytest.raises(TraceError, match=r"step 0: [a-z_]+ is not known to this version; update"):
-        Trace.from_dict(data | {"steps": search["steps"]})

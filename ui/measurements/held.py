@@ -10,9 +10,8 @@ from typing import Any
 from engine.errors import DecodingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
-from engine.measure.report import NO_TOKENS
 from engine.model import LanguageModel
-from engine.trace.values import Wrong, plain, read
+from engine.values import Wrong, convert, plain
 from ui.labs.inputs import PlainInputs
 from ui.measurements.section import Section
 from ui.measurements.work import KeptWork, SectionWork
@@ -115,8 +114,8 @@ class Held:
         inputs = self.section.inputs.restored(data.inner("inputs"))
         took = None if data.plain("took") is None else data.number("took")
         try:
-            setting = read(Setting, data.plain("setting"), NO_TOKENS)
-            result = read(self.section.result, data.plain("result"), NO_TOKENS)
+            setting = convert(data.plain("setting"), Setting)
+            result = convert(data.plain("result"), self.section.result)
         except Wrong as wrong:
             raise BrokenRecord(str(wrong)) from wrong
         self.work, self.setting, self.measured = KeptWork(result, took), setting, inputs

@@ -101,7 +101,7 @@ class Section(Generic[AnyInputs, AnyResult]):
         heading: stands above that, where the name alone says too little.
         inputs: the class of its inputs.
         result: the dataclass of its result; its fields say what their values must be
-            (`engine.trace.values`), so that a file can keep it.
+            (`engine.values`), so that a file can keep it.
         fields: draws the fields of its inputs (see `ui.labs.fields`).
         picture: draws a result.
         notice: one or two sentences computed from a result: what there is to see in it; empty where

@@ -155,18 +155,13 @@ def _beginnings(trace: Trace, model: LanguageModel) -> Iterator[Beginning]:
     guidance, strategy, scale = trace.guidance, None, OFF
     if trace.strategy in ContrastiveSearch.strategies:
         values = trace.settings[-1][1]
-        strategy = Contrastive(values["top_k"], _alpha(values.get("penalty_alpha")))
+        strategy = Contrastive(values["top_k"], values["penalty_alpha"])
     if guidance is not None:
         scale = guidance.scale if guidance.scale != OFF else _USUAL_SCALE
     negative = None if guidance is None else guidance.negative_prompt
     yield Beginning(trace.prompt, False, negative, scale, strategy)
     negative = None if guidance is None else _plain(guidance.negative_prompt_ids, model)
     yield Beginning(_plain(trace.prompt_ids, model), False, negative, scale, strategy)
-
-
-def _alpha(recorded: float | None) -> float:
-    """A file of the first version without a step does not tell alpha."""
-    return Contrastive().penalty_alpha if recorded is None else recorded
 
 
 def _plain(token_ids: tuple[int, ...], model: LanguageModel) -> str:

@@ -36,7 +36,7 @@ KEYWORDS_OF_ENGINE = {
     "msg": (0,),
     **{name: (0,) for name in vars(errors) if name.endswith("Error")},
     "SettingError": (2, 3),
-    "Wrong": (0, 1),
+    "Wrong": (1,),
 }
 FILES = {  # of data -> the keys under which, at any depth, words for reading stand
     "lessons/claims.toml": {

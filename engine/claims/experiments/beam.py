@@ -21,7 +21,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling.stages import MinNewTokens
 from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText, set_texts
-from engine.trace.values import Real, Record, Row, Text, of
+from engine.values import Logprob, Name, Row, Share, Text
 
 PARTS = {GREEDY: "than greedy decoding", SAMPLE: "than nucleus text"}
 SAMPLES = 2  # nucleus texts of each prompt
@@ -40,18 +40,18 @@ class Searched:
         distinct: distinct pairs of tokens over all pairs.
     """
 
-    prompt: str = of(Text())
-    kind: str = of(Text(100))
-    text: str = of(Text())
-    logprob: float = of(Real(most=0, rounded=True))
-    distinct: float = of(Real(0, 1))
+    prompt: Text
+    kind: Name
+    text: Text
+    logprob: Logprob
+    distinct: Share
 
 
 @dataclass(frozen=True)
 class BeamTexts:
     """Texts of some prompts, written in three ways; of a beam search the best one."""
 
-    texts: tuple[Searched, ...] = of(Row(Record(Searched)))
+    texts: Row[Searched]
 
     def means(self, kind: str, attribute: str) -> list[float]:
         """Of each prompt, the mean of a figure over its texts of a decoder."""

@@ -25,7 +25,7 @@ from engine.sampling.stages import Constraint
 from engine.study.constraint import figures_at
 from engine.study.verdict import verdict
 from engine.study.wrong_token import FURTHER, without_constraint
-from engine.trace.values import Flag, Record, Row, Text, Whole, of
+from engine.values import Name, Row, Text, Whole
 
 KEPT, FREE, WRONG = "kept", "free", "wrong"
 WAYS = (KEPT, FREE, WRONG)
@@ -46,10 +46,10 @@ class Judged:
         problem: what the parser says is wrong.
     """
 
-    way: str = of(Text(20))
-    text: str = of(Text())
-    is_valid: bool = of(Flag())
-    problem: str = of(Text(1000))
+    way: Name
+    text: Text
+    is_valid: bool
+    problem: Name
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class JsonRun:
         texts: one a way.
     """
 
-    seed: int = of(Whole(0))
-    index: int = of(Whole(0))
-    right: str = of(Text(200))
-    wrong: str = of(Text(200))
-    texts: tuple[Judged, ...] = of(Row(Record(Judged), len(WAYS)))
+    seed: Whole
+    index: Whole
+    right: Name
+    wrong: Name
+    texts: Row[Judged]
 
     def is_valid(self, way: str) -> bool:
         """Whether the text of a way is valid."""
@@ -78,7 +78,7 @@ class JsonRun:
 class BrokenJson:
     """Some runs."""
 
-    runs: tuple[JsonRun, ...] = of(Row(Record(JsonRun)))
+    runs: Row[JsonRun]
 
     def broken(self, way: str) -> list[bool]:
         """Of each run, whether the text of a way is not valid."""

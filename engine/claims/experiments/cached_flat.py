@@ -26,9 +26,7 @@ from engine.measure.with_and_without import (
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from engine.trace.values import Real, Record, of
-
-A_TEXT = of(Record(WithAndWithout))
+from engine.values import Real
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ class CachedFlat:
             one's half a text before it.
     """
 
-    measured: WithAndWithout = A_TEXT
-    flat: float = of(Real(1))
+    measured: WithAndWithout
+    flat: Real
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

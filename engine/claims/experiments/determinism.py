@@ -25,7 +25,7 @@ from engine.measure.passes import timed_read, timed_step
 from engine.model import LanguageModel
 from engine.model.loading.memory import free_bytes
 from engine.runner.scheduler import SCHEDULER, Kind
-from engine.trace.values import Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Name, Row, Text, Whole
 
 MOST_TOKENS = 256
 MOST_BATCH = 64
@@ -48,13 +48,13 @@ class Compared:
         plain, other: labels of the two tokens there; empty without one.
     """
 
-    prompt: str = of(Text())
-    way: str = of(Text(100))
-    again: float = of(Real(0))
-    steps: tuple[float, ...] = of(Row(Real(0), MOST_TOKENS))
-    first: int | None = of(Whole(0), optional=True)
-    plain: str = of(Text(200))
-    other: str = of(Text(200))
+    prompt: Text
+    way: Name
+    again: Amount
+    steps: Row[Amount]
+    first: Whole | None
+    plain: Name
+    other: Name
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Determinism:
         left_out: why the other dtype could not be tried; empty where it was.
     """
 
-    compared: tuple[Compared, ...] = of(Row(Record(Compared)))
-    left_out: str = of(Text(1000))
+    compared: Row[Compared]
+    left_out: Name
 
     @property
     def ways(self) -> list[str]:

@@ -11,7 +11,7 @@ from engine.claims.uncertainty import mean, share
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.trace.values import Record, Row, of
+from engine.values import Row
 
 GREEDY, NUCLEUS = "greedy", "nucleus"
 SAMPLES = 2  # nucleus texts of each prompt
@@ -21,7 +21,7 @@ SAMPLES = 2  # nucleus texts of each prompt
 class GreedyLoops:
     """Texts of some prompts, written both ways."""
 
-    texts: tuple[Written, ...] = of(Row(Record(Written)))
+    texts: Row[Written]
 
     def by(self, way: str) -> list[Written]:
         """The texts that were written this way."""

@@ -25,7 +25,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling.ranking import RankedRow
 from engine.study.likelihood import next_rows
-from engine.trace.values import Flag, Record, Row, Text, of
+from engine.values import Name, Row
 
 COMMON, RARE = "common", "rare"
 MORE = "tokens of a word"  # the part of the experiment that is no question
@@ -75,19 +75,19 @@ class Spelt:
         spelled_right: the same of the word as it is spelled out.
     """
 
-    group: str = of(Text(20))
-    word: str = of(Text(MOST_LETTERS))
-    tokens: tuple[str, ...] = of(Row(Text(200), 100))
-    said: tuple[str, ...] = of(Row(Text(2), len(TASKS)))
-    right: tuple[bool, ...] = of(Row(Flag(), len(TASKS)))
-    spelled_right: tuple[bool, ...] = of(Row(Flag(), len(TASKS)))
+    group: Name
+    word: Name
+    tokens: Row[Name]
+    said: Row[Name]
+    right: Row[bool]
+    spelled_right: Row[bool]
 
 
 @dataclass(frozen=True)
 class Letters:
     """Some words."""
 
-    words: tuple[Spelt, ...] = of(Row(Record(Spelt)))
+    words: Row[Spelt]
 
     def group(self, name: str) -> list[Spelt]:
         """The common or the rare words."""

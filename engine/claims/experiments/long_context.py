@@ -12,9 +12,6 @@ from engine.claims.uncertainty import COUNTED, Figure, counted
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.measure.cache_bytes import CacheBytes, CacheBytesMeasurement, estimated_seconds
 from engine.model import LanguageModel
-from engine.trace.values import Record, of
-
-A_CACHE = of(Record(CacheBytes))
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,7 @@ class LongContext:
         measured: its tensors after each length.
     """
 
-    measured: CacheBytes = A_CACHE
+    measured: CacheBytes
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

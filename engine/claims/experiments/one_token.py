@@ -22,7 +22,7 @@ from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.trace.values import Flag, Real, Record, Row, Text, of
+from engine.values import Name, Row, Share, Text
 
 MOST_TOKENS = 256
 HALF = 0.5
@@ -42,15 +42,15 @@ class Fork:
         control: the share that changed where the token was replaced by itself.
     """
 
-    prompt: str = of(Text())
-    before: str = of(Text())
-    taken: str = of(Text(200))
-    forced: str = of(Text(200))
-    share: float = of(Real(0, 1, rounded=True))
-    old: str = of(Text())
-    new: str = of(Text())
-    changed: tuple[bool, ...] = of(Row(Flag(), MOST_TOKENS))
-    control: float = of(Real(0, 1))
+    prompt: Text
+    before: Text
+    taken: Name
+    forced: Name
+    share: Share
+    old: Text
+    new: Text
+    changed: Row[bool]
+    control: Share
 
     @property
     def changed_share(self) -> float:
@@ -62,7 +62,7 @@ class Fork:
 class OneToken:
     """Forks of some texts, in the order in which they were made."""
 
-    forks: tuple[Fork, ...] = of(Row(Record(Fork)))
+    forks: Row[Fork]
 
     @property
     def by_prompt(self) -> list[float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.claims.experiment import Experiment, steady
-from engine.claims.grid import A_GRID, grid_experiment
+from engine.claims.grid import grid_experiment
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
@@ -22,7 +22,7 @@ class OutputSlower:
         measured: the grid, with one output length.
     """
 
-    measured: PrefillAndDecode = A_GRID
+    measured: PrefillAndDecode
 
     @property
     def cells(self) -> list[Cell]:

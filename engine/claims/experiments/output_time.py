@@ -9,13 +9,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from engine.claims.experiment import Experiment, checked_range, steady
-from engine.claims.grid import A_GRID, grid_experiment
+from engine.claims.grid import grid_experiment
 from engine.claims.uncertainty import mean
 from engine.claims.verdict import ABOVE, BELOW, Check, noted
 from engine.errors import SettingError, msg
 from engine.measure.prefill_and_decode import PrefillAndDecode
 from engine.model import LanguageModel
-from engine.trace.values import Real, of
+from engine.values import Amount
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class OutputTime:
         hardly: a prompt token hardly adds time below this share of an output token's.
     """
 
-    measured: PrefillAndDecode = A_GRID
-    hardly: float = of(Real(0))
+    measured: PrefillAndDecode
+    hardly: Amount
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

@@ -11,7 +11,7 @@ from engine.claims.uncertainty import mean, share
 from engine.claims.verdict import BELOW, Check, noted
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.trace.values import Record, Row, of
+from engine.values import Row
 
 PLAIN, PENALTY, WORDS = "plain", "penalty", "words"
 
@@ -20,7 +20,7 @@ PLAIN, PENALTY, WORDS = "plain", "penalty", "words"
 class Penalties:
     """Greedy texts of some prompts: as they are, with a penalty, and with words that forbid it."""
 
-    texts: tuple[Written, ...] = of(Row(Record(Written)))
+    texts: Row[Written]
 
     def by(self, way: str) -> list[Written]:
         """The texts that were written this way, in the order of the prompts."""

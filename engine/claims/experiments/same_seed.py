@@ -15,8 +15,8 @@ from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.trace.values import Real, Record, Text, Whole, of
-from engine.trace.values import Row as Values
+from engine.values import Amount, Text, Whole
+from engine.values import Row as Values
 
 MOST_RUNS = 32
 MOST_TOKENS = 512
@@ -36,19 +36,19 @@ class Runs:
         tokens: of all texts together.
     """
 
-    prompt: str = of(Text())
-    temperature: float = of(Real(0))
-    unseeded: tuple[str, ...] = of(Values(Text(), MOST_RUNS))
-    seed: int = of(Whole(0))
-    seeded: tuple[str, ...] = of(Values(Text(), MOST_RUNS))
-    tokens: int = of(Whole(0))
+    prompt: Text
+    temperature: Amount
+    unseeded: Values[Text]
+    seed: Whole
+    seeded: Values[Text]
+    tokens: Whole
 
 
 @dataclass(frozen=True)
 class SameSeed:
     """Texts of some prompts at some temperatures."""
 
-    runs: tuple[Runs, ...] = of(Values(Record(Runs)))
+    runs: Values[Runs]
 
     @property
     def temperatures(self) -> list[float]:

@@ -31,7 +31,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.study.acceptance import Acceptance
-from engine.trace.values import Flag, Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Positive, Row, Text, Whole
 
 MOST_TOKENS, MOST_LENGTHS = 256, 8
 TURNS = 2  # of every case after a prompt, the second in reverse order
@@ -50,13 +50,13 @@ class Sped:
         cost: time of a round / time of a step of plain decoding.
     """
 
-    prompt: str = of(Text())
-    length: int = of(Whole(1))
-    accepted: int = of(Whole(0))
-    looked_at: int = of(Whole(0))
-    tokens: int = of(Whole(1))
-    rounds: int = of(Whole(1))
-    cost: float = of(Real(0))
+    prompt: Text
+    length: Positive
+    accepted: Whole
+    looked_at: Whole
+    tokens: Positive
+    rounds: Positive
+    cost: Amount
 
     @property
     def speedup(self) -> float:
@@ -75,10 +75,10 @@ class Speedups:
         reference_ms: the reference product before each turn.
     """
 
-    trials: tuple[Sped, ...] = of(Row(Record(Sped)))
-    bound: float = of(Real(0))
-    has_draft: bool = of(Flag())
-    reference_ms: tuple[float, ...] = of(Row(Real(0), MOST_PROMPTS * TURNS))
+    trials: Row[Sped]
+    bound: Amount
+    has_draft: bool
+    reference_ms: Row[Amount]
 
     def at(self, length: int) -> list[Sped]:
         """The trials of a draft length."""

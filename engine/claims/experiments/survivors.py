@@ -19,7 +19,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings, shape
 from engine.study.likelihood import next_rows
-from engine.trace.values import Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Name, Positive, Row, Share, Text
 
 MOST_TOKENS = 256
 MOST_TEXTS = 16
@@ -39,11 +39,11 @@ class Steps:
         mass: probability of the k likeliest tokens together.
     """
 
-    prompt: str = of(Text())
-    tokens: tuple[str, ...] = of(Row(Text(200), MOST_TOKENS))
-    bits: tuple[float, ...] = of(Row(Real(0, rounded=True), MOST_TOKENS))
-    nucleus: tuple[int, ...] = of(Row(Whole(1), MOST_TOKENS))
-    mass: tuple[float, ...] = of(Row(Real(0, 1, rounded=True), MOST_TOKENS))
+    prompt: Text
+    tokens: Row[Name]
+    bits: Row[Amount]
+    nucleus: Row[Positive]
+    mass: Row[Share]
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Survivors:
         top_k, top_p: of the samplers.
     """
 
-    texts: tuple[Steps, ...] = of(Row(Record(Steps)))
-    top_k: int = of(Whole(1))
-    top_p: float = of(Real(0, 1))
+    texts: Row[Steps]
+    top_k: Positive
+    top_p: Share
 
     @cached_property
     def edges(self) -> tuple[float, float]:

@@ -21,12 +21,11 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling.ranking import RankedRow
 from engine.study.likelihood import next_rows
-from engine.trace.values import Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Logprob, Name, Positive, Row, Text, Whole
 
 MOST_TEMPERATURES = 16
 POINTS = 200  # of a curve over all ranks
 _LOG10 = float(np.log(10.0))
-_EXPONENT = Real(most=0, rounded=True)
 
 
 @dataclass(frozen=True)
@@ -40,10 +39,10 @@ class Absurd:
         exponent: logarithm to base 10 of its probability at temperature 1.
     """
 
-    word: str = of(Text(200))
-    token: str = of(Text(200))
-    rank: int = of(Whole(1))
-    exponent: float = of(_EXPONENT)
+    word: Name
+    token: Name
+    rank: Positive
+    exponent: Logprob
 
 
 @dataclass(frozen=True)
@@ -60,12 +59,12 @@ class Tail:
             the probability.
     """
 
-    prompt: str = of(Text())
-    absurd: tuple[Absurd, ...] = of(Row(Record(Absurd), 100))
-    zeros: tuple[int, ...] = of(Row(Whole(0), MOST_TEMPERATURES))
-    least: tuple[float, ...] = of(Row(_EXPONENT, MOST_TEMPERATURES))
-    ranks: tuple[int, ...] = of(Row(Whole(1), POINTS))
-    exponents: tuple[float, ...] = of(Row(_EXPONENT, POINTS))
+    prompt: Text
+    absurd: Row[Absurd]
+    zeros: Row[Whole]
+    least: Row[Logprob]
+    ranks: Row[Positive]
+    exponents: Row[Logprob]
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,9 @@ class Tails:
         tails: one a prompt.
     """
 
-    temperatures: tuple[float, ...] = of(Row(Real(0), MOST_TEMPERATURES))
-    vocab_size: int = of(Whole(1))
-    tails: tuple[Tail, ...] = of(Row(Record(Tail)))
+    temperatures: Row[Amount]
+    vocab_size: Positive
+    tails: Row[Tail]
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from engine.claims.experiment import Experiment, checked_range
-from engine.claims.facts import A_FACT, Fact, checked_facts
+from engine.claims.facts import Fact, checked_facts
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
 from engine.errors import SettingError, msg
@@ -21,10 +21,9 @@ from engine.measure.divergence import log_probabilities
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.study.likelihood import next_rows
-from engine.trace.values import Real, Record, Row, of
+from engine.values import Amount, Row, Share
 
 MOST_TEMPERATURES = 16
-_PROBABILITY = Real(0, 1, rounded=True)
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,9 @@ class Scored:
         bits: entropy of the distribution that its first token is drawn from.
     """
 
-    fact: Fact = A_FACT
-    right: tuple[float, ...] = of(Row(_PROBABILITY, MOST_TEMPERATURES))
-    bits: tuple[float, ...] = of(Row(Real(0, rounded=True), MOST_TEMPERATURES))
+    fact: Fact
+    right: Row[Share]
+    bits: Row[Amount]
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ class Temperatures:
         scored: one a fact.
     """
 
-    temperatures: tuple[float, ...] = of(Row(Real(0), MOST_TEMPERATURES))
-    scored: tuple[Scored, ...] = of(Row(Record(Scored)))
+    temperatures: Row[Amount]
+    scored: Row[Scored]
 
     def right(self, place: int, group: str | None = None) -> Figure:
         """Mean probability of a right answer at a temperature."""

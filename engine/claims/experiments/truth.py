@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.claims.experiment import Experiment, checked_range, writing_seconds
-from engine.claims.facts import A_FACT, ANSWER_TOKENS, Fact, checked_facts, first_word
+from engine.claims.facts import ANSWER_TOKENS, Fact, checked_facts, first_word
 from engine.claims.uncertainty import Figure, counted, share
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.batch import MOST_ROWS, Batch, Row
@@ -19,8 +19,8 @@ from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.trace.values import Record, Text, Whole, of
-from engine.trace.values import Row as Values
+from engine.values import Name, Positive, Whole
+from engine.values import Row as Values
 
 MOST_SAMPLES = 64
 OFTEN = 0.8  # the share of right answers that counts as the truth; the words of the claim name it
@@ -37,10 +37,10 @@ class Answered:
         votes: how many of them said it.
     """
 
-    fact: Fact = A_FACT
-    greedy: str = of(Text(1000))
-    majority: str = of(Text(1000))
-    votes: int = of(Whole(0))
+    fact: Fact
+    greedy: Name
+    majority: Name
+    votes: Whole
 
     @property
     def greedy_right(self) -> bool | None:
@@ -62,8 +62,8 @@ class Truth:
         samples: of each fact.
     """
 
-    answers: tuple[Answered, ...] = of(Values(Record(Answered)))
-    samples: int = of(Whole(1))
+    answers: Values[Answered]
+    samples: Positive
 
     def group(self, name: str) -> list[Answered]:
         """The answers to facts of a kind."""

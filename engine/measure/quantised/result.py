@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from engine.model.quantised import AXES, BITS, Quantisation
 from engine.model.quantised.settings import LARGEST_GROUP, LONGEST_RESIDUAL
-from engine.trace.values import Flag, Kind, OneOf, Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Name, Row, Whole
 
+Axis = Literal[tuple(map(str, AXES))]
 MOST_POSITIONS = 1024
-MOST_POINTS = 200
-_LONGEST_TOKEN = 200  # characters
-_TOKENS = Row(Text(_LONGEST_TOKEN), MOST_POSITIONS)
-
-
-class _Bits(Kind):
-    def read(self, value, limits):
-        return Whole(min(BITS), max(BITS)).read(value, limits)
 
 
 @dataclass(frozen=True)
 class _Setting:
     """How a cache was quantised, see `Quantisation`."""
 
-    bits: int = of(_Bits())
-    group: int = of(Whole(2, LARGEST_GROUP))
-    keys: str = of(OneOf(AXES))
-    values: str = of(OneOf(AXES))
-    residual: int = of(Whole(0, LONGEST_RESIDUAL))
+    bits: Annotated[int, Meta(ge=min(BITS), le=max(BITS))]
+    group: Annotated[int, Meta(ge=2, le=LARGEST_GROUP)]
+    keys: Axis
+    values: Axis
+    residual: Annotated[int, Meta(ge=0, le=LONGEST_RESIDUAL)]
 
     @property
     def how(self) -> Quantisation:
@@ -52,13 +47,13 @@ class Along(_Setting):
         parted_tokens: what the exact and this cache chose there; empty where they did not part.
     """
 
-    kl_bits: tuple[float, ...] = of(Row(Real(0), MOST_POSITIONS))
-    logit_difference: tuple[float, ...] = of(Row(Real(0), MOST_POSITIONS))
-    top: tuple[str, ...] = of(_TOKENS)
-    is_changed: tuple[bool, ...] = of(Row(Flag(), MOST_POSITIONS))
-    bytes: int = of(Whole())
-    parted_after: int | None = of(Whole(), optional=True)
-    parted_tokens: tuple[str, ...] = of(Row(Text(_LONGEST_TOKEN), 2))
+    kl_bits: Row[Amount]
+    logit_difference: Row[Amount]
+    top: Row[Name]
+    is_changed: Row[bool]
+    bytes: Whole
+    parted_after: Whole | None
+    parted_tokens: Row[Name]
 
 
 @dataclass(frozen=True)
@@ -72,11 +67,11 @@ class Point(_Setting):
         bytes: of the cache at the end.
     """
 
-    positions: int = of(Whole())
-    mean_kl_bits: float = of(Real(0))
-    largest_kl_bits: float = of(Real(0))
-    changed: int = of(Whole())
-    bytes: int = of(Whole())
+    positions: Whole
+    mean_kl_bits: Amount
+    largest_kl_bits: Amount
+    changed: Whole
+    bytes: Whole
 
     @classmethod
     def of(cls, along: Along) -> Point:
@@ -109,14 +104,14 @@ class QuantisedResult:
         points: all settings that were compared.
     """
 
-    read: tuple[str, ...] = of(_TOKENS)
-    given: int = of(Whole())
-    is_greedy: bool = of(Flag())
-    top: tuple[str, ...] = of(_TOKENS)
-    exact_bytes: int = of(Whole())
-    rounding_kl_bits: tuple[float, ...] = of(Row(Real(0), MOST_POSITIONS))
-    along: tuple[Along, ...] = of(Row(Record(Along), len(BITS)))
-    points: tuple[Point, ...] = of(Row(Record(Point), MOST_POINTS))
+    read: Row[Name]
+    given: Whole
+    is_greedy: bool
+    top: Row[Name]
+    exact_bytes: Whole
+    rounding_kl_bits: Row[Amount]
+    along: Row[Along]
+    points: Row[Point]
 
     @property
     def is_written(self) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.measure.reference import changed
 from engine.measure.samples import median
-from engine.trace.values import OneOf, Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Name, Positive, Row, Whole
 
 READ, READ_SMALL, COPY, PRODUCT = "read", "read small", "copy", "product"
 PREFILL, DECODE, BATCH = "prefill", "decode", "batch"
-_TIME, _MOST, _LONGEST = Real(0), 1_000, 80
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Ceiling:
         rates: of every repetition: bytes a second, for products operations a second.
     """
 
-    kind: str = of(OneOf((READ, READ_SMALL, COPY, PRODUCT)))
-    way: str = of(Text(_LONGEST))
-    dtype: str = of(Text(_LONGEST))
-    threads: int = of(Whole())
-    size: int = of(Whole(1))
-    rates: tuple[float, ...] = of(Row(Real(0), _MOST))
+    kind: Literal[READ, READ_SMALL, COPY, PRODUCT]
+    way: Name
+    dtype: Name
+    threads: Whole
+    size: Positive
+    rates: Row[Amount]
 
     @property
     def best(self) -> float:
@@ -61,14 +61,14 @@ class Pass:
         ms: time of every repetition.
     """
 
-    kind: str = of(OneOf((PREFILL, DECODE, BATCH)))
-    rows: int = of(Whole(1))
-    tokens: int = of(Whole(1))
-    positions: int = of(Whole())
-    operations: int = of(Whole())
-    weight_bytes: int = of(Whole())
-    cache_bytes: int = of(Whole())
-    ms: tuple[float, ...] = of(Row(_TIME, _MOST))
+    kind: Literal[PREFILL, DECODE, BATCH]
+    rows: Positive
+    tokens: Positive
+    positions: Whole
+    operations: Whole
+    weight_bytes: Whole
+    cache_bytes: Whole
+    ms: Row[Amount]
 
     @property
     def seconds(self) -> float:
@@ -117,15 +117,15 @@ class Layers:
         call_us: time of one such call that has a single number to add.
     """
 
-    count: int = of(Whole(1))
-    layer_ms: float = of(_TIME)
-    layer_bytes: int = of(Whole())
-    head_ms: float = of(_TIME)
-    head_bytes: int = of(Whole())
-    around_ms: float = of(_TIME)
-    step_ms: float = of(_TIME)
-    calls: int = of(Whole())
-    call_us: float = of(_TIME)
+    count: Positive
+    layer_ms: Amount
+    layer_bytes: Whole
+    head_ms: Amount
+    head_bytes: Whole
+    around_ms: Amount
+    step_ms: Amount
+    calls: Whole
+    call_us: Amount
 
     def reading_ms(self, bandwidth: float) -> float:
         """Time in which a layer's weights can be read, at so many bytes a second."""
@@ -134,9 +134,6 @@ class Layers:
     def overhead_ms(self, bandwidth: float) -> float:
         """Time of a layer beyond that."""
         return max(0.0, self.layer_ms - self.reading_ms(bandwidth))
-
-
-_LAYERS = of(Record(Layers), optional=True)
 
 
 @dataclass(frozen=True)
@@ -153,13 +150,13 @@ class Roofline:
         prefill_threads: those of its long passes.
     """
 
-    ceilings: tuple[Ceiling, ...] = of(Row(Record(Ceiling), _MOST))
-    passes: tuple[Pass, ...] = of(Row(Record(Pass), _MOST))
-    layers: Layers | None = _LAYERS
-    reference_ms: tuple[float, ...] = of(Row(_TIME, _MOST))
-    dtype: str = of(Text(_LONGEST))
-    threads: int = of(Whole())
-    prefill_threads: int = of(Whole())
+    ceilings: Row[Ceiling]
+    passes: Row[Pass]
+    layers: Layers | None
+    reference_ms: Row[Amount]
+    dtype: Name
+    threads: Whole
+    prefill_threads: Whole
 
     def of_kind(self, kind: str) -> list[Pass]:
         """Passes of a kind, in the order of measuring."""

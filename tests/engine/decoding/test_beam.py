@@ -25,6 +25,7 @@ from engine.model.passes import counted_passes
 from engine.runner.budget import MemoryBudget
 from engine.runner.scheduler import job
 from engine.trace.beam import FINISHED, FULL_POOL, KEPT, NO_IMPROVEMENT, PRUNED
+from engine.values import costs
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, finished
 
@@ -258,7 +259,8 @@ def test_logits_that_were_given_back_are_had_again_with_the_same_bits():
 
 
 def without_cost(step) -> tuple:
-    return tuple(getattr(step, item.name) for item in fields(step) if not item.metadata.get("cost"))
+    names = (item.name for item in fields(step) if item.name not in costs(type(step)))
+    return tuple(getattr(step, name) for name in names)
 
 
 @pytest.mark.parametrize("architecture", ["mistral", "mamba"])

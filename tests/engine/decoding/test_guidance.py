@@ -1,7 +1,5 @@
 """Classifier-free guidance: transformers' own is the reference; the record stays exact under it."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -17,7 +15,6 @@ from engine.errors import (
     RecordError,
     SettingError,
     TokenizerError,
-    TraceError,
 )
 from engine.model import LanguageModel, load_model
 from engine.trace import Trace
@@ -288,24 +285,6 @@ def test_a_trace_without_guidance_is_the_file_it_was():
     plain = Decoder(tiny_models.shared("llama"), PROMPT, GREEDY).trace()
     assert "guidance" not in plain.to_dict()
     assert plain.guidance is None
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"scale": "1.5"},
-        {"scale": True},
-        {"negative_prompt_ids": [1, "2"]},
-        {"negative_prompt_ids": 3},
-        {"negative_prompt": None},
-    ],
-    ids=str,
-)
-def test_damaged_guidance_in_a_trace_is_refused(change):
-    data = json.loads(guided(tiny_models.shared("llama")).trace().to_json())
-    data["guidance"] |= change
-    with pytest.raises(TraceError):
-        Trace.from_dict(data)
 
 
 # Inputs.

@@ -1,5 +1,6 @@
 """A trace made again: identical, or where it first differs and why."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -148,7 +149,7 @@ def test_a_trace_that_lacks_what_older_files_lack_is_made_again(way):
     ((_, names), *_) = older["settings"]
     data["settings"] = [[first, kept(values, names)] for first, values in data["settings"]]
     assert "attention" not in data["model"]
-    found = replay(Trace.from_dict(data), model)
+    found = replay(Trace.from_json(json.dumps(data)), model)
     assert found.identical and found.facts == (), found
 
 

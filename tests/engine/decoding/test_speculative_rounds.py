@@ -19,7 +19,6 @@ from engine.sampling.speculation import SpeculativeSettings
 from engine.trace import Trace
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY
-from tests.engine.test_trace_strategies import message_of
 
 PROMPT = tiny_models.prompt(2)
 FORCED = 6  # what a draft that is the target itself has accepted in a row
@@ -262,36 +261,6 @@ def trace() -> Trace:
     while not any(0 < step.accepted < len(step.proposed) - 1 for step in decoder.steps[-1:]):
         decoder.step()
     return decoder.trace()
-
-
-def test_a_round_that_contradicts_itself_is_refused(trace):
-    last = trace.steps[-1]
-    index, proposed = last.index, last.proposed
-    at = last.accepted
-    turned = (*proposed[:at], replace(proposed[at], verdict="accepted"), *proposed[at + 1 :])
-    for changes, said in (
-        ({"start": last.start + 1}, f"start must be {last.start}"),
-        ({"token_ids": last.token_ids[:-1]}, "token_ids must be the accepted tokens and the drawn"),
-        ({"proposed": turned}, f"proposed[{at}].verdict contradicts u and ratio, got accepted"),
-        ({"proposed": proposed[::-1]}, "proposed has its verdicts in another order"),
-        ({"draft_length": 9}, "draft_length must be 4, as in the settings"),
-        ({"text_invalid": True}, "text_invalid must be false"),
-        ({"forced_acceptance": 0.5}, "forced_acceptance must be nothing, as in the settings"),
-        ({"drawn": replace(last.drawn, kind="bonus")}, "drawn.kind must be resampled, got bonus"),
-        ({"drawn": None}, "drawn is missing, though nothing ended the round"),
-    ):
-        assert f"step {index}: {said}" in message_of(trace, index, **changes)
-
-
-def test_settings_that_no_round_can_have_are_refused(trace):
-    values = trace.settings[0][1]
-    for changes, said in (
-        ({"draft_length": 0}, "settings[0] are refused: draft_length must be at least 1, got 0"),
-        ({"draft": {"name": "x"}}, "settings[0].draft.source is missing"),
-    ):
-        with pytest.raises(TraceError) as caught:
-            Trace.from_dict(replace(trace, settings=((0, values | changes),)).to_dict())
-        assert said in str(caught.value)
 
 
 def test_a_draft_that_was_in_memory_is_named_and_may_be_given(trace):

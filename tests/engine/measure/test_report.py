@@ -64,8 +64,7 @@ def changed(report: Report, change) -> str:
         (lambda data: data["parts"]["text"].pop("text"), "text.text: is missing"),
         (lambda data: data["parts"]["text"]["cached_ms"].append(-1), r"text.cached_ms\[5\]"),
         (lambda data: data["parts"]["grid"]["cells"][0].update(prompt="a"), r"cells\[0\].prompt"),
-        (lambda data: data["parts"]["roof"]["passes"][0].update(kind="x"), "one of prefill"),
-        (lambda data: data["parts"]["roof"].update(more=1), "not known"),
+        (lambda data: data["parts"]["roof"]["passes"][0].update(kind="x"), r"kind: must be one of"),
     ],
 )
 def test_a_damaged_file_is_refused_with_the_place(report, change, problem):

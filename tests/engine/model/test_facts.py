@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -53,8 +54,7 @@ def test_a_gpu_is_described(on_gpu, monkeypatch):
 def test_a_trace_keeps_them_and_a_replay_names_them(on_gpu, tmp_path):
     text = Decoder(tiny_models.shared("llama"), tiny_models.prompt(0))
     text.step()
-    data = text.trace().to_dict() | {"model": on_gpu.facts}
-    trace = Trace.from_dict(data)
+    trace = replace(text.trace(), model=on_gpu.facts)
     assert Trace.load(trace.save(tmp_path / "run.json")) == trace
     names = [fact.name for fact in changed_facts(trace, tiny_models.shared("llama"))]
     assert {"device", "cuda.gpu", "cuda.tf32", "cuda.attention_kernels"} <= set(names)

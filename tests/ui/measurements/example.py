@@ -10,7 +10,7 @@ from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.runner.runner import Runner
-from engine.trace.values import Real, Row, of
+from engine.values import Amount, Row
 from ui.labs import fields
 from ui.labs.inputs import Inputs
 from ui.measurements.held import Held
@@ -31,7 +31,7 @@ class ReadingInputs(Inputs):
 class Readings:
     """Milliseconds of each reading."""
 
-    ms: tuple[float, ...] = of(Row(Real(0)))
+    ms: Row[Amount]
 
 
 class ReadingMeasurement(Measurement[Readings]):

@@ -1,7 +1,5 @@
 """Guidance on the step page: begun with a text, moved while it grows, kept by whatever is done."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -88,7 +86,7 @@ def test_another_model_goes_on_with_it(visitor, session, model):
 
 def test_the_trace_and_the_code_keep_it(visitor, session):
     steps(visitor, 2, 2.0)
-    trace = Trace.from_dict(json.loads(visitor.ask("trace")["trace"]))
+    trace = Trace.from_json(visitor.ask("trace")["trace"])
     assert trace.guidance.negative_prompt == NEGATIVE
     assert [step.guidance_scale for step in trace.steps] == [2.0, 2.0]
     found = visitor.ask("snippets", guidance_scale=2.0)["snippets"]

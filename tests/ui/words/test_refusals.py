@@ -16,7 +16,8 @@ from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
 from engine.sampling.stages import Banned, Constraint, LogitBias
 from engine.snippets import snippets
 from engine.text.stopping import checked_max_new_tokens
-from engine.trace.values import Wrong, refusal
+from engine.trace.trace import damaged
+from engine.values import Wrong
 from ui.words.language import sentences, speaking
 from ui.words.refusals import in_words, told
 from ui.words.translations import KEYWORDS_OF_ENGINE, ROOT, said_in_module, translated
@@ -100,9 +101,9 @@ def test_a_message_in_a_message_is_said_too():
             "Ein Text konnte nicht weitergehen: top_k muss eine ganze Zahl sein, gegeben: 0,5; "
         )
         assert told(outer).endswith("2.000.")
-        damaged = refusal(Wrong("must be true or false").within("parity"), msg("step {place:,}", 3))
-        assert told(damaged) == (
-            "Die Aufzeichnung ist beschädigt bei Schritt 3: parity muss true oder false sein; "
+        missing = damaged(Wrong("steps[3].rank", "is missing"))
+        assert told(missing) == (
+            "Die Aufzeichnung ist beschädigt bei Schritt 3: rank fehlt; "
             "die Aufzeichnung neu speichern oder eine andere Datei wählen."
         )
         assert told(DecodingError("Nobody knows {this}.")) == "Nobody knows {this}."

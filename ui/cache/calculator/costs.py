@@ -10,7 +10,7 @@ from engine.calculator.cards import Card
 from engine.calculator.estimate import Estimate
 from engine.calculator.fit import Fit
 from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
-from engine.trace.values import Real, Record, Row, Text, Whole, of
+from engine.values import Amount, Name, Positive, Row, Share, Text, Whole
 
 FARTHEST = 2**20  # of the chart
 POINTS = tuple(sorted({1, *(round(2 ** (n / 2)) for n in range(8, 41))}))
@@ -29,12 +29,12 @@ class Term:
         bytes: of all these layers, for one text.
     """
 
-    layers: int = of(Whole(1))
-    kind: str = of(Text(200))
-    symbols: str = of(Text(2000))
-    spelled: str = of(Text(2000))
-    fields: str = of(Text(2000))
-    bytes: int = of(Whole())
+    layers: Positive
+    kind: Name
+    symbols: Text
+    spelled: Text
+    fields: Text
+    bytes: Whole
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,22 @@ class Cost:
         notices: sentences about this model.
     """
 
-    name: str = of(Text(400))
-    source: str = of(Text(400))
-    terms: tuple[Term, ...] = of(Row(Record(Term), 10_000))
-    per_token: int = of(Whole())
-    cache: int = of(Whole())
-    one: int = of(Whole())
-    weights: int = of(Whole())
-    weighed: str = of(Text(100))
-    parameters: int = of(Whole())
-    active: int = of(Whole())
-    context: int = of(Whole())
-    users: int = of(Whole())
-    longest: int | None = of(Whole(), optional=True)
-    speed: float = of(Real(0))
-    curve: tuple[int, ...] = of(Row(Whole(), 1000))
-    notices: tuple[str, ...] = of(Row(Text(1000), 100))
+    name: Name
+    source: Name
+    terms: Row[Term]
+    per_token: Whole
+    cache: Whole
+    one: Whole
+    weights: Whole
+    weighed: Name
+    parameters: Whole
+    active: Whole
+    context: Whole
+    users: Whole
+    longest: Whole | None
+    speed: Amount
+    curve: Row[Whole]
+    notices: Row[Name]
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,18 @@ class Costs:
         problem: why a configuration is left out; empty where none is.
     """
 
-    positions: int = of(Whole(1))
-    batch: int = of(Whole(1))
-    stored: str = of(Text(100))
-    weighed: str = of(Text(100))
-    block: int = of(Whole(1))
-    card: str = of(Text(100))
-    card_source: str = of(Text(400))
-    gigabytes: float = of(Real(0))
-    bandwidth: float = of(Real(0))
-    reserve: float = of(Real(0, 1))
-    models: tuple[Cost, ...] = of(Row(Record(Cost), 100))
-    problem: str = of(Text(4000))
+    positions: Positive
+    batch: Positive
+    stored: Name
+    weighed: Name
+    block: Positive
+    card: Name
+    card_source: Name
+    gigabytes: Amount
+    bandwidth: Amount
+    reserve: Share
+    models: Row[Cost]
+    problem: Text
 
     @property
     def beyond(self) -> list[Cost]:

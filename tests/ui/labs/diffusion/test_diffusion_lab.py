@@ -208,7 +208,7 @@ def test_it_comes_back_from_its_record_and_its_trace_opens(lab, model):
     again = DiffusionLab.restored(record, lambda source, revision: model)
     settled(again)
     assert again.inputs == lab.inputs and again.text.ids == lab.text.ids
-    trace = Trace.from_dict(json.loads(lab.text.trace().to_json()))
+    trace = Trace.from_json(lab.text.trace().to_json())
     assert trace.steps == tuple(lab.text.steps)
 
 

@@ -1,0 +1,184 @@
+"""Values from outside: what each must be, said by types, and read at once by msgspec.
+
+A dataclass says it in its annotations; `decode` makes one of JSON, `convert` one of plain values:
+
+    rank: Positive
+    u: Uniform | None
+
+A name that the dataclass lacks is passed over, a field with a default may be missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import reprlib
+import sys
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from engine.errors import msg
+
+LARGEST = 2**63 - 1  # of the whole numbers in a column of a table
+LONGEST_TEXT = 16 * 2**20  # characters: a prompt that fills any context of today
+LONGEST_TOKEN = 2**16
+ROUNDING = 1e-6  # by which figures that were rounded may leave their range
+
+Entry = TypeVar("Entry")
+Whole = Annotated[int, Meta(ge=0, le=LARGEST)]
+Positive = Annotated[int, Meta(ge=1, le=LARGEST)]
+Real = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # finite
+Amount = Annotated[float, Meta(ge=-ROUNDING, le=sys.float_info.max)]
+Share = Annotated[float, Meta(ge=-ROUNDING, le=1 + ROUNDING)]
+Logprob = Annotated[float, Meta(ge=-sys.float_info.max, le=ROUNDING)]
+Uniform = Annotated[float, Meta(ge=0, lt=1)]
+Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+Name = Annotated[str, Meta(max_length=1000)]
+Row = Annotated[tuple[Entry, ...], Meta(max_length=2**17)]
+Cost = Annotated[Entry, "cost"]  # what a step took, in time or memory; no replay repeats that
+
+
+class TokenBytes(bytes):
+    """Bytes of a token, two hexadecimal digits each in a file."""
+
+
+@cache
+def costs(kind: type) -> frozenset[str]:
+    """Names of the fields of a dataclass that are a `Cost`."""
+    return frozenset(
+        item.name for item in dataclasses.fields(kind) if item.type.startswith("Cost[")
+    )
+
+
+class Wrong(Exception):
+    """A value that is refused.
+
+    Attributes:
+        place: the way to it, as in ``steps[3].rank``; empty for all of it.
+        problem: what is wrong, as in ``must be a whole number >= 1, got 0``; a `Message`.
+    """
+
+    def __init__(self, place: str, problem: str) -> None:
+        self.place, self.problem = short(place, 120), msg(problem)
+        super().__init__(f"{self.place} {self.problem}".strip())
+
+
+class NoJson(ValueError):
+    """Text that is no JSON; it says why."""
+
+
+def decode(data: bytes, kind: Any) -> Any:
+    """The value of a kind in JSON; raises `Wrong` for another value, `NoJson` for no JSON."""
+    try:
+        try:
+            return _decoder(kind).decode(data)
+        except msgspec.ValidationError as error:
+            raise _wrong(error, msgspec.Raw(data)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NoJson(short(str(error), 150)) from None
+    except RecursionError:
+        raise NoJson("it is nested too deeply") from None
+
+
+def convert(data: Any, kind: Any) -> Any:
+    """The value of a kind in plain values, as JSON gives them; raises `Wrong` for another."""
+    try:
+        return msgspec.convert(data, kind, dec_hook=_from_plain)
+    except msgspec.ValidationError as error:
+        raise _wrong(error, data) from None
+
+
+def plain(value: Any) -> Any:
+    """Plain values of a dataclass, as JSON has them; the inverse of `convert`."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    names = _names(kind)
+    return value if names is None else {name: plain(getattr(value, name)) for name in names}
+
+
+@cache
+def _names(kind: type) -> list[str] | None:
+    is_record = dataclasses.is_dataclass(kind)
+    return [item.name for item in dataclasses.fields(kind)] if is_record else None
+
+
+def short(text: str, most: int = 60) -> str:
+    """A text cut to so many characters, on one line."""
+    text = text if len(text) <= most else text[: most - 3] + "..."
+    return text if text.isprintable() else repr(text)[1 : most - 1]
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder:
+    return msgspec.json.Decoder(kind, dec_hook=_from_plain)
+
+
+def _from_plain(kind: type, value: Any) -> Any:
+    if kind is not TokenBytes:
+        raise TypeError(f"{kind} is no kind of value")
+    if type(value) is not str or len(value) > 2 * LONGEST_TOKEN:
+        raise ValueError(f"must be at most {LONGEST_TOKEN:,} bytes as hexadecimal text")
+    try:
+        return TokenBytes.fromhex(value)
+    except ValueError as error:
+        raise ValueError("must be hexadecimal text") from error
+
+
+# --- What msgspec says, as a part of a sentence ---------------------------------------------------
+
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_WORDS = {
+    r"\barray\b": "a list",
+    r"\bbool\b": "true or false",
+    r"\bfloat\b": "a number",
+    r"\bint\b": "a whole number",
+    r"\bnull\b": "nothing",
+    r"\bobject\b": "an object",
+    r"\bstr\b": "text",
+    r" \| ": " or ",
+    r"`": "",
+    r" <= ": " of at most ",
+    r" >= ": " of at least ",
+    r" < ": " below ",
+}
+
+
+def _wrong(error: msgspec.ValidationError, data: Any) -> Wrong:
+    said, _, path = str(error).removesuffix("`").partition(" - at `$")
+    if field := re.fullmatch(r"Object (missing required|contains unknown) field `(.*?)`?", said):
+        lacks = field[1] == "missing required"
+        problem = msg("is missing") if lacks else msg("is not known to this version")
+        return Wrong(f"{path}.{short(field[2])}".lstrip("."), problem)
+    wanted = said
+    if said.startswith("Expected"):
+        wanted = said.removeprefix("Expected ").partition(", got ")[0]
+        for sign, words in _WORDS.items():
+            wanted = re.sub(sign, words, wanted)
+    elif said.startswith("Invalid enum"):
+        wanted = "one of those this version knows"
+    elif said.endswith("out of range"):
+        wanted = "a number that can be computed with"
+    else:
+        return Wrong(path.lstrip("."), said)
+    problem = msg("must be {wanted}, got {value}", (short(wanted, 100), _found(data, path)))
+    return Wrong(path.lstrip("."), problem)
+
+
+def _found(data: Any, path: str) -> str:
+    """The value at a place, in few characters; JSON is read no further than to there."""
+    if "..." in path:  # an entry of an object, of which msgspec does not say the name
+        return msg("something else")
+    for name, place in _STEP.findall(path):
+        if isinstance(data, msgspec.Raw):
+            entries = list[msgspec.Raw] if place else dict[str, msgspec.Raw]
+            data = msgspec.json.decode(data, type=entries)
+        data = data[int(place) if place else name]
+    if isinstance(data, msgspec.Raw):
+        return short(bytes(data)[:200].decode("utf-8", "replace"))
+    return short(reprlib.repr(data))
