@@ -8,18 +8,19 @@ expected is refused with a sentence.
 from __future__ import annotations
 
 import base64
-import math
-import reprlib
 import zlib
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta, Struct
 
 from engine.decoding.guidance import OFF
 from engine.sampling import SamplingSettings
+from engine.values import Real, Wrong, convert
 from ui.texts.limits import LONGEST_PROMPT, checked_stops
 from ui.texts.settings import FIRST, MOST, EventError, parse_settings
 from ui.texts.texts import Contrastive
-from ui.words.language import ENGLISH, LANGUAGES
+from ui.words.language import ENGLISH, LANGUAGES, say
 
 Action = Literal[
     "sync",  # the browser lacks something: send everything
@@ -61,14 +62,18 @@ MOST_PRESSES = 64
 MOST_TOKENS_SENT = 100_000
 LONGEST_TRACE = 8 * 2**20  # bytes of a file, unpacked
 
+Number = Annotated[int, Meta(ge=-MOST, le=MOST)]
+ShortText = Annotated[str, Meta(max_length=LONGEST_NAME)]
+SomeIds = Annotated[tuple[Number, ...], Meta(max_length=MOST_TOKENS_SENT)]
+
 
 @dataclass(frozen=True)
 class Place:
     """Where a person was: which text, and how long it was."""
 
-    run: str = ""
-    branch: int = 0
-    length: int = 0
+    run: ShortText = ""
+    branch: Number = 0
+    length: Number = 0
 
 
 @dataclass(frozen=True)
@@ -82,11 +87,11 @@ class Have:
         prompt, chat: what a sampled text without guidance began from; None for other texts.
     """
 
-    run: str = ""
-    branch: int = 0
-    ids: tuple[int, ...] = ()
-    forced: frozenset[int] = frozenset()
-    prompt: str | None = None
+    run: ShortText = ""
+    branch: Number = 0
+    ids: SomeIds = ()
+    forced: Annotated[frozenset[Number], Meta(max_length=MOST_TOKENS_SENT)] = frozenset()
+    prompt: Annotated[str, Meta(max_length=LONGEST_PROMPT)] | None = None
     chat: bool = False
 
 
@@ -175,6 +180,58 @@ class Event:
         return self.kind in QUESTIONS
 
 
+class _Sender(Struct):
+    client: ShortText = ""
+    number: Annotated[int, Meta(ge=0, le=MOST)] = 0
+
+
+class _Limits(Struct, frozen=True):
+    max_tokens: Number = 64
+    stop_strings: tuple[str, ...] = ()
+
+
+class _Sent(_Sender, kw_only=True):
+    """An event as it comes; `settings` and `trace` are None where there are none."""
+
+    kind: Literal[*ACTIONS, *QUESTIONS]
+    at: Place = Place()
+    settings: Any = None
+    limits: _Limits = _Limits()
+    playing: bool = False
+    manual: bool = False
+    whole: bool = False
+    what_if: bool = False
+    count: Annotated[int, Meta(ge=1, le=MOST_PRESSES)] = 1
+    index: Number | None = None
+    token_id: Number | None = None
+    branch: Number | None = None
+    text_number: Number | None = None
+    trace: str | None = None
+    prompt: str = ""
+    chat: bool = False
+    guided: bool = False
+    negative_prompt: str = ""
+    guidance_scale: Real = OFF
+    strategy: Contrastive | None = None
+    query: str = ""
+    ids: Annotated[tuple[Number, ...], Meta(max_length=MOST_IDS)] = ()
+    setting: ShortText = ""
+    field: ShortText = ""
+    value: Any = None
+    part: str = ""
+    message: str = ""
+    stack: str = ""
+
+
+class _Greeting(Struct):
+    """A first frame as it comes."""
+
+    client: ShortText = ""
+    have: Have = Have()
+    settings: Any = None
+    language: str = ENGLISH
+
+
 def parse(data: Any) -> Event:
     """The event in what the browser sent.
 
@@ -182,47 +239,44 @@ def parse(data: Any) -> Event:
         EventError: another shape than expected.
         DecodingError: a setting outside its range, or stop strings that are too many or too long.
     """
-    fields = _Fields(data)
-    kind = fields.text("kind")
-    if kind not in ACTIONS and kind not in QUESTIONS:
-        raise EventError(
-            f"The page sent an unknown event, {kind[:40]!r}; reload the page; if that does not "
-            "help, start the app again."
-        )
-    at, limits = _Fields(data.get("at", {})), _Fields(data.get("limits", {}))
+    sent = _read(data, _Sent)
     settings, order = SamplingSettings(), FIRST
     if "settings" in data:
-        settings, order = parse_settings(data["settings"])
+        settings, order = parse_settings(sent.settings)
+    prompt, negative_prompt, query, *failure = (
+        _bounded(name, getattr(sent, name)) for name in _TEXTS
+    )
+    value = sent.value
     return Event(
-        client=_name(fields, "client"),
-        number=fields.whole("number", 0),
-        kind=kind,
-        at=_place(at),
+        client=_encodable(sent.client),
+        number=sent.number,
+        kind=sent.kind,
+        at=sent.at,
         settings=settings,
         order=order,
-        max_tokens=limits.whole("max_tokens", 64),
-        stop_strings=_stop_strings(limits.data.get("stop_strings", [])),
-        playing=bool(data.get("playing")),
-        manual=bool(data.get("manual")),
-        whole=bool(data.get("whole")),
-        what_if=bool(data.get("what_if")),
-        count=_presses(fields.whole("count", 1)),
-        index=fields.whole("index", None),
-        token_id=fields.whole("token_id", None),
-        branch=fields.whole("branch", None),
-        text_number=fields.whole("text_number", None),
-        trace=_unpacked(data["trace"]) if "trace" in data else "",
-        prompt=fields.text("prompt"),
-        chat=bool(data.get("chat")),
-        negative_prompt=fields.text("negative_prompt") if data.get("guided") else None,
-        guidance_scale=fields.number("guidance_scale", OFF),
-        strategy=_strategy(data.get("strategy")),
-        query=fields.text("query")[:LONGEST_QUERY],
-        ids=_ids(data.get("ids", []), MOST_IDS),
-        setting=_name(fields, "setting"),
-        setting_field=_name(fields, "field"),
-        value=_value(data.get("value")),
-        failure=tuple(fields.text(name)[:LONGEST_REPORT] for name in ("part", "message", "stack")),
+        max_tokens=sent.limits.max_tokens,
+        stop_strings=tuple(map(_encodable, checked_stops(sent.limits.stop_strings))),
+        playing=sent.playing,
+        manual=sent.manual,
+        whole=sent.whole,
+        what_if=sent.what_if,
+        count=sent.count,
+        index=sent.index,
+        token_id=sent.token_id,
+        branch=sent.branch,
+        text_number=sent.text_number,
+        trace="" if sent.trace is None else _unpacked(sent.trace),
+        prompt=prompt,
+        chat=sent.chat,
+        negative_prompt=negative_prompt if sent.guided else None,
+        guidance_scale=sent.guidance_scale,
+        strategy=sent.strategy,
+        query=query[:LONGEST_QUERY],
+        ids=sent.ids,
+        setting=_encodable(sent.setting),
+        setting_field=_encodable(sent.field),
+        value=_encodable(value[:LONGEST_NAME]) if isinstance(value, str) else value,
+        failure=tuple(text[:LONGEST_REPORT] for text in failure),
     )
 
 
@@ -233,77 +287,51 @@ def parse_hello(data: Any) -> Hello:
         EventError: another shape than expected.
         SettingError: a setting outside its range.
     """
-    fields = _Fields(data)
-    have = _Fields(data.get("have", {}))
-    settings = parse_settings(data["settings"])[0] if data.get("settings") is not None else None
+    sent = _read(data, _Greeting)
     return Hello(
-        client=_name(fields, "client"),
-        have=Have(
-            have.text("run")[:LONGEST_NAME],
-            have.whole("branch", 0),
-            _ids(have.data.get("ids", []), MOST_TOKENS_SENT),
-            frozenset(_ids(have.data.get("forced", []), MOST_TOKENS_SENT)),
-            have.text("prompt")[:LONGEST_PROMPT] if have.data.get("prompt") is not None else None,
-            have.data.get("chat") is True,
-        ),
-        settings=settings,
-        language=spoken if (spoken := data.get("language")) in LANGUAGES else ENGLISH,
+        client=_encodable(sent.client),
+        have=sent.have,
+        settings=None if sent.settings is None else parse_settings(sent.settings)[0],
+        language=sent.language if sent.language in LANGUAGES else ENGLISH,
     )
 
 
 def sender(data: Any) -> tuple[str, int]:
     """Client and number of an event that `parse` refused, as far as they can be read."""
     try:
-        fields = _Fields(data)
-        return fields.text("client")[:LONGEST_NAME], fields.whole("number", 0)
-    except EventError:
+        sent = convert(data, _Sender)
+    except Wrong:
         return "", 0
+    return _encodable(sent.client), sent.number
 
 
-def _place(fields: _Fields) -> Place:
-    run = fields.text("run")[:LONGEST_NAME]
-    return Place(run, fields.whole("branch", 0), fields.whole("length", 0))
-
-
-def _name(fields: _Fields, name: str) -> str:
-    value = fields.text(name)
-    if len(value) > LONGEST_NAME:
+def _read(data: Any, kind: type) -> Any:
+    try:
+        return convert(data, kind)
+    except Wrong as wrong:
         raise EventError(
-            f"The page sent {name} of {len(value):,} characters, more than {LONGEST_NAME}; "
-            "reload the page."
+            say("The page sent an event in which {wrong}; reload the page.", wrong=wrong)
+        ) from wrong
+
+
+_TEXTS = ("prompt", "negative_prompt", "query", "part", "message", "stack")
+
+
+def _bounded(name: str, text: str) -> str:
+    if len(text) > LONGEST_PROMPT:  # the longest text that a page sends
+        raise EventError(
+            f"The {name.replace('_', ' ')} has {len(text):,} characters; use at most "
+            f"{LONGEST_PROMPT:,}."
         )
-    return value
+    return _encodable(text)
 
 
-def _presses(count: int) -> int:
-    if not 1 <= count <= MOST_PRESSES:
-        raise EventError(f"The page sent count = {count:,}; from 1 to {MOST_PRESSES} are allowed.")
-    return count
-
-
-def _value(value: Any) -> Any:
-    """A typed value: a number, or a text that may be one."""
-    if isinstance(value, str):
-        return _encodable(value[:LONGEST_NAME])
-    return value
-
-
-def _strategy(data: Any) -> Contrastive | None:
-    if data is None:
-        return None
-    fields = _Fields(data)
-    usual = Contrastive()
-    return Contrastive(
-        fields.whole("top_k", usual.top_k), fields.number("penalty_alpha", usual.penalty_alpha)
-    )
-
-
-def _unpacked(data: Any) -> str:
+def _unpacked(data: str) -> str:
     """The text of a trace's file, which comes as gzip in base64."""
     try:
         unpacking = zlib.decompressobj(wbits=31)
         found = unpacking.decompress(base64.b64decode(data, validate=True), LONGEST_TRACE)
-    except (TypeError, ValueError, zlib.error) as error:
+    except (ValueError, zlib.error) as error:
         raise EventError("The page sent a trace that is none; reload the page.") from error
     if not unpacking.eof and not unpacking.unconsumed_tail:
         raise EventError("The page sent half a trace; reload the page.")
@@ -315,56 +343,6 @@ def _unpacked(data: Any) -> str:
     return found.decode("utf-8", "replace")
 
 
-def _ids(data: Any, most: int) -> tuple[int, ...]:
-    is_list = isinstance(data, list) and len(data) <= most
-    if not is_list or not all(type(token_id) is int for token_id in data):
-        raise EventError("The page sent token ids that are none; reload the page.")
-    return tuple(data)
-
-
-def _stop_strings(data: Any) -> tuple[str, ...]:
-    if not isinstance(data, list) or not all(isinstance(string, str) for string in data):
-        raise EventError("The page sent stop strings that are no texts; reload the page.")
-    return tuple(map(_encodable, checked_stops(data)))
-
-
 def _encodable(text: str) -> str:
     """Half of a surrogate pair, which a browser's strings may hold, cannot be sent back to it."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-class _Fields:
-    """Fields of a JSON object by type; JSON from a browser may hold 3.0 for 3."""
-
-    def __init__(self, data: Any) -> None:
-        if not isinstance(data, dict):
-            raise EventError("The page sent an event that is no object; reload the page.")
-        self.data = data
-
-    def text(self, name: str) -> str:
-        value = self.data.get(name, "")
-        if not isinstance(value, str):
-            raise EventError(f"The page sent {name} that is no text; reload the page.")
-        if len(value) > LONGEST_PROMPT:  # the longest text that a page sends; ids are far shorter
-            raise EventError(
-                f"The {name.replace('_', ' ')} has {len(value):,} characters; use at most "
-                f"{LONGEST_PROMPT:,}."
-            )
-        return _encodable(value)
-
-    def number(self, name: str, default: float) -> float:
-        value = self.data.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            shown = reprlib.repr(value)
-            raise EventError(f"The page sent {name} = {shown}, which is no number.")
-        return value if abs(value) < MOST else math.inf  # a whole number may be too large for float
-
-    def whole(self, name: str, default: int | None) -> int | None:
-        value = self.data.get(name, default)
-        if value is default:
-            return default
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not abs(value) < MOST or value != int(value):  # NaN is not below either
-            shown = reprlib.repr(value)
-            raise EventError(f"The page sent {name} = {shown}, which is no whole number.")
-        return int(value)

@@ -213,7 +213,7 @@ def test_questions_about_the_scores_have_no_answer_there(visitor, session):
 def test_events_say_which_strategy():
     sent = {"client": "c", "number": 1, "kind": "start", "prompt": "a"}
     assert parse(sent).strategy is None
-    search = {"top_k": 6.0, "penalty_alpha": 1}
+    search = {"top_k": 6, "penalty_alpha": 1}
     assert parse(sent | {"strategy": search}).strategy == Contrastive(6, 1)
     for broken in ("search", [4], {"top_k": "4"}, {"top_k": 4.5}, {"penalty_alpha": None}):
         with pytest.raises(EventError):
