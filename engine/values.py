@@ -160,7 +160,7 @@ def _wrong(error: msgspec.ValidationError, data: Any) -> Wrong:
         wanted = said.removeprefix("Expected ").partition(", got ")[0]
         for sign, words in _WORDS.items():
             wanted = re.sub(sign, words, wanted)
-    elif said.startswith("Invalid enum"):
+    elif said.startswith("Invalid"):
         wanted = "one of those this version knows"
     elif said.endswith("out of range"):
         wanted = "a number that can be computed with"

@@ -10,21 +10,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta, Struct
 
 from engine.decoder import Decoder
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.presets import PRESETS
+from engine.values import Whole
 from ui.compare.column import Column
-from ui.compare.sampling_run import KeptSamples, SamplingRun
+from ui.compare.sampling_run import KeptSamples, SamplesRecord, SamplingRun
 from ui.texts.constraints import constraint_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
 from ui.visits.in_hand import Prompt
-from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.words.language import ENGLISH, marked, say, speaking
 from ui.words.refusals import told
 
@@ -43,6 +46,24 @@ FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
 # Streamlit runs a script in a new thread every time, and PyTorch gives each a new pool to warm up.
 # These threads stay; forward passes take turns with those of everybody else.
 _WORKERS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="comparing")
+
+
+class _KeptColumn(Struct):
+    number: Whole
+    settings: dict[str, Any]
+    tokens: Annotated[list[Whole], Meta(max_length=MOST_TOKENS)]
+
+
+class _Kept(Struct):
+    model: Choice
+    prompt: Annotated[str, Meta(max_length=LONGEST_PROMPT)]
+    chat: bool
+    max_tokens: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    same_u: bool
+    seed: Annotated[int, Meta(ge=0, le=LARGEST_SEED)]
+    speed: Literal[*SPEEDS]
+    columns: Annotated[list[_KeptColumn], Meta(min_length=FEWEST, max_length=MOST)]
+    samples: SamplesRecord | None
 
 
 class Comparison:
@@ -526,35 +547,27 @@ class Comparison:
         Raises:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
         """
-        data = Fields(data)
+        kept = read(data, _Kept)
         made = cls.__new__(cls)
         made._prepare()
-        made.model = load(*choice_of(data.inner("model")))
-        made.prompt = data.text("prompt", LONGEST_PROMPT)
-        made.chat = data.truth("chat")
-        made.max_tokens = data.whole("max_tokens", 1, MOST_TOKENS)
-        made.same_u, made.seed = data.truth("same_u"), data.whole("seed", 0, LARGEST_SEED)
-        made.playing, made.speed = False, data.text("speed", 40)
-        if made.speed not in SPEEDS:
-            raise BrokenRecord("Its speed is not known.")
-        columns = data.inners("columns", MOST)
+        made.model = load(*choice_of(kept.model))
+        made.prompt, made.chat, made.max_tokens = kept.prompt, kept.chat, kept.max_tokens
+        made.same_u, made.seed = kept.same_u, kept.seed
+        made.playing, made.speed = False, kept.speed
         made.columns = [
-            Column(item.whole("number"), SamplingSettings.from_dict(item.plain("settings")))
-            for item in columns
+            Column(column.number, SamplingSettings.from_dict(column.settings))
+            for column in kept.columns
         ]
         numbers = [column.number for column in made.columns]
-        if len(numbers) < FEWEST or len(set(numbers)) < len(numbers):
-            raise BrokenRecord("It has too few columns, or one twice.")
+        if len(set(numbers)) < len(numbers):
+            raise BrokenRecord("It has a column twice.")
         made._next_number = max(numbers) + 1
         made._begin(made.columns)
-        made._recorded = {
-            number: item.wholes("tokens", MOST_TOKENS)
-            for number, item in zip(numbers, columns, strict=True)
-        }
+        made._recorded = {column.number: column.tokens for column in kept.columns}
         if not any(made._recorded.values()):
             made._recorded = {}
-        if data.plain("samples") is not None:
-            made.sampling = KeptSamples(data.inner("samples"), made.model)
+        if kept.samples is not None:
+            made.sampling = KeptSamples(kept.samples, made.model)
         return made
 
     def copy(self) -> Comparison:

@@ -6,19 +6,21 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from msgspec import Meta, Struct
 
 from engine.decoding.batch import RECORD, Batch, BatchText, Row
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.metrics import Summary, TextMetrics, summary, text_metrics
+from engine.values import Name, Real, Whole
 from ui.skeleton.background import BackgroundWork
 from ui.skeleton.csv_file import spreadsheet_csv
 from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import BrokenRecord
 from ui.words.language import marked, say
 
 MOST_COLUMNS = 6
@@ -43,6 +45,7 @@ class Sample:
 
 
 MEASURES = tuple(item.name for item in dataclasses.fields(TextMetrics))
+FIGURES = len(MEASURES)
 
 
 class SamplingRun(BackgroundWork):
@@ -205,11 +208,30 @@ class SamplingRun(BackgroundWork):
         )
 
 
+class _KeptSample(Struct, array_like=True, forbid_unknown_fields=True):
+    column: Whole
+    seed: Whole
+    text: Annotated[str, Meta(max_length=LONGEST_TEXT)]
+    stop_reason: Name | None
+    figures: Annotated[list[Real | None], Meta(min_length=FIGURES, max_length=FIGURES)]
+    ids: Annotated[list[Annotated[int, Meta(ge=0, lt=2**31)]], Meta(max_length=MOST_TOKENS)]
+
+
+class SamplesRecord(Struct):
+    """What `SamplingRun.record` gives."""
+
+    prompt_text: Annotated[str, Meta(max_length=LONGEST_PROMPT)]
+    chat: bool
+    columns: Annotated[list[tuple[Whole, Name, dict[str, Any]]], Meta(max_length=MOST_COLUMNS)]
+    notices: Annotated[list[Name], Meta(max_length=100)]
+    samples: Annotated[list[_KeptSample], Meta(max_length=MOST_SAMPLES * MOST_COLUMNS)]
+
+
 class KeptSamples(SamplingRun):
     """Samples that were finished and come from a record.
 
     Args:
-        data: what `SamplingRun.record` gave.
+        data: what `SamplingRun.record` gave, read.
         model: the model that wrote them.
 
     Raises:
@@ -217,19 +239,20 @@ class KeptSamples(SamplingRun):
         DecodingError: a setting that is refused today.
     """
 
-    def __init__(self, data: Fields, model: LanguageModel) -> None:
-        entries = data.items("samples", MOST_SAMPLES * MOST_COLUMNS)
-        BackgroundWork.__init__(self, len(entries))
-        self.columns = tuple(_column(item) for item in data.items("columns", MOST_COLUMNS))
-        self.prompt_text = data.text("prompt_text", LONGEST_PROMPT)
-        self.chat = data.plain("chat") is True
+    def __init__(self, data: SamplesRecord, model: LanguageModel) -> None:
+        BackgroundWork.__init__(self, len(data.samples))
+        self.columns = tuple(
+            (number, title, SamplingSettings.from_dict(settings))
+            for number, title, settings in data.columns
+        )
+        self.prompt_text, self.chat = data.prompt_text, data.chat
         self.model_name = model.name
-        self._kept_notices = tuple(data.texts("notices", 100))
+        self._kept_notices = tuple(data.notices)
         settings = {number: settings for number, _, settings in self.columns}
         self._columns_of_rows = []
-        self._samples = {}
-        for place, item in enumerate(entries):
-            self._samples[place] = _sample(item, settings)
+        self._samples = {
+            place: _sample(sample, settings) for place, sample in enumerate(data.samples)
+        }
         self._summaries = (0, {})
         self._csv = (0, b"")
 
@@ -249,40 +272,23 @@ class KeptSamples(SamplingRun):
         return self._kept_notices
 
 
-def _column(item: Any) -> tuple[int, str, SamplingSettings]:
-    if not isinstance(item, list) or len(item) != 3:
-        raise BrokenRecord("One of its columns has another shape.")
-    data = Fields(dict(zip(("number", "title", "settings"), item, strict=True)))
-    settings = SamplingSettings.from_dict(data.plain("settings"))
-    return data.whole("number"), data.text("title", 1000), settings
-
-
-def _sample(item: Any, settings: dict[int, SamplingSettings]) -> Sample:
-    if not isinstance(item, list) or len(item) != 6:
-        raise BrokenRecord("One of its samples has another shape.")
-    names = ("column", "seed", "text", "stop_reason", "figures", "ids")
-    data = Fields(dict(zip(names, item, strict=True)))
-    column, ids = data.whole("column"), data.wholes("ids", MOST_TOKENS)
-    figures = data.items("figures", len(MEASURES))
-    if column not in settings or len(figures) != len(MEASURES):
-        raise BrokenRecord("One of its samples is of no column, or has other figures.")
-    records = np.zeros(len(ids), RECORD)
-    records["token_id"] = ids
-    measured = {
-        name: math.nan if value is None else Fields({name: value}).number(name)
-        for name, value in zip(MEASURES, figures, strict=True)
-    }
-    stop = None if data.plain("stop_reason") is None else data.text("stop_reason", 40)
+def _sample(data: _KeptSample, settings: dict[int, SamplingSettings]) -> Sample:
+    if data.column not in settings:
+        raise BrokenRecord("One of its samples is of no column.")
+    records = np.zeros(len(data.ids), RECORD)
+    records["token_id"] = data.ids
+    figures = (math.nan if value is None else value for value in data.figures)
+    measured = dict(zip(MEASURES, figures, strict=True))
     text = BatchText(
         (),
-        settings[column].replace(seed=data.whole("seed")),
-        data.text("text", LONGEST_TEXT),
-        stop,
+        settings[data.column].replace(seed=data.seed),
+        data.text,
+        data.stop_reason,
         None,
         None,
         records,
     )
-    return Sample(column, text, TextMetrics(**measured))
+    return Sample(data.column, text, TextMetrics(**measured))
 
 
 def _finite(value: float) -> float | None:

@@ -15,7 +15,7 @@ from ui.server.problems import guarded
 from ui.skeleton.page import served_glossary, site
 from ui.skeleton.tables import table
 from ui.visit_page import VisitPage
-from ui.visits.records import Fields, choice_of, choice_record
+from ui.visits.records import Choice, choice_of, choice_record, read
 from ui.words.labels import counted, parameters_text, size
 from ui.words.language import ENGLISH, language, marked, say
 
@@ -49,7 +49,7 @@ class HowState:
     @classmethod
     def restored(cls, data: dict[str, Any], load: Callable[..., LanguageModel]) -> HowState:
         """As it was recorded."""
-        return cls(load(*choice_of(Fields(data))))
+        return cls(load(*choice_of(read(data, Choice))))
 
     @property
     def version(self) -> object:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
+from msgspec import Struct
+
 from engine.grammar import MOST_BYTES
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 from ui.texts.constraints import NOTHING, constraint_of, typed_of
 from ui.texts.limits import LONGEST_PROMPT
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import BrokenRecord, Choice, read
 
 LONGEST_TEXT = max(LONGEST_PROMPT, MOST_BYTES)  # of any input that is a text
+LARGEST = 2**53  # of any input that is a number
 
 
 @dataclass(frozen=True)
@@ -28,20 +31,21 @@ class PlainInputs:
         return asdict(self)
 
     @classmethod
-    def restored(cls, data: Fields) -> Self:
-        """The inverse of `record`.
+    def restored(cls, data: dict[str, Any]) -> Self:
+        """The inverse of `record`; raises `BrokenRecord` for a field of another type."""
+        inputs = read(data, cls)
+        for name, value in inputs.record().items():
+            size = len(value) if isinstance(value, str) else abs(value or 0)
+            if not size <= (LONGEST_TEXT if isinstance(value, str) else LARGEST):  # nor is NaN
+                raise BrokenRecord(f"Its {name} is too large.")
+        return inputs
 
-        Raises:
-            BrokenRecord: a field that is missing or of another type.
-        """
-        values = {}
-        for item in fields(cls):
-            kind, _, none = item.type.partition(" | ")
-            if none == "None" and data.plain(item.name) is None:
-                values[item.name] = None
-            else:
-                values[item.name] = _read(data, item.name, kind)
-        return cls(**values)
+
+class Kept(Struct):
+    """The record of a page with a model and inputs."""
+
+    model: Choice
+    inputs: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -91,15 +95,3 @@ class ConstrainableInputs(Inputs):
     def constraint(self) -> Constraint | None:
         """The constraint, None for none; raises `SettingError` where it is refused."""
         return constraint_of(self.language, self.source)
-
-
-def _read(data: Fields, name: str, kind: str) -> Any:
-    if kind == "str":
-        return data.text(name, LONGEST_TEXT)
-    if kind == "int":
-        return data.whole(name, -(2**53), 2**53)
-    if kind == "float":
-        return float(data.number(name))
-    if kind == "bool":
-        return data.truth(name)
-    raise BrokenRecord(f"Its {name} is of a kind that no record keeps.")

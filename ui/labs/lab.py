@@ -7,21 +7,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
+
+from msgspec import Meta
 
 from engine.decoding.generation import Generation
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace import Trace
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import Inputs, Kept
 from ui.labs.opening import Opened, check_one_setting, opened
 from ui.labs.task import Task
 from ui.texts.limits import MOST_TOKENS
 from ui.texts.texts import check_prompt
 from ui.texts.traces import trace_of
 from ui.visits.in_hand import Prompt
-from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.visits.records import choice_of, choice_record, read
 from ui.words.language import marked
 from ui.words.refusals import told
 
@@ -36,6 +38,11 @@ SPEEDS = {  # name: seconds between two looks, and of stepping in each; one step
     marked("Fastest"): (0.2, 0.15),
 }
 LOOK_SECONDS = 0.3  # between two looks at a step that takes long
+
+
+class _KeptLab(Kept):
+    speed: Literal[*SPEEDS]
+    steps: Annotated[int, Meta(ge=0, le=100_000)]
 
 
 class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
@@ -375,14 +382,12 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         Raises:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
         """
-        data = Fields(data)
+        kept = read(data, _KeptLab)
         made = cls.__new__(cls)
-        inputs = cls.inputs_class.restored(data.inner("inputs"))
-        made._prepare(load(*choice_of(data.inner("model"))), inputs)
-        made.speed = data.text("speed", 40)
-        if made.speed not in SPEEDS:
-            raise BrokenRecord("Its speed is not known.")
-        made._begin(data.whole("steps", 0, 100_000))
+        inputs = cls.inputs_class.restored(kept.inputs)
+        made._prepare(load(*choice_of(kept.model)), inputs)
+        made.speed = kept.speed
+        made._begin(kept.steps)
         return made
 
     def copy(self) -> Self:

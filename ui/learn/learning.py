@@ -6,9 +6,12 @@ What was done, such as a task that is solved, is progress of the person, and out
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
 
 from engine.errors import DecodingError
+from engine.values import Name
 from ui.learn.checks import all_hold
 from ui.learn.lesson import Lesson, Mistake, Step, Task
 from ui.learn.model import lesson_model
@@ -16,7 +19,7 @@ from ui.learn.progress.entries import StepRead, TaskSolved
 from ui.learn.progress.mine import Done, MyDone
 from ui.learn.progress.store import now
 from ui.models.opening import load_quietly
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import BrokenRecord, read
 from ui.visits.visits import PageState, Visit
 from ui.words.labels import markdown_text
 from ui.words.language import say
@@ -24,6 +27,14 @@ from ui.words.language import say
 MOST_KEPT = 10_000  # entries of a record
 LONGEST_PLACE = 200
 HINTS_BEFORE_SHOWING = 2  # after which "Show me" is offered plainly
+
+Place = Annotated[str, Meta(max_length=LONGEST_PLACE)]
+
+
+class _Kept(Struct):
+    hints: Annotated[list[tuple[Place, list[Name]]], Meta(max_length=MOST_KEPT)]
+    reached: Annotated[list[tuple[Place, Name]], Meta(max_length=MOST_KEPT)]
+    figures: Annotated[list[tuple[Place, dict[str, Name]]], Meta(max_length=MOST_KEPT)]
 
 
 @dataclass
@@ -145,12 +156,8 @@ class Learning:
     @classmethod
     def restored(cls, data: Any) -> Learning:
         """The inverse of `record`; raises `BrokenRecord`."""
-        data = Fields(data)
-        hints = {place: [str(key) for key in keys] for place, keys in _pairs(data, "hints", list)}
-        reached = {lesson: str(step) for lesson, step in _pairs(data, "reached")}
-        measured = _pairs(data, "figures", dict)
-        shown = {place: {str(k): str(v) for k, v in found.items()} for place, found in measured}
-        return cls(hints, reached, shown)
+        kept = read(data, _Kept)
+        return cls(dict(kept.hints), dict(kept.reached), dict(kept.figures))
 
 
 def mistake_made(task: Task, live: object) -> Mistake | None:
@@ -160,15 +167,6 @@ def mistake_made(task: Task, live: object) -> Mistake | None:
 
 def _place(lesson: Lesson, task: Task) -> str:
     return f"{lesson.key}/{task.place}"
-
-
-def _pairs(data: Fields, name: str, kind: type = object) -> list[tuple[str, Any]]:
-    pairs = data.items(name, MOST_KEPT)
-    for pair in pairs:
-        is_pair = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)
-        if not is_pair or len(pair[0]) > LONGEST_PLACE or not isinstance(pair[1], kind):
-            raise BrokenRecord(f"Its {name} is no list of pairs.")
-    return [(place, value) for place, value in pairs]
 
 
 # --- live panels ----------------------------------------------------------------------------------

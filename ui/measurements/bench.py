@@ -13,7 +13,7 @@ from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
 from ui.measurements.section import Section
 from ui.measurements.work import MeasureWork
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import BrokenRecord
 
 
 class Bench:
@@ -81,11 +81,11 @@ class Bench:
         records = {key: held.record() for key, held in self.sections.items()}
         return {key: record for key, record in records.items() if record is not None}
 
-    def restore(self, data: Fields) -> list[str]:
+    def restore(self, data: dict[str, Any]) -> list[str]:
         """The inverse of `records`; gives the keys of results that cannot be read."""
         broken = []
         for key, held in self.sections.items():
-            record = data.optional(key)
+            record = data.get(key)
             try:
                 if record is not None:
                     held.restore(record)

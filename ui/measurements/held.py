@@ -7,20 +7,29 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from msgspec import Struct
+
 from engine.errors import DecodingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
-from engine.values import Wrong, convert, plain
+from engine.values import Real, plain
 from ui.labs.inputs import PlainInputs
 from ui.measurements.section import Section
 from ui.measurements.work import KeptWork, SectionWork
 from ui.models.chooser import begins_alone
 from ui.visits.in_hand import Prompt
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import read
 from ui.words.refusals import told
 
 MOST_KEPT = 2**18  # characters of results in a record
+
+
+class _KeptResult(Struct):
+    inputs: dict[str, Any]
+    setting: Setting
+    took: Real | None
+    result: Any
 
 
 class Held:
@@ -109,16 +118,12 @@ class Held:
             self._recorded = work, data if len(json.dumps(data)) <= MOST_KEPT else None
         return self._recorded[1]
 
-    def restore(self, data: Fields) -> None:
+    def restore(self, data: Any) -> None:
         """The inverse of `record`; raises `BrokenRecord`, and leaves all as it is."""
-        inputs = self.section.inputs.restored(data.inner("inputs"))
-        took = None if data.plain("took") is None else data.number("took")
-        try:
-            setting = convert(data.plain("setting"), Setting)
-            result = convert(data.plain("result"), self.section.result)
-        except Wrong as wrong:
-            raise BrokenRecord(str(wrong)) from wrong
-        self.work, self.setting, self.measured = KeptWork(result, took), setting, inputs
+        kept = read(data, _KeptResult)
+        inputs = self.section.inputs.restored(kept.inputs)
+        result = read(kept.result, self.section.result)
+        self.work, self.setting, self.measured = KeptWork(result, kept.took), kept.setting, inputs
         self.began_alone = True
 
     def take_over(self, other: Held) -> None:

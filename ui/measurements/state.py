@@ -6,18 +6,29 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from engine.errors import DecodingError
 from engine.measure.machine import Machine
 from engine.measure.report import Report
 from engine.model import LanguageModel
+from engine.values import Name
 from ui.labs.inputs import PlainInputs
 from ui.measurements.bench import Bench
 from ui.measurements.held import Held
 from ui.measurements.section import Laid, Section
 from ui.measurements.work import SectionWork
-from ui.visits.records import Fields, choice_of, choice_record
+from ui.visits.records import Choice, choice_of, choice_record, read
 from ui.words.language import say
 from ui.words.refusals import told
+
+
+class _KeptState(Struct):
+    model: Choice
+    second: Choice | None
+    chosen: Name
+    inputs: dict[str, dict[str, Any]]
+    results: list[dict[str, Any]]
 
 
 class MeasurementState:
@@ -268,24 +279,20 @@ class MeasurementState:
         Raises:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
         """
-        data = Fields(data)
-        kept, chosen = data.inner("inputs"), data.text("chosen", 100)
+        kept = read(data, _KeptState)
         by_key = {section.key: section for section in sections}
-        records = {key: kept.optional(key) for key in by_key}
         inputs = {
-            key: by_key[key].inputs.restored(record)
-            for key, record in records.items()
-            if record is not None
+            key: section.inputs.restored(kept.inputs[key])
+            for key, section in by_key.items()
+            if key in kept.inputs
         }
-        state = cls(name, load(*choice_of(data.inner("model"))), sections, inputs)
-        second = data.optional("second")
-        if second is not None:
-            state.load_second(load(*choice_of(second)))
-        if chosen in by_key:
-            state.chosen = chosen
-        results = data.inners("results", 2) if data.plain("results") is not None else []
-        for bench, kept in zip(state.benches, results, strict=False):
-            for key in bench.restore(kept):
+        state = cls(name, load(*choice_of(kept.model)), sections, inputs)
+        if kept.second is not None:
+            state.load_second(load(*choice_of(kept.second)))
+        if kept.chosen in by_key:
+            state.chosen = kept.chosen
+        for bench, results in zip(state.benches, kept.results, strict=False):
+            for key in bench.restore(results):
                 name = say(by_key[key].name)
                 state.error = say(
                     "What was measured under {name} cannot be read; measure it again.", name=name

@@ -41,7 +41,7 @@ from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import page_table
 from ui.visits.handover import STEP, HandedOver
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import BrokenRecord, read
 from ui.visits.visits import FULL, VISITS, Abandoned, TooManyVisits, Visit, is_secret
 from ui.words.language import marked, say, speaking
 
@@ -354,8 +354,7 @@ def _restored(
 ) -> Session:
     """The session of a record, or a new one where that cannot be; then a sentence says why."""
     try:
-        Fields(data)
-        record = TextRecord.parse(data.get("text"))
+        record = TextRecord.parse(read(data, dict).get("text"))
     except BrokenRecord as error:
         sentence = say("Your last text could not be read, so a new one has begun.")
         visit.notices.append(f"{sentence} {error}")

@@ -23,23 +23,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import CancelledError, DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.text import stopping
+from engine.values import Name, Real, Whole
 from ui.step.text_on_screen import Branch, ShownText
 from ui.texts.settings import shown_samplers
-from ui.texts.texts import Beginning, Contrastive, Text, new_text
-from ui.visits.records import BrokenRecord, Fields
+from ui.texts.texts import Beginning, Text, new_text
+from ui.visits.records import BrokenRecord, Choice, read
 from ui.words.labels import tokens_text
 from ui.words.language import marked, say
 
 MOST_BRANCHES = 50
 MOST_TOKENS = 200_000  # of all branches of a record
-LONGEST_PROMPT = 20_000
+Tokens = Annotated[tuple[Whole, ...], Meta(max_length=MOST_TOKENS)]
 
 FACTS = (  # of a model, on which the last digits of its logits depend
     "architecture",
@@ -149,6 +152,40 @@ def _held(runs: tuple[tuple[int, Any], ...], index: int) -> Any:
     return next((value for first, value in reversed(runs) if first <= index), None)
 
 
+class _KeptModel(Choice, frozen=True, kw_only=True):
+    name: Name
+
+
+class _KeptLimits(Struct):
+    max_tokens: Whole
+    stop_strings: Annotated[list[Name], Meta(max_length=32)]
+
+
+class _KeptBranch(Struct):
+    number: Whole
+    parent: Whole | None
+    departs_at: Whole
+    tokens: Tokens
+    forced: frozenset[Whole]
+    settings: tuple[tuple[Whole, dict[str, Any]], ...]
+    strengths: tuple[tuple[Whole, Real], ...]
+
+
+class _Kept(Struct):
+    run: Name
+    model: _KeptModel
+    when: Real
+    beginning: Beginning
+    order: Annotated[tuple[Name, ...], Meta(max_length=200)]
+    settings: dict[str, Any]
+    limits: _KeptLimits
+    current: Whole
+    strength: Real
+    index: Whole | None
+    proposing: bool
+    branches: Annotated[list[_KeptBranch], Meta(max_length=MOST_BRANCHES)]
+
+
 @dataclass(frozen=True)
 class TextRecord:
     """A text before it is made again; see the module.
@@ -181,60 +218,38 @@ class TextRecord:
         Raises:
             BrokenRecord: another shape than `text_record` gives, or a value that is refused today.
         """
+        kept = read(data, _Kept)
+        numbers = [branch.number for branch in kept.branches]
+        if kept.current not in numbers or len(set(numbers)) < len(numbers):
+            raise BrokenRecord("It lacks the branch on screen, or has one twice.")
+        if sum(len(branch.tokens) for branch in kept.branches) > MOST_TOKENS:
+            raise BrokenRecord(f"It has more than {MOST_TOKENS:,} tokens.")
         try:
-            return cls._parse(Fields(data))
-        except BrokenRecord:
-            raise
+            settings = SamplingSettings.from_dict(kept.settings)
+            branches = tuple(map(_branch, kept.branches))
+            max_tokens = stopping.checked_max_new_tokens(kept.limits.max_tokens)
+            stop_strings = stopping.checked_stop_strings(kept.limits.stop_strings)
         except DecodingError as error:
             raise BrokenRecord(f"A setting in it is refused: {error}") from error
-
-    @classmethod
-    def _parse(cls, data: Fields) -> TextRecord:
-        model, limits, beginning = (
-            data.inner("model"),
-            data.inner("limits"),
-            data.inner("beginning"),
-        )
-        branches = tuple(
-            _parsed_branch(branch) for branch in data.inners("branches", MOST_BRANCHES)
-        )
-        numbers = [branch.number for branch in branches]
-        current = data.whole("current")
-        if current not in numbers or len(set(numbers)) < len(numbers):
-            raise BrokenRecord("It lacks the branch on screen, or has one twice.")
-        if sum(len(branch.tokens) for branch in branches) > MOST_TOKENS:
-            raise BrokenRecord(f"It has more than {MOST_TOKENS:,} tokens.")
-        settings = SamplingSettings.from_dict(data.plain("settings"))
-        order = tuple(data.texts("order", 200))
+        order = kept.order
         if not {stage.setting for stage in settings.chain} <= set(order):
             order = shown_samplers(settings)
-        strategy = beginning.optional("strategy")
         return cls(
-            run=data.text("run", 64),
-            source=model.text("source", 1000),
-            revision=model.text("revision", 200) if model.plain("revision") is not None else None,
-            model_name=model.text("name", 200),
-            facts={name: model.plain(name) for name in FACTS},
-            when=data.number("when"),
-            beginning=Beginning(
-                prompt=beginning.text("prompt", LONGEST_PROMPT),
-                chat=beginning.truth("chat"),
-                negative_prompt=None
-                if beginning.plain("negative_prompt") is None
-                else beginning.text("negative_prompt", LONGEST_PROMPT),
-                scale=beginning.number("scale"),
-                strategy=None
-                if strategy is None
-                else Contrastive(strategy.whole("top_k"), strategy.number("penalty_alpha")),
-            ),
+            run=kept.run,
+            source=kept.model.source,
+            revision=kept.model.revision,
+            model_name=kept.model.name,
+            facts={name: data["model"].get(name) for name in FACTS},
+            when=kept.when,
+            beginning=kept.beginning,
             order=order,
             settings=settings,
-            max_tokens=stopping.checked_max_new_tokens(limits.whole("max_tokens")),
-            stop_strings=stopping.checked_stop_strings(limits.texts("stop_strings", 32)),
-            current=current,
-            strength=data.number("strength"),
-            index=data.whole("index") if data.plain("index") is not None else None,
-            proposing=data.truth("proposing"),
+            max_tokens=max_tokens,
+            stop_strings=stop_strings,
+            current=kept.current,
+            strength=kept.strength,
+            index=kept.index,
+            proposing=kept.proposing,
             branches=branches,
         )
 
@@ -244,21 +259,17 @@ class TextRecord:
         return len(next(b for b in self.branches if b.number == self.current).tokens)
 
 
-def _parsed_branch(data: Fields) -> BranchRecord:
+def _branch(kept: _KeptBranch) -> BranchRecord:
     return BranchRecord(
-        number=data.whole("number"),
-        parent=data.whole("parent") if data.plain("parent") is not None else None,
-        departs_at=data.whole("departs_at"),
-        tokens=tuple(data.wholes("tokens", MOST_TOKENS)),
-        forced=frozenset(data.wholes("forced", MOST_TOKENS)),
+        number=kept.number,
+        parent=kept.parent,
+        departs_at=kept.departs_at,
+        tokens=kept.tokens,
+        forced=kept.forced,
         settings=tuple(
-            (first, SamplingSettings.from_dict(settings))
-            for first, settings in data.pairs("settings", MOST_TOKENS)
+            (first, SamplingSettings.from_dict(values)) for first, values in kept.settings
         ),
-        strengths=tuple(
-            (first, Fields({"value": value}).number("value"))
-            for first, value in data.pairs("strengths", MOST_TOKENS)
-        ),
+        strengths=kept.strengths,
     )
 
 

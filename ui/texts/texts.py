@@ -6,6 +6,9 @@ A text is sampled, possibly under guidance (a `Decoder`), or found by contrastiv
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
+
+from msgspec import Meta
 
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
@@ -14,12 +17,14 @@ from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.text import stopping
+from engine.values import Real
 from ui.texts.limits import LONGEST_PROMPT
 from ui.words.labels import tokens_text
 from ui.words.language import marked, say
 from ui.words.token_labels import labels_of
 
 Text = Decoder | ContrastiveSearch
+Prompt = Annotated[str, Meta(max_length=LONGEST_PROMPT)]  # in a record
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,10 @@ class Beginning:
         strategy: None for sampling.
     """
 
-    prompt: str
+    prompt: Prompt
     chat: bool = False
-    negative_prompt: str | None = None
-    scale: float = OFF
+    negative_prompt: Prompt | None = None
+    scale: Real = OFF
     strategy: Contrastive | None = None
 
 

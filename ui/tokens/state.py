@@ -11,13 +11,13 @@ from engine.errors import DecodingError, PromptError, msg
 from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
 from engine.model import LanguageModel
 from engine.tokenizing import TextTokenizer, TokenizedText
-from ui.labs.inputs import Inputs
+from ui.labs.inputs import Inputs, Kept
 from ui.measurements.work import MeasureWork
 from ui.tokens.measures import MEASURES
 from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import BYTES, MODEL, NOTHING, name_of, tokenizer_of
 from ui.visits.in_hand import Prompt
-from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.visits.records import BrokenRecord, choice_of, choice_record, read
 from ui.words.language import say
 from ui.words.refusals import told
 
@@ -194,11 +194,11 @@ class TokensState:
         Raises:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
         """
-        data = Fields(data)
-        inputs = TokensInputs.restored(data.inner("inputs"))
+        kept = read(data, Kept)
+        inputs = TokensInputs.restored(kept.inputs)
         if inputs.measure not in MEASURES:
             raise BrokenRecord("Its measure is not known.")
-        return cls(load(*choice_of(data.inner("model"))), inputs)
+        return cls(load(*choice_of(kept.model)), inputs)
 
     def release(self) -> None:
         """End what nobody waits for any more."""

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from engine.errors import Message
 from engine.sampling import SamplingSettings
 from engine.study.metrics import FIELDS
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep, SweepResult, frame_of
+from engine.values import Amount, Name, Real, Whole
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import BrokenRecord, read
 from ui.words.language import is_translated
 
 _MEASURES = tuple(item.name for item in FIELDS)
 _LONGEST_TEXT = 50_000  # characters of one generated text
+
+FIGURES = len(_MEASURES)
+Prompt = Annotated[str, Meta(max_length=LONGEST_PROMPT)]
+Sentence = Annotated[str, Meta(max_length=2000)]
+Ids = Annotated[tuple[Whole, ...], Meta(max_length=10 * LONGEST_PROMPT)]
 
 
 def sweep_record(sweep: Sweep, result: SweepResult) -> dict[str, Any]:
@@ -44,7 +52,34 @@ def sweep_record(sweep: Sweep, result: SweepResult) -> dict[str, Any]:
     }
 
 
-def sweep_of(data: Fields) -> tuple[Sweep, SweepResult]:
+class _Text(Struct, array_like=True, forbid_unknown_fields=True):
+    cell: Whole
+    prompt: Whole
+    seed: Whole
+    text: Annotated[str, Meta(max_length=_LONGEST_TEXT)]
+    ended: bool
+    stop_reason: Name | None
+    error: Any
+    figures: Annotated[tuple[Real | None, ...], Meta(min_length=FIGURES, max_length=FIGURES)]
+    ids: Ids
+
+
+class SweepRecord(Struct):
+    """What `sweep_record` gives."""
+
+    base: dict[str, Any]
+    x: tuple[str, list]
+    y: tuple[str, list] | None
+    prompts: Annotated[list[Prompt | Ids], Meta(max_length=64)]
+    seeds: Annotated[tuple[Whole, ...], Meta(max_length=MOST_TEXTS)]
+    max_tokens: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    stop_strings: Annotated[tuple[Name, ...], Meta(max_length=32)]
+    texts: Annotated[list[_Text], Meta(max_length=MOST_TEXTS)]
+    notices: Annotated[list[Any], Meta(max_length=100)]
+    seconds: Amount
+
+
+def sweep_of(record: SweepRecord) -> tuple[Sweep, SweepResult]:
     """The sweep of a record and what there is of it; the inverse of `sweep_record`.
 
     Raises:
@@ -52,69 +87,44 @@ def sweep_of(data: Fields) -> tuple[Sweep, SweepResult]:
         DecodingError: a value that is refused today.
     """
     sweep = Sweep(
-        base=SamplingSettings.from_dict(data.plain("base")),
-        x=_axis(data, "x"),
-        y=None if data.plain("y") is None else _axis(data, "y"),
-        prompts=[_prompt(item) for item in data.items("prompts", 64)],
-        seeds=tuple(data.wholes("seeds", MOST_TEXTS)),
-        max_tokens=data.whole("max_tokens", 1, MOST_TOKENS),
-        stop_strings=tuple(data.texts("stop_strings", 32)),
+        base=SamplingSettings.from_dict(record.base),
+        x=Axis(*record.x),
+        y=None if record.y is None else Axis(*record.y),
+        prompts=record.prompts,
+        seeds=record.seeds,
+        max_tokens=record.max_tokens,
+        stop_strings=record.stop_strings,
     )
-    rows, token_ids = [], []
-    for item in data.items("texts", MOST_TEXTS):
-        row, ids = _text(item, sweep)
-        rows.append(row)
-        token_ids.append(ids)
     result = SweepResult(
         sweep,
-        frame_of(rows),
-        tuple(token_ids),
-        tuple(_message(item) for item in data.items("notices", 100)),
-        float(data.number("seconds")),
-        is_complete=len(rows) == sweep.count,
+        frame_of([_row(text, sweep) for text in record.texts]),
+        tuple(text.ids for text in record.texts),
+        tuple(map(_message, record.notices)),
+        record.seconds,
+        is_complete=len(record.texts) == sweep.count,
     )
     return sweep, result
 
 
-def _axis(data: Fields, name: str) -> Axis:
-    pair = data.items(name, 2)
-    if len(pair) != 2 or not isinstance(pair[0], str) or not isinstance(pair[1], list):
-        raise BrokenRecord(f"Its axis {name} is none.")
-    return Axis(pair[0], pair[1])
-
-
-def _prompt(item: Any) -> str | tuple[int, ...]:
-    if isinstance(item, str):
-        return Fields({"prompt": item}).text("prompt", LONGEST_PROMPT)
-    return tuple(Fields({"prompt": item}).wholes("prompt", 10 * LONGEST_PROMPT))
-
-
-def _text(item: Any, sweep: Sweep) -> tuple[dict[str, Any], tuple[int, ...]]:
-    if not isinstance(item, list) or len(item) != 9:
-        raise BrokenRecord("One of its texts has another shape.")
-    names = ("cell", "prompt", "seed", "text", "ended", "stop_reason", "error", "figures", "ids")
-    data = Fields(dict(zip(names, item, strict=True)))
-    cell = sweep.cells[data.whole("cell", 0, len(sweep.cells) - 1)]
-    figures = data.items("figures", len(_MEASURES))
-    if len(figures) != len(_MEASURES):
-        raise BrokenRecord("One of its texts has other figures.")
-    if data.whole("seed") not in sweep.seeds:
-        raise BrokenRecord("One of its texts has a seed that the sweep has not.")
-    row = {
+def _row(text: _Text, sweep: Sweep) -> dict[str, Any]:
+    is_within = text.cell < len(sweep.cells) and text.prompt < len(sweep.prompts)
+    if not is_within or text.seed not in sweep.seeds:
+        raise BrokenRecord("One of its texts has a place that the sweep has not.")
+    cell = sweep.cells[text.cell]
+    return {
         "x": cell.x,
         "y": cell.y,
-        "prompt": data.whole("prompt", 0, len(sweep.prompts) - 1),
-        "seed": data.whole("seed"),
-        "text": data.text("text", _LONGEST_TEXT),
-        "ended": data.truth("ended"),
-        "stop_reason": None if data.plain("stop_reason") is None else data.text("stop_reason", 40),
-        "error": None if data.plain("error") is None else _message(data.plain("error")),
+        "prompt": text.prompt,
+        "seed": text.seed,
+        "text": text.text,
+        "ended": text.ended,
+        "stop_reason": text.stop_reason,
+        "error": None if text.error is None else _message(text.error),
         **{
-            name: math.nan if value is None else Fields({name: value}).number(name)
-            for name, value in zip(_MEASURES, figures, strict=True)
+            name: math.nan if value is None else value
+            for name, value in zip(_MEASURES, text.figures, strict=True)
         },
     }
-    return row, tuple(data.wholes("ids", MOST_TOKENS))
 
 
 def _recorded(said: object) -> Any:
@@ -127,7 +137,7 @@ def _recorded(said: object) -> Any:
 def _message(record: Any, depth: int = 5) -> Any:
     """The inverse of `_recorded`, of templates that are translated."""
     if not isinstance(record, list):
-        return Fields({"text": record}).text("text", 2000) if depth == 5 else record
+        return read(record, Sentence) if depth == 5 else record
     template, *values = record or [""]
     if not depth or not isinstance(template, str) or not is_translated(template):
         raise BrokenRecord("One of its messages is unknown.")

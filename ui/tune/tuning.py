@@ -11,24 +11,26 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
+from msgspec import Meta, Struct
 
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep
+from engine.values import Name, Whole
 from ui.models.chooser import begins_alone
 from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted, is_one_number
 from ui.tune.metrics import TRADE_OFFS
-from ui.tune.sweep_record import sweep_of, sweep_record
+from ui.tune.sweep_record import Prompt, SweepRecord, sweep_of, sweep_record
 from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep, tokens_per_second
 from ui.tune.values import INITIAL, parse_values, unescaped
 from ui.visit_page import VisitPage
-from ui.visits.records import BrokenRecord, Fields, choice_of, choice_record
+from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.visits.tab import somebody_there
 from ui.words.catalogue import setting_name
 from ui.words.language import language, marked, say
@@ -91,8 +93,8 @@ class AxisInput:
         texts: the values of each setting that was chosen here before.
     """
 
-    setting: str
-    texts: dict[str, str] = field(default_factory=dict)
+    setting: Literal[NONE, *SWEEPABLE]
+    texts: dict[Name, Prompt] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -117,6 +119,31 @@ class Plan:
 
     sweep: Sweep | None
     problem: str = ""
+
+
+SomePrompts = Annotated[list[Prompt], Meta(max_length=MOST_PROMPTS)]
+
+
+class _KeptWork(Struct):
+    model: Choice
+    prompts: SomePrompts
+    chat: bool
+    sweep: SweepRecord
+
+
+class _Kept(Struct):
+    model: Choice
+    prompts: SomePrompts
+    chat: bool
+    base: dict[str, Any]
+    axes: tuple[AxisInput, AxisInput]
+    seeds: Annotated[int, Meta(ge=1, le=MOST_SEEDS)]
+    max_tokens: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    stop: Prompt
+    view: dict[Name, Name]
+    chosen: Annotated[list[Whole], Meta(max_length=2)]
+    prompt_shown: Whole
+    work: _KeptWork | None
 
 
 class Tuning:
@@ -402,44 +429,31 @@ class Tuning:
         Raises:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
         """
-        data = Fields(data)
-        tuning = cls(load(*choice_of(data.inner("model"))))
-        tuning.prompts = data.texts("prompts", MOST_PROMPTS, LONGEST_PROMPT)
-        tuning.chat = data.truth("chat") and tuning.model.vocabulary.has_chat_template
-        tuning.base = SamplingSettings.from_dict(data.plain("base"))
-        axes = [_axis_of(axis) for axis in data.inners("axes", 2)]
-        if len(axes) < 2 or axes[0].setting == NONE:
+        kept = read(data, _Kept)
+        tuning = cls(load(*choice_of(kept.model)))
+        tuning.prompts = kept.prompts
+        tuning.chat = kept.chat and tuning.model.vocabulary.has_chat_template
+        tuning.base = SamplingSettings.from_dict(kept.base)
+        tuning.x, tuning.y = kept.axes
+        if tuning.x.setting == NONE:
             raise BrokenRecord("Its axes are incomplete.")
-        tuning.x, tuning.y = axes
-        tuning.seeds = data.whole("seeds", 1, MOST_SEEDS)
-        tuning.max_tokens = data.whole("max_tokens", 1, MOST_TOKENS)
-        tuning.stop = data.text("stop", LONGEST_PROMPT)
-        tuning._take_view(data.inner("view"))
-        if data.plain("work") is not None:
-            tuning._take_work(data.inner("work"), load)
-            tuning.choose(*[*data.wholes("chosen", 2), 0, 0][:2])
-            tuning.prompt_shown = data.whole("prompt_shown", 0, len(tuning.work.prompts) - 1)
+        tuning.seeds, tuning.max_tokens, tuning.stop = kept.seeds, kept.max_tokens, kept.stop
+        known = {"metric": METRICS, "trade_off": TRADE_OFFS, "view": VIEWS}
+        for name, value in kept.view.items():
+            if name in VIEW and value in known.get(name, (value,)):
+                setattr(tuning, name, value)
+        if kept.work is not None:
+            tuning._take_work(kept.work, load)
+            tuning.choose(*[*kept.chosen, 0, 0][:2])
+            tuning.prompt_shown = min(kept.prompt_shown, len(tuning.work.prompts) - 1)
         return tuning
 
-    def _take_view(self, data: Fields) -> None:
-        known = {
-            "metric": METRICS,
-            "trade_off": TRADE_OFFS,
-            "view": VIEWS,
-            "target": (data.plain("target"),),
-        }
-        for name in VIEW:
-            value = data.text(name, 100)
-            if value in known[name]:
-                setattr(self, name, value)
-
-    def _take_work(self, data: Fields, load: Callable[[str, str | None], LanguageModel]) -> None:
-        sweep, result = sweep_of(data.inner("sweep"))
-        model = load(*choice_of(data.inner("model")))
-        prompts = data.texts("prompts", MOST_PROMPTS, LONGEST_PROMPT)
-        if len(prompts) != len(sweep.prompts):
+    def _take_work(self, kept: _KeptWork, load: Callable[[str, str | None], LanguageModel]) -> None:
+        sweep, result = sweep_of(kept.sweep)
+        model = load(*choice_of(kept.model))
+        if len(kept.prompts) != len(sweep.prompts):
             raise BrokenRecord("Its sweep has other prompts.")
-        self.work = SweepWork(sweep, model, prompts, chat=data.truth("chat"), result=result)
+        self.work = SweepWork(sweep, model, kept.prompts, chat=kept.chat, result=result)
 
     def release(self) -> None:
         """End what nobody waits for any more."""
@@ -530,16 +544,6 @@ class Tuning:
             max_tokens=sweep.max_tokens,
             stop_strings=json.dumps(sweep.stop_strings),
         )
-
-
-def _axis_of(data: Fields) -> AxisInput:
-    setting = data.text("setting", 100)
-    if setting not in (NONE, *SWEEPABLE):
-        raise BrokenRecord(f"Its axis {setting!r} is no setting to sweep over.")
-    texts = data.inner("texts")
-    return AxisInput(
-        setting, {name: texts.text(name, LONGEST_PROMPT) for name in SWEEPABLE if texts.plain(name)}
-    )
 
 
 # --- of a visitor ---------------------------------------------------------------------------------

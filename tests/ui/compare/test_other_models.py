@@ -10,8 +10,8 @@ from engine.sampling.presets import PRESETS
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.comparison import MOST, Comparison
-from ui.compare.sampling_run import KeptSamples
-from ui.visits.records import Fields
+from ui.compare.sampling_run import KeptSamples, SamplesRecord
+from ui.visits.records import read
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_samples_keep_whether_they_are_answers(comparison, chat_model):
     comparison.set_prompt(PROMPT, chat=True)
     run = comparison.sample(1)
     comparison.set_prompt(PROMPT, chat=False)
-    assert run.chat and KeptSamples(Fields(run.record()), chat_model).chat
+    assert run.chat and KeptSamples(read(run.record(), SamplesRecord), chat_model).chat
 
 
 def test_a_model_comes_with_its_prompt_also_where_the_old_one_does_not_fit(comparison, chat_model):

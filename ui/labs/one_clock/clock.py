@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from ui.labs.inputs import ConstrainableInputs
+from ui.labs.inputs import ConstrainableInputs, Kept
 from ui.labs.one_clock.decoders import Beginning
 from ui.labs.one_clock.work import ClockWork
 from ui.texts.texts import check_prompt
 from ui.visits.in_hand import Prompt
-from ui.visits.records import Fields, choice_of, choice_record
+from ui.visits.records import choice_of, choice_record, read
 from ui.words.refusals import told
 
 MOST_TOKENS = 64
@@ -117,9 +117,8 @@ class Clock:
         Raises:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
         """
-        data = Fields(data)
-        inputs = ClockInputs.restored(data.inner("inputs"))
-        return cls(load(*choice_of(data.inner("model"))), inputs)
+        kept = read(data, Kept)
+        return cls(load(*choice_of(kept.model)), ClockInputs.restored(kept.inputs))
 
     def release(self) -> None:
         """End what nobody waits for any more."""

@@ -9,7 +9,7 @@ from engine.errors import DecodingError
 from ui.labs.inputs import PlainInputs
 from ui.learn.functions import Functions
 from ui.learn.source import Table
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import BrokenRecord
 
 AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
 
@@ -26,7 +26,7 @@ def read_inputs(table: Table, usual: AnyInputs) -> AnyInputs:
         if name not in known:
             table.wrong(f"inputs.{name}", "is no input of this page", f"use {', '.join(known)}")
     try:
-        return type(usual).restored(Fields(known | given))
+        return type(usual).restored(known | given)
     except BrokenRecord as error:
         table.wrong("inputs", f"are refused ({error})", "give that one a value of its own type")
 

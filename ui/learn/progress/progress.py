@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta, Struct
 
 from engine.errors import DecodingError
-from ui.learn.progress.entries import Answered, Entry, Predicted, StepRead, TaskSolved, entry_of
+from engine.values import Name, NoJson, Whole, Wrong, convert, decode
+from ui.learn.progress.entries import Answered, AnyKind, Entry, Predicted, StepRead, TaskSolved
 from ui.learn.progress.score import Calibration, calibration
-from ui.visits.records import BrokenRecord, Fields
 from ui.words.language import say
 
 FORMAT = "decoding-visualiser-progress"
@@ -22,6 +25,15 @@ AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 class ProgressError(DecodingError):
     """A file that is no progress, or more of it than is kept."""
+
+
+class _Head(Struct):
+    format: Name = ""
+    version: Whole = 0
+
+
+class _Kept(Struct):
+    entries: Annotated[list[AnyKind], Meta(max_length=MOST_ENTRIES)]
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,7 @@ class Progress:
 
     def find(self, kind: type[AnyEntry], topic: str, key: str) -> AnyEntry | None:
         """The entry about something, None where it was not done."""
-        return self.entries.get((kind.kind, topic, key))
+        return self.entries.get((kind.kind(), topic, key))
 
     def all(self, kind: type[AnyEntry], topic: str | None = None) -> list[AnyEntry]:
         """All of a kind, of one topic or of all."""
@@ -124,41 +136,43 @@ class Progress:
     @classmethod
     def restored(cls, data: Any) -> Progress:
         """The inverse of `record`; raises `ProgressError`."""
+        return cls._read(partial(convert, data))
+
+    @classmethod
+    def imported(cls, text: str) -> Progress:
+        """The inverse of `exported`; raises `ProgressError` for any other text."""
         try:
-            fields = Fields(data)
-            if fields.plain("format") != FORMAT:
+            return cls._read(partial(decode, text.encode("utf-8", "replace")))
+        except NoJson:
+            raise ProgressError(
+                say("This file is no JSON; choose one that Export progress wrote.")
+            ) from None
+
+    @classmethod
+    def _read(cls, read: Callable[[type], Any]) -> Progress:
+        try:
+            head = read(_Head)
+            if head.format != FORMAT:
                 raise ProgressError(
                     say(
                         "This file is no progress of this app; choose one that Export progress "
                         "wrote."
                     )
                 )
-            version = fields.whole("version")
-            if version > VERSION:
+            if head.version > VERSION:
                 raise ProgressError(
                     say(
                         "This progress was written by a newer version of the app (format "
                         "{version}, this one reads {known}); update the app.",
-                        version=version,
+                        version=head.version,
                         known=VERSION,
                     )
                 )
-            return cls.of(map(entry_of, fields.inners("entries", MOST_ENTRIES)))
-        except BrokenRecord as error:
+            return cls.of(read(_Kept).entries)
+        except Wrong as wrong:
             raise ProgressError(
-                say("This progress cannot be read. {reason} Export it again.", reason=error)
+                say("This progress cannot be read ({reason}). Export it again.", reason=wrong)
             ) from None
-
-    @classmethod
-    def imported(cls, text: str) -> Progress:
-        """The inverse of `exported`; raises `ProgressError` for any other text."""
-        try:
-            data = json.loads(text)
-        except (ValueError, RecursionError):
-            raise ProgressError(
-                say("This file is no JSON; choose one that Export progress wrote.")
-            ) from None
-        return cls.restored(data)
 
 
 NOTHING = Progress({})

@@ -31,7 +31,6 @@ from ui.texts.settings import named_settings
 from ui.texts.texts import Beginning, Contrastive, checked_scale
 from ui.visit_page import VisitPage
 from ui.visits.handover import STEP, HandedOver
-from ui.visits.records import Fields
 from ui.visits.visits import Visit
 from ui.words.language import say
 
@@ -129,7 +128,7 @@ class _Decoder(_Visited):
         kind = getattr(import_module(module), name)
         known = {field.name for field in fields(kind)}
         state = {key: table.value(key) for key in table.names() if key in known}
-        kind.restored(Fields({**kind().record(), **state}))
+        kind.restored({**kind().record(), **state})
         return state
 
     def set(self, visit: Visit, state: Mapping[str, Any]) -> None:

@@ -35,23 +35,26 @@ def changed(**values) -> str:
     return json.dumps(data)
 
 
+BAD_GAP = predicted().record() | {"gap": 2}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
-        ("[]", "It holds list where an object belongs"),
+        ("[" * 100_000, "must be an object, got [[["),
+        ("[]", "must be an object, got []"),
         ('{"format": "trace"}', "is no progress of this app"),
         (json.dumps(NOTHING.record() | {"version": 9}), "written by a newer version"),
-        (json.dumps(NOTHING.record() | {"entries": 3}), "Its entries is no list"),
-        (changed(kind="win"), "Its kind 'win' is none of step, task"),
-        (changed(right="yes"), "Its right is neither true nor false"),
-        (changed(confidence=0.1), "Its confidence is not from that of a guess"),
-        (changed(confidence=1e999), "Its confidence is no number"),
-        (changed(topic="x" * 300), "Its topic is no text of at most 200"),
-        (changed(when=-1), "Its when is no whole number"),
-        (changed(answers=1), "Its answers is not from 2 to 9"),
-        (json.dumps(NOTHING.record() | {"entries": [predicted(gap=2).record()]}), "Its gap"),
+        (json.dumps(NOTHING.record() | {"entries": 3}), "entries must be a list, got 3"),
+        (changed(kind="win"), 'entries[0].kind must be one of those this version knows, got "win"'),
+        (changed(right="yes"), 'entries[0].right must be true or false, got "yes"'),
+        (changed(confidence=0.1), "entries[0] has a confidence that is not from that of a guess"),
+        (changed(confidence=1e999), "is no JSON"),
+        (changed(topic="x" * 300), "entries[0].topic must be text of length of at most 200"),
+        (changed(when=-1), "entries[0].when must be a whole number of at least 0"),
+        (changed(answers=1), "entries[0].answers must be a whole number of at least 2"),
+        (json.dumps(NOTHING.record() | {"entries": [BAD_GAP]}), "entries[0] has a gap that is not"),
     ],
 )
 def test_a_bad_file_is_a_sentence(text, said):

@@ -82,7 +82,7 @@ def test_what_a_language_lacks_is_english(tmp_path):
             "try is refused: temperature must not be negative",
         ),
         ("temperature = 0 ", "heat = 0 ", "heat is not a setting"),
-        ('page = "tune"', 'page = "beam", width = "four"', "Its width is no whole number"),
+        ('page = "tune"', 'page = "beam", width = "four"', "Its width must be a whole number"),
         ('page = "tune"', 'page = "cache", section = "x"', "section is"),
         ('right = "no"', 'right = "no"\nhint = "x"', "questions.second.hint is not known here"),
     ],

@@ -29,7 +29,7 @@ from ui.learn.prediction.prediction import (
     read_values,
 )
 from ui.learn.source import Table
-from ui.visits.records import BrokenRecord, Fields
+from ui.visits.records import BrokenRecord
 from ui.words.language import marked, say, with_figures
 
 OF_TEXTS: dict[str, tuple[str, Unit]] = {  # check of a panel: its label and its unit
@@ -82,7 +82,7 @@ class AgainstInput(Prediction):
         values = tuple(kind(value) for value in read_values(table))
         try:
             for value in values:
-                type(panel.inputs).restored(Fields(record | {name: value}))
+                type(panel.inputs).restored(record | {name: value})
         except BrokenRecord as error:
             table.wrong("values", f"has one that is refused ({error})", "mend that value")
         figure = table.chosen("figure", [key for key in OF_TEXTS if key in panel.measures])
