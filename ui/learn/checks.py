@@ -123,7 +123,7 @@ def read_check(table: Table, measures: Functions) -> Check:
     """
     measure = measures.read(table, "check")
     known = COMPARISONS[result_type(measure.function)]
-    name = table.text("as", measure.name)
+    name = table.get("as", str, measure.name)
     comparisons = {each: table.value(each) for each in table.names() if each in known}
     table.end()
     if not comparisons:

@@ -33,7 +33,7 @@ class Course:
 def read_course(folder: Path = FOLDER) -> Course:
     """The course in a folder; raises `LessonError`."""
     table = Table.of_file(folder / "course.toml")
-    lessons = [read_lesson(folder / key) for key in table.texts("lessons")]
+    lessons = [read_lesson(folder / key) for key in table.get("lessons", tuple[str, ...])]
     table.end()
     preview = os.environ.get(PREVIEW, "")
     if preview and Path(preview).name not in [lesson.key for lesson in lessons]:

@@ -83,9 +83,9 @@ def concepts(code: str = ENGLISH) -> tuple[Concept, ...]:
             asked[f"{lesson.key}/{one.key}"] = one.text, query
     table, found = Table.of_file(MAP / "map.toml"), []
     for topic in table.tables("topics"):
-        group = topic.text("key")
+        group = topic.get("key", str)
         for row in topic.tables("concepts"):
-            key, place = row.text("key"), read_place(row.table("try"))
+            key, place = row.get("key", str), read_place(row.table("try"))
             said = words.entry(f"{group}/{key}")
             with speaking(code):
                 tried = say("{page}: {what}", page=place.title, what=said.text), {"try": key}

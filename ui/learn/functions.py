@@ -80,13 +80,8 @@ class Functions(Mapping[str, Callable]):
 
 def _argument(table: Table, parameter: inspect.Parameter) -> Any:
     default = REQUIRED if parameter.default is parameter.empty else parameter.default
-    readers = {
-        "str": table.text,
-        "int": table.whole,
-        "float": table.number,
-        "bool": table.truth,
-    }
-    return readers[parameter.annotation](parameter.name, default)
+    kinds = {"str": str, "int": int, "float": float, "bool": bool}
+    return table.get(parameter.name, kinds[parameter.annotation], default)
 
 
 def result_type(function: Callable) -> str:

@@ -136,7 +136,7 @@ def read_lesson(folder: Path) -> Lesson:
         LessonError: a mistake in its files; the sentence says where and what to do.
     """
     table = Table.of_file(folder / FILE)
-    minutes = table.whole("minutes")
+    minutes = table.get("minutes", int)
     if not 1 <= minutes <= 60:
         table.wrong("minutes", f"is {minutes}", "use 1 to 60")
     steps: list[Step] = []
@@ -155,11 +155,11 @@ def read_lesson(folder: Path) -> Lesson:
 
 
 def _step(table: Table, before: list[Step]) -> Step:
-    key = table.text("key")
+    key = table.get("key", str)
     panel, panel_key = (before[-1].panel, before[-1].panel_key) if before else (None, key)
     if table.has("panel"):
         own = table.table("panel")
-        panel_key = panel_key if own.text("kind") == SAME else key
+        panel_key = panel_key if own.get("kind", str) == SAME else key
         panel = read_panel(own, panel)
     tasks = tuple(_task(each, key, panel) for each in table.tables("tasks", []))
     _check_keys(table, "tasks", [task.key for task in tasks])
@@ -172,7 +172,7 @@ def _step(table: Table, before: list[Step]) -> Step:
 
 def _predictions(table: Table, step: str) -> dict[str, Prediction]:
     tables = table.tables("predictions", [])
-    keys = [each.text("key") for each in tables]
+    keys = [each.get("key", str) for each in tables]
     _check_keys(table, "predictions", keys)
     found = {}
     for key, each in zip(keys, tables, strict=True):
@@ -184,7 +184,7 @@ def _predictions(table: Table, step: str) -> dict[str, Prediction]:
 def _figure(table: Table, panel: Panel | None) -> Figure:
     if panel is None:
         table.wrong("", "has no panel to be measured in", "add [steps.panel] to its step")
-    name = table.text("as")
+    name = table.get("as", str)
     measure = panel.measures.read(table, "check")
     actions = _actions(table, "actions", panel) if table.has("actions") else ()
     table.end()
@@ -194,13 +194,13 @@ def _figure(table: Table, panel: Panel | None) -> Figure:
 def _task(table: Table, step: str, panel: Panel | None) -> Task:
     if panel is None:
         table.wrong("", "has no panel to be done in", "add [steps.panel] to its step")
-    key = table.text("key")
+    key = table.get("key", str)
     solved = _checks(table, "solved", panel)
     solution = _actions(table, "solution", panel)
     mistakes = []
     for each in table.tables("mistakes", []):
         when = _checks(each, "when", panel)
-        mistakes.append(Mistake(each.text("key"), when, _actions(each, "actions", panel)))
+        mistakes.append(Mistake(each.get("key", str), when, _actions(each, "actions", panel)))
         each.end()
     _check_keys(table, "mistakes", [*(mistake.key for mistake in mistakes), "solved", "hint"])
     table.end()

@@ -73,7 +73,7 @@ def read_paths(lessons: Course) -> Paths:
     """The paths through a course; raises `LessonError`."""
     table = Table.of_file(FOLDER / FILE)
     keys = [lesson.key for lesson in lessons.lessons]
-    specialists = table.texts("specialists")
+    specialists = table.get("specialists", tuple[str, ...])
     for key in specialists:
         if key not in keys:
             table.wrong("specialists", f'names "{key}"', f"use some of {', '.join(keys)}")
@@ -89,7 +89,7 @@ def read_paths(lessons: Course) -> Paths:
 
 
 def _path(table: Table, lessons: Course, keys: list[str]) -> Path:
-    key = table.text("key")
+    key = table.get("key", str)
     stops = tuple(_stop(each, key, lessons, keys) for each in table.tables("stops"))
     table.end()
     return Path(key, stops)
@@ -97,12 +97,12 @@ def _path(table: Table, lessons: Course, keys: list[str]) -> Path:
 
 def _stop(table: Table, path: str, lessons: Course, keys: list[str]) -> Stop:
     lesson = lessons.lesson(table.chosen("lesson", keys))
-    named = table.texts("steps", ())
+    named = table.get("steps", tuple[str, ...], ())
     steps = {step.key: step for step in lesson.steps}
     for key in named:
         if key not in steps:
             table.wrong("steps", f'names "{key}"', f"use some of {', '.join(steps)}")
-    minutes = table.whole("minutes") if named else lesson.minutes
+    minutes = table.get("minutes", int) if named else lesson.minutes
     table.end()
     place = "_".join([lesson.key, *named])
     chosen = tuple(steps[key] for key in named or steps)

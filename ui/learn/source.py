@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.errors import DecodingError
+from engine.values import Wrong, convert
 
 REQUIRED = object()  # a field without a default
+_GIVEN = {
+    str: "a text in quotation marks",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "a table",
+}
 
 
 class LessonError(DecodingError):
@@ -67,47 +75,25 @@ class Table:
 
     # --- fields -----------------------------------------------------------------------------------
 
-    def text(self, name: str, default: Any = REQUIRED) -> str:
-        """A text."""
-        return self._value(name, str, "a text in quotation marks", default)
-
-    def whole(self, name: str, default: Any = REQUIRED) -> int:
-        """A whole number."""
-        return self._value(name, int, "a whole number", default)
-
-    def number(self, name: str, default: Any = REQUIRED) -> float:
-        """A number."""
-        return self._value(name, (int, float), "a number", default)
-
-    def truth(self, name: str, default: Any = REQUIRED) -> bool:
-        """True or false."""
-        return self._value(name, bool, "true or false", default)
-
-    def texts(self, name: str, default: Any = REQUIRED) -> tuple[str, ...]:
-        """A list of texts."""
-        found = self._value(name, list, "a list of texts", default)
-        if not all(isinstance(item, str) for item in found):
-            self.wrong(name, "is no list of texts", 'write ["one", "two"]')
-        return tuple(found)
-
-    def numbers(self, name: str, default: Any = REQUIRED) -> tuple[float, ...]:
-        """A list of numbers."""
-        found = self._value(name, list, "a list of numbers", default)
-        if not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in found):
-            self.wrong(name, "is no list of numbers", "write [0.5, 1.0]")
-        return tuple(map(float, found))
+    def get(self, name: str, kind: Any, default: Any = REQUIRED) -> Any:
+        """The field of a kind, such as ``int`` or ``tuple[str, ...]``."""
+        self._read.add(name)
+        if name not in self._data:
+            if default is REQUIRED:
+                self.wrong(name, "is missing", f"give it {_GIVEN.get(kind, 'a list')}")
+            return default
+        try:
+            return convert(self._data[name], kind)
+        except Wrong as wrong:
+            self.wrong(f"{name}{wrong.place}", wrong.problem, "mend that value")
 
     def table(self, name: str, default: Any = REQUIRED) -> Table:
         """A table within this one."""
-        return Table(self._value(name, dict, "a table", default), self.file, self.place(name))
-
-    def plain(self, name: str, default: Any = REQUIRED) -> dict[str, Any]:
-        """A table whose fields somebody else reads."""
-        return dict(self._value(name, dict, "a table", default))
+        return Table(self.get(name, dict, default), self.file, self.place(name))
 
     def tables(self, name: str, default: Any = REQUIRED) -> list[Table]:
         """A list of tables; each is called by its `key`, else by its number."""
-        found = self._value(name, list, "a list of tables", default)
+        found = self.get(name, list, default)
         made = []
         for number, data in enumerate(found, start=1):
             called = data.get("key", number) if isinstance(data, dict) else number
@@ -127,18 +113,6 @@ class Table:
         self._read.add(name)
         return self._data[name]
 
-    def _value(self, name: str, kind: Any, what: str, default: Any) -> Any:
-        self._read.add(name)
-        if name not in self._data:
-            if default is REQUIRED:
-                self.wrong(name, "is missing", f"give it {what}")
-            return default
-        value = self._data[name]
-        is_truth = isinstance(value, bool)
-        if not isinstance(value, kind) or (is_truth and kind is not bool):
-            self.wrong(name, f"is {value!r}", f"give it {what}")
-        return value
-
     # --- what is wrong ----------------------------------------------------------------------------
 
     def place(self, name: str) -> str:
@@ -151,7 +125,7 @@ class Table:
 
     def chosen(self, name: str, known: Iterable[str], default: Any = REQUIRED) -> str:
         """A text that is one of several."""
-        found = self.text(name, default)
+        found = self.get(name, str, default)
         if found not in (names := list(known)):
             self.wrong(name, f'is "{found}", which is not known', _remedy(found, names))
         return found

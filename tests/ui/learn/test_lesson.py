@@ -64,7 +64,11 @@ def test_it_is_read(tmp_path: Path):
             "at_last = 2, is = 2",
             "solved.1.at_last is not known here; use",
         ),
-        ("times = 2", 'times = "two"', "solution.1.times is 'two'; give it a whole number."),
+        (
+            "times = 2",
+            'times = "two"',
+            "solution.1.times must be a whole number, got 'two'; mend that value.",
+        ),
         (', token = " Rome"', "", "actions.1.token is missing; give it a text in quotation marks."),
         (
             'kind = "step"\nprompt = "The capital of France is"',

@@ -21,7 +21,7 @@ def read_inputs(table: Table, usual: AnyInputs) -> AnyInputs:
         LessonError: an input that the page does not have, or of another type.
     """
     known = usual.record()
-    given = table.plain("inputs", {})
+    given = table.get("inputs", dict, {})
     for name in given:
         if name not in known:
             table.wrong(f"inputs.{name}", "is no input of this page", f"use {', '.join(known)}")

@@ -160,7 +160,7 @@ class StepPrediction(Prediction):
 
 def read_beginning(table: Table) -> dict[str, Any]:
     """Prompts and settings, as every `StepPrediction` has them."""
-    settings = table.plain("settings", {})
+    settings = table.get("settings", dict, {})
     try:
         checked = named_settings({"seed": 0, **settings})
     except SettingError as error:
@@ -170,7 +170,7 @@ def read_beginning(table: Table) -> dict[str, Any]:
 
 def read_prompts(table: Table) -> tuple[str, ...]:
     """The prompt, then those that are offered to predict again."""
-    prompts = (table.text("prompt"), *table.texts("more_prompts", ()))
+    prompts = (table.get("prompt", str), *table.get("more_prompts", tuple[str, ...], ()))
     for prompt in prompts:
         if not prompt:
             table.wrong("prompt", "is empty", "write the text that the model goes on from")
@@ -179,7 +179,7 @@ def read_prompts(table: Table) -> tuple[str, ...]:
 
 def read_values(table: Table) -> tuple[float, ...]:
     """The values on the axis of a curve."""
-    values = table.numbers("values")
+    values = table.get("values", tuple[float, ...])
     if not FEWEST <= len(values) <= MOST:
         table.wrong("values", f"has {len(values)} values", f"list {FEWEST} to {MOST}")
     return values
@@ -187,8 +187,8 @@ def read_values(table: Table) -> tuple[float, ...]:
 
 def read_scale(table: Table, low: float, high: float | None) -> tuple[float, float]:
     """The ends of the scale; `high` may be left out where the figure has an end of its own."""
-    low = table.number("low", low)
-    high = table.number("high") if high is None else table.number("high", high)
+    low = table.get("low", float, low)
+    high = table.get("high", float) if high is None else table.get("high", float, high)
     if not low < high:
         table.wrong("high", f"is {high:g}, not above low, {low:g}", "write a larger number")
     return float(low), float(high)

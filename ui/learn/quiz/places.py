@@ -51,15 +51,15 @@ class _Page(ABC):
 
 class _Step(_Page):
     def read(self, table: Table) -> dict[str, Any]:
-        settings = named_settings(table.plain("settings", {}))
+        settings = named_settings(table.get("settings", dict, {}))
         beginning = Beginning(
-            table.text("prompt"),
-            negative_prompt=table.text("negative_prompt", None),
-            scale=checked_scale(table.number("guidance_scale", OFF)),
+            table.get("prompt", str),
+            negative_prompt=table.get("negative_prompt", str, None),
+            scale=checked_scale(table.get("guidance_scale", float, OFF)),
             strategy=_search(table.table("search")) if table.has("search") else None,
         )
         state = {"beginning": beginning, "settings": settings}
-        return state | {"max_tokens": table.whole("max_tokens", MOST_TOKENS)}
+        return state | {"max_tokens": table.get("max_tokens", int, MOST_TOKENS)}
 
     def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
         model, _ = model_of(visit)
@@ -68,8 +68,8 @@ class _Step(_Page):
 
 def _search(table: Table) -> Contrastive:
     usual = Contrastive()
-    top_k = table.whole("top_k", usual.top_k)
-    alpha = checked_alpha(table.number("penalty_alpha", usual.penalty_alpha))
+    top_k = table.get("top_k", int, usual.top_k)
+    alpha = checked_alpha(table.get("penalty_alpha", float, usual.penalty_alpha))
     table.end()
     return Contrastive(top_k, alpha)
 
@@ -98,7 +98,7 @@ class _Visited(_Page):
 
 class _Compare(_Visited):
     def read(self, table: Table) -> dict[str, Any]:
-        return {"prompt": table.text("prompt")}
+        return {"prompt": table.get("prompt", str)}
 
     def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
         self.page.of(visit).set_prompt(state["prompt"])

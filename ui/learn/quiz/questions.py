@@ -105,7 +105,7 @@ def read_quiz(folder: Path, language: str = ENGLISH) -> Quiz:
     words = languages.get(language, languages[ENGLISH])
     questions: list[Question] = []
     for each in table.tables("questions"):
-        key = each.text("key")
+        key = each.get("key", str)
         if any(other.key == key for other in questions):
             table.wrong("questions", f'has the key "{key}" twice', "rename one of them")
         questions.append(_question(each, key, words))
@@ -117,7 +117,7 @@ def read_quiz(folder: Path, language: str = ENGLISH) -> Quiz:
 
 
 def _question(table: Table, key: str, words: Words) -> Question:
-    keys = table.texts("answers")
+    keys = table.get("answers", tuple[str, ...])
     if not FEWEST <= len(set(keys)) == len(keys) <= MOST:
         remedy = f"list {FEWEST} to {MOST} different keys"
         table.wrong("answers", f"has {len(keys)} keys, {len(set(keys))} of them different", remedy)

@@ -59,7 +59,7 @@ class LabPanel(Panel[Lab]):
     @classmethod
     def read(cls, table: Table) -> Self:
         lab = cls.lab_page.lab
-        steps = table.whole("steps", lab.first_steps)
+        steps = table.get("steps", int, lab.first_steps)
         return cls(read_inputs(table, lab.inputs_class()), steps, cls._parts(table, ()))
 
     def continued(self, table: Table) -> Self:
@@ -68,7 +68,7 @@ class LabPanel(Panel[Lab]):
     @classmethod
     def _parts(cls, table: Table, default: tuple[str, ...]) -> tuple[str, ...]:
         known = [FIELDS, *(each.name for each in cls.lab_page.experiments)]
-        parts = table.texts("parts", default)
+        parts = table.get("parts", tuple[str, ...], default)
         for part in parts:
             if part not in known:
                 table.wrong("parts", f'holds "{part}"', f"use some of {', '.join(known)}")

@@ -74,13 +74,13 @@ class StepPanel(Panel[LessonSession]):
     def read(cls, table: Table) -> Self:
         settings, samplers = _settings(table)
         return cls(
-            table.text("prompt"),
+            table.get("prompt", str),
             settings,
             samplers,
             _parts(table, FIRST_PARTS),
-            table.whole("max_tokens", 64),
-            table.texts("stop_strings", ()),
-            table.whole("generated", 0),
+            table.get("max_tokens", int, 64),
+            table.get("stop_strings", tuple[str, ...], ()),
+            table.get("generated", int, 0),
         )
 
     def continued(self, table: Table) -> Self:
@@ -140,7 +140,7 @@ def _on_change() -> None:
 
 
 def _parts(table: Table, default: tuple[str, ...]) -> tuple[str, ...]:
-    parts = table.texts("parts", default)
+    parts = table.get("parts", tuple[str, ...], default)
     for part in parts:
         if part not in PARTS:
             table.wrong("parts", f'holds "{part}"', f"use some of {', '.join(PARTS)}")
@@ -149,10 +149,10 @@ def _parts(table: Table, default: tuple[str, ...]) -> tuple[str, ...]:
 
 def _settings(table: Table) -> tuple[SamplingSettings, tuple[str, ...]]:
     """The settings of a panel, and the samplers that it shows."""
-    values = table.plain("settings", {})
+    values = table.get("settings", dict, {})
     named = [name for name in values if name != "seed"]
     first = [*FIRST, *named] if not table.has("samplers") else named
-    order = list(dict.fromkeys([*table.texts("samplers", ()), *first]))
+    order = list(dict.fromkeys([*table.get("samplers", tuple[str, ...], ()), *first]))
     for name in order:
         if name not in STAGES:
             table.wrong("samplers", f'names "{name}"', f"use some of {', '.join(STAGES)}")

@@ -53,15 +53,15 @@ class NextToken(StepPrediction):
 
     @classmethod
     def read(cls, table: Table) -> Self:
-        tokens = table.texts("tokens", ())
+        tokens = table.get("tokens", tuple[str, ...], ())
         if len(set(tokens)) < len(tokens) or len(tokens) > MOST - 1:
             table.wrong("tokens", "has a token twice, or too many", f"list at most {MOST - 1}")
-        scale = table.number("guidance_scale", OFF)
+        scale = table.get("guidance_scale", float, OFF)
         try:
             checked_scale(scale)
         except SettingError as error:
             table.wrong("guidance_scale", f"is refused: {str(error).rstrip('.')}", "mend it")
-        negative = table.text("negative_prompt", None)
+        negative = table.get("negative_prompt", str, None)
         return cls(
             **read_beginning(table), tokens=tokens, negative_prompt=negative, guidance_scale=scale
         )

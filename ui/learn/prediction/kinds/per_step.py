@@ -50,7 +50,7 @@ class PerStep(StepPrediction):
     def read(cls, table: Table) -> Self:
         figure = table.chosen("figure", FIGURES)
         beginning = read_beginning(table)
-        steps = table.whole("steps")
+        steps = table.get("steps", int)
         if not FEWEST <= steps <= MOST:
             table.wrong("steps", f"is {steps}", f"use {FEWEST} to {MOST}")
         low, high = read_scale(table, 0.0, FIGURES[figure].high)
