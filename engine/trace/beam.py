@@ -21,7 +21,6 @@ from engine.values import (
     TokenBytes,
     Whole,
     convert,
-    plain,
 )
 
 KEPT = "kept"  # goes on as a beam
@@ -146,10 +145,6 @@ class BeamStep:
         """Ids of the tokens of its candidates and of the best hypothesis."""
         yield from self.ids_after
         yield from (candidate.token_id for candidate in self.candidates)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; bytes as hexadecimal text."""
-        return plain(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row of a table for every candidate."""

@@ -20,7 +20,6 @@ from engine.values import (
     TokenBytes,
     Whole,
     convert,
-    plain,
 )
 
 
@@ -104,10 +103,6 @@ class ContrastiveStep:
         """Ids of its token and of all candidates."""
         yield self.token_id
         yield from (candidate.token_id for candidate in self.candidates)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; bytes as hexadecimal text."""
-        return plain(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row of a table: the step, the figures of its winner, how many candidates it had."""

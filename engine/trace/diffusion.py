@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.trace.steps import Bits
 from engine.trace.strategy import Strategy
-from engine.values import Amount, Cost, Positive, Share, Text, Uniform, Whole, convert, plain
+from engine.values import Amount, Cost, Positive, Share, Text, Uniform, Whole, convert
 
 FILLED = "filled"  # why a canvas ends: no mask is left
 
@@ -80,10 +80,6 @@ class DiffusionStep:
     def predicted_at(self) -> tuple[int, ...]:
         """Positions that were masked before the step, ascending."""
         return tuple(sorted({*self.unmasked, *self.masked}.difference(self.remasked)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return plain(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row of a table for every mask that the step predicted."""

@@ -22,7 +22,6 @@ from engine.values import (
     Uniform,
     Whole,
     convert,
-    plain,
 )
 
 ACCEPTED, REJECTED, NOT_LOOKED_AT = "accepted", "rejected", "not looked at"
@@ -166,10 +165,6 @@ class SpeculativeStep:
         """Ids of the tokens that it appended and of those that were proposed."""
         yield from self.token_ids
         yield from (token.token_id for token in self.proposed)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; bytes as hexadecimal text."""
-        return plain(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row of a table per proposed token, and one for the drawn one."""

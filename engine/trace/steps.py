@@ -22,7 +22,6 @@ from engine.values import (
     TokenBytes,
     Uniform,
     Whole,
-    plain,
 )
 
 STOP_REASONS = (
@@ -186,10 +185,6 @@ class Step:
     def ids(self) -> tuple[int]:
         """The id of its token."""
         return (self.token_id,)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; bytes as hexadecimal text."""
-        return plain(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row of a table; stages add ``survivors_after_``, ``mass_removed_by_`` and state."""

@@ -22,9 +22,6 @@ class TraceStep(Protocol):
     def ids(self) -> Iterable[int]:
         """All token ids that it names."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; bytes as hexadecimal text."""
-
     def rows(self) -> list[dict[str, Any]]:
         """The rows of a table that the step is."""
 

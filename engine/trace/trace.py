@@ -171,7 +171,7 @@ class Trace:
         }
         if self.guidance is not None:
             header["guidance"] = plain(self.guidance)
-        return header | {"steps": [step.to_dict() for step in self.steps]}
+        return header | {"steps": plain(self.steps)}
 
     def save(self, path: str | Path) -> Path:
         """Write the trace as a ``.json`` file; an existing file is replaced at once.

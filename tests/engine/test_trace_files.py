@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import values
 from engine.errors import DecodingError, TraceError
 from engine.trace import Step, Trace, files
 from tests.engine.traces import EXAMPLE, EXAMPLE_STEP
@@ -115,7 +116,7 @@ def test_a_missing_part_is_refused(name, tmp_path):
 
 @pytest.mark.parametrize("name", [item.name for item in fields(Step) if item.default is MISSING])
 def test_a_step_that_lacks_a_field_is_refused(name, tmp_path):
-    data = plain(steps=[without(EXAMPLE_STEP.to_dict(), name)])
+    data = plain(steps=[without(values.plain(EXAMPLE_STEP), name)])
     refused(written(tmp_path / "run.json", data), f"damaged at step 0: {name} is missing;")
 
 

@@ -12,7 +12,8 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta, Struct, structs
 
 from engine.decoding.guidance import OFF
 from engine.sampling import SamplingSettings
@@ -112,8 +113,7 @@ class Hello:
     language: str = ENGLISH
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Struct, frozen=True):
     """One thing a person did, or asked.
 
     Attributes:
@@ -144,11 +144,11 @@ class Event:
         failure: what broke on the page, its message, and where in the program.
     """
 
-    client: str
-    number: int
-    kind: str
+    client: ShortText
+    number: Annotated[int, Meta(ge=0, le=MOST)]
+    kind: Literal[*ACTIONS, *QUESTIONS]
     at: Place = Place()
-    settings: SamplingSettings = field(default_factory=SamplingSettings)
+    settings: SamplingSettings = msgspec.field(default_factory=SamplingSettings)
     order: tuple[str, ...] = FIRST
     max_tokens: int = 64
     stop_strings: tuple[str, ...] = ()
@@ -156,20 +156,20 @@ class Event:
     manual: bool = False
     whole: bool = False
     what_if: bool = False
-    count: int = 1
-    index: int | None = None
-    token_id: int | None = None
-    branch: int | None = None
-    text_number: int | None = None
+    count: Annotated[int, Meta(ge=1, le=MOST_PRESSES)] = 1
+    index: Number | None = None
+    token_id: Number | None = None
+    branch: Number | None = None
+    text_number: Number | None = None
     trace: str = ""
     prompt: str = ""
     chat: bool = False
     negative_prompt: str | None = None
-    guidance_scale: float = OFF
+    guidance_scale: Real = OFF
     strategy: Contrastive | None = None
     query: str = ""
-    ids: tuple[int, ...] = ()
-    setting: str = ""
+    ids: Annotated[tuple[Number, ...], Meta(max_length=MOST_IDS)] = ()
+    setting: ShortText = ""
     setting_field: str = ""
     value: Any = None
     failure: tuple[str, str, str] = ("", "", "")
@@ -190,37 +190,18 @@ class _Limits(Struct, frozen=True):
     stop_strings: tuple[str, ...] = ()
 
 
-class _Sent(_Sender, kw_only=True):
-    """An event as it comes; `settings` and `trace` are None where there are none."""
+class _Rest(Struct):
+    """What an event holds under other names than `Event`."""
 
-    kind: Literal[*ACTIONS, *QUESTIONS]
-    at: Place = Place()
-    settings: Any = None
     limits: _Limits = _Limits()
-    playing: bool = False
-    manual: bool = False
-    whole: bool = False
-    what_if: bool = False
-    count: Annotated[int, Meta(ge=1, le=MOST_PRESSES)] = 1
-    index: Number | None = None
-    token_id: Number | None = None
-    branch: Number | None = None
-    text_number: Number | None = None
-    trace: str | None = None
-    prompt: str = ""
-    chat: bool = False
     guided: bool = False
-    negative_prompt: str = ""
-    guidance_scale: Real = OFF
-    strategy: Contrastive | None = None
-    query: str = ""
-    ids: Annotated[tuple[Number, ...], Meta(max_length=MOST_IDS)] = ()
-    setting: ShortText = ""
     field: ShortText = ""
-    value: Any = None
     part: str = ""
     message: str = ""
     stack: str = ""
+
+
+_OTHERWISE = {"settings", "order", "max_tokens", "stop_strings", "setting_field", "failure"}
 
 
 class _Greeting(Struct):
@@ -239,42 +220,26 @@ def parse(data: Any) -> Event:
         EventError: another shape than expected.
         DecodingError: a setting outside its range, or stop strings that are too many or too long.
     """
-    sent = _read(data, _Sent)
-    settings, order = SamplingSettings(), FIRST
+    rest = _read(data, _Rest)
+    event = _read({name: data[name] for name in data if name not in _OTHERWISE}, Event)
+    settings, order = event.settings, FIRST
     if "settings" in data:
-        settings, order = parse_settings(sent.settings)
-    prompt, negative_prompt, query, *failure = (
-        _bounded(name, getattr(sent, name)) for name in _TEXTS
-    )
-    value = sent.value
-    return Event(
-        client=_encodable(sent.client),
-        number=sent.number,
-        kind=sent.kind,
-        at=sent.at,
+        settings, order = parse_settings(data["settings"])
+    failure = (_bounded(name, getattr(rest, name)) for name in ("part", "message", "stack"))
+    negative, value = event.negative_prompt or "", event.value
+    return structs.replace(
+        event,
+        client=_encodable(event.client),
         settings=settings,
         order=order,
-        max_tokens=sent.limits.max_tokens,
-        stop_strings=tuple(map(_encodable, checked_stops(sent.limits.stop_strings))),
-        playing=sent.playing,
-        manual=sent.manual,
-        whole=sent.whole,
-        what_if=sent.what_if,
-        count=sent.count,
-        index=sent.index,
-        token_id=sent.token_id,
-        branch=sent.branch,
-        text_number=sent.text_number,
-        trace="" if sent.trace is None else _unpacked(sent.trace),
-        prompt=prompt,
-        chat=sent.chat,
-        negative_prompt=negative_prompt if sent.guided else None,
-        guidance_scale=sent.guidance_scale,
-        strategy=sent.strategy,
-        query=query[:LONGEST_QUERY],
-        ids=sent.ids,
-        setting=_encodable(sent.setting),
-        setting_field=_encodable(sent.field),
+        max_tokens=rest.limits.max_tokens,
+        stop_strings=tuple(map(_encodable, checked_stops(rest.limits.stop_strings))),
+        trace=_unpacked(event.trace) if "trace" in data else "",
+        prompt=_bounded("prompt", event.prompt),
+        negative_prompt=_bounded("negative_prompt", negative) if rest.guided else None,
+        query=_bounded("query", event.query)[:LONGEST_QUERY],
+        setting=_encodable(event.setting),
+        setting_field=_encodable(rest.field),
         value=_encodable(value[:LONGEST_NAME]) if isinstance(value, str) else value,
         failure=tuple(text[:LONGEST_REPORT] for text in failure),
     )
@@ -312,9 +277,6 @@ def _read(data: Any, kind: type) -> Any:
         raise EventError(
             say("The page sent an event in which {wrong}; reload the page.", wrong=wrong)
         ) from wrong
-
-
-_TEXTS = ("prompt", "negative_prompt", "query", "part", "message", "stack")
 
 
 def _bounded(name: str, text: str) -> str:

@@ -23,6 +23,7 @@ from engine.decoding.guidance import GuidedRows
 from engine.errors import NoCandidatesError
 from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
+from engine.values import plain
 from tests.ui import hostile
 from tests.ui.components.cases import (
     KINDS,
@@ -270,7 +271,7 @@ def write_searched(folder: Path) -> None:
     def stepped(alpha: float) -> dict:
         search = ContrastiveSearch(model, "Once upon a time, there was", 6, alpha)
         search.step()
-        return search.steps[0].to_dict()
+        return plain(search.steps[0])
 
     others = [{"alpha": alpha, "step": stepped(alpha)} for alpha in (0.0, 0.25, 0.6, 1.0)]
     (folder / "searched.json").write_text(json.dumps({"step": stepped(0.6), "others": others}))

@@ -156,7 +156,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=8,
 )
-FIELDS = sorted({*SENT, *Event.__dataclass_fields__})
+FIELDS = sorted({*SENT, *Event.__struct_fields__})
 
 
 @settings(max_examples=300)

@@ -8,6 +8,7 @@ import pytest
 from engine.errors import DecodingError
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Xtc
+from engine.values import plain
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.earlier import MOST_EARLIER
 from ui.step.replay import TextRecord, again, replay, text_record
@@ -33,7 +34,7 @@ def same(text, other) -> bool:
     times = ("forward_ms", "shape_ms", "draw_ms", "total_ms", "negative_forward_ms")
     runs = ("is_prefill", "reused", "passes", "cache_bytes_held", "cache_positions", "stop_reason")
     for one, two in zip(text.steps, other.steps, strict=True):
-        here, there = one.to_dict(), two.to_dict()
+        here, there = plain(one), plain(two)
         for name in (*times, *runs, "negative_cache_bytes", "cache_bytes"):
             here.pop(name, None), there.pop(name, None)
         if here != there:

@@ -1,8 +1,7 @@
 """The session: every event once, nothing lost, branches where later tokens would be."""
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 from engine.decoder import Decoder
 from engine.errors import OutOfMemoryError
@@ -32,7 +31,7 @@ def test_an_event_sent_twice_is_applied_once(visitor, session):
 def test_a_step_from_an_earlier_text_does_nothing(visitor, session):
     late = visitor.event("step")
     visitor.do("step")
-    session.apply(dataclasses.replace(late, number=99))
+    session.apply(structs.replace(late, number=99))
     assert len(session.decoder.steps) == 1
 
 
@@ -110,7 +109,7 @@ def test_a_force_that_comes_too_late_is_announced_and_changes_nothing(visitor, s
     late = visitor.event("force", token_id=300, index=2)
     visitor.do("step")
     before = session.decoder.token_ids
-    session.apply(dataclasses.replace(late, number=99))
+    session.apply(structs.replace(late, number=99))
     assert "moved on" in session.error
     assert session.decoder.token_ids == before
 
