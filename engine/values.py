@@ -58,7 +58,7 @@ class Wrong(Exception):
 
     Attributes:
         place: the way to it, as in ``steps[3].rank``; empty for all of it.
-        problem: what is wrong, as in ``must be a whole number >= 1, got 0``; a `Message`.
+        problem: what is wrong, as in ``must be a whole number of at least 1, got 0``; a `Message`.
     """
 
     def __init__(self, place: str, problem: str) -> None:
@@ -93,13 +93,20 @@ def convert(data: Any, kind: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """Plain values of a dataclass, as JSON has them; the inverse of `convert`."""
-    kind = type(value)
-    if kind is tuple or kind is list:
+    if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     if isinstance(value, bytes):
         return value.hex()
-    names = _names(kind)
-    return value if names is None else {name: plain(getattr(value, name)) for name in names}
+    names = _names(type(value))
+    if names is None:
+        return value
+    return {
+        name: item if type(item := getattr(value, name)) in _PLAIN else plain(item)
+        for name in names
+    }
+
+
+_PLAIN = {bool, float, int, str, type(None)}  # most values by far
 
 
 @cache
