@@ -31,6 +31,7 @@ Entry = TypeVar("Entry")
 Whole = Annotated[int, Meta(ge=0, le=LARGEST)]
 Positive = Annotated[int, Meta(ge=1, le=LARGEST)]
 Real = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # finite
+Number = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)] | Real  # whole where it is
 Amount = Annotated[float, Meta(ge=-ROUNDING, le=sys.float_info.max)]
 Share = Annotated[float, Meta(ge=-ROUNDING, le=1 + ROUNDING)]
 Logprob = Annotated[float, Meta(ge=-sys.float_info.max, le=ROUNDING)]

@@ -16,11 +16,10 @@ from engine.trace.steps import Guidance, StopString
 from engine.trace.strategies import STRATEGIES
 from engine.trace.strategy import Strategy, TraceStep
 from engine.values import (
-    LARGEST,
     Entry,
     Name,
     NoJson,
-    Real,
+    Number,
     Row,
     Text,
     Whole,
@@ -38,13 +37,7 @@ FORMAT = "decoding-trace"
 VERSION = 2
 
 Size = Annotated[int, Meta(ge=1, le=2**31)]
-Fact = (
-    Annotated[str, Meta(max_length=10_000)]
-    | Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
-    | Real
-    | bool
-    | None
-)
+Fact = Annotated[str, Meta(max_length=10_000)] | Number | bool | None
 Facts = dict[Name, Fact | dict[Name, Fact | dict[Name, Fact]]]
 
 

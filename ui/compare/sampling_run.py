@@ -16,7 +16,7 @@ from engine.decoding.batch import RECORD, Batch, BatchText, Row
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.metrics import Summary, TextMetrics, summary, text_metrics
-from engine.values import Name, Real, Whole
+from engine.values import Name, Number, Whole
 from ui.skeleton.background import BackgroundWork
 from ui.skeleton.csv_file import spreadsheet_csv
 from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
@@ -213,7 +213,7 @@ class _KeptSample(Struct, array_like=True, forbid_unknown_fields=True):
     seed: Whole
     text: Annotated[str, Meta(max_length=LONGEST_TEXT)]
     stop_reason: Name | None
-    figures: Annotated[list[Real | None], Meta(min_length=FIGURES, max_length=FIGURES)]
+    figures: Annotated[list[Number | None], Meta(min_length=FIGURES, max_length=FIGURES)]
     ids: Annotated[list[Annotated[int, Meta(ge=0, lt=2**31)]], Meta(max_length=MOST_TOKENS)]
 
 

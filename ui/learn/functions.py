@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from engine.values import Number
 from ui.learn.source import REQUIRED, Table
 
 Live = TypeVar("Live")
@@ -80,7 +81,7 @@ class Functions(Mapping[str, Callable]):
 
 def _argument(table: Table, parameter: inspect.Parameter) -> Any:
     default = REQUIRED if parameter.default is parameter.empty else parameter.default
-    kinds = {"str": str, "int": int, "float": float, "bool": bool}
+    kinds = {"str": str, "int": int, "float": Number, "bool": bool}
     return table.get(parameter.name, kinds[parameter.annotation], default)
 
 

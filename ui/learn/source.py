@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.errors import DecodingError
-from engine.values import Wrong, convert
+from engine.values import Number, Wrong, convert
 
 REQUIRED = object()  # a field without a default
 _GIVEN = {
     str: "a text in quotation marks",
     int: "a whole number",
     float: "a number",
+    Number: "a number",
     bool: "true or false",
     dict: "a table",
 }

@@ -11,7 +11,7 @@ from engine.errors import Message
 from engine.sampling import SamplingSettings
 from engine.study.metrics import FIELDS
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep, SweepResult, frame_of
-from engine.values import Amount, Name, Real, Whole
+from engine.values import Amount, Name, Number, Whole
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.visits.records import BrokenRecord, read
 from ui.words.language import is_translated
@@ -60,7 +60,7 @@ class _Text(Struct, array_like=True, forbid_unknown_fields=True):
     ended: bool
     stop_reason: Name | None
     error: Any
-    figures: Annotated[tuple[Real | None, ...], Meta(min_length=FIGURES, max_length=FIGURES)]
+    figures: Annotated[tuple[Number | None, ...], Meta(min_length=FIGURES, max_length=FIGURES)]
     ids: Ids
 
 
