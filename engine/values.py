@@ -14,7 +14,7 @@ import dataclasses
 import re
 import reprlib
 import sys
-from functools import cache
+from functools import cache, reduce
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -141,19 +141,22 @@ def _from_plain(kind: type, value: Any) -> Any:
 # --- What msgspec says, as a part of a sentence ---------------------------------------------------
 
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
-_WORDS = {
-    r"\barray\b": "a list",
-    r"\bbool\b": "true or false",
-    r"\bfloat\b": "a number",
-    r"\bint\b": "a whole number",
-    r"\bnull\b": "nothing",
-    r"\bobject\b": "an object",
-    r"\bstr\b": "text",
-    r" \| ": " or ",
-    r"`": "",
-    r" <= ": " of at most ",
-    r" >= ": " of at least ",
-    r" < ": " below ",
+_KINDS = {
+    "array": msg("a list"),
+    "bool": msg("true or false"),
+    "float": msg("a number"),
+    "int": msg("a whole number"),
+    "null": msg("nothing"),
+    "object": msg("an object"),
+    "str": msg("text"),
+}
+_BOUNDS = {
+    "of length >= ": msg("{kind} of length {bound} or more"),
+    "of length <= ": msg("{kind} of length {bound} or less"),
+    "of length ": msg("{kind} of length {bound}"),
+    ">= ": msg("{kind} of at least {bound}"),
+    "<= ": msg("{kind} of at most {bound}"),
+    "< ": msg("{kind} below {bound}"),
 }
 
 
@@ -163,19 +166,25 @@ def _wrong(error: msgspec.ValidationError, data: Any) -> Wrong:
         lacks = field[1] == "missing required"
         problem = msg("is missing") if lacks else msg("is not known to this version")
         return Wrong(f"{path}.{short(field[2])}".lstrip("."), problem)
-    wanted = said
-    if said.startswith("Expected"):
-        wanted = said.removeprefix("Expected ").partition(", got ")[0]
-        for sign, words in _WORDS.items():
-            wanted = re.sub(sign, words, wanted)
+    if expected := re.match(r"Expected `(.*?)` ?([^,]*)", said):
+        wanted = _wanted(expected[1].split(" | "), expected[2])
     elif said.startswith("Invalid"):
-        wanted = "one of those this version knows"
+        wanted = msg("one of those this version knows")
     elif said.endswith("out of range"):
-        wanted = "a number that can be computed with"
+        wanted = msg("a number that can be computed with")
     else:
         return Wrong(path.lstrip("."), said)
-    problem = msg("must be {wanted}, got {value}", (short(wanted, 100), _found(data, path)))
+    problem = msg("must be {wanted}, got {value}", (wanted, _found(data, path)))
     return Wrong(path.lstrip("."), problem)
+
+
+def _wanted(kinds: list[str], bound: str) -> str:
+    kinds = [_KINDS.get(kind, short(kind)) for kind in kinds]
+    wanted = reduce(lambda one, other: msg("{one} or {other}", (one, other)), kinds)
+    for sign, template in _BOUNDS.items():
+        if bound.startswith(sign):
+            return msg(template, (wanted, bound.removeprefix(sign)))
+    return wanted
 
 
 def _found(data: Any, path: str) -> str:

@@ -29,6 +29,12 @@ def many_numbers(path: Path) -> Path:
     return path
 
 
+def lists_that_nobody_reads(path: Path) -> Path:
+    head = b'{"format":"decoding-trace","version":2,"strategy":"sampling","x":['
+    path.write_bytes(head + b"[]," * 900_000 + b"[]]}")
+    return path
+
+
 # Each time, files are loaded in a process of its own, a copy of one that has only imported.
 SERVER = """
 import json, os, re, resource, sys, traceback
@@ -86,6 +92,7 @@ def load_apart() -> Iterator[Callable[..., list[tuple[int, str | None]]]]:
     [
         (many_lists, "more than"),
         (many_numbers, "more than 5,000,000 values"),
+        (lists_that_nobody_reads, "x is not known to this version"),
     ],
 )
 def test_a_file_that_would_fill_the_memory_is_refused_before(

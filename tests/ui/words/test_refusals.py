@@ -17,7 +17,7 @@ from engine.sampling.stages import Banned, Constraint, LogitBias
 from engine.snippets import snippets
 from engine.text.stopping import checked_max_new_tokens
 from engine.trace.trace import damaged
-from engine.values import Wrong
+from engine.values import Whole, Wrong, convert
 from ui.words.language import sentences, speaking
 from ui.words.refusals import in_words, told
 from ui.words.translations import KEYWORDS_OF_ENGINE, ROOT, said_in_module, translated
@@ -101,10 +101,12 @@ def test_a_message_in_a_message_is_said_too():
             "Ein Text konnte nicht weitergehen: top_k muss eine ganze Zahl sein, gegeben: 0,5; "
         )
         assert told(outer).endswith("2.000.")
-        missing = damaged(Wrong("steps[3].rank", "is missing"))
-        assert told(missing) == (
-            "Die Aufzeichnung ist beschädigt bei Schritt 3: rank fehlt; "
-            "die Aufzeichnung neu speichern oder eine andere Datei wählen."
+        with pytest.raises(Wrong) as wrong:
+            convert({"steps": [0, 1.5]}, dict[str, list[Whole | None]])
+        assert told(damaged(Wrong("steps[1].rank", wrong.value.problem))) == (
+            "Die Aufzeichnung ist beschädigt bei Schritt 1: rank muss eine ganze Zahl oder nichts "
+            "sein, gegeben: etwas anderes; die Aufzeichnung neu speichern oder eine andere Datei "
+            "wählen."
         )
         assert told(DecodingError("Nobody knows {this}.")) == "Nobody knows {this}."
     with pytest.raises(ValueError, match="shorter"):

@@ -51,7 +51,7 @@ BAD_GAP = predicted().record() | {"gap": 2}
         (changed(right="yes"), 'entries[0].right must be true or false, got "yes"'),
         (changed(confidence=0.1), "entries[0] has a confidence that is not from that of a guess"),
         (changed(confidence=1e999), "is no JSON"),
-        (changed(topic="x" * 300), "entries[0].topic must be text of length of at most 200"),
+        (changed(topic="x" * 300), "entries[0].topic must be text of length 200 or less"),
         (changed(when=-1), "entries[0].when must be a whole number of at least 0"),
         (changed(answers=1), "entries[0].answers must be a whole number of at least 2"),
         (json.dumps(NOTHING.record() | {"entries": [BAD_GAP]}), "entries[0] has a gap that is not"),
