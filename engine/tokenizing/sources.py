@@ -7,6 +7,7 @@ from pathlib import Path
 from huggingface_hub import constants
 
 from engine.model.loading.checkpoint import locate
+from engine.model.loading.configuration import MOST_LAYERS, check_repeats, read_declared
 from engine.model.loading.files import check_folder
 from engine.model.loading.tokenizer_files import read_tokenizer
 from engine.model.vocabulary import Vocabulary
@@ -22,6 +23,8 @@ def load_tokenizer(source: str, revision: str | None = None) -> TextTokenizer:
     """
     located = locate(source, revision, with_weights=False)
     check_folder(located.folder)
+    if (located.folder / "config.json").is_file():  # transformers makes a configuration of it
+        check_repeats(located.folder.name, read_declared(located.folder), MOST_LAYERS)
     read = read_tokenizer(located.folder)
     tokenizer = text_tokenizer(Vocabulary(read, len(read)))
     tokenizer.notices = located.notices

@@ -6,6 +6,7 @@ alone can take it. So its numbers are compared with the weight files first.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from engine.model.loading.files import check_size, first_line, other_format, rea
 
 # Keys that say how many layers a model is built from; each layer has at least one tensor.
 _LAYERS = re.compile(r"(^|_)(n_layer|layers|blocks|stages|depths?)$", re.IGNORECASE)
-_MOST_LAYERS = 10_000  # more than any model has; as many take a few seconds to build
+MOST_LAYERS = 10_000  # more than any model has; as many take a few seconds to build
 _FEW_LAYERS = 512  # always allowed: some configurations name layers that they do not build
 _REPEATS = re.compile(r"(heads?|experts|labels)$", re.IGNORECASE)
 _MOST_REPEATS = 20_000  # some models have as many experts as this, none so many heads or labels
@@ -65,7 +66,7 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
         NotAModelError: it asks for more heads, experts or labels than any model has.
     """
     check_repeats(name, declared)
-    most = min(max(tensors, _FEW_LAYERS), _MOST_LAYERS)
+    most = min(max(tensors, _FEW_LAYERS), MOST_LAYERS)
     for key, value in numbers(declared):
         if _LAYERS.search(key) and value > most:
             raise WeightsError(
@@ -76,14 +77,19 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
             )
 
 
-def check_repeats(name: str, declared: object) -> None:
-    """Refuse more heads, experts or labels than any model has; raises `NotAModelError`."""
+def check_repeats(name: str, declared: object, most_layers: float = math.inf) -> None:
+    """Refuse more heads, experts or labels than any model has; raises `NotAModelError`.
+
+    `most_layers` is for a configuration without weights, which say how many layers there can be.
+    """
     for key, value in numbers(declared):
-        if _REPEATS.search(key) and value > _MOST_REPEATS:
+        is_layers = _LAYERS.search(key) is not None
+        most = most_layers if is_layers else _MOST_REPEATS
+        if (is_layers or _REPEATS.search(key)) and value > most:
             raise NotAModelError(
                 "The config.json of {name} cannot be used: {key} is {value:,}, and at most "
                 "{most_repeats:,} are built; check the file or choose another model.",
-                (name, key, value, _MOST_REPEATS),
+                (name, key, value, most),
             )
 
 

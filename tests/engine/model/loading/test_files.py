@@ -10,6 +10,7 @@ import pytest
 from engine.errors import ModelError, NotAModelError, TokenizerError, WeightsError
 from engine.model import load_model
 from engine.model.loading.files import MAX_JSON_BYTES, check_size, read_json
+from engine.tokenizing import load_tokenizer
 from tests.engine.model.loading.folders import edit_json, fails
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
@@ -107,6 +108,14 @@ def test_a_config_that_is_deep(folder):
 def test_a_config_that_asks_for_endless_parts(folder, changes, key):
     edit_json(folder / "config.json", **changes)
     fails(NotAModelError, folder, f"{key} is ", "at most 20,000 are built")
+    with pytest.raises(NotAModelError, match=f"{key} is .* at most 20,000 are built"):
+        load_tokenizer(str(folder))
+
+
+def test_a_config_of_a_tokenizer_that_asks_for_endless_layers(folder):
+    edit_json(folder / "config.json", num_hidden_layers=50_000_000)
+    with pytest.raises(NotAModelError, match=r"num_hidden_layers is .* at most 10,000 are built"):
+        load_tokenizer(str(folder))
 
 
 def test_a_config_with_endless_positions(folder):
