@@ -21,8 +21,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui.server.addresses import Addresses, name_of
 from ui.server.problems import AtMost
+from ui.server.shares import Places
 from ui.server.sockets import GuardedSocket
-from ui.server.visitor import CONNECTED, Visitor
+from ui.server.visitor import CONNECTED, Visitor, this_address
 
 STREAM = "/_stcore/stream"
 # Of what Streamlit serves itself, all that a page asks for. Not needed: figures about all visitors,
@@ -48,6 +49,10 @@ POLICY = {  # Content-Security-Policy, besides `script-src` and `connect-src`
     "frame-ancestors": "'none'",
 }
 LONGEST_SHOWN = 100  # characters of what a request says of itself
+# WebSockets at once. A tab has three, so that visits come to their end first (`ui.visits.visits`);
+# many systems let a process have 1,024 files.
+MOST_SOCKETS = 900
+FULL = "Your address has its share of connections; close some tabs, or try again in a minute."
 
 _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(30))
@@ -64,6 +69,7 @@ class Guard:
     def __init__(self, app: ASGIApp, addresses: Addresses | None = None) -> None:
         self._app = app
         self._addresses = addresses or Addresses.configured()
+        self._sockets = Places(MOST_SOCKETS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -76,11 +82,21 @@ class Guard:
         if refused is not None:
             await _refuse(*refused, scope, receive, send)
         elif scope["type"] == "websocket":
+            await self._connect(scope, headers, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _connect(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        address = this_address()
+        if not self._sockets.take(address):
+            await _refuse(503, FULL, scope, receive, send)
+            return
+        try:
             is_stream = self._addresses.path(scope["path"]) == STREAM
             socket = GuardedSocket(scope["path"], is_stream, receive, send)
             await self._app(self._handed_on(scope, headers), socket.receive, socket.send)
-        else:
-            await self._app(scope, receive, send)
+        finally:
+            self._sockets.leave(address)
 
     def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """Status and sentence for what is not let in."""

@@ -29,6 +29,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.errors import panics_as_errors
 from ui.server.problems import AtMost, report
+from ui.server.shares import SharedPool
 
 LIVE = "/live"
 LARGEST_FRAME = 256 * 2**10  # characters; a prompt has at most 20,000
@@ -40,18 +41,19 @@ BUSY_SECONDS = 0.3  # of work, after which the page hears what it waits for
 ALIVE_SECONDS = 5.0  # at most, between two words on what takes long
 WORKING = "Working"
 NO_THREAD = "Waiting for other visitors"
-THREADS = 16
+THREADS = 32  # of one address, half
+OPENERS = 128
 FAILED_CODE = 1011
 REFUSED_CODE = 1008
 _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(30))
 
-_pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="live")
+_pool = SharedPool(THREADS, "live")
 # By the visit. Events of one visit are done one after another anyway: what waits for others of its
 # own is to hold no thread.
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 # Whoever opens a page may wait for a model for minutes, and must not keep others from stepping.
-_openers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="opening")
+_openers = SharedPool(OPENERS, "opening")
 
 
 class BadFrame(Exception):

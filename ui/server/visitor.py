@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+import streamlit as st
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
@@ -30,3 +32,22 @@ class Visitor:
 
 # Set by the guard for whatever a connection runs; unset in threads that Streamlit starts.
 CONNECTED: ContextVar[Visitor | None] = ContextVar("connected", default=None)
+
+
+def this_address() -> str:
+    """Return what counts as one address, for shares (`ui.server.shares`).
+
+    That is a number, a network of IPv6 as one house has it, or ``localhost``. Behind a proxy on
+    this machine uvicorn puts the visitor's address in the place of the proxy's; for proxies
+    elsewhere there is FORWARDED_ALLOW_IPS.
+    """
+    visitor = CONNECTED.get()
+    address = visitor.ip_address if visitor else st.context.ip_address  # None is this machine
+    try:
+        number = ipaddress.ip_address(address or "127.0.0.1")
+    except ValueError:  # a socket's name
+        return str(address)
+    number = getattr(number, "ipv4_mapped", None) or number
+    if number.is_loopback:
+        return "localhost"
+    return str(ipaddress.ip_network((number, 64 if number.version == 6 else 32), strict=False))

@@ -177,6 +177,39 @@ def test_a_server_that_cannot_answer_a_handshake_closes_it():
     assert answered(scope) == [{"type": "websocket.close", "code": 1008, "reason": ""}]
 
 
+def test_an_address_has_half_of_the_sockets_and_gives_them_back(monkeypatch):
+    monkeypatch.setattr("ui.server.guard.MOST_SOCKETS", 4)
+
+    async def statuses() -> list:
+        end, sent = asyncio.Event(), []
+
+        async def app(scope, receive, send) -> None:
+            await send({"type": "websocket.accept"})
+            await end.wait()
+
+        guard = Guard(app, ADDRESSES)
+
+        async def connect(address: str) -> None:
+            scope = scope_of("websocket", STREAM, {"host": HOST, "origin": OWN})
+
+            async def send(message: dict) -> None:
+                if message["type"] in ("websocket.accept", "websocket.http.response.start"):
+                    sent.append(message.get("status", "in"))
+
+            await guard({**scope, "client": (address, 1)}, None, send)
+
+        async with asyncio.TaskGroup() as opened:
+            for address in ("203.0.113.9",) * 3 + ("198.51.100.7",):
+                opened.create_task(connect(address))
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            end.set()
+        await connect("203.0.113.9")
+        return sent
+
+    assert asyncio.run(statuses()) == ["in", "in", 503, "in", "in"]
+
+
 @pytest.mark.parametrize(
     ("host", "origin", "scheme"),
     [

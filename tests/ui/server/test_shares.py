@@ -1,0 +1,86 @@
+"""Shares: what counts as one address, half for one, something left for each that comes after."""
+
+import threading
+
+import pytest
+from starlette.datastructures import Headers
+
+from ui.server.shares import Places, SharedPool, has_share
+from ui.server.visitor import CONNECTED, Visitor, this_address
+
+
+@pytest.fixture
+def comes_from():
+    before = CONNECTED.set(None)
+    yield lambda address: CONNECTED.set(Visitor(address, Headers()))
+    CONNECTED.reset(before)
+
+
+@pytest.mark.parametrize(
+    ("address", "counts_as"),
+    [
+        ("203.0.113.9", "203.0.113.9/32"),
+        ("::ffff:203.0.113.9", "203.0.113.9/32"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"),
+        ("127.0.0.1", "localhost"),
+        ("127.1.2.3", "localhost"),
+        ("::1", "localhost"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_what_counts_as_one_address(comes_from, address, counts_as):
+    comes_from(address)
+    assert this_address() == counts_as
+
+
+def test_a_page_of_this_machine_has_its_address():
+    assert this_address() == "localhost"
+
+
+def test_each_address_has_as_much_as_it_leaves_to_others():
+    places = Places(100)
+    took = [sum(places.take(f"{number}") for _ in range(100)) for number in range(5)]
+    assert took == [50, 25, 13, 6, 3]
+    assert places.take("newcomer")
+    places.leave("0")
+    assert not places.take("0"), "others have come meanwhile"
+    for _ in range(49):
+        places.leave("0")
+    assert sum(places.take("5") for _ in range(100)) == 26
+
+
+@pytest.mark.parametrize(
+    ("taken", "own", "wanted", "times", "may"),
+    [
+        (0, 0, 100, 1, True),
+        (0, 0, 101, 1, False),
+        (60, 40, 1, 1, False),
+        (60, 40, 1, 2, True),
+        (60, 0, 41, 2, False),  # more than there is
+    ],
+)
+def test_shares_of_bytes(taken, own, wanted, times, may):
+    assert has_share(100, taken, own, wanted, times) == may
+
+
+def test_one_address_holds_half_of_the_threads(comes_from):
+    pool, end, begun = SharedPool(4, "test"), threading.Event(), threading.Semaphore(0)
+
+    def work(number: int) -> int:
+        begun.release()
+        end.wait(20)
+        return number
+
+    comes_from("203.0.113.9")
+    many = [pool.submit(work, number) for number in range(6)]
+    assert begun.acquire(timeout=20) and begun.acquire(timeout=20)
+    assert many[5].cancel()
+    comes_from("198.51.100.7")
+    assert pool.submit(divmod, 7, 2).result(20) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(divmod, 7, 0).result(20)
+    assert not begun.acquire(blocking=False)
+    end.set()
+    assert [one.result(20) for one in many[:5]] == [0, 1, 2, 3, 4]
+    pool.shutdown()
