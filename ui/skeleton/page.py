@@ -116,7 +116,7 @@ def show_notices(visit: Visit) -> None:
     shown = st.session_state[NOTICES] = [entry for entry in shown if entry[1] > now]
     for sentence in [*(sentence for sentence, _ in shown), VISITS.problem]:
         if sentence:
-            st.warning(markdown_text(sentence))
+            st.warning(markdown_text(say(sentence)))
 
 
 def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:

@@ -32,6 +32,7 @@ from ui.models.chooser import stage_name
 from ui.models.opening import first_model, load
 from ui.server.live import WORKING, Activity, Connection, Gone, Refused
 from ui.server.problems import report
+from ui.server.visitor import this_address
 from ui.step import busy
 from ui.step.events import QUESTIONS, Event, Hello, parse, parse_hello, sender
 from ui.step.message import Sent, packed, row_answer, state_message
@@ -96,7 +97,7 @@ class StepChannel:
             raise Refused("This page does not say who it is; reload it.")
         try:
             self._hello: Hello = parse_hello(first)
-            self._visit = VISITS.open(token, tab, self, lambda: connection.is_open)
+            self._visit = VISITS.open(token, tab, self, lambda: connection.is_open, this_address())
         except DecodingError as error:
             raise Refused(report(error)) from error
         except TooManyVisits as error:
@@ -202,7 +203,7 @@ class StepChannel:
         sentences, self._visit.notices = list(self._visit.notices), []
         if VISITS.problem:
             sentences.append(VISITS.problem)
-        return {"notices": sentences}
+        return {"notices": list(map(say, sentences))}
 
     def answer(self, data: dict[str, Any]) -> Iterable[bytes]:
         client, number = sender(data)

@@ -3,9 +3,12 @@
     DECODING_VISITS=path/to/folder   another folder
     DECODING_VISITS=off              nothing on disk: records end with the app
 
-A record is JSON, packed; a visit's token is not in the file, only its digest. What is oldest goes
-first where there is too much, and after some time everything. A file that cannot be written or
-read is said once, in the log and on the pages, and stops nobody: see `Keeper.problem`.
+A record is JSON, packed; a visit's token is not in the file, only its digest. What is old goes, and
+of too much what `ui.visits.room` says. A file that cannot be written or read is said once, in the
+log and on the pages, and stops no one: see `Keeper.problem`.
+
+Ages go by a clock of the file's own: the newest record in it, and the time for which the app has
+run since. The computer's clock, which may be wrong, adds at most a week at a start.
 """
 
 from __future__ import annotations
@@ -14,26 +17,59 @@ import hashlib
 import json
 import logging
 import os
+import secrets
 import sqlite3
 import sys
 import threading
 import time
 import zlib
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from engine.errors import Message, msg
+from ui.visits.room import MIB, VISITS, Room, Row, Terms
 
 NAME = "visits.sqlite3"
 VARIABLE = "DECODING_VISITS"
 OFF = "off"
-MOST_BYTES = 64 * 2**20  # of all records
-MOST_RECORD = 2 * 2**20  # of one, packed
-MOST_WAITING = 32 * 2**20  # of all that wait in memory, as while the disk is full
-MOST_UNPACKED = 64 * 2**20
-MOST_SECONDS = 14 * 86_400.0  # that a record stays which nobody changes, unless a keeper says so
+MOST_RECORD = 2 * MIB  # of one, packed
+MOST_WAITING = 32 * MIB  # of all that wait in memory, as while the disk is full
+MOST_UNPACKED = 64 * MIB
+MOST_PAUSE = 7 * 86_400.0  # seconds that the computer's clock adds at a start
+ROUND_SECONDS = 3600.0  # between two rounds in which old records go
+ROUND_SHARE = 4  # at most one of so many goes in a round
+_ROWS = (
+    "SELECT visit, page, coalesce(person, visit), coalesce(address, visit), bytes, changed "
+    "FROM records LEFT JOIN owners USING (visit) ORDER BY changed"
+)
 COLUMNS = ("visit", "page", "changed", "bytes", "data")
 BUSY_SECONDS = 0.5  # that a locked file is waited for, in the thread that writes
 RETRY_SECONDS = 30.0  # after it could not be written
+# Addresses are in the file as digests with a key that ends with this process, so that they tell
+# owners apart and no more.
+_KEY = secrets.token_bytes(16)
 _log = logging.getLogger(__name__)
+
+
+class Owner(NamedTuple):
+    """The person and the address that a record counts for; without them it counts for itself.
+
+    Attributes:
+        person: the secret of the browser, or else of the tab.
+        address: see `ui.server.visitor.this_address`.
+    """
+
+    person: str = ""
+    address: str = ""
+
+
+NO_OWNER = Owner()
+
+
+class _Waiting(NamedTuple):
+    data: bytes  # packed
+    owner: Owner
 
 
 class Keeper:
@@ -42,22 +78,24 @@ class Keeper:
     Args:
         folder: where the file lies, or is made; None keeps records in memory alone.
         name: of the file.
-        most_seconds: that a record stays which nobody changes.
+        terms: how much and how long.
 
     Attributes:
         problem: why nothing can be kept just now, for a person to read; empty if it can.
     """
 
-    def __init__(
-        self, folder: Path | None, name: str = NAME, most_seconds: float = MOST_SECONDS
-    ) -> None:
+    def __init__(self, folder: Path | None, name: str = NAME, terms: Terms = VISITS) -> None:
         self._file = None if folder is None else folder / name
-        self._most_seconds = most_seconds
+        self._terms = terms
         self._lock = threading.RLock()
-        self._waiting: dict[tuple[str, str], bytes] = {}  # packed, by digest and page
+        self._waiting: dict[tuple[str, str], _Waiting] = {}  # by token and page
         self._connection: sqlite3.Connection | None = None
+        self._room: Room | None = None  # as the file has it; None if that is to be read
         self._not_before = 0.0
-        self.problem = ""
+        self._epoch: float | None = None  # the file's time when `time.monotonic` was 0
+        self._next_round = 0.0
+        self._is_said_full = False  # in the log, since the last round
+        self.problem: Message | str = ""
 
     @property
     def is_on_disk(self) -> bool:
@@ -72,12 +110,12 @@ class Keeper:
         digest = _digest(token)
         with self._lock:
             rows = dict(self._run("SELECT page, data FROM records WHERE visit = ?", digest) or [])
-            rows |= {page: data for (visit, page), data in self._waiting.items() if visit == digest}
+            rows |= {page: one.data for (key, page), one in self._waiting.items() if key == token}
         for page, data in rows.items():
             record = _unpacked(data)
             if record is None:
                 problems.append(
-                    f"What was kept of the page {page} cannot be read, so it begins anew."
+                    msg("What was kept of the page {page} cannot be read, so it begins anew.", page)
                 )
             else:
                 found[page] = record
@@ -90,71 +128,110 @@ class Keeper:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def put(self, token: str, page: str, record: dict[str, Any]) -> str:
-        """Take a record to be written with the next `write`; a sentence where it is too large."""
+    def put(self, token: str, page: str, record: dict[str, Any], owner: Owner = NO_OWNER) -> str:
+        """Take a record to be written with the next `write`; a sentence if it is too large."""
         data = zlib.compress(json.dumps(record, separators=(",", ":")).encode(), 6)
         if len(data) > MOST_RECORD:
-            return (
-                f"There is too much on the page {page} to be kept ({len(data):,} bytes), so what "
-                "is new there is lost when the app is started again."
+            return msg(
+                "There is too much on the page {page} to be kept ({size:,} bytes), so what is new "
+                "there is lost when the app is started again.",
+                (page, len(data)),
             )
         with self._lock:
-            self._waiting.pop((_digest(token), page), None)
-            self._waiting[_digest(token), page] = data  # the newest, last
-            total = sum(map(len, self._waiting.values()))
-            dropped = 0
-            while total > MOST_WAITING and len(self._waiting) > 1:
-                total -= len(self._waiting.pop(next(iter(self._waiting))))
-                dropped += 1
+            self._waiting.pop((token, page), None)
+            self._waiting[token, page] = _Waiting(data, owner)  # the newest, last
+            dropped = self._drop_waiting()
         if dropped:
             _log.warning(
                 "%d records wait no longer to be written, as all that wait take more than %d MiB; "
                 "make room on the disk.",
                 dropped,
-                MOST_WAITING // 2**20,
+                MOST_WAITING // MIB,
             )
         return ""
 
-    def write(self) -> None:
-        """Write what waits, and forget what is too old or too much."""
-        with self._lock:
-            waiting = dict(self._waiting)
-            if not waiting or time.monotonic() < self._not_before:
-                return
-            now = time.time()
-            rows = [(visit, page, now, len(data), data) for (visit, page), data in waiting.items()]
-            if self._write(rows):
-                self._waiting = {
-                    key: data for key, data in self._waiting.items() if waiting.get(key) is not data
-                }
+    def _drop_waiting(self) -> int:
+        """Drop the oldest of whoever has most waiting, if there is too much; return how many."""
+        held = Counter()
+        for one in self._waiting.values():
+            held[one.owner.address] += len(one.data)
+        dropped = 0
+        while held.total() > MOST_WAITING and len(self._waiting) > 1:
+            ((most, _),) = held.most_common(1)
+            oldest = next(key for key, one in self._waiting.items() if one.owner.address == most)
+            held[most] -= len(self._waiting.pop(oldest).data)
+            dropped += 1
+        return dropped
 
-    def forget(self, token: str) -> bool:
-        """Delete all records of a visit; False, and `problem`, where the file cannot be written."""
-        digest = _digest(token)
+    def write(self) -> list[tuple[str, str]]:
+        """Write what waits, and forget what is too old; token and page of all without room."""
         with self._lock:
-            for key in [key for key in self._waiting if key[0] == digest]:
-                del self._waiting[key]
+            if not self._waiting or time.monotonic() < self._not_before:
+                return []
             try:
                 connection = self._connected()
                 with connection:
-                    connection.execute("DELETE FROM records WHERE visit = ?", (digest,))
+                    self._forget_old(connection)
+                    refused = self._write(connection)
+            except (sqlite3.Error, OSError) as error:
+                self._give_up(error)
+                return []
+            self._waiting.clear()
+            self.problem = ""
+        return refused
+
+    def _write(self, connection: sqlite3.Connection) -> list[tuple[str, str]]:
+        room, self._room = self._room, None  # until all is written
+        if room is None:
+            room = Room(self._terms, map(Row._make, connection.execute(_ROWS)))
+        now, refused, gone = self._now(), [], 0
+        for (token, page), one in self._waiting.items():
+            visit = _digest(token)
+            person = _digest(one.owner.person) if one.owner.person else visit
+            address = _digest(one.owner.address, _KEY) if one.owner.address else person
+            row = Row(visit, page, person, address, len(one.data), now)
+            making_way = room.take(row)
+            if making_way is None:
+                refused.append((token, page))
+                continue
+            gone += len(making_way)
+            connection.executemany(
+                "DELETE FROM records WHERE visit = ? AND page = ?", [one.key for one in making_way]
+            )
+            connection.execute(
+                "INSERT OR REPLACE INTO owners VALUES (?, ?, ?)", (visit, person, address)
+            )
+            connection.execute(
+                "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)",
+                (visit, page, now, len(one.data), one.data),
+            )
+        if (gone or refused) and not self._is_said_full:
+            self._is_said_full = True
+            _log.warning(
+                "%s is full: %d old records are deleted, and %d new ones not kept.",
+                self._name,
+                gone,
+                len(refused),
+            )
+        self._room = room
+        return refused
+
+    def forget(self, token: str) -> bool:
+        """Delete all records of a visit; False, and `problem`, if the file cannot be written."""
+        with self._lock:
+            for key in [key for key in self._waiting if key[0] == token]:
+                del self._waiting[key]
+            self._room = None
+            try:
+                connection = self._connected()
+                with connection:
+                    for table in ("records", "owners"):
+                        connection.execute(
+                            f"DELETE FROM {table} WHERE visit = ?", (_digest(token),)
+                        )
             except (sqlite3.Error, OSError) as error:
                 self._give_up(error)
                 return False
-        return True
-
-    def _write(self, rows: list[tuple]) -> bool:
-        try:
-            connection = self._connected()
-            with connection:
-                connection.executemany(
-                    "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", rows
-                )
-                self._forget_old(connection)
-        except (sqlite3.Error, OSError) as error:
-            self._give_up(error)
-            return False
-        self.problem = ""
         return True
 
     def _run(self, query: str, *values: object) -> list[tuple] | None:
@@ -167,13 +244,17 @@ class Keeper:
     def _give_up(self, error: Exception) -> None:
         """Say what is wrong, once, and try again later."""
         self._not_before = time.monotonic() + RETRY_SECONDS
+        self._room = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None
         self._announce(
-            f"Your work cannot be kept on disk just now ({error}), so it is lost when the app is "
-            f"started again. Whoever runs the app can make room in {self._file.parent}, or name "
-            f"another folder: {VARIABLE}=path/to/folder"
+            msg(
+                "Your work cannot be kept on disk just now ({error}), so it is lost when the app "
+                "is started again. Whoever runs the app can make room in {folder}, or name "
+                "another folder: {variable}=path/to/folder",
+                (str(error), str(self._file.parent), VARIABLE),
+            )
         )
         damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(
             error, sqlite3.OperationalError
@@ -181,7 +262,7 @@ class Keeper:
         if damaged:
             self._put_aside()
 
-    def _announce(self, sentence: str) -> None:
+    def _announce(self, sentence: Message) -> None:
         if self.problem != sentence:
             _log.warning("%s", sentence)
         self.problem = sentence
@@ -221,12 +302,59 @@ class Keeper:
             columns = tuple(row[1] for row in connection.execute("PRAGMA table_info(records)"))
             if columns != COLUMNS:
                 raise sqlite3.DatabaseError("the file is of another program or version")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS owners "
+                "(visit TEXT PRIMARY KEY, person TEXT, address TEXT)"
+            )
+            if self._epoch is None:
+                self._set_clock(connection)
             self._forget_old(connection)
 
+    # --- time -------------------------------------------------------------------------------------
+
+    def _set_clock(self, connection: sqlite3.Connection) -> None:
+        wall = time.time()
+        (newest,) = connection.execute("SELECT max(changed) FROM records").fetchone()
+        began = wall if newest is None else min(max(wall, newest), newest + MOST_PAUSE)
+        if abs(wall - began) > ROUND_SECONDS:
+            _log.warning(
+                "The clock is %.1f days from the newest record of %s, of which %.1f count: ages go "
+                "by the records.",
+                (wall - newest) / 86_400,
+                self._name,
+                (began - newest) / 86_400,
+            )
+        self._epoch = began - time.monotonic()
+
+    def _now(self) -> float:
+        """The file's time."""
+        return self._epoch + time.monotonic()
+
+    @property
+    def _name(self) -> str:
+        return self._file.name if self._file else "What is kept in memory"
+
     def _forget_old(self, connection: sqlite3.Connection) -> None:
-        before = time.time() - self._most_seconds
-        connection.execute("DELETE FROM records WHERE changed < ?", (before,))
-        _forget_most(connection)
+        """Delete some of what is too old, now and then."""
+        if time.monotonic() < self._next_round:
+            return
+        self._next_round = time.monotonic() + ROUND_SECONDS
+        self._room, self._is_said_full = None, False
+        (count,) = connection.execute("SELECT count(*) FROM records").fetchone()
+        deleted = connection.execute(
+            "DELETE FROM records WHERE rowid IN "
+            "(SELECT rowid FROM records WHERE changed < ? ORDER BY changed LIMIT ?)",
+            (self._now() - self._terms.seconds, max(1, count // ROUND_SHARE)),
+        ).rowcount
+        connection.execute("DELETE FROM owners WHERE visit NOT IN (SELECT visit FROM records)")
+        if deleted:
+            _log.warning(
+                "%d of %d records of %s are deleted, which nobody has changed for %.0f days.",
+                deleted,
+                count,
+                self._name,
+                self._terms.seconds / 86_400,
+            )
 
     def close(self) -> None:
         """Write what waits, and let the file go."""
@@ -236,21 +364,6 @@ class Keeper:
             if self._connection is not None and self._file is not None:
                 self._connection.close()
                 self._connection = None
-
-
-def _forget_most(connection: sqlite3.Connection) -> None:
-    """Let the oldest go where there is too much."""
-    (total,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM records").fetchone()
-    if total <= MOST_BYTES:
-        return
-    oldest = connection.execute(
-        "SELECT visit, page, bytes FROM records ORDER BY changed"
-    ).fetchall()
-    for visit, page, size in oldest:
-        if total <= MOST_BYTES:
-            break
-        connection.execute("DELETE FROM records WHERE visit = ? AND page = ?", (visit, page))
-        total -= size
 
 
 def _make_private(file: Path) -> None:
@@ -263,9 +376,9 @@ def _make_private(file: Path) -> None:
         os.close(number)
 
 
-def _digest(token: str) -> str:
+def _digest(token: str, key: bytes = b"") -> str:
     """What a visit is known by in the file: who reads that cannot come as the visitor."""
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(key + token.encode()).hexdigest()
 
 
 def _unpacked(data: object) -> dict[str, Any] | None:
@@ -279,13 +392,13 @@ def _unpacked(data: object) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def keeper_here(name: str = NAME, most_seconds: float = MOST_SECONDS) -> Keeper:
+def keeper_here(name: str = NAME, terms: Terms = VISITS) -> Keeper:
     """The keeper of a file that this process is to use, by DECODING_VISITS."""
     named = os.environ.get(VARIABLE, "").strip()
     if named.lower() == OFF:
-        return Keeper(None)
+        return Keeper(None, name, terms)
     folder = Path(named).expanduser() if named else _usual_folder()
-    return Keeper(folder, name, most_seconds)
+    return Keeper(folder, name, terms)
 
 
 def _usual_folder() -> Path:

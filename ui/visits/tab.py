@@ -22,6 +22,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.components.apps import MODULES
 from ui.server.served_files import address
+from ui.server.visitor import this_address
 from ui.visits.visits import FULL, VISITS, TooManyVisits, Visit, is_secret
 from ui.words.language import say
 
@@ -90,7 +91,7 @@ def this_visit() -> Visit | None:
     def is_there() -> bool:
         return not Runtime.exists() or Runtime.instance().is_active_session(session)
 
-    visit = VISITS.open(known["token"], known["tab"], session, is_there)
+    visit = VISITS.open(known["token"], known["tab"], session, is_there, this_address())
     if visit.token != known["token"]:
         st.session_state[TAB] = {**known, "token": visit.token}
     visit.person = known.get("person", "")

@@ -11,7 +11,7 @@ A page keeps its state here under its name. A state needs
     copy()      optional: an independent copy; without it, one is made from the record
 
 Where nobody has been connected for `LEAVE_SECONDS`, states leave memory; their records stay, and a
-state is made from its record again when somebody comes. Nothing here imports PyTorch or Streamlit.
+state is made from its record again when somebody comes. Nothing here imports PyTorch.
 """
 
 from __future__ import annotations
@@ -26,19 +26,24 @@ import secrets
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from engine.errors import msg
+from ui.server.problems import AtMost
+from ui.server.shares import has_share
 from ui.visits.in_hand import PromptInHand, holders_of
-from ui.visits.keeping import Keeper, keeper_here
+from ui.visits.keeping import Keeper, Owner, keeper_here
 from ui.words.language import marked
 
 LEAVE_SECONDS = 120.0  # a lost network, a lid that was closed for a moment
 LOOK_SECONDS = 1.0  # between two looks at what has changed, and who has left
-MOST_IN_MEMORY = 256  # visits; beyond them, those go first that nobody uses
+MOST_IN_MEMORY = 256  # visits; of one address, half
 _SECRET = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
+_log.addFilter(AtMost(30))
 
 
 class PageState(Protocol):
@@ -62,7 +67,14 @@ class Abandoned(Exception):
     """Nobody waits any more for a state that is being made; its record stays as it was."""
 
 
-FULL = marked("More people use this app just now than it has room for; try again in a minute.")
+FULL = marked(
+    "More tabs are open than this app has room for, in all or from your network; close some, or "
+    "try again in a minute."
+)
+NO_ROOM = marked(
+    "There is no room to keep what is new on the page {page}, so it is lost when this tab is "
+    "closed or the app is started again."
+)
 
 
 class TooManyVisits(Exception):
@@ -80,7 +92,7 @@ class _Held:
 
     state: PageState
     kept: object = None
-    is_too_large: bool = False
+    has_no_room: bool = False  # which is said once
 
 
 @dataclass
@@ -95,6 +107,7 @@ class Visit:
         in_hand: the prompt that a person typed last.
         person: the secret that all tabs of the browser share; empty until a page was drawn, or if
             the browser keeps none.
+        address: that it was last used from.
     """
 
     token: str
@@ -103,6 +116,7 @@ class Visit:
     notices: list[str] = field(default_factory=list)
     in_hand: PromptInHand = field(default_factory=PromptInHand)
     person: str = ""
+    address: str = ""
     _pages: dict[str, _Held] = field(default_factory=dict)
     _originals: dict[str, PageState] = field(default_factory=dict)  # to be copied when asked for
     _records: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -184,6 +198,11 @@ class Visit:
 
     # --- who uses it ------------------------------------------------------------------------------
 
+    @property
+    def owner(self) -> Owner:
+        """The person and the address that its records count for."""
+        return Owner(self.person or self.token, self.address)
+
     def join(self, tab: str, user: Hashable, is_there: Callable[[], bool]) -> None:
         """Somebody uses it: a connection of a tab.
 
@@ -239,7 +258,12 @@ class Visits:
     # --- coming and going -------------------------------------------------------------------------
 
     def open(
-        self, token: str, tab: str, user: Hashable, is_there: Callable[[], bool] = lambda: True
+        self,
+        token: str,
+        tab: str,
+        user: Hashable,
+        is_there: Callable[[], bool] = lambda: True,
+        address: str = "",
     ) -> Visit:
         """The visit of a token, for a connection of a tab.
 
@@ -249,19 +273,21 @@ class Visits:
             token: what the tab says; see `is_secret`.
             tab: the document.
             user, is_there: see `Visit.join`.
+            address: that the connection comes from.
 
         Raises:
-            TooManyVisits: there is no room for another one.
+            TooManyVisits: there is no room for another one, or none for this address.
         """
         if not (is_secret(token) and is_secret(tab)):
             raise ValueError("A tab is known by 32 hexadecimal digits.")
         with self._lock:
             visit = self._known(token, tab)
             if visit is None:
-                self._make_room()
+                self._make_room(address)
                 found = self._visits.get(token)
                 visit = self._visit(token) if found is None else self._copy(found)
                 self._visits[visit.token] = visit
+            visit.address = address
             visit.join(tab, user, is_there)
             self._begin()
         return visit
@@ -292,16 +318,25 @@ class Visits:
             if record is not None:
                 twin._records[name] = record
         for name, record in twin._records.items():
-            self._keeper.put(twin.token, name, record)
+            self._keeper.put(twin.token, name, record, visit.owner)
         return twin
 
-    def _make_room(self) -> None:
-        if len(self._visits) < MOST_IN_MEMORY:
-            return
-        unused = [visit for visit in self._visits.values() if not visit.tabs()]
-        if not unused:
+    def _make_room(self, address: str) -> None:
+        """Have room for one more visit of an address.
+
+        One that is not in use makes way, of the address that has most; the quietest first.
+        """
+        held, in_use, unused = Counter(), Counter(), []
+        for visit in self._visits.values():
+            held[visit.address] += 1
+            if visit.tabs():
+                in_use[visit.address] += 1
+            else:
+                unused.append(visit)
+        if not has_share(MOST_IN_MEMORY, in_use.total(), in_use[address]):
             raise TooManyVisits
-        self._forget([max(unused, key=lambda visit: visit.quiet_seconds)])
+        if held.total() >= MOST_IN_MEMORY:
+            self._forget([max(unused, key=lambda one: (held[one.address], one.quiet_seconds))])
 
     def __len__(self) -> int:
         """How many are in memory."""
@@ -350,7 +385,10 @@ class Visits:
             visits = list(self._visits.values())
         for visit in visits:
             self._keep(visit)
-        self._keeper.write()
+        for token, name in self._keeper.write():
+            visit = self._visits.get(token)
+            if visit is not None:
+                _tell(visit, name, msg(NO_ROOM, name))
 
     def _keep(self, visit: Visit) -> bool:
         """Hand the records of a visit on; whether all of them could be had."""
@@ -369,11 +407,9 @@ class Visits:
                 is_whole = False
                 continue
             held.kept = version
-            sentence = self._keeper.put(visit.token, name, record)
-            if sentence and not held.is_too_large:
-                _log.warning("%s", sentence)
-                visit.notices.append(sentence)
-            held.is_too_large = bool(sentence)
+            sentence = self._keeper.put(visit.token, name, record, visit.owner)
+            if sentence:
+                _tell(visit, name, sentence)
         return is_whole
 
     def _forget(self, visits: list[Visit]) -> int:
@@ -396,6 +432,15 @@ class Visits:
         with contextlib.suppress(Exception):
             self.keep()
         self._keeper.close()
+
+
+def _tell(visit: Visit, name: str, sentence: str) -> None:
+    """Say, once, that a page is not kept."""
+    held = visit._pages.get(name)
+    if held is not None and not held.has_no_room:
+        held.has_no_room = True
+        _log.warning("%s", sentence)
+        visit.notices.append(sentence)
 
 
 class _Memory:

@@ -11,7 +11,8 @@ import time
 import pytest
 
 from ui.visits import keeping
-from ui.visits.keeping import NAME, Keeper, keeper_here
+from ui.visits.keeping import NAME, Keeper, Owner, keeper_here
+from ui.visits.room import Terms
 
 TOKEN = "ab" * 16
 
@@ -48,24 +49,92 @@ def test_the_token_is_not_in_the_file_and_only_its_owner_may_read_it(keeper, tmp
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_the_oldest_go_where_there_is_too_much(keeper, monkeypatch):
-    noise = [os.urandom(2000).hex() for _ in range(10)]
-    monkeypatch.setattr(keeping, "MOST_BYTES", 9000)
-    for number, text in enumerate(noise):
-        keeper.put(f"{number:032x}", "step", {"text": text})
-        keeper.write()
-    there = [n for n in range(10) if keeper.records(f"{n:032x}")[0]]
-    assert 0 < len(there) < 5 and there == list(range(10 - len(there), 10))
+def small(tmp_path, **terms) -> Keeper:
+    return Keeper(tmp_path / "visits", terms=Terms(bytes=10_000, safe=100.0, **terms))
 
 
-def test_what_is_old_goes(keeper, monkeypatch):
-    keeper.put(TOKEN, "step", {"text": "a"})
-    keeper.write()
+def kept_from(keeper: Keeper, address: str, name: str, length: int = 1000) -> bool:
+    """Whether a person's new record of about so many bytes, by which they are known, is kept."""
+    noise = random.Random(name).randbytes(int(length * 0.87)).hex()
+    keeper.put(name, "step", {"text": noise}, Owner(name, address))
+    return not keeper.write()
+
+
+def still(keeper: Keeper, *names: str) -> list[str]:
+    return [name for name in names if keeper.records(name)[0]]
+
+
+def test_an_address_gets_what_it_leaves_to_others_and_nothing_young_makes_way(tmp_path, caplog):
+    keeper = small(tmp_path)
+    assert kept_from(keeper, "school", "victim", 3000)
+    keeper._epoch += 200  # no longer young, but of an address that has less
+    flood = [f"flood {number}" for number in range(30)]
+    took = [name for name in flood if kept_from(keeper, "elsewhere", name)]
+    assert took == flood[:4]
+    assert "0 old records are deleted, and 1 new ones not kept" in caplog.text
+    assert still(keeper, "victim", *flood) == ["victim", *took]
+    assert kept_from(keeper, "school", "newcomer")
+    assert kept_from(keeper, "school", "victim", 3200), "who has something may add to it"
+    assert kept_from(keeper, "elsewhere", took[0], 1200)
+
+
+def test_what_is_no_longer_young_makes_way_at_the_address_that_has_most(tmp_path):
+    keeper = small(tmp_path)
+    assert kept_from(keeper, "school", "victim")  # the oldest
+    flood = [f"flood {number}" for number in range(30)]
+    took = [name for name in flood if kept_from(keeper, "elsewhere", name)]
+    keeper._epoch += 200
+    for name in ("a", "b", "c", "d"):
+        assert kept_from(keeper, "third", name)
+    left = still(keeper, "victim", *took)
+    assert left[0] == "victim" and took[-1] in left and took[0] not in left
+    assert kept_from(keeper, "elsewhere", "more") and still(keeper, "victim")
+
+
+def test_beyond_a_share_of_their_own_a_person_makes_way_for_themselves(tmp_path):
+    keeper = small(tmp_path, of_person=2500)
+    for number in range(4):
+        keeper.put(f"tab {number}", "step", {"text": os.urandom(1000).hex()}, Owner("me", "home"))
+        assert keeper.write() == []
+    assert kept_from(keeper, "home", "another")
+    assert still(keeper, *(f"tab {number}" for number in range(4))) == ["tab 2", "tab 3"]
+    keeper.put("tab 3", "step", {"text": os.urandom(3000).hex()}, Owner("me", "home"))
+    assert keeper.write() == [("tab 3", "step")], "more than the share alone"
+    assert still(keeper, "tab 2", "tab 3") == ["tab 2", "tab 3"]
+
+
+def test_what_is_old_goes_a_part_at_a_time(keeper, caplog):
+    names = [f"{number}" for number in range(8)]
+    for name in names:
+        kept_from(keeper, "", name)
+    keeper._epoch += keeping.VISITS.seconds + 1
+    for count in (8, 6):
+        assert len(still(keeper, *names)) == count, "between two rounds"
+        keeper._next_round = 0.0
+        kept_from(keeper, "", "new")
+    assert still(keeper, *names, "new") == [*names[3:], "new"]
+    assert "2 of 8 records of visits.sqlite3 are deleted" in caplog.text
+
+
+@pytest.mark.parametrize("days", [15, 366, 9000, -1, -9000])
+def test_a_clock_that_jumps_deletes_nothing(tmp_path, monkeypatch, days):
     now = time.time()
-    monkeypatch.setattr(keeping.time, "time", lambda: now + keeping.MOST_SECONDS + 1)
-    keeper.put("cd" * 16, "step", {"text": "b"})
-    keeper.write()
-    assert keeper.records(TOKEN) == ({}, [])
+    names = []
+
+    def written() -> None:
+        names.append(f"{len(names)}")
+        assert kept_from(keeper, "", names[-1])
+        keeper._next_round = 0.0
+
+    for jump in (0, days, 0):  # as the app starts, and while it runs
+        monkeypatch.setattr(keeping.time, "time", lambda jump=jump: now + jump * 86_400)
+        keeper = Keeper(tmp_path)
+        written()
+        for clock in (days, 0):
+            monkeypatch.setattr(keeping.time, "time", lambda clock=clock: now + clock * 86_400)
+            written()
+        keeper.close()
+    assert still(Keeper(tmp_path), *names) == names
 
 
 def test_a_record_that_is_too_large_is_left_out_and_said(keeper, monkeypatch):
@@ -174,12 +243,13 @@ def test_what_cannot_be_written_takes_no_more_memory_than_its_limit(tmp_path, mo
     (tmp_path / "file").write_text("no folder")
     keeper = Keeper(tmp_path / "file" / "folder")
     monkeypatch.setattr(keeping, "MOST_WAITING", 9000)
+    kept_from(keeper, "school", "victim", 500)
     for number in range(20):
-        keeper.put(f"{number}", "step", {"text": random.Random(number).randbytes(500).hex()})
-        keeper.write()
+        kept_from(keeper, "elsewhere", f"{number}", 600)
     kept = [number for number in range(20) if keeper.records(f"{number}")[0]]
     assert 5 < len(kept) < 20
     assert kept == list(range(20 - len(kept), 20)), "the oldest go"
+    assert still(keeper, "victim"), "of the address that has most"
     assert "wait no longer to be written" in caplog.text
 
 

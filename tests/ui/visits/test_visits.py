@@ -8,6 +8,7 @@ import pytest
 
 from ui.visits import visits as module
 from ui.visits.keeping import Keeper
+from ui.visits.room import Terms
 from ui.visits.visits import TooManyVisits, Visits, is_secret
 
 
@@ -115,7 +116,7 @@ def test_what_changed_is_written_once(visits, keeper, monkeypatch):
     token = secret()
     notes = visits.open(token, secret(), "one").page("notes", lambda: Notes("a"))
     written = []
-    monkeypatch.setattr(keeper, "put", lambda *record: written.append(record) or "")
+    monkeypatch.setattr(keeper, "put", lambda *record: written.append(record[:3]) or "")
     for _ in range(3):
         visits.look()
     assert written == [(token, "notes", {"text": "a"})]
@@ -195,16 +196,44 @@ def test_what_cannot_be_written_yet_stays_in_memory(visits, monkeypatch):
 
 
 def test_there_is_room_for_so_many(visits, monkeypatch):
-    monkeypatch.setattr(module, "MOST_IN_MEMORY", 2)
-    kept = visits.open(secret(), secret(), "one")
-    left = visits.open(secret(), secret(), "two", gone)
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", 3)
+    kept = visits.open(secret(), secret(), "one", address="a")
+    left = visits.open(secret(), secret(), "two", gone, address="b")
     left.page("notes", lambda: Notes("a"))
-    third = visits.open(secret(), secret(), "three")
-    assert len(visits) == 2
+    third = visits.open(secret(), secret(), "three", address="b")
+    fourth = visits.open(secret(), secret(), "four", address="c")
+    assert len(visits) == 3
     with pytest.raises(TooManyVisits):
-        visits.open(secret(), secret(), "four")
-    again = visits.open(kept.token, next(iter(kept._users)), "five")
-    assert again is kept and third in visits._visits.values()
+        visits.open(secret(), secret(), "five", address="d")
+    again = visits.open(kept.token, next(iter(kept._users)), "six", address="a")
+    assert again is kept and {third.token, fourth.token} < visits._visits.keys()
+
+
+def test_an_address_has_half_the_room_at_most_and_only_for_what_is_in_use(visits, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", 8)
+    for _ in range(6):
+        visits.open(secret(), secret(), "left", gone, address="flood")
+    for _ in range(4):
+        visits.open(secret(), secret(), "stays", address="flood")
+    with pytest.raises(TooManyVisits):
+        visits.open(secret(), secret(), "fifth", address="flood")
+    mine = visits.open(secret(), secret(), "mine", address="school")
+    other = visits.open(secret(), secret(), "another", address="school")
+    assert mine.token in visits._visits and other.token in visits._visits
+
+
+def test_what_there_is_no_room_for_is_said_to_its_visitor_once(visits, monkeypatch):
+    keeper = visits._keeper
+    monkeypatch.setattr(keeper, "_terms", Terms(bytes=2500))
+    visit, other = (visits.open(secret(), secret(), "one", address="here") for _ in range(2))
+    other.page("notes", lambda: Notes(secrets.token_hex(800)))
+    visits.look()
+    notes = visit.page("notes", lambda: Notes(secrets.token_hex(1500)))
+    for _ in range(2):
+        visits.look()
+        notes.text = secrets.token_hex(1500)
+    assert len(visit.notices) == 1 and "no room to keep what is new" in visit.notices[0]
+    assert other.notices == []
 
 
 def test_a_state_is_made_once_however_many_wait(visits):

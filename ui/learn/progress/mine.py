@@ -10,6 +10,7 @@ import streamlit as st
 from ui.learn.progress.entries import Entry
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
 from ui.learn.progress.store import STORE
+from ui.server.visitor import this_address
 from ui.visits.tab import this_person
 
 # In the session's state:
@@ -59,7 +60,7 @@ def _kept(entries: Iterable[Entry]) -> bool:
     if person is None:
         return False
     try:
-        STORE.add(person.token, *entries)
+        STORE.add(person.token, *entries, address=this_address())
     except ProgressError as error:
         st.session_state[_PROBLEM] = str(error)
         return False
@@ -83,7 +84,7 @@ def take_in(text: str) -> None:
     """Join this person's progress with that of a file; raises `ProgressError`."""
     person = this_person()
     if person is not None:
-        STORE.add(person.token, *Progress.imported(text))
+        STORE.add(person.token, *Progress.imported(text), address=this_address())
 
 
 def forget_mine() -> None:

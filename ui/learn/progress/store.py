@@ -4,8 +4,9 @@ A person is known by a secret that their browser keeps (`ui.visits.tab.this_pers
 that browser write to the same progress, and what two of them do at once is joined. It is written at
 once: there are few entries, and none may be lost.
 
-Progress that cannot be read, as after a downgrade, is refused with a sentence and stays as it is. A
-file that cannot be reached stops nobody: what is new waits in memory.
+Progress that cannot be read, as after a downgrade, is refused with a sentence and stays as it is;
+what there is no room for is refused too. A file that cannot be reached stops no one: what is new
+waits in memory.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ import time
 
 from ui.learn.progress.entries import Entry
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
-from ui.visits.keeping import Keeper, keeper_here
+from ui.visits.keeping import Keeper, Owner, keeper_here
+from ui.visits.room import DAY, Terms
 from ui.words.language import say
 
 FILE = "progress.sqlite3"
 KEPT_DAYS = 365  # after the last change
+# All lessons with every task, prediction and question take some 17 kB.
+TERMS = Terms(seconds=KEPT_DAYS * DAY, safe=30 * DAY, of_person=200 * 2**10)
+MOST_UNWRITTEN = 100  # persons whose progress waits in memory
 _RECORD = "progress"
 
 
@@ -45,8 +50,13 @@ class ProgressStore:
         with self._lock:
             return self._read(person)
 
-    def add(self, person: str, *entries: Entry) -> Progress:
+    def add(self, person: str, *entries: Entry, address: str = "") -> Progress:
         """Take down what a person did; all that is there now.
+
+        Args:
+            person: their secret.
+            entries: what they did.
+            address: from which they did it; see `ui.visits.keeping.Owner`.
 
         Raises:
             ProgressError: what is there cannot be read, or that is more than is kept.
@@ -55,10 +65,14 @@ class ProgressStore:
             before = self._read(person)
             after = before.joined(entries)
             if not self._keeper.reaches_file():
+                if len(self._unwritten) >= MOST_UNWRITTEN and person not in self._unwritten:
+                    raise _no_room()
                 self._unwritten[person] = after
             elif after != before or person in self._unwritten:
-                self._keeper.put(person, _RECORD, after.record())
-                self._keeper.write()
+                owner = Owner(person, address)
+                too_large = self._keeper.put(person, _RECORD, after.record(), owner)
+                if too_large or (person, _RECORD) in self._keeper.write():
+                    raise _no_room()
                 self._unwritten.pop(person, None)
             return after
 
@@ -107,10 +121,16 @@ class ProgressStore:
         self._keeper.close()
 
 
+def _no_room() -> ProgressError:
+    return ProgressError(
+        say("There is no room to keep more of your progress; what was kept before stays.")
+    )
+
+
 def now() -> int:
     """The time of an entry."""
     return int(time.time())
 
 
-STORE = ProgressStore(keeper_here(FILE, KEPT_DAYS * 86_400.0))
+STORE = ProgressStore(keeper_here(FILE, TERMS))
 atexit.register(STORE.close)

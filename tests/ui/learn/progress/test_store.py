@@ -7,7 +7,7 @@ import pytest
 
 from tests.ui.learn.progress.entries import one_of_each, step, task
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
-from ui.learn.progress.store import FILE, KEPT_DAYS, ProgressStore
+from ui.learn.progress.store import FILE, KEPT_DAYS, TERMS, ProgressStore
 from ui.visits import keeping
 from ui.visits.keeping import Keeper
 
@@ -15,7 +15,7 @@ PERSON = "ab" * 16
 
 
 def store_in(folder) -> ProgressStore:
-    return ProgressStore(Keeper(folder, FILE, KEPT_DAYS * 86_400.0))
+    return ProgressStore(Keeper(folder, FILE, TERMS))
 
 
 def test_it_is_there_for_the_next_app_even_if_this_one_is_killed(tmp_path):
@@ -29,13 +29,25 @@ def test_it_is_there_for_the_next_app_even_if_this_one_is_killed(tmp_path):
     assert PERSON.encode() not in (tmp_path / FILE).read_bytes()
 
 
-def test_it_is_kept_for_a_year_after_the_last_change(tmp_path, monkeypatch):
-    store_in(tmp_path).add(PERSON, step())
-    now = keeping.time.time()
-    monkeypatch.setattr(keeping.time, "time", lambda: now + (KEPT_DAYS - 1) * 86_400)
-    assert len(store_in(tmp_path).of(PERSON)) == 1
-    monkeypatch.setattr(keeping.time, "time", lambda: now + (KEPT_DAYS + 1) * 86_400)
-    assert store_in(tmp_path).of(PERSON) == NOTHING
+def test_it_is_kept_for_a_year_after_the_last_change(tmp_path):
+    store = store_in(tmp_path)
+    store.add(PERSON, step())
+    for days, left in ((KEPT_DAYS - 1, 1), (2, 0)):
+        store._keeper._epoch += days * 86_400
+        store._keeper._next_round = 0.0
+        store.add("cd" * 16, step(f"{days}"))
+        assert len(store.of(PERSON)) == left
+
+
+def test_what_there_is_no_room_for_is_refused_and_what_was_there_stays(tmp_path):
+    store = store_in(tmp_path)
+    store.add(PERSON, step("first"))
+    many = [step(secrets.token_hex(100)) for _ in range(1999)]
+    with pytest.raises(ProgressError, match="no room to keep more"):
+        store.add(PERSON, *many)
+    assert [one.key for one in store.of(PERSON)] == ["first"]
+    store.add(PERSON, step("second"))
+    assert len(store_in(tmp_path).of(PERSON)) == 2
 
 
 def test_two_tabs_at_once_lose_nothing(tmp_path):

@@ -1,0 +1,130 @@
+"""Room in a file of records: a share for each person and address, and what goes once it is full.
+
+A person has a share, beyond which their own oldest records go. Beyond the share of an address the
+oldest record goes of the address that has most; one that is younger than `Terms.safe` stays, unless
+it is the person's own. If too little may go, the new record is not kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ui.server.shares import has_share
+
+DAY = 86_400.0
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How much a file keeps, and how long.
+
+    Attributes:
+        seconds: that an unchanged record stays.
+        safe: seconds for which it does not make way for another person's.
+        bytes: of all records.
+        of_person: bytes of one person's.
+    """
+
+    seconds: float = 14 * DAY
+    safe: float = DAY
+    bytes: int = 64 * MIB
+    of_person: int = 8 * MIB
+
+
+VISITS = Terms()
+
+
+class Row(NamedTuple):
+    """A record as the file has it, without its content; person and address as digests."""
+
+    visit: str
+    page: str
+    person: str
+    address: str
+    bytes: int
+    changed: float
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is found by."""
+        return self.visit, self.page
+
+
+class Room:
+    """The room that is taken, by person and address.
+
+    Args:
+        terms: what the file allows.
+        rows: all records in it, the oldest first.
+    """
+
+    def __init__(self, terms: Terms, rows: Iterable[Row]) -> None:
+        self._terms = terms
+        self._rows: dict[tuple[str, str], Row] = {}  # the oldest first
+        self._of_address: Counter[str] = Counter()  # bytes
+        self._of_person: Counter[str] = Counter()
+        for row in rows:
+            self._add(row)
+
+    def take(self, new: Row) -> list[Row] | None:
+        """Take room for a record; give those that make way, or None if it cannot be kept."""
+        replaced = self._rows.get(new.key)
+        is_smaller = replaced is not None and new.bytes <= replaced.bytes
+        gone = [] if is_smaller else self._making_way(new, replaced)
+        if gone is not None:
+            for row in gone if replaced is None else [*gone, replaced]:
+                self._remove(row)
+            self._add(new)
+        return gone
+
+    def _making_way(self, new: Row, replaced: Row | None) -> list[Row] | None:
+        terms, held = self._terms, self._of_address.copy()
+        of_person = self._of_person[new.person]
+        # Strangers from an address begin nothing more there before those end who have something.
+        times = 2 if of_person else 1
+        if replaced is not None:
+            held[replaced.address] -= replaced.bytes
+            of_person -= replaced.bytes if replaced.person == new.person else 0
+        too_much = of_person + new.bytes - terms.of_person
+
+        def fits() -> bool:
+            own = held[new.address]
+            return has_share(terms.bytes, held.total(), own, new.bytes, times)
+
+        if too_much <= 0 and fits():
+            return []
+        gone, others = [], []
+        for row in self._rows.values():
+            if row is replaced:
+                continue
+            if row.person == new.person and too_much > 0:
+                too_much -= row.bytes
+                held[row.address] -= row.bytes
+                gone.append(row)
+            elif row.person == new.person or row.changed < new.changed - terms.safe:
+                others.append(row)
+        while too_much <= 0 and not fits():
+            most = max((held[row.address] for row in others), default=-1)
+            if most < held[new.address]:
+                return None
+            row = next(row for row in others if held[row.address] == most)
+            held[row.address] -= row.bytes
+            others.remove(row)
+            gone.append(row)
+        return None if too_much > 0 else gone
+
+    def _add(self, row: Row) -> None:
+        self._rows[row.key] = row
+        self._of_address[row.address] += row.bytes
+        self._of_person[row.person] += row.bytes
+
+    def _remove(self, row: Row) -> None:
+        del self._rows[row.key]
+        for held, name in ((self._of_address, row.address), (self._of_person, row.person)):
+            held[name] -= row.bytes
+            if not held[name]:
+                del held[name]
