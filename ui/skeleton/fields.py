@@ -8,6 +8,10 @@ from typing import Any
 
 import streamlit as st
 
+from engine.errors import msg
+from ui.visits.tab import visit_or_reason
+
+LONGEST = 65_536  # characters of any field: what is refused is not kept at any length either
 _FIELDS = "fields"  # in the session's state: what is known of each field, by name
 
 
@@ -41,6 +45,13 @@ def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any
         held: what the field is to show; the field gets it as its own first value as well.
         take: gets a value that was typed or chosen, and may refuse it.
     """
+
+    def taken(said: Any) -> None:
+        if isinstance(said, str) and len(said) > LONGEST:
+            _refuse(len(said))
+        else:
+            take(said)
+
     field = st.session_state.setdefault(_FIELDS, {}).setdefault(name, _Field(held))
     number = field.replaced
     key = f"{name}_{number}"
@@ -48,7 +59,7 @@ def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any
         field.told = held
     elif st.session_state[key] != field.told:
         field.told = st.session_state[key]
-        take(field.told)
+        taken(field.told)
         st.rerun()  # what has been drawn so far shows what was held before
     elif field.told != held:
         field.told = held
@@ -59,9 +70,21 @@ def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any
         said = st.session_state[key]
         if field.replaced == number:
             field.told = said
-            take(said)
+            taken(said)
 
     return {"key": key, "on_change": on_change}
+
+
+def _refuse(length: int) -> None:
+    visit, _ = visit_or_reason()
+    if visit is not None:
+        visit.notices.append(
+            msg(
+                "The text has {count:,} characters, and a field takes at most {most:,}; what was "
+                "there before stays.",
+                (length, LONGEST),
+            )
+        )
 
 
 def whole_number(label: str, value: int, **options: Any) -> float | None:

@@ -71,7 +71,7 @@ def chosen(said: object, take: Callable[[str], None], refuse: Callable[[str], No
     size, text = said.get("size"), said.get("text")
     if not isinstance(size, int) or not isinstance(text, str):
         return
-    size = max(size, len(text))  # the tab may say what it likes
+    size = max(size, len(text.encode("utf-8", "surrogatepass")))  # the tab may say what it likes
     if size > MOST_BYTES:
         refuse(
             say(

@@ -3,11 +3,13 @@
 import sys
 
 import pytest
+import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData, RerunException
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
 from ui.skeleton import fields
+from ui.visits.visits import Visit
 
 
 def page() -> None:
@@ -51,6 +53,17 @@ def test_a_refused_value_gives_way_to_the_one_held_each_time(app, refused):
     for _ in range(2):
         number(app).set_value(refused).run()
         assert (held(app)["number"], number(app).value) == (3, 3)
+
+
+def test_a_text_that_is_too_long_is_refused_before_any_page_has_it(monkeypatch):
+    taken, visit = [], Visit("ab" * 16)
+    monkeypatch.setattr(fields, "visit_or_reason", lambda: (visit, ""))
+    field = fields.bound("text", "held", taken.append)
+    for length in (fields.LONGEST + 1, fields.LONGEST):
+        st.session_state[field["key"]] = "x" * length
+        field["on_change"]()
+    assert list(map(len, taken)) == [fields.LONGEST]
+    assert len(visit.notices) == 1 and "has 65,537 characters" in visit.notices[0]
 
 
 def test_a_change_from_elsewhere_is_shown(app):

@@ -22,8 +22,15 @@ def test_what_a_tab_may_say(said, took):
     assert texts == took and sentences == []
 
 
-@pytest.mark.parametrize(("size", "length"), [(MOST_BYTES + 1, 0), (10, MOST_BYTES + 1)])
-def test_a_file_that_is_too_large_is_refused_by_its_size(size, length):
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (MOST_BYTES + 1, ""),
+        (10, "x" * (MOST_BYTES + 1)),
+        (10, "ü" * (MOST_BYTES // 2) + "x"),
+    ],
+)
+def test_a_file_that_is_too_large_is_refused_by_what_arrived(size, text):
     texts, sentences = [], []
-    chosen({"size": size, "text": "x" * length}, texts.append, sentences.append)
+    chosen({"size": size, "text": text}, texts.append, sentences.append)
     assert texts == [] and sentences[0].startswith("The file has 1,048,577 bytes")
