@@ -122,6 +122,9 @@ class Guard:
         path = self._addresses.path(scope["path"])
         if CLOSED.fullmatch(path) and not OPEN.fullmatch(path):
             return 404, "There is nothing at this address; open the app itself."
+        is_page = scope["type"] == "http" and "text/html" in headers.get("accept", "")
+        if is_page and not self._sockets.has_room(this_address()):
+            return 503, FULL  # else the page would wait for its connection and say nothing
         return None
 
     def _handed_on(self, scope: Scope, headers: Headers) -> Scope:

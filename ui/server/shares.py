@@ -38,10 +38,14 @@ class Places:
         self._held: Counter[str] = Counter()
         self._lock = threading.Lock()
 
+    def has_room(self, address: str) -> bool:
+        """Tell if the address may have a further place."""
+        return has_share(self._most, self._held.total(), self._held[address])
+
     def take(self, address: str) -> bool:
         """Take a place; False, and none taken, if the address has its share."""
         with self._lock:
-            if not has_share(self._most, self._held.total(), self._held[address]):
+            if not self.has_room(address):
                 return False
             self._held[address] += 1
             return True

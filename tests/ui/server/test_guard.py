@@ -189,11 +189,12 @@ def test_an_address_has_half_of_the_sockets_and_gives_them_back(monkeypatch):
 
         guard = Guard(app, ADDRESSES)
 
-        async def connect(address: str) -> None:
-            scope = scope_of("websocket", STREAM, {"host": HOST, "origin": OWN})
+        async def connect(address: str, kind: str = "websocket") -> None:
+            headers = {"host": HOST, "origin": OWN, "accept": "text/html,*/*"}
+            scope = scope_of(kind, STREAM if kind == "websocket" else "/", headers)
 
             async def send(message: dict) -> None:
-                if message["type"] in ("websocket.accept", "websocket.http.response.start"):
+                if not message["type"].endswith("body"):
                     sent.append(message.get("status", "in"))
 
             await guard({**scope, "client": (address, 1)}, None, send)
@@ -203,11 +204,13 @@ def test_an_address_has_half_of_the_sockets_and_gives_them_back(monkeypatch):
                 opened.create_task(connect(address))
                 await asyncio.sleep(0)
             await asyncio.sleep(0)
+            await connect("203.0.113.9", "http")
             end.set()
         await connect("203.0.113.9")
+        await connect("203.0.113.9", "http")
         return sent
 
-    assert asyncio.run(statuses()) == ["in", "in", 503, "in", "in"]
+    assert asyncio.run(statuses()) == ["in", "in", 503, "in", 503, "in", "in"]
 
 
 @pytest.mark.parametrize(
