@@ -29,7 +29,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.errors import panics_as_errors
 from ui.server.problems import AtMost, report
-from ui.server.shares import SharedPool
+from ui.server.shares import ASKER, SharedPool
 
 LIVE = "/live"
 LARGEST_FRAME = 256 * 2**10  # characters; a prompt has at most 20,000
@@ -220,6 +220,7 @@ class _Served:
                 raise BadFrame("It is no hello of a page that there is.")
             if isinstance(first.get("visit"), str):
                 self._turn = _turns.setdefault(first["visit"], self._turn)
+            ASKER.set(self._turn)
             reader = asyncio.create_task(self._read())
             channel = await self._watched(_openers, opener, self._connection, first)
             await self._send(await self._watched(_openers, _all, channel.hello))

@@ -7,11 +7,14 @@ more addresses have something. So one newcomer after another still finds room.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ui.server.visitor import this_address
 
@@ -57,35 +60,68 @@ class Places:
             self._held += Counter()  # without those that have none
 
 
+# The one for whom something is done; an object that lives as long as they are there.
+ASKER: ContextVar[object] = ContextVar("asker", default=None)
+LONG_SECONDS = 0.5
+
+
+class _Work(NamedTuple):
+    address: str
+    asker: object
+    is_long: bool  # as far as the last one of the same asker tells
+    future: Future
+    call: Callable[[], Any]
+
+
 class SharedPool(ThreadPoolExecutor):
-    """A pool of threads, of which the address of each asker has its share; the rest waits."""
+    """A pool of threads, of which the address of each asker has its share; the rest waits.
+
+    Works that take long have half of it, so that a click waits for no one's long prompt.
+    """
 
     def __init__(self, threads: int, name: str) -> None:
         super().__init__(threads, name)
-        self._places = Places(threads)
-        self._waiting: deque[tuple[str, Future, Callable[[], Any]]] = deque()
+        self._places, self._long_places = Places(threads), Places(threads // 2)
+        self._waiting: deque[_Work] = deque()
+        self._took: WeakKeyDictionary[object, float] = WeakKeyDictionary()  # seconds, by asker
         self._door = threading.Lock()
 
-    def submit(self, work: Callable[..., Any], /, *arguments: Any) -> Future:
-        """Have it done in a thread, for the address of the visitor that asks."""
-        future: Future = Future()
+    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future:
+        """Have it done in a thread, for the visitor that asks."""
+        future, asker = Future(), ASKER.get()
         with self._door:
-            self._waiting.append((this_address(), future, partial(work, *arguments)))
+            is_long = asker is not None and self._took.get(asker, 0.0) > LONG_SECONDS
+            call = partial(call, *arguments)
+            self._waiting.append(_Work(this_address(), asker, is_long, future, call))
         self._let_in()
         return future
 
     def _let_in(self) -> None:
         with self._door:
-            for one in [one for one in self._waiting if self._places.take(one[0])]:
+            for one in [one for one in self._waiting if self._takes_place(one)]:
                 self._waiting.remove(one)
-                super().submit(self._done, *one)
+                super().submit(self._done, one)
 
-    def _done(self, address: str, future: Future, work: Callable[[], Any]) -> None:
+    def _takes_place(self, one: _Work) -> bool:
+        if one.is_long and not self._long_places.take(one.address):
+            return False
+        has_place = self._places.take(one.address)
+        if one.is_long and not has_place:
+            self._long_places.leave(one.address)
+        return has_place
+
+    def _done(self, one: _Work) -> None:
+        began = time.monotonic()
         try:
-            if future.set_running_or_notify_cancel():
-                future.set_result(work())
+            if one.future.set_running_or_notify_cancel():
+                one.future.set_result(one.call())
         except BaseException as error:
-            future.set_exception(error)
+            one.future.set_exception(error)
         finally:
-            self._places.leave(address)
+            with self._door:
+                if one.asker is not None:
+                    self._took[one.asker] = time.monotonic() - began
+                self._places.leave(one.address)
+                if one.is_long:
+                    self._long_places.leave(one.address)
             self._let_in()

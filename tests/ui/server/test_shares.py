@@ -1,11 +1,14 @@
 """Shares: what counts as one address, half for one, something left for each that comes after."""
 
+import asyncio
+import contextvars
 import threading
+from concurrent.futures import Future
 
 import pytest
 from starlette.datastructures import Headers
 
-from ui.server.shares import Places, SharedPool, has_share
+from ui.server.shares import ASKER, LONG_SECONDS, Places, SharedPool, has_share
 from ui.server.visitor import CONNECTED, Visitor, this_address
 
 
@@ -84,3 +87,22 @@ def test_one_address_holds_half_of_the_threads(comes_from):
     end.set()
     assert [one.result(20) for one in many[:5]] == [0, 1, 2, 3, 4]
     pool.shutdown()
+
+
+def test_long_works_leave_half_of_the_threads_to_short_ones(comes_from):
+    comes_from("203.0.113.9")
+    pool, end = SharedPool(8, "test"), threading.Event()
+    askers = [asyncio.Lock() for _ in range(5)]
+
+    def asked(asker: asyncio.Lock, call) -> Future:
+        return contextvars.copy_context().run(lambda: (ASKER.set(asker), pool.submit(call))[1])
+
+    for asker in askers[:4]:
+        pool._took[asker] = LONG_SECONDS + 1
+    long = [asked(asker, lambda: end.wait(20)) for asker in askers[:4]]
+    asked(askers[4], lambda: None).result(20)
+    assert not any(one.done() for one in long)
+    end.set()
+    assert all(one.result(20) for one in long)
+    pool.shutdown()
+    assert pool._took[askers[4]] < LONG_SECONDS < 20, "as the last one took"
