@@ -12,6 +12,7 @@ import streamlit as st
 from engine.backend import require
 from engine.errors import CapabilityError, DecodingError, msg
 from engine.model import LanguageModel
+from ui.jobs import Owner
 from ui.models.chooser import begins_alone, model_chooser
 from ui.models.opening import load_quietly
 from ui.skeleton.page import header, opened_visit, show_notices
@@ -30,10 +31,12 @@ class DecodingState(PageState, Protocol):
     Attributes:
         model: what it decodes with.
         error: what went wrong with the last change, empty if nothing did.
+        owner: whose it is.
     """
 
     model: LanguageModel
     error: str
+    owner: Owner
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model."""
@@ -94,6 +97,7 @@ class VisitPage(Generic[State]):
                 return make()
 
         state = visit.page(self.name, make, restore)
+        state.owner = Owner(visit.person or visit.token)
         if visit.follow(state):
             self._hold(state)
         return state

@@ -9,6 +9,7 @@ from engine.measure.roofline import measurement as roofline
 from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from tests.pages.translated import left_in_english
+from ui.jobs import UNKNOWN
 from ui.measurements.state import MeasurementState
 from ui.models.models import SharedModels
 from ui.words.language import say, speaking
@@ -41,7 +42,7 @@ def measured(app: AppTest) -> MeasurementState:
     app.run()
     if state.held.section.begin is not None:
         if state.held.work is None:  # nothing begins by itself on a person's own model
-            state.held.begin(lambda: True)
+            state.held.begin(UNKNOWN)
         state.held.work.wait(60)
         assert state.held.work.is_done, state.held.work.problem
     app.run()

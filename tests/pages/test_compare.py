@@ -1,5 +1,7 @@
 """The compare page without a browser: its fields, and the ways to other pages and back."""
 
+import secrets
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -18,6 +20,7 @@ from ui.skeleton import page as shell
 from ui.step.channel import step_session
 from ui.step.session import Session
 from ui.texts.examples import Example
+from ui.visits.tab import TAB
 
 PAGE = "pages/compare.py"
 
@@ -236,6 +239,17 @@ def test_everything_is_there_after_a_restart(app):
     assert after.said == "The texts were generated again. All tokens are the same."
     app.run()
     assert any(after.said in element.value for element in app.info)
+
+
+def test_what_is_done_here_is_of_the_person_at_the_tab(app):
+    person = secrets.token_hex(16)
+    app.session_state[TAB] = app.session_state[TAB] | {"person": person}
+    app.run()
+    app.number_input(key="compare_samples").set_value(1).run()
+    app.button(key="compare_sampling_start").click().run()
+    comparison = held(app)
+    assert comparison.owner.name == comparison.sampling.owner.name == person
+    comparison.sampling.wait()
 
 
 def test_samples_are_made_and_are_there_after_a_restart(app):

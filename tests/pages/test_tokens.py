@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from tests.ui.hostile import HOSTILE
+from ui.jobs import UNKNOWN
 from ui.models.models import SharedModels
 from ui.tokens.state import TokensState
 
@@ -61,7 +62,7 @@ def test_texts_and_tokenizers_change_and_come_back(app):
 def test_tokens_have_a_price_and_a_measured_time(app):
     state = state_of(app)
     assert state.work is None, "nothing begins by itself on a person's own model"
-    state.begin(lambda: True)
+    state.begin(UNKNOWN)
     state.work.wait(60)
     assert state.work.is_done and state.work.result.largest.output == 16
     app.run()
@@ -69,6 +70,6 @@ def test_tokens_have_a_price_and_a_measured_time(app):
     field(app, "number_input", "tokens_output_price").set_value(-1.0).run()
     assert "is no price" in said(app, "error") and state.inputs.output_price == 5.0
     state.change(prompt="|".join(["w1"] * 200))
-    state.begin(lambda: True)
+    state.begin(UNKNOWN)
     assert "beyond the 128 positions" in state.error and state.work.result is not None
     assert json.dumps(state.record())

@@ -11,7 +11,7 @@ from ui.measurements.held import Held
 from ui.measurements.measured import sheet
 from ui.measurements.section import Table
 from ui.measurements.state import MeasurementState
-from ui.visits.tab import somebody_there
+from ui.skeleton.work import owner
 from ui.words.labels import about
 from ui.words.language import say
 
@@ -20,7 +20,7 @@ def overview(state: MeasurementState) -> None:
     """The button that runs all claims, and what has come of each."""
     with st.expander(say("All claims: run them, and see every verdict")):
         seconds = state.seconds(state.sections)
-        there = somebody_there()
+        who = owner()
         with st.container(horizontal=True, vertical_alignment="center"):
             if state.is_busy:
                 st.button(say("Cancel all"), key=f"{state.name}_cancel_all", on_click=state.cancel)
@@ -28,7 +28,7 @@ def overview(state: MeasurementState) -> None:
                 st.button(
                     say("Run all claims"),
                     key=f"{state.name}_run_all",
-                    on_click=lambda: state.begin_each(state.sections, there),
+                    on_click=lambda: state.begin_each(state.sections, who),
                 )
             if seconds is not None:
                 st.caption(say("Takes {time}; an estimate.", time=about(seconds)), width="content")

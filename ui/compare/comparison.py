@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
@@ -22,6 +22,7 @@ from engine.sampling.presets import PRESETS
 from engine.values import Whole
 from ui.compare.column import Column
 from ui.compare.sampling_run import KeptSamples, SamplesRecord, SamplingRun
+from ui.jobs import UNKNOWN, Owner, in_thread
 from ui.texts.constraints import constraint_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
@@ -42,10 +43,6 @@ BUDGET_S = 0.8  # of generating at once; the rest comes in further looks
 
 FIRST_SEED = 5  # by which the texts of `FIRST` differ from the bundled model's first example on
 FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
-
-# Streamlit runs a script in a new thread every time, and PyTorch gives each a new pool to warm up.
-# These threads stay; forward passes take turns with those of everybody else.
-_WORKERS = ThreadPoolExecutor(max_workers=4, thread_name_prefix="comparing")
 
 
 class _KeptColumn(Struct):
@@ -81,9 +78,11 @@ class Comparison:
         error: what went wrong with the last change, empty if nothing did.
         said: what there is to know of texts that were generated again; empty for nothing.
         sampling: the samples per setting, None before they are asked for.
+        owner: whose columns they are.
     """
 
     name: ClassVar[str] = "compare"
+    owner: Owner = UNKNOWN
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
@@ -396,7 +395,7 @@ class Comparison:
         going_on = self._going_on()
         shortest = self._shortest()
         behind = [column for column in going_on if column.length == shortest]
-        _WORKERS.submit(self._step, behind).result()
+        in_thread(partial(self._step, behind), self.owner)
 
     def _step(self, columns: list[Column]) -> None:
         for column in columns:
@@ -443,7 +442,7 @@ class Comparison:
                 self._compare_with_record()
                 return
             for column, length in behind:
-                _WORKERS.submit(column.step, length).result()
+                in_thread(partial(column.step, length), self.owner)
 
     def _tokens_recorded(self) -> list[list[int]]:
         return [self._recorded.get(column.number, []) for column in self.columns]

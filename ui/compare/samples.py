@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -13,6 +13,7 @@ from ui.compare.column import title_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
 from ui.compare.view import SHOWN, sample_texts, summary_table
+from ui.jobs import Owner
 from ui.skeleton.csv_file import NOTE
 from ui.skeleton.fields import whole_number
 from ui.skeleton.theme import is_dark
@@ -36,10 +37,10 @@ def samples(comparison: Comparison) -> None:
         )
         problem = _problem(count)
 
-        def begin(there: Callable[[], bool]) -> None:
+        def begin(owner: Owner) -> None:
             begun = comparison.sample(count)
             if begun is not None:
-                begun.start(there)
+                begun.start(owner)
 
         work_buttons("compare_sampling", say("Sample"), run, begin, can_begin=not problem)
     if problem:

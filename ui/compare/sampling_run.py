@@ -17,7 +17,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.metrics import Summary, TextMetrics, summary, text_metrics
 from engine.values import Name, Number, Whole
-from ui.skeleton.background import BackgroundWork
+from ui.jobs import Job
 from ui.skeleton.csv_file import spreadsheet_csv
 from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
 from ui.visits.records import BrokenRecord
@@ -48,7 +48,7 @@ MEASURES = tuple(item.name for item in dataclasses.fields(TextMetrics))
 FIGURES = len(MEASURES)
 
 
-class SamplingRun(BackgroundWork):
+class SamplingRun(Job):
     """Samples of several settings.
 
     The k-th text of every column has the same seed, so columns differ by their settings rather than
@@ -240,7 +240,7 @@ class KeptSamples(SamplingRun):
     """
 
     def __init__(self, data: SamplesRecord, model: LanguageModel) -> None:
-        BackgroundWork.__init__(self, len(data.samples))
+        Job.__init__(self, len(data.samples))
         self.columns = tuple(
             (number, title, SamplingSettings.from_dict(settings))
             for number, title, settings in data.columns

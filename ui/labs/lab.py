@@ -16,9 +16,9 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace import Trace
+from ui.jobs import UNKNOWN, Call, Owner
 from ui.labs.inputs import Inputs, Kept
 from ui.labs.opening import Opened, check_one_setting, opened
-from ui.labs.task import Task
 from ui.texts.limits import MOST_TOKENS
 from ui.texts.texts import check_prompt
 from ui.texts.traces import trace_of
@@ -67,6 +67,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         error: what went wrong last, empty if nothing did.
         said: what came of the trace that was opened last, until the text begins anew.
         task: what is being done in a worker; None before the first.
+        owner: whose text it is.
     """
 
     name: ClassVar[str]
@@ -74,6 +75,8 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
     first_steps: ClassVar[int] = 8
     opens: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ("full_row",)
+
+    owner: Owner = UNKNOWN
 
     def __init__(self, model: LanguageModel) -> None:
         self._prepare(model, self.inputs_class())
@@ -85,7 +88,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         self.text: AnyGeneration | None = None
         self.playing, self.speed, self.error = False, "3 steps/s", ""
         self.said = ""
-        self.task: Task | None = None
+        self.task: Call[None] | None = None
         self._opened: Opened | None = None  # which the next look takes over
         self._wanted = 0  # steps that the text is to have again after it was begun anew
 
@@ -323,7 +326,7 @@ class Lab(ABC, Generic[AnyInputs, AnyGeneration]):
         if self.is_busy:
             return
         self.error = ""
-        self.task = Task(doing, work)
+        self.task = Call(doing, work).start(self.owner)
         if self.task.wait(PATIENCE_SECONDS):
             self._note_end()
 

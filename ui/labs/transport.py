@@ -10,7 +10,7 @@ from ui.labs.lab import SPEEDS, Lab
 from ui.labs.opening import trace_field
 from ui.skeleton.fields import bound
 from ui.words.labels import counted, markdown_text, stop_name
-from ui.words.language import localised, say
+from ui.words.language import say
 
 
 def transport(lab: Lab, unit: str = "step") -> None:
@@ -95,20 +95,8 @@ def _button(
 
 def _busy(lab: Lab) -> None:
     """Progress of what takes long, and Cancel."""
-    progress = lab.task.progress
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(say("Cancel"), key=f"{lab.name}_cancel", shortcut="Esc"):
             lab.cancel()
             st.rerun()
-        share = min(1.0, progress.done / progress.total) if progress.total else 0.0
-        said = say(progress.what)
-        if progress.total:
-            said = say(
-                "{what}: {one} of {all}",
-                what=said,
-                one=f"{progress.done:,}",
-                all=f"{progress.total:,}",
-            )
-        elif progress.done:
-            said = f"{said}: {localised(f'{progress.done:,}')}"
-        st.progress(share, text=markdown_text(said))
+        st.progress(lab.task.share, text=markdown_text(lab.task.progress))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.measure.machine import Machine, Setting
 from engine.measure.pace import Pace, PaceMeasurement
 from engine.measure.report import Report
 from engine.model import LanguageModel
+from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
 from ui.measurements.section import Section
@@ -46,7 +47,7 @@ class Bench:
         self.pacing: MeasureWork[Pace] | None = None
         self.busy: Machine | None = None
 
-    def look(self, is_there: Callable[[], bool]) -> None:
+    def look(self, owner: Owner) -> None:
         """Time a few passes, once; again where the machine was busy then and is no longer."""
         if self.pacing is not None and (self.busy is None or self.pacing.is_running):
             return
@@ -55,7 +56,7 @@ class Bench:
             return
         self.busy = machine if machine.is_busy else None
         self.pacing = MeasureWork(PaceMeasurement(self.model))
-        self.pacing.start(is_there)
+        self.pacing.start(owner)
 
     @property
     def pace(self) -> Pace | None:

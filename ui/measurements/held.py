@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from engine.measure.machine import Setting
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.values import Real, plain
+from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs
 from ui.measurements.section import Section
 from ui.measurements.work import KeptWork, SectionWork
@@ -89,7 +89,7 @@ class Held:
         """Say why something was not done."""
         self.error = told(error)
 
-    def begin(self, is_there: Callable[[], bool]) -> None:
+    def begin(self, owner: Owner) -> None:
         """Measure with the inputs; what is refused leaves the last results."""
         self.error, self.began_alone = "", True
         try:
@@ -101,7 +101,7 @@ class Held:
         if self.work is not None:
             self.work.cancel()
         self.work, self.setting, self.measured = work, setting, self.inputs
-        work.start(is_there)
+        work.start(owner)
 
     def record(self) -> dict[str, Any] | None:
         """Results that are whole, as plain values; None without any, or if they are too large."""
@@ -135,13 +135,13 @@ class Held:
             self.work, self.setting, self.measured = other.work, other.setting, other.measured
             self.began_alone = True
 
-    def begin_alone(self, is_there: Callable[[], bool]) -> None:
+    def begin_alone(self, owner: Owner) -> None:
         """Measure the first inputs once without a press, if this visitor's pages may do so."""
         if self.began_alone or self.section.begin is None or not self.section.begins_alone:
             return
         self.began_alone = True
         if begins_alone(self.model) and self.inputs == self.section.first_inputs(self.model):
-            self.begin(is_there)
+            self.begin(owner)
 
     def seconds(self, pace: Pace, inputs: PlainInputs | None = None) -> float | None:
         """How long measuring with its inputs, or others, would take; None where they allow none."""

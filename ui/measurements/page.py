@@ -23,9 +23,8 @@ from ui.measurements.section import Laid, Section, Shown
 from ui.measurements.state import MeasurementState
 from ui.server.problems import guarded
 from ui.skeleton.theme import is_dark
-from ui.skeleton.work import LOOK_SECONDS, look_every, watching, work_buttons, work_state
+from ui.skeleton.work import LOOK_SECONDS, look_every, owner, watching, work_buttons, work_state
 from ui.visit_page import VisitPage
-from ui.visits.tab import somebody_there
 from ui.words.labels import about, markdown_text
 from ui.words.language import marked, say, say_counted
 
@@ -115,7 +114,7 @@ class MeasurementPage:
             guarded(held.section.fields, marked("the fields"))(held)
         if self.has_second:
             guarded(second_model, marked("the choice of a second model"))(state)
-        state.look(somebody_there())
+        state.look(owner())
         watching(guarded(_live, marked("the results")), lambda: _look_every(state))(state)
 
 
@@ -129,7 +128,7 @@ def _live(state: MeasurementState) -> None:
     """Buttons, progress and results of the section in sight; only this runs again meanwhile."""
     held = state.held
     if held.section.begin is not None:
-        state.look(somebody_there())
+        state.look(owner())
         with fields.row():
             version = (id(held), state.stage)
             start = say(held.section.start)

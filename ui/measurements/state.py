@@ -13,6 +13,7 @@ from engine.measure.machine import Machine
 from engine.measure.report import Report
 from engine.model import LanguageModel
 from engine.values import Name
+from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs
 from ui.measurements.bench import Bench
 from ui.measurements.held import Held
@@ -121,29 +122,29 @@ class MeasurementState:
 
     # --- measuring --------------------------------------------------------------------------------
 
-    def look(self, is_there: Callable[[], bool]) -> None:
+    def look(self, owner: Owner) -> None:
         """Begin what waits for no press: passes to time, the first inputs, the next in line."""
         for bench in self.benches:
-            bench.look(is_there)
+            bench.look(owner)
         if self.bench.pace is not None:
-            self.held.begin_alone(is_there)
-        self._begin_next(is_there)
+            self.held.begin_alone(owner)
+        self._begin_next(owner)
 
-    def begin(self, is_there: Callable[[], bool]) -> None:
+    def begin(self, owner: Owner) -> None:
         """Measure the section in sight at once, and then with the second model."""
         first, *others = self.in_sight
         is_free = not self.is_busy
-        self._begin_one(first, is_there)
+        self._begin_one(first, owner)
         if is_free:
             self._running = first
         self._waiting.extendleft(reversed(others))
 
-    def begin_each(self, keys: Iterable[str], is_there: Callable[[], bool]) -> None:
+    def begin_each(self, keys: Iterable[str], owner: Owner) -> None:
         """Measure some sections, one after the other, each with one model after the other."""
         self._waiting.extend(bench.sections[key] for key in keys for bench in self.benches)
-        self._begin_next(is_there)
+        self._begin_next(owner)
 
-    def _begin_next(self, is_there: Callable[[], bool]) -> None:
+    def _begin_next(self, owner: Owner) -> None:
         """Go on with what waits, where the one before has ended; a cancelled one ends it all."""
         running = self._running
         if running is not None and running.is_running:
@@ -152,11 +153,11 @@ class MeasurementState:
             self._waiting.clear()
         self._running = self._waiting.popleft() if self._waiting else None
         if self._running is not None:
-            self._begin_one(self._running, is_there)
+            self._begin_one(self._running, owner)
 
-    def _begin_one(self, held: Held, is_there: Callable[[], bool]) -> None:
+    def _begin_one(self, held: Held, owner: Owner) -> None:
         held.inputs = self.sections[held.section.key].inputs
-        held.begin(is_there)
+        held.begin(owner)
 
     def cancel(self) -> None:
         """End what is measured just now, and what waits behind it."""

@@ -1,24 +1,23 @@
-"""A measurement in the background, in line with the work of all visitors."""
+"""A measurement in the background, in turns with the work of all visitors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from engine.errors import CancelledError
 from engine.measure.measurement import Measurement
-from engine.runner.scheduler import job
-from ui.skeleton.background import BackgroundWork
+from ui.jobs import Job
 from ui.words.language import marked
 
 AnyResult = TypeVar("AnyResult")
 
 
-class SectionWork(BackgroundWork, Generic[AnyResult]):
+class SectionWork(Job, Generic[AnyResult]):
     """Work of a section: background work that has results so far."""
 
     doing = marked("the measurement")
     noun = "part"
+    breaks_off = True
 
     @property
     def result(self) -> AnyResult | None:
@@ -71,14 +70,10 @@ class MeasureWork(SectionWork[AnyResult]):
         self._result: AnyResult | None = None  # of all parts: what it computes is kept with it
 
     def _passes(self) -> Iterator[float | None]:
-        try:
-            with job(lambda: self.is_cancelled):
-                for seconds_left in self.measurement.run():
-                    yield seconds_left
-                    if self.is_cancelled:
-                        return
-        except CancelledError:
-            return
+        for seconds_left in self.measurement.run():
+            yield seconds_left
+            if self.is_cancelled:
+                return
 
     @property
     def is_done(self) -> bool:

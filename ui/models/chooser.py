@@ -1,6 +1,6 @@
 """Choosing a model: the popover in the page's header, and the model that a visit begins with.
 
-A model loads in a thread of its own, so that the page goes on working meanwhile. Visitors who want
+A model loads in a thread, so the page keeps working. Visitors who want
 the same one wait for the same load, and share the model afterwards (`ui.models.models`).
 
 Who may load what (`allowed`): somebody alone at their own computer, anything. On a server that
@@ -27,15 +27,16 @@ from engine.backend import limits
 from engine.errors import DecodingError, ModelError, NotAModelError, panics_as_errors
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.memory import on_shortage
+from ui.jobs import LOADS, UNKNOWN, Call, Owner
 from ui.models.models import SharedModels
 from ui.server.problems import guarded, report
 from ui.server.visitor import CONNECTED
+from ui.visits.tab import this_person
 from ui.visits.visits import give_memory_back
 from ui.words.labels import markdown_text, parameters_text, size
 from ui.words.language import marked, say
 from ui.words.refusals import in_words, told
 
-LOADS_AT_ONCE = 2  # a long download leaves room for one other
 LOOK_SECONDS = 0.5  # between two looks at a load
 WIDTH = 320
 KINDS = {
@@ -225,34 +226,25 @@ class _GivenUp(BaseException):
     """Nobody waits for this model any more; no error, so nothing on its way takes it for one."""
 
 
-class Load:
+class Load(Call[LanguageModel]):
     """One model on its way, for everybody who waits for it.
 
     Attributes:
         choice: which model.
-        stage: what happens, how much of it is done, and of how much (None: unknown).
-        model: the model, once it is there.
-        failure: why there is none; neither is there where everybody has left.
     """
 
+    breaks_off = False  # others may wait for the same model in another way
     _current: dict[Choice, Load] = {}  # noqa: RUF012 - one for all visitors, under `_lock`
     _lock = threading.Lock()
-    _room = threading.BoundedSemaphore(LOADS_AT_ONCE)
 
     def __init__(self, choice: Choice) -> None:
+        waiting = marked("Waiting for other models to load")
+        super().__init__(waiting, self._load, LOADS, is_told=False)
         self.choice = choice
-        self.stage: tuple[str, int, int | None] = (
-            marked("Waiting for other models to load"),
-            0,
-            None,
-        )
-        self.model: LanguageModel | None = None
-        self.failure: Exception | None = None
         self._waiting = 1
-        self._ended = threading.Event()
 
     @classmethod
-    def join(cls, choice: Choice) -> Load:
+    def join(cls, choice: Choice, owner: Owner = UNKNOWN) -> Load:
         """Wait for a model together with those who do so already."""
         with cls._lock:
             load = cls._current.get(choice)
@@ -260,40 +252,36 @@ class Load:
                 load._waiting += 1
                 return load
             load = cls._current[choice] = cls(choice)
-        # A daemon: ending the app does not wait for a download.
-        threading.Thread(target=load._run, name=f"load {choice}", daemon=True).start()
-        return load
+        return load.start(owner)
 
     def leave(self) -> None:
         """Wait no longer; the last one to leave ends the load, at its next stage or chunk."""
         with self._lock:
             self._waiting -= 1
-            if not self._waiting and self._current.get(self.choice) is self:
-                del self._current[self.choice]  # who wants it from now on begins anew
+            if self._waiting:
+                return
+            self._forget()  # the next one who wants it begins a new load
+        self.cancel()
 
-    def ended(self, within: float = 0) -> bool:
-        """Whether there is a model or a failure, now or `within` seconds."""
-        return self._ended.wait(within)
-
-    def _run(self) -> None:
+    def _load(self) -> LanguageModel | None:
         try:
-            with self._room:
-                self._told(marked("Looking for the model"), 0, None)
-                self.model = shared_model(self.choice, self._told)
+            self._tell(marked("Looking for the model"), 0, None)
+            return shared_model(self.choice, self._tell)
         except _GivenUp:
-            pass
-        except Exception as error:  # for the page to show: here it would be lost
-            self.failure = error
-        finally:
-            with self._lock:
-                if self._current.get(self.choice) is self:
-                    del self._current[self.choice]
-            self._ended.set()
+            return None
 
-    def _told(self, what: str, done: int, total: int | None) -> None:
+    def _finish(self) -> None:
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._current.get(self.choice) is self:
+            del self._current[self.choice]
+
+    def _tell(self, what: str, done: int, total: int | None) -> None:
         if not self._waiting:
             raise _GivenUp
-        self.stage = (what, done, total)
+        super()._tell(what, done, total)
 
 
 @dataclass
@@ -325,7 +313,8 @@ class _Visit:
         except DecodingError as error:
             self.problem = in_words(error)
         else:
-            self.load = Load.join(choice)
+            person = this_person()
+            self.load = Load.join(choice, Owner(person.token if person else ""))
 
     def cancel(self) -> None:
         if self.load is not None:
@@ -335,13 +324,13 @@ class _Visit:
     def finish(self, on_load: Callable[[LanguageModel], None], kept: str) -> bool:
         """Hand over a model that has come, or note why none did; False while it is on its way."""
         load = self.load
-        if load is None or not load.ended():
+        if load is None or load.is_running:
             return False
         self.cancel()
         try:
             if load.failure is not None:
                 raise load.failure
-            on_load(load.model)
+            on_load(load.result)
         except NotAModelError as error:  # what the engine advises is for whoever writes programs
             problem = in_words(error).rpartition("; ")[0]
             self.problem = say("{problem}; choose a causal language model.", problem=problem)
@@ -349,7 +338,7 @@ class _Visit:
             still = marked("The model before is still in use; choose another one, or try again.")
             self.problem = report(error, say("the change to {choice}", choice=load.choice), still)
         else:
-            self.said = say("{model} is in use. {kept}", model=load.model.name, kept=kept)
+            self.said = say("{model} is in use. {kept}", model=load.result.name, kept=kept)
             self.loads += 1
         return True
 
@@ -432,7 +421,7 @@ def _panel(
     if pressed:
         visit.begin(choice)
         if visit.load:
-            visit.load.ended(within=0.2)  # one that others have loaded is there at once
+            visit.load.wait(0.2)  # one that others have loaded is there at once
             st.rerun()  # with the clock of the fragment running
     if visit.load:
         _progress(visit.load)

@@ -69,7 +69,7 @@ def load_quietly(source: str, revision: str | None) -> LanguageModel:
 def _loaded(choice: Choice, told: Told, should_stop: Callable[[], bool]) -> LanguageModel:
     waited = Load.join(choice)
     try:
-        while not waited.ended(within=LOOK_SECONDS):
+        while not waited.wait(LOOK_SECONDS):
             told(*waited.stage)
             if should_stop():
                 raise Abandoned
@@ -77,4 +77,4 @@ def _loaded(choice: Choice, told: Told, should_stop: Callable[[], bool]) -> Lang
         waited.leave()
     if waited.failure is not None:
         raise waited.failure
-    return waited.model
+    return waited.result

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
+from ui.jobs import THREADS
 from ui.server.live import Activity
 from ui.words.language import marked
 
@@ -26,7 +28,7 @@ class Start:
 
     def __init__(self) -> None:
         self.activity: Activity | None = Activity(STARTING)
-        self._thread: threading.Thread | None = None
+        self._has_begun = False
         self._ended = threading.Event()
         self._lock = threading.Lock()
 
@@ -37,11 +39,9 @@ class Start:
             imports: what is called there first, to import what pages need besides.
         """
         with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, args=imports, name="get ready", daemon=True
-                )
-                self._thread.start()
+            if not self._has_begun:
+                self._has_begun = True
+                THREADS.do(partial(self._run, *imports))
 
     def _run(self, *imports: Callable[[], object]) -> None:
         try:

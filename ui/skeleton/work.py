@@ -7,8 +7,9 @@ from functools import wraps
 
 import streamlit as st
 
-from ui.skeleton.background import BackgroundWork
-from ui.visits.tab import somebody_there
+from ui.jobs import Job, Owner
+from ui.models.chooser import served_to_others
+from ui.visits.tab import somebody_there, this_person
 from ui.words.labels import counted, markdown_text
 from ui.words.language import say
 from ui.words.refusals import told
@@ -16,7 +17,13 @@ from ui.words.refusals import told
 LOOK_SECONDS = 0.5  # between two looks at work under way
 
 
-def look_every(work: BackgroundWork | None) -> float | None:
+def owner() -> Owner:
+    """Return who looks at this page, for work that is done for them."""
+    person = this_person()
+    return Owner(person.token if person else "", somebody_there(), served_to_others())
+
+
+def look_every(work: Job | None) -> float | None:
     """Seconds between two drawings of a fragment with this work; None where it stands still."""
     return LOOK_SECONDS if work is not None and work.is_running else None
 
@@ -45,10 +52,11 @@ def watching(draw: Callable[..., None], every: Callable[[], float | None]) -> Ca
 def work_buttons(
     name: str,
     start: str,
-    work: BackgroundWork | None,
-    begin: Callable[[Callable[[], bool]], None],
+    work: Job | None,
+    begin: Callable[[Owner], None],
     *,
     can_begin: bool = True,
+    cancel: Callable[[], None] | None = None,
     version: object = None,
 ) -> None:
     """The buttons that begin, cancel and continue work, for a fragment that is drawn now and then.
@@ -59,8 +67,9 @@ def work_buttons(
         name: names the work within the session.
         start: the label of the button that begins new work.
         work: the last work, None before the first.
-        begin: begins new work, as long as somebody is there; what it replaces is cancelled.
+        begin: begins new work for a visitor; what it replaces is cancelled.
         can_begin: whether there is anything to begin.
+        cancel: ends work that is not the visitor's alone; without it the work is cancelled.
         version: of the results on the page.
     """
     is_running = work is not None and work.is_running
@@ -70,18 +79,19 @@ def work_buttons(
         st.rerun()
 
     # A second press may end a callback at its first word to Streamlit: it acts before it says one.
-    there = somebody_there()
+    who = owner()
 
     def on_start() -> None:
-        begin(there)
+        begin(who)
         st.session_state[key] = None  # also where it was refused: the page says why
 
     def on_cancel() -> None:
-        work.cancel()
-        work.wait(5)
+        (cancel or work.cancel)()
+        if work.is_cancelled:
+            work.wait(5)
 
     def on_continue() -> None:
-        work.start(there)
+        work.start(who)
 
     off = is_running or not can_begin
     st.button(start, type="primary", key=f"{name}_start", disabled=off, on_click=on_start)
@@ -91,7 +101,7 @@ def work_buttons(
         st.button(say("Continue"), key=f"{name}_continue", on_click=on_continue)
 
 
-def work_state(work: BackgroundWork | None, notices: Iterable[str] = ()) -> None:
+def work_state(work: Job | None, notices: Iterable[str] = ()) -> None:
     """How far work has come; once it is over, what went another way than planned."""
     if work is None:
         return

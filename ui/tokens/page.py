@@ -24,7 +24,7 @@ from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound
 from ui.skeleton.tables import table, text_list
 from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, watching, work_buttons, work_state
+from ui.skeleton.work import look_every, owner, watching, work_buttons, work_state
 from ui.tokens.charts import sample_figure
 from ui.tokens.measures import MEASURES
 from ui.tokens.message import packed
@@ -42,7 +42,6 @@ from ui.tokens.tables import (
     word_rows,
 )
 from ui.visit_page import VisitPage
-from ui.visits.tab import somebody_there
 from ui.words.labels import counted, markdown_text
 from ui.words.language import ENGLISH, marked, say, speaking
 from ui.words.refusals import in_words
@@ -197,7 +196,7 @@ def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
     sheet(price_table(shown, inputs.input_price, inputs.output_price))
     st.caption(say("An estimate: a provider counts with a tokenizer of its own."))
     if not state.began_alone and begins_alone(state.model):
-        state.begin(somebody_there())
+        state.begin(owner())
     watching(guarded(_times, "the times"), lambda: look_every(state.work))(state)
 
 

@@ -11,6 +11,7 @@ from engine.errors import DecodingError, PromptError, msg
 from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
 from engine.model import LanguageModel
 from engine.tokenizing import TextTokenizer, TokenizedText
+from ui.jobs import Owner
 from ui.labs.inputs import Inputs, Kept
 from ui.measurements.work import MeasureWork
 from ui.tokens.measures import MEASURES
@@ -156,7 +157,7 @@ class TokensState:
 
     # --- time -------------------------------------------------------------------------------------
 
-    def begin(self, is_there: Callable[[], bool]) -> None:
+    def begin(self, owner: Owner) -> None:
         """Time the text on the model; what is refused leaves the last times."""
         self.error, self.began_alone = "", True
         try:
@@ -168,7 +169,7 @@ class TokensState:
             return
         self.release()
         self.work = work
-        work.start(is_there)
+        work.start(owner)
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model and its tokenizer; times are measured anew."""

@@ -49,6 +49,7 @@ def _sweep(tuning: Tuning) -> None:
             work,
             tuning.run,
             can_begin=sweep is not None,
+            cancel=tuning.cancel,
             version=work.version if work else 0,  # with the new texts in the charts
         )
         if sweep is not None:

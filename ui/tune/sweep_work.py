@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Self
 
 from engine.model import LanguageModel
 from engine.study.sweep import Sweep, SweepProgress, SweepResult
-from ui.skeleton.background import BackgroundWork
+from ui.jobs import UNKNOWN, Job, Owner
 from ui.words.language import marked
 
 MAX_ROWS = 32  # that go together: a Cancel loses at most one token of each
@@ -27,7 +29,7 @@ def tokens_per_second(model: LanguageModel) -> float | None:
     return _speeds.get(model)
 
 
-class SweepWork(BackgroundWork):
+class SweepWork(Job):
     """One sweep.
 
     The thread that generates also sums up, for a tenth of its time at most, so that a page which
@@ -85,11 +87,15 @@ class SweepWork(BackgroundWork):
                 next_sum = now + max(SUM_UP_SECONDS, 10 * spent)
             yield last.seconds_left
         if last is not None and last.tokens_done > first.tokens_done:
-            took = last.seconds - first.seconds
-            _speeds[self.model] = (last.tokens_done - first.tokens_done) / max(took, 1e-9)
+            _speeds[self.model] = (last.tokens_done - first.tokens_done) / max(self.worked, 1e-9)
 
-    def _ended(self) -> None:
+    def _finish(self) -> None:
         self._sum_up()
+
+    def left_by(self, owner: Owner) -> SweepWork:
+        """End it, and return what this visitor keeps of it."""
+        self.cancel()
+        return self
 
     def _sum_up(self) -> None:
         result = self._run.result()
@@ -122,15 +128,35 @@ class _ForAll(SweepWork):
 
     def __init__(self, sweep: Sweep, model: LanguageModel, prompts: Sequence[str], chat: bool):
         super().__init__(sweep, model, prompts, chat=chat)
-        self.visitors: dict[OpeningSweep, Callable[[], bool]] = {}
+        self._owners: list[Owner] = []
 
-    def is_anybody_there(self) -> bool:
-        """Whether any of those who wait is connected just now."""
-        return any(is_there() for is_there in list(self.visitors.values()))
+    def start(self, owner: Owner = UNKNOWN) -> Self:
+        """Wait for it with the others."""
+        with _lock:
+            self._owners.append(owner)
+        if self.is_cancelled:
+            self.wait()  # until the pass in work is over
+        return super().start(replace(owner, is_there=self._is_anyone_there))
 
-    def _ended(self) -> None:
+    def _is_anyone_there(self) -> bool:
+        return any(owner.is_there() for owner in list(self._owners))
+
+    def left_by(self, owner: Owner) -> SweepWork:
+        """Return what this visitor has of it; it continues as long as others want it."""
+        with _lock:
+            if self not in _under_way:  # the last who left has continued it, alone
+                self._owners.clear()
+            elif owner in self._owners:
+                self._owners.remove(owner)
+            if self._owners and not self.is_done:
+                return SweepWork(
+                    self.sweep, self.model, self.prompts, chat=self.chat, result=self.result
+                )
+        return super().left_by(owner)
+
+    def _finish(self) -> None:
         try:
-            super()._ended()
+            super()._finish()
         finally:
             with _lock:
                 if self in _under_way:
@@ -139,100 +165,9 @@ class _ForAll(SweepWork):
                     _made[self.model] = self.result
 
 
-class OpeningSweep:
-    """One visitor's view of a sweep that is made for all who ask for it: see `SweepWork`.
-
-    Whoever cancels it keeps what was there, while it goes on for the others.
-    """
-
-    def __init__(self, work: _ForAll) -> None:
-        self._work = work
-        self._left: tuple[SweepResult | None, int] | None = None  # result and texts at that time
-        self._changes = 0
-        self.count = work.count
-        self.sweep, self.model = work.sweep, work.model
-        self.prompts, self.chat = work.prompts, work.chat
-
-    def start(self, is_there: Callable[[], bool] = lambda: True) -> None:
-        """Wait for it with the others, also after a cancel."""
-        with _lock:
-            self._work.visitors[self] = is_there
-            if self._left is not None:
-                self._left = None
-                self._changes += 1
-        if self._work.is_cancelled:
-            self._work.wait()  # till the pass in work is over
-        self._work.start(self._work.is_anybody_there)
-
-    def cancel(self) -> None:
-        """Wait no longer; where nobody else does, it ends."""
-        with _lock:
-            self._work.visitors.pop(self, None)
-            if not self._work.is_done:
-                self._left = self._work.result, self._work.texts_done
-                self._changes += 1
-            if not self._work.visitors:
-                self._work.cancel()
-
-    def wait(self, seconds: float | None = None) -> None:
-        """Until it has ended for this visitor, at most so long."""
-        if self._left is None or self._work.is_cancelled:
-            self._work.wait(seconds)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether this visitor waits for texts."""
-        return self._left is None and self._work.is_running
-
-    @property
-    def is_done(self) -> bool:
-        """Whether every text has ended, and this visitor has them."""
-        return self._left is None and self._work.is_done
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether the work of other visitors goes first."""
-        return self._left is None and self._work.is_waiting
-
-    @property
-    def result(self) -> SweepResult | None:
-        """Texts and metrics so far."""
-        return self._work.result if self._left is None else self._left[0]
-
-    @property
-    def texts_done(self) -> int:
-        """Texts that have ended."""
-        return self._work.texts_done if self._left is None else self._left[1]
-
-    @property
-    def version(self) -> int:
-        """Counts the results that this visitor has seen."""
-        return self._work.version + self._changes
-
-    @property
-    def problem(self) -> str:
-        """Why it ended early, empty if it did not."""
-        return self._work.problem
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Estimate of the rest."""
-        return self._work.seconds_left
-
-    @property
-    def share(self) -> float:
-        """How much of its time is over, 0 to 1."""
-        return self._work.share
-
-    @property
-    def progress(self) -> str:
-        """How far it has come, in words."""
-        return self._work.progress
-
-
 def opening_sweep(
     sweep: Sweep, model: LanguageModel, prompts: Sequence[str], *, chat: bool = False
-) -> SweepWork | OpeningSweep:
+) -> SweepWork:
     """This sweep as it is made once for all who ask for it, to be started: done, or under way.
 
     Raises:
@@ -245,7 +180,7 @@ def opening_sweep(
         for work in _under_way:
             same = work.model is model and (work.sweep, work.chat) == (sweep, chat)
             if same and not work.is_cancelled:
-                return OpeningSweep(work)
+                return work
         work = _ForAll(sweep, model, prompts, chat)
         _under_way.append(work)
-        return OpeningSweep(work)
+        return work

@@ -21,17 +21,18 @@ from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep
 from engine.values import Name, Whole
+from ui.jobs import UNKNOWN, Owner
 from ui.models.chooser import begins_alone
+from ui.skeleton.work import owner
 from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted, is_one_number
 from ui.tune.metrics import TRADE_OFFS
 from ui.tune.sweep_record import Prompt, SweepRecord, sweep_of, sweep_record
-from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep, tokens_per_second
+from ui.tune.sweep_work import SweepWork, opening_sweep, tokens_per_second
 from ui.tune.values import INITIAL, parse_values, unescaped
 from ui.visit_page import VisitPage
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
-from ui.visits.tab import somebody_there
 from ui.words.catalogue import setting_name
 from ui.words.language import language, marked, say
 from ui.words.metrics import METRICS
@@ -175,7 +176,8 @@ class Tuning:
         self.max_tokens = 32
         self.stop = EXAMPLES[0].stop
         self.error = self.removed_stop = ""
-        self.work: SweepWork | OpeningSweep | None = None
+        self.work: SweepWork | None = None
+        self._owner = UNKNOWN  # for whom it was begun
         self.chosen = (0, 0)
         self.metric = "perplexity"
         self.trade_off = next(iter(TRADE_OFFS))
@@ -457,8 +459,7 @@ class Tuning:
 
     def release(self) -> None:
         """End what nobody waits for any more."""
-        if self.work is not None:
-            self.work.cancel()
+        self.cancel()
 
     # --- the sweep --------------------------------------------------------------------------------
 
@@ -467,11 +468,11 @@ class Tuning:
         """Whether a sweep is under way."""
         return self.work is not None and self.work.is_running
 
-    def run(self, is_wanted: Callable[[], bool] = lambda: True, *, for_all: bool = False) -> None:
+    def run(self, owner: Owner = UNKNOWN, *, for_all: bool = False) -> None:
         """Begin the planned sweep; why it cannot begin becomes `error`.
 
         Args:
-            is_wanted: whether the visitor is still there.
+            owner: for whom.
             for_all: whether every visitor asks for this sweep, so that it is made once.
         """
         self.error = self.plan.problem
@@ -490,8 +491,13 @@ class Tuning:
             self.chosen = (len(sweep.x.values) // 2, rows // 2)
         self.prompt_shown = min(self.prompt_shown, len(work.prompts) - 1)
         self.removed_stop = ""
-        self.work = work
-        work.start(is_wanted)
+        self.work, self._owner = work, owner
+        work.start(owner)
+
+    def cancel(self) -> None:
+        """End the sweep for this visitor; what is there stays."""
+        if self.work is not None:
+            self.work = self.work.left_by(self._owner)
 
     def choose(self, x: int, y: int) -> None:
         """Another cell, by its place along the axes; one that is not there is passed over."""
@@ -553,7 +559,7 @@ def begun(model: LanguageModel) -> Tuning:
     """Return the sweep that the page opens with, which starts by itself on a bundled model."""
     tuning = Tuning(model)
     if begins_alone(model):
-        tuning.run(somebody_there(), for_all=True)
+        tuning.run(owner(), for_all=True)
     return tuning
 
 

@@ -18,6 +18,7 @@ from ui.cache.calculator.costs import POINTS
 from ui.cache.calculator.section import SECTION as CALCULATOR
 from ui.cache.calculator.section import CalculatorInputs
 from ui.cache.window.section import SECTION as WINDOW
+from ui.jobs import UNKNOWN
 from ui.labs.fields import SEPARATOR
 
 CONFIG = {
@@ -58,7 +59,7 @@ def opened(key: str) -> AppTest:
     app = begun(key)
     state = app.session_state["state"]
     if state.held.section.begin is not None:
-        state.held.begin(lambda: True)
+        state.held.begin(UNKNOWN)
         state.held.work.wait(60)
         app.run()
     assert not app.exception and not app.error

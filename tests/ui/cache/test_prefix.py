@@ -7,6 +7,7 @@ import pytest
 from engine.measure.prefix_reuse import PrefixResult, Reuse
 from ui.cache.prefix.charts import reuse_figure
 from ui.cache.prefix.section import SECTION, PrefixInputs
+from ui.jobs import UNKNOWN
 from ui.measurements.held import Held
 from ui.measurements.section import Laid
 
@@ -45,17 +46,17 @@ def test_table_and_chart():
 def test_prompts_are_measured_and_a_prefix_too_long_is_refused(model):
     inputs = PrefixInputs("w1|w2|" * 4, "w1", "w2", longest=6, repeats=1)
     held = Held("section", SECTION, model, inputs)
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     held.work.wait(60)
     result = held.result()
     tokens = len(model.vocabulary.encode("w1|w2|" * 4))
     assert held.work.is_done and [one.shared for one in result.lengths][-1] >= 6
     held.change(longest=tokens + 1)
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     assert f"more than the {tokens} tokens that both prompts begin with" in held.error
     assert held.result() == result
     held.change(longest=6, second="")
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     assert "second prompt goes on with is empty" in held.error and held.result() == result
 
 

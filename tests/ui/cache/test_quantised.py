@@ -10,6 +10,7 @@ from tests.ui.measurements.drawn import drawn
 from ui.cache.quantised.charts import divergence_figure, saving_figure
 from ui.cache.quantised.section import GIVEN_TEXT, SAMPLED_TEXT, SECTION, QuantisedInputs
 from ui.cache.quantised.strip import shade_of, strip
+from ui.jobs import UNKNOWN
 from ui.measurements.held import Held
 from ui.measurements.section import Laid
 
@@ -21,7 +22,7 @@ INPUTS = QuantisedInputs(
 @pytest.fixture(scope="module")
 def held(model) -> Held:
     held = Held("section", SECTION, model, INPUTS)
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     held.work.wait(60)
     assert held.work.is_done, held.work.problem or held.error
     return held
@@ -98,13 +99,13 @@ def test_charts_show_what_was_measured(held):
 def test_what_is_refused_leaves_the_last_result(held, changes, words):
     before, work = held.result(), held.work
     held.inputs = replace(INPUTS, **changes)
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     assert words in held.error and held.work is work and held.result() == before
 
 
 def test_a_given_text_is_read_as_far_as_it_goes(model):
     held = Held("section", SECTION, model, replace(INPUTS, text=GIVEN_TEXT, prompt="w1|w2|" * 3))
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     held.work.wait(60)
     result = held.result()
     assert len(result.read) == len(model.vocabulary.encode("w1|w2|" * 3)) == result.given
@@ -117,6 +118,7 @@ def example_page() -> None:
     from engine.model import LanguageModel
     from tests.ui import hostile
     from ui.cache.quantised.section import SECTION
+    from ui.jobs import UNKNOWN
     from ui.measurements.page import MeasurementPage
 
     page = MeasurementPage("cache", "", [SECTION])
@@ -124,7 +126,7 @@ def example_page() -> None:
         model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
         state = st.session_state["state"] = page.begun(model)
         state.held.change(prompt="w1|w2", positions=20, group=4, residual=2, compares=False)
-        state.held.begin(lambda: True)
+        state.held.begin(UNKNOWN)
     page.draw_state(st.session_state["state"])
 
 

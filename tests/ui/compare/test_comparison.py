@@ -159,15 +159,23 @@ def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
 
 
 def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison, monkeypatch):
-    monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
-    monkeypatch.setattr("ui.skeleton.background.GRACE_SECONDS", -1)
     comparison.set_max_tokens(20)
     whole = comparison.sample(20)
     whole.start()
     whole.wait()
     run = comparison.sample(20)
-    run.start(is_there=lambda: not run.samples())  # gone as soon as there is something
-    run.wait()
+    passes = run._passes
+
+    def cancelled_as_soon_as_there_is_something():
+        for left in passes():
+            if run.samples():
+                run.cancel()
+            yield left
+
+    with monkeypatch.context() as cancelled:
+        cancelled.setattr(run, "_passes", cancelled_as_soon_as_there_is_something)
+        run.start()
+        run.wait()
     kept = len(run.samples())
     assert 0 < kept < 80
     assert not run.is_done

@@ -20,6 +20,7 @@ from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SAMPLES
 from engine.trace.beam import FINISHED, KEPT, PRUNED
 from tests.ui.hostile import HOSTILE, language_model, tokenizer
 from tests.ui.labs.settling import settled
+from ui.jobs import UNKNOWN
 from ui.labs.beam import view
 from ui.labs.beam.charts import likely_figure, tree_figure
 from ui.labs.beam.inputs import BeamInputs
@@ -234,7 +235,7 @@ def test_a_refused_change_leaves_the_search(lab, changes, said):
 def test_texts_are_set_side_by_side(lab, model):
     twin = settled(lab.copy())
     twin.change(max_new_tokens=10)
-    twin.begin_texts(lambda: True)
+    twin.begin_texts(UNKNOWN)
     twin.texts.wait(60)
     work = twin.texts
     assert work.is_done and not work.problem and len(work.texts) == work.count
@@ -290,7 +291,7 @@ def test_only_so_many_sets_of_texts_are_kept(model, monkeypatch):
 
 def test_the_exact_search_says_what_each_width_misses(lab):
     twin = settled(lab.copy())
-    twin.begin_exact(lambda: True)
+    twin.begin_exact(UNKNOWN)
     twin.exact.wait(60)
     work = twin.exact
     found = work.result
@@ -325,7 +326,7 @@ def test_what_is_out_of_reach_is_said_with_its_interval(model):
 def test_an_exact_search_that_cannot_begin_says_why(lab):
     twin = settled(lab.copy())
     twin.change(exact_tokens=33)
-    twin.begin_exact(lambda: True)
+    twin.begin_exact(UNKNOWN)
     assert "max_new_tokens must be at most 32 in an exact search" in twin.error
     assert twin.exact is None
     with pytest.raises(DecodingError):

@@ -14,8 +14,8 @@ from tests.engine.test_panics import PanicException
 from tests.pages.tab import field, in_tab, visit_of
 from tests.ui.labs.example import SearchInputs, SearchLab
 from tests.ui.labs.settling import settled
+from ui.jobs import Call
 from ui.labs import lab as labs
-from ui.labs.task import CANCELLED, KEPT
 from ui.visits.records import BrokenRecord
 
 
@@ -132,7 +132,7 @@ def test_a_panic_is_shown(lab, monkeypatch):
 def test_an_error_that_nobody_expected_is_shown(lab, monkeypatch):
     monkeypatch.setattr(type(lab.text), "_step", lambda *_: 1 / 0)
     lab.step()
-    assert KEPT in lab.error
+    assert Call.kept in lab.error
 
 
 def test_what_takes_long_goes_on_beside_the_page_and_can_be_cancelled(lab, monkeypatch):
@@ -151,7 +151,7 @@ def test_what_takes_long_goes_on_beside_the_page_and_can_be_cancelled(lab, monke
         lab.step()  # one thing at a time
         lab.cancel()
         settled(lab)
-    assert lab.error == CANCELLED and ids(lab) == before and not lab.is_busy
+    assert lab.error == Call.cancelled and ids(lab) == before and not lab.is_busy
     lab.step()
     settled(lab)
     assert ids(lab)[:-1] == before

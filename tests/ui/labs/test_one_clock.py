@@ -8,6 +8,7 @@ from engine.errors import DecodingError
 from engine.study.one_clock import Timed
 from tests.pages.tab import field, in_tab, new_app, visit_of
 from tests.ui.hostile import HOSTILE
+from ui.jobs import UNKNOWN
 from ui.labs.one_clock import decoders
 from ui.labs.one_clock.charts import balance_figure, time_figure
 from ui.labs.one_clock.clock import Clock, ClockInputs
@@ -24,7 +25,7 @@ def model(bundled):
 @pytest.fixture(scope="module")
 def run(model) -> Clock:
     clock = Clock(model, ClockInputs("The capital of France is", tokens=3, seed=1))
-    clock.begin(lambda: True)
+    clock.begin(UNKNOWN)
     clock.work.wait(120)
     assert clock.work.is_done and not clock.work.failed
     return clock
@@ -73,10 +74,10 @@ def test_a_press_begins_anew_and_a_refusal_leaves_the_last_runs(run, model):
     clock = Clock(model, run.inputs)
     clock.work = run.work
     clock.change(prompt="")
-    clock.begin(lambda: True)
+    clock.begin(UNKNOWN)
     assert "prompt" in clock.error.lower() and clock.work is run.work
     clock.change(prompt="a" * 30_000)
-    clock.begin(lambda: True)
+    clock.begin(UNKNOWN)
     assert "30,000" in clock.error and clock.work is run.work
 
 
@@ -87,7 +88,7 @@ def test_one_that_cannot_take_part_is_named(run, model, monkeypatch):
     several = (decoders.TimedDecoder("Odd", "nothing", refused), decoders.DECODERS[0])
     monkeypatch.setattr("ui.labs.one_clock.work.DECODERS", several)
     clock = Clock(model, run.inputs)
-    clock.begin(lambda: True)
+    clock.begin(UNKNOWN)
     clock.work.wait(60)
     assert clock.work.failed == {"Odd": "It needs another model."}
     assert list(clock.work.timed) == ["Greedy"] and clock.work.is_done

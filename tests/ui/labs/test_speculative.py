@@ -14,6 +14,7 @@ from engine.study.speedup import LOSSES, SpeedTrial
 from tests.engine import tiny_models
 from tests.ui.hostile import HOSTILE
 from tests.ui.labs.settling import settled
+from ui.jobs import UNKNOWN
 from ui.labs.speculative import charts, view
 from ui.labs.speculative.lab import ITSELF, LOOKUP, SpeculativeInputs, SpeculativeLab
 from ui.labs.speculative.work import SpeedWork
@@ -141,11 +142,11 @@ def test_a_speed_trial_is_measured_and_goes_on_after_a_cancel(monkeypatch):
     monkeypatch.setattr("ui.labs.speculative.work.TOKENS", 3)
     settings = SpeculativeSettings(SamplingSettings(seed=1))
     work = SpeedWork(tiny_models.shared("llama"), tiny_models.prompt(2), None, settings)
-    work.start(lambda: True)
+    work.start(UNKNOWN)
     work.cancel()
     work.wait(60)
     ended = work.texts_done
-    work.start(lambda: True)
+    work.start(UNKNOWN)
     work.wait(60)
     assert ended <= work.texts_done == work.count == 28 and work.is_done
     assert [point.length for point in work.curve.points] == list(range(1, 9))
@@ -156,7 +157,7 @@ def test_what_the_trial_refuses_is_a_sentence(lab, monkeypatch):
         raise DecodingError("It cannot be measured.")
 
     monkeypatch.setattr("ui.labs.speculative.lab.SpeedWork", refused)
-    lab.measure(lambda: True)
+    lab.measure(UNKNOWN)
     assert lab.error == "It cannot be measured." and lab.work is None
 
 

@@ -10,6 +10,7 @@ from engine.measure.report import Report
 from tests.pages.tab import field
 from tests.ui.measurements.drawn import drawn
 from tests.ui.measurements.example import SECTION, Readings
+from ui.jobs import UNKNOWN
 from ui.measurements.page import MeasurementPage
 from ui.measurements.state import MeasurementState
 
@@ -24,9 +25,9 @@ def state(bundled) -> MeasurementState:
 
 def measured(state: MeasurementState) -> MeasurementState:
     """The page once it has timed a few passes, and measured what takes no longer."""
-    state.look(lambda: True)
+    state.look(UNKNOWN)
     state.bench.pacing.wait(60)
-    state.look(lambda: True)
+    state.look(UNKNOWN)
     state.held.work.wait(60)
     assert state.held.work.is_done
     return state
@@ -41,18 +42,18 @@ def test_a_section_measures_alone_and_keeps_its_results(state):
     state.choose("reading")
     assert state.held is first and len(first.result().ms) == 3
     work = first.work
-    state.look(lambda: True)
+    state.look(UNKNOWN)
     assert first.work is work, "it begins alone once"
 
 
 def test_what_takes_long_waits_for_a_press(state):
     state.held.change(times=10**6)
-    state.look(lambda: True)
+    state.look(UNKNOWN)
     state.bench.pacing.wait(60)
-    state.look(lambda: True)
+    state.look(UNKNOWN)
     assert state.held.work is None and state.held.seconds(state.bench.pacing.result) > 60
     state.held.change(times=1)
-    state.look(lambda: True)
+    state.look(UNKNOWN)
     assert state.held.work is None, "a change of the fields alone begins nothing"
 
 
@@ -60,14 +61,14 @@ def test_a_refusal_leaves_the_last_results(state):
     held = measured(state).held
     before = held.result()
     held.change(prompt="")
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     assert "rompt" in held.error and held.result() == before
 
 
 def test_a_cancelled_measurement_goes_on_where_it_was(state):
     held = state.held
     held.change(times=400)
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     held.work.cancel()
     held.work.wait(60)
     done = held.work.texts_done
@@ -107,12 +108,12 @@ def test_a_record_keeps_what_is_measured_to_the_end(state, bundled):
     assert again.held.measured == held.measured and again.held.work.took == held.work.took
     assert restored(again.record()).held.result() == held.result(), "and once more"
     work = again.held.work
-    again.look(lambda: True)
+    again.look(UNKNOWN)
     again.bench.pacing.wait(60)
-    again.look(lambda: True)
+    again.look(UNKNOWN)
     assert again.held.work is work, "nothing is measured again by itself"
     held.change(times=400)
-    held.begin(lambda: True)
+    held.begin(UNKNOWN)
     held.work.cancel()
     held.work.wait(60)
     assert restored(state.record()).held.result() is None, "a part of it could not go on"
@@ -121,7 +122,7 @@ def test_a_record_keeps_what_is_measured_to_the_end(state, bundled):
 @pytest.mark.parametrize("broken", [{"result": {"ms": ["x"]}}, {"setting": None}, {"took": "x"}])
 def test_results_that_cannot_be_read_leave_the_inputs(state, bundled, broken):
     state.held.change(times=2)
-    state.held.begin(lambda: True)
+    state.held.begin(UNKNOWN)
     record = json.loads(json.dumps(measured(state).record()))
     record["results"][0]["reading"] |= broken
     again = PAGE.visit_page.restore(record, lambda source, revision: bundled)

@@ -64,7 +64,7 @@ def test_a_panic_while_a_model_loads_is_told_to_those_who_wait(monkeypatch):
 
     monkeypatch.setattr(model_chooser, "load_model", panics)
     load = Load.join(Choice("/no/such/model"))
-    assert load.ended(20)
+    assert load.wait(20)
     assert "gave up on what it was given (out of bounds)" in str(load.failure)
 
 
@@ -272,7 +272,7 @@ def test_a_load_after_a_cancelled_one_begins_anew(slow):
     first.leave()
     second = Load.join(Choice("owner/slow"))
     assert second is not first
-    assert first.ended(within=5) and not second.ended()
+    assert first.wait(5) and second.is_running
     second.leave()
 
 
@@ -280,16 +280,16 @@ def test_more_loads_than_there_is_room_for_wait(slow):
     loads = [Load.join(Choice(f"owner/slow-{number}")) for number in range(3)]
 
     def under_way() -> int:
-        return sum(load.stage[0].startswith("Downloading") for load in loads)
+        return sum(load.stage.what.startswith("Downloading") for load in loads)
 
     end = time.monotonic() + 5
     while under_way() < 2 and time.monotonic() < end:
         time.sleep(0.01)
     time.sleep(0.1)
     assert under_way() == 2
-    assert sum(load.stage[0].startswith("Waiting") for load in loads) == 1
+    assert sum(load.stage.what.startswith("Waiting") for load in loads) == 1
     slow.ended.set()
-    assert all(load.ended(within=5) for load in loads)
+    assert all(load.wait(5) for load in loads)
 
 
 def numbered(message: str, caplog) -> bool:

@@ -186,12 +186,12 @@ def test_a_model_that_is_loading_for_a_text_is_cancelled(page, monkeypatch, mode
     (earlier,) = page.read()["earlier"]
     other = page.text["model"]["name"]
 
-    def never(within=0):
-        time.sleep(within)
+    def never(seconds=0):
+        time.sleep(seconds)
         return False
 
     waited = channel.load.__globals__["Load"](Choice("bundled"))
-    monkeypatch.setattr(waited, "ended", never)
+    monkeypatch.setattr(waited, "wait", never)
     with monkeypatch.context() as loading:
         loading.setattr("ui.models.opening.Load.join", lambda choice: waited)
         page.socket.send_json(page.event("reopen", text_number=earlier["number"]))

@@ -7,6 +7,7 @@ import pytest
 from engine.errors import DecodingError, ModelError
 from engine.model import LanguageModel
 from tests.ui.hostile import HOSTILE
+from ui.jobs import UNKNOWN
 from ui.tokens import sources
 from ui.tokens.charts import sample_figure
 from ui.tokens.measures import MEASURES
@@ -57,7 +58,7 @@ def test_long_texts_are_drawn_in_part_and_longer_ones_refused(state):
     state.change(prompt="a" * (LONGEST + 1))
     with pytest.raises(DecodingError, match=r"5,001 characters.*at most 5,000; shorten it"):
         state.shown()
-    state.begin(lambda: True)
+    state.begin(UNKNOWN)
     assert "at most 5,000" in state.error and state.work is None
 
 

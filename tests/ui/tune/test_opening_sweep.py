@@ -12,9 +12,10 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
 from tests.ui import hostile
-from ui.skeleton import background
+from ui import jobs
+from ui.jobs import UNKNOWN, Owner
 from ui.tune import sweep_work
-from ui.tune.sweep_work import OpeningSweep, SweepWork, opening_sweep
+from ui.tune.sweep_work import SweepWork, opening_sweep
 from ui.tune.tuning import Tuning
 
 PATIENCE_S = 60
@@ -58,9 +59,9 @@ def gate(monkeypatch) -> Iterator[Gate]:
     gate.open()
 
 
-def opened(model: LanguageModel, is_there: Callable[[], bool] = lambda: True) -> OpeningSweep:
+def opened(model: LanguageModel, owner: Owner = UNKNOWN) -> SweepWork:
     work = opening_sweep(SWEEP, model, ["w1"])
-    work.start(is_there)
+    work.start(owner)
     return work
 
 
@@ -93,58 +94,72 @@ def test_thirty_visitors_share_one_sweep_and_all_see_it_grow(model, gate):
 
 
 def test_a_cancel_ends_it_for_one_and_not_for_the_others(model, gate):
-    one, other = opened(model), opened(model)
+    me, you = Owner("me"), Owner("you")
+    one, other = opened(model, me), opened(model, you)
     gate.go.release(1)
     until(lambda: one.version > 0)
-    version = one.version
-    one.cancel()
-    one.wait(PATIENCE_S)
+    one = one.left_by(me)
     assert (one.is_running, one.is_done, other.is_running) == (False, False, True)
-    assert one.version > version, "the page is drawn again"
     kept = one.result
     gate.open()
     other.wait(PATIENCE_S)
     assert other.is_done
-    assert one.result is kept, "and what was there stays"
+    assert one.result is kept is not None, "and what was there stays"
     assert (one.is_done, one.texts_done) == (False, 0)
-    one.start()
+    one.start(me)
     one.wait(PATIENCE_S)
     assert one.is_done
-    assert one.result is other.result
-    assert gate.begun == 1
+    assert one.result.texts["text"].equals(other.result.texts["text"])
 
 
 def test_the_last_to_cancel_ends_it_and_the_next_begins_another(model, gate):
-    one, other = opened(model), opened(model)
+    me, you = Owner("me"), Owner("you")
+    one, other = opened(model, me), opened(model, you)
     until(lambda: gate.begun == 1)
-    one.cancel()
-    other.cancel()
+    one, other = one.left_by(me), other.left_by(you)
     other.wait(PATIENCE_S)
     assert not one.is_running and not other.is_running
     third = opened(model)
     until(lambda: gate.begun == 2)
+    other.start(Owner("you", lambda: True))  # Continue, in another drawing of the page
+    until(lambda: gate.begun == 3)
+    assert other.left_by(you).is_cancelled
     gate.open()
     third.wait(PATIENCE_S)
     assert third.is_done
-    one.start()  # Continue
+    one.start(Owner("me", lambda: True))  # Continue, in another drawing of the page
     one.wait(PATIENCE_S)
     assert one.is_done
 
 
 def test_who_has_left_without_a_word_does_not_keep_it_going(model, gate, monkeypatch):
-    monkeypatch.setattr(background, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1)
+    monkeypatch.setattr(jobs, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
     there = [True, True]
-    works = [opened(model, lambda place=place: there[place]) for place in range(2)]
+    works = [opened(model, Owner(is_there=lambda place=place: there[place])) for place in range(2)]
     until(lambda: gate.begun == 1)
     there[0] = False
     gate.go.release(2)
     until(lambda: works[1].version > 0)
     assert works[1].is_running
     there[1] = False
-    gate.open()
     works[1].wait(PATIENCE_S)
     assert not any(work.is_running or work.is_done for work in works)
+
+
+def test_a_cancel_in_one_tab_leaves_the_sweep_of_another_tab_of_the_person(
+    model, gate, monkeypatch
+):
+    monkeypatch.setattr(jobs, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
+    there = {"stays": True, "leaves": True}
+    stays, leaves = (Owner("me", lambda tab=tab: there[tab]) for tab in there)
+    work = opened(model, stays)
+    left = opened(model, leaves).left_by(leaves)
+    there["leaves"] = False
+    gate.open()
+    work.wait(PATIENCE_S)
+    assert work.is_done and not left.is_done
 
 
 def test_a_failure_is_told_to_all_and_nobody_joins_it(model, monkeypatch):
@@ -176,7 +191,7 @@ def test_a_visitors_own_sweep_is_their_own(model, gate):
         page.prompts, page.stop = ["w1"], ""
         page.run(for_all=True)
     until(lambda: gate.begun == 1)
-    pages[0].work.cancel()
+    pages[0].cancel()
     pages[0].run()
     assert type(pages[0].work) is SweepWork
     until(lambda: gate.begun == 2)

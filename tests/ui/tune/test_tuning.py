@@ -13,6 +13,7 @@ from engine.sampling.stages import Banned, Dry
 from engine.study.sweep import MOST_TEXTS
 from tests.ui import hostile
 from tests.ui.tune.sweeping import PATIENCE_S, finished
+from ui.jobs import Owner
 from ui.models.chooser import Choice, shared_model
 from ui.tune.metrics import cell_label, extremes
 from ui.tune.results import _cell_metrics
@@ -173,20 +174,19 @@ def test_a_cell_that_is_not_there_is_passed_over(tuning):
     assert tuning.chosen == (2, 1)
 
 
-class Gate:
-    """Holds a sweep after so many looks at whether its visitor is there."""
+class Gated(SweepWork):
+    """A sweep that waits after three texts."""
 
-    def __init__(self, monkeypatch) -> None:
-        monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
-        monkeypatch.setattr("ui.tune.sweep_work.SUM_UP_SECONDS", 0)
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
         self.reached, self.go_on = threading.Event(), threading.Event()
-        self.work: SweepWork | None = None
 
-    def __call__(self) -> bool:
-        if self.work and self.work.texts_done >= 3:
-            self.reached.set()
-            self.go_on.wait(PATIENCE_S)
-        return True
+    def _passes(self):
+        for left in super()._passes():
+            if self.texts_done >= 3:
+                self.reached.set()
+                self.go_on.wait(PATIENCE_S)
+            yield left
 
 
 def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
@@ -194,12 +194,12 @@ def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
 ):
     monkeypatch.setattr("ui.tune.sweep_work.MAX_ROWS", 3)
     whole = finished(tuning).work.result.texts
-    gate = Gate(monkeypatch)
-    work = gate.work = SweepWork(tuning.plan.sweep, model, tuning.prompts)
-    work.start(gate)
-    assert gate.reached.wait(PATIENCE_S)
+    monkeypatch.setattr("ui.tune.sweep_work.SUM_UP_SECONDS", 0)
+    work = Gated(tuning.plan.sweep, model, tuning.prompts)
+    work.start()
+    assert work.reached.wait(PATIENCE_S)
     work.cancel()
-    gate.go_on.set()
+    work.go_on.set()
     work.wait(PATIENCE_S)
     assert not work.is_running
     assert not work.is_done
@@ -216,10 +216,10 @@ def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
 
 
 def test_a_visitor_who_has_gone_for_good_ends_the_sweep(tuning, model, monkeypatch):
-    monkeypatch.setattr("ui.skeleton.background.LOOK_SECONDS", 0)
-    monkeypatch.setattr("ui.skeleton.background.GRACE_SECONDS", -1)
+    monkeypatch.setattr("ui.jobs.LOOK_SECONDS", 0)
+    monkeypatch.setattr("ui.jobs.GRACE_SECONDS", -1)
     work = SweepWork(tuning.plan.sweep, model, tuning.prompts)
-    work.start(lambda: False)
+    work.start(Owner(is_there=lambda: False))
     work.wait(PATIENCE_S)
     assert not work.is_running
     assert not work.is_done

@@ -15,6 +15,7 @@ from engine.model import LanguageModel
 from engine.model.cache_layers import formula_of
 from ui.cache.calculator.counting import counted
 from ui.models.chooser import Choice, check_allowed
+from ui.skeleton.work import owner
 from ui.words.language import marked
 from ui.words.refusals import told
 
@@ -62,13 +63,15 @@ def compared(model: LanguageModel | None, shapes: list[str], own: str, text: str
             described.append(begin())
         except DecodingError as error:
             problems.append(told(error))
-    for one, count in zip(described, counted(described), strict=True):
-        if not count.done():
+    for one, count in zip(described, counted(described, owner()), strict=True):
+        if count.is_running:
             to_come.append(one.name)
-        elif isinstance(error := count.exception(), DecodingError):
-            problems.append(told(error))
+        elif isinstance(count.failure, DecodingError):
+            problems.append(told(count.failure))
+        elif count.failure is not None:
+            raise count.failure
         else:
-            models.append(count.result())
+            models.append(count.result)
     return Compared(tuple(models), tuple(to_come), " ".join(problems))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.trace import Trace
 from engine.trace.beam import KEPT
+from ui.jobs import Owner
 from ui.labs.beam.inputs import EARLY_STOPPING, BeamInputs
 from ui.labs.beam.tree import Place, best_place, way_to
 from ui.labs.beam.work import ExactWork, TextsWork
@@ -131,7 +131,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     # --- experiments ------------------------------------------------------------------------------
 
-    def begin_texts(self, is_there: Callable[[], bool]) -> None:
+    def begin_texts(self, owner: Owner) -> None:
         """Set the texts of several decoders side by side."""
         self._began_alone = True
         try:
@@ -143,15 +143,15 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         if self.texts is not None:
             self.texts.cancel()
         self.texts = work
-        work.start(is_there)
+        work.start(owner)
 
-    def begin_alone(self, is_there: Callable[[], bool]) -> None:
+    def begin_alone(self, owner: Owner) -> None:
         """Begin the first texts without a press, once there is a search to look at."""
         is_ready = not self._began_alone and self.text is not None and not self.is_busy
         if is_ready and begins_alone(self.model):
-            self.begin_texts(is_there)
+            self.begin_texts(owner)
 
-    def begin_exact(self, is_there: Callable[[], bool]) -> None:
+    def begin_exact(self, owner: Owner) -> None:
         """Search the best text and prove it."""
         try:
             check_prompt("prompt", self.inputs.prompt)
@@ -162,7 +162,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         if self.exact is not None:
             self.exact.cancel()
         self.exact, self.error = work, ""
-        work.start(is_there)
+        work.start(owner)
 
     def _end_works(self) -> None:
         for work in (self.texts, self.exact):

@@ -18,8 +18,7 @@ from ui.labs.beam.tree import Place, tree_of
 from ui.labs.page import Experiment, LabPage, notice_line
 from ui.skeleton.fields import bound
 from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, work_buttons, work_state
-from ui.visits.tab import somebody_there
+from ui.skeleton.work import look_every, owner, work_buttons, work_state
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
@@ -59,7 +58,7 @@ def _fields(lab: BeamLab) -> None:
             hint = say("one in each line")
             fields.text(lab, "stop_strings", say("Stop strings"), placeholder=hint, width=230)
         constraint.source()
-    lab.begin_alone(somebody_there())
+    lab.begin_alone(owner())
 
 
 # --- The tree -------------------------------------------------------------------------------------

@@ -11,11 +11,10 @@ from engine.model import LanguageModel
 from engine.study.exact_best import CANCELLED, ExactProgress
 from engine.study.search_error import WIDTHS, SearchError, SearchErrorStudy
 from engine.study.set_texts import SAMPLES, SetText, set_texts
+from ui.jobs import Job
 from ui.labs.beam.inputs import BeamInputs
-from ui.skeleton.background import BackgroundWork
 from ui.words.labels import with_minus
 from ui.words.language import marked, say
-from ui.words.refusals import told
 
 MOST_WRITTEN = 16  # sets of texts that are kept of a model
 # Equal inputs give every visitor equal texts, so they are written once for all.
@@ -23,7 +22,7 @@ _written: WeakKeyDictionary[LanguageModel, dict[BeamInputs, list[SetText]]] = We
 _lock = threading.Lock()
 
 
-class TextsWork(BackgroundWork):
+class TextsWork(Job):
     """The texts of beam search, greedy decoding and nucleus sampling.
 
     Whoever asks for those of another visitor has them at once.
@@ -73,8 +72,9 @@ class TextsWork(BackgroundWork):
                     return
             self._is_over = True
             self._keep()
-        except DecodingError as error:
-            self.problem, self._is_over = told(error), True
+        except DecodingError:
+            self._is_over = True
+            raise
 
     @property
     def is_done(self) -> bool:
@@ -92,7 +92,7 @@ class TextsWork(BackgroundWork):
         return len(self.texts)
 
 
-class ExactWork(BackgroundWork):
+class ExactWork(Job):
     """Beam searches of several widths, and the exact search.
 
     Attributes:
@@ -129,8 +129,9 @@ class ExactWork(BackgroundWork):
                 yield None
             result = self.result
             self._is_over = result is not None and result.best.stopped != CANCELLED
-        except DecodingError as error:
-            self.problem, self._is_over = told(error), True
+        except DecodingError:
+            self._is_over = True
+            raise
 
     @property
     def result(self) -> SearchError | None:
@@ -156,11 +157,9 @@ class ExactWork(BackgroundWork):
             return 0.0
         return self.exact.visited / max(1, self.exact.visited + self.exact.open)
 
-    @property
-    def progress(self) -> str:
-        """How far it has come, in words."""
-        if self.is_waiting or self.exact is None:
-            return super().progress
+    def _in_words(self) -> str:
+        if self.exact is None:
+            return super()._in_words()
         one = self.exact
         return say(
             "{read} beginnings read, {left} wait; best {best}, bound {bound}",

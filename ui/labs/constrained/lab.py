@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ from engine.study.constraint import ConstraintFigures, Ribbon, figures_at, ribbo
 from engine.study.verdict import Verdict, verdict
 from engine.study.wrong_token import Broken, without_constraint
 from engine.trace import Trace
+from ui.jobs import Owner
 from ui.labs.constrained.work import WalkWork
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
@@ -206,8 +206,8 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         self.stop()
         self.do("Going on without the constraint", work)
 
-    def begin_walk(self, there: Callable[[], bool]) -> None:
-        """Walk over all texts of the constraint, as long as somebody is there."""
+    def begin_walk(self, owner: Owner) -> None:
+        """Walk over all texts of the constraint."""
         if self.walk is not None:
             self.walk.cancel()
         try:
@@ -215,7 +215,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         except DecodingError as error:
             self.walk, self.error = None, told(error)
             return
-        self.walk.start(there)
+        self.walk.start(owner)
 
     def release(self) -> None:
         if self.walk is not None:

@@ -6,18 +6,16 @@ import threading
 import time
 from collections.abc import Iterator
 
-from engine.errors import CancelledError
 from engine.model import LanguageModel
-from engine.runner.scheduler import job
 from engine.sampling.stages import Constraint
 from engine.study.whole_texts import Progress, Walk, WholeTexts
-from ui.skeleton.background import BackgroundWork
+from ui.jobs import Job
 from ui.words.language import marked
 
 MOST_PASSES = 300
 
 
-class WalkWork(BackgroundWork):
+class WalkWork(Job):
     """A walk over all texts of a constraint.
 
     Raises:
@@ -26,6 +24,7 @@ class WalkWork(BackgroundWork):
 
     doing = marked("the walk over all texts")
     noun = "beginning"
+    breaks_off = True
 
     def __init__(self, model: LanguageModel, prompt: str, constraint: Constraint) -> None:
         super().__init__(MOST_PASSES)
@@ -37,14 +36,10 @@ class WalkWork(BackgroundWork):
 
     def _passes(self) -> Iterator[float | None]:
         began, done = time.monotonic(), self.texts_done
-        try:
-            with job(lambda: self.is_cancelled):
-                for progress in self._walk.run(self._cancel):
-                    self._last = progress
-                    each = (time.monotonic() - began) / (progress.passes - done)
-                    yield each * (progress.passes_at_most - progress.passes)
-        except CancelledError:
-            return
+        for progress in self._walk.run(self._cancel):
+            self._last = progress
+            each = (time.monotonic() - began) / (progress.passes - done)
+            yield each * (progress.passes_at_most - progress.passes)
         self._ended_by_itself = not self.is_cancelled
 
     @property

@@ -37,15 +37,7 @@ def joint(lab: DiffusionLab) -> None:
         _choice(lab, pair)
     task = lab.joint_task
     if lab.is_comparing:
-        progress = task.progress
-        share = progress.done / progress.total if progress.total else 0.0
-        said = say(
-            "{what}: {one} of {all}",
-            what=say(progress.what),
-            one=progress.done,
-            all=progress.total or "?",
-        )
-        st.progress(share, text=said)
+        st.progress(task.share, text=markdown_text(task.progress))
     elif task is not None and task.problem:
         st.error(markdown_text(task.problem))
     if lab.joint is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -21,12 +20,12 @@ from engine.study.generation_order import gap_positions
 from engine.study.joint_error import JointError, joint_error
 from engine.study.steps_and_quality import Plan
 from engine.trace import Trace
+from ui.jobs import Call, Owner
 from ui.labs.diffusion.inputs import GAPS, DiffusionInputs
 from ui.labs.diffusion.masked_model import masked_model
 from ui.labs.diffusion.passages import PassagesWork
 from ui.labs.inputs import Inputs
 from ui.labs.lab import PATIENCE_SECONDS, Lab
-from ui.labs.task import Task
 from ui.models.opening import load_quietly
 from ui.texts.limits import checked_whole
 from ui.words.language import marked, say
@@ -73,7 +72,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     has_looked = False
     adjusted = ""
     joint: tuple[tuple[int, ...], tuple[JointError, ...]] | None = None
-    joint_task: Task | None = None
+    joint_task: Call[None] | None = None
     passages: PassagesWork | None = None
     seeds = 3
 
@@ -240,7 +239,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
                 found.append(joint_error(model, canvas, first, second, most=TRIED, progress=tell))
             self.joint = canvas, tuple(found)
 
-        self.joint_task = Task("Comparing", work)
+        self.joint_task = Call("Comparing", work).start(self.owner)
         self.joint_task.wait(PATIENCE_SECONDS)
 
     @property
@@ -249,7 +248,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         return self.joint_task is not None and self.joint_task.is_running
 
     @staticmethod
-    def _ended(task: Task | None) -> None:
+    def _ended(task: Call[None] | None) -> None:
         if task is not None:
             task.cancel()
 
@@ -263,7 +262,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         counts = sorted(wanted.intersection(fitting) | {masks})
         return Plan(text.canvas, tuple(counts), tuple(range(self.seeds)), text.settings)
 
-    def write_passages(self, is_there: Callable[[], bool]) -> None:
+    def write_passages(self, owner: Owner) -> None:
         """Write passages in few and in many steps, in the background."""
         if self.passages is not None:
             self.passages.cancel()
@@ -275,7 +274,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
             self.refuse(error)
             return
         self.passages = work
-        work.start(is_there)
+        work.start(owner)
 
     def copy(self) -> Self:
         twin = super().copy()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
-from engine.errors import CancelledError, DecodingError
 from engine.model import LanguageModel
 from engine.model.diffusion_model import DiffusionModel
 from engine.study.steps_and_quality import Passage, Plan
-from ui.skeleton.background import BackgroundWork
+from ui.jobs import Job
 from ui.words.language import marked
-from ui.words.refusals import told
 
 
-class PassagesWork(BackgroundWork):
+class PassagesWork(Job):
     """All passages of a plan.
 
     Args:
@@ -40,19 +37,12 @@ class PassagesWork(BackgroundWork):
         self.passages: list[Passage] = []
 
     def _passes(self) -> Iterator[float | None]:
-        began, before = time.monotonic(), len(self.passages)
         run = self.plan.run(
             self.model, self.judge, done=tuple(self.passages), should_stop=self._cancel.is_set
         )
-        try:
-            for passage in run:
-                self.passages.append(passage)
-                each = (time.monotonic() - began) / (len(self.passages) - before)
-                yield each * (self.count - len(self.passages))
-        except CancelledError:
-            return
-        except DecodingError as error:
-            self.problem = told(error)
+        for passage in run:
+            self.passages.append(passage)
+            yield self._left_by_count()
 
     @property
     def is_done(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from ui.jobs import Owner
 from ui.labs.inputs import ConstrainableInputs, Kept
 from ui.labs.one_clock.decoders import Beginning
 from ui.labs.one_clock.work import ClockWork
@@ -79,7 +80,7 @@ class Clock:
         """Say why something was not done."""
         self.error = told(error)
 
-    def begin(self, is_there: Callable[[], bool]) -> None:
+    def begin(self, owner: Owner) -> None:
         """Begin runs from the inputs; what is refused leaves the last ones."""
         inputs, self.error = self.inputs, ""
         try:
@@ -94,7 +95,7 @@ class Clock:
         if self.work is not None:
             self.work.cancel()
         self.work = work
-        work.start(is_there)
+        work.start(owner)
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model; its runs begin when they are asked for."""

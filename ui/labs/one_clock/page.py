@@ -14,11 +14,10 @@ from ui.models.chooser import begins_alone
 from ui.server.problems import guarded
 from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, watching, work_buttons, work_state
+from ui.skeleton.work import look_every, owner, watching, work_buttons, work_state
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.visit_page import VisitPage
-from ui.visits.tab import somebody_there
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
@@ -49,7 +48,7 @@ def one_clock_page() -> None:
     if not clock.began_alone:  # something to look at, without a press
         clock.began_alone = True
         if begins_alone(clock.model):
-            clock.begin(somebody_there())
+            clock.begin(owner())
     watching(guarded(_runs, "the runs"), lambda: look_every(clock.work))(clock)
 
 

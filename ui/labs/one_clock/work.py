@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
-from engine.errors import CancelledError, DecodingError
+from engine.errors import DecodingError
 from engine.measure.machine import Machine
-from engine.runner.scheduler import job
 from engine.study.one_clock import OneClock, Timed
+from ui.jobs import Job
 from ui.labs.one_clock.decoders import DECODERS, Beginning
-from ui.skeleton.background import BackgroundWork
 from ui.words.language import marked, say
 from ui.words.refusals import told
 
 
-class ClockWork(BackgroundWork):
+class ClockWork(Job):
     """All decoders on one prompt.
 
     Args:
@@ -32,6 +30,7 @@ class ClockWork(BackgroundWork):
 
     doing = marked("the runs")
     noun = "run"
+    breaks_off = True
 
     def __init__(self, beginning: Beginning) -> None:
         self.beginning = beginning
@@ -48,25 +47,18 @@ class ClockWork(BackgroundWork):
         super().__init__(self._clock.runs)
 
     def _passes(self) -> Iterator[float | None]:
-        began, done = time.monotonic(), self._clock.done
         try:
-            with job(lambda: self.is_cancelled):
-                for name in self._clock.run():
-                    if self.is_cancelled:
-                        return
-                    self.running = name
-                    ran = self._clock.done - done
-                    each = (time.monotonic() - began) / ran if ran else None
-                    yield each and each * (self.count - self._clock.done)
-        except CancelledError:
-            return
+            for name in self._clock.run():
+                if self.is_cancelled:
+                    return
+                self.running = name
+                yield self._left_by_count()
         finally:
             self.running = ""
 
-    @property
-    def progress(self) -> str:
-        """How far it has come, and what runs just now."""
-        return f"{super().progress}: {say(self.running)}" if self.running else super().progress
+    def _in_words(self) -> str:
+        words = super()._in_words()
+        return f"{words}: {say(self.running)}" if self.running else words
 
     @property
     def is_done(self) -> bool:

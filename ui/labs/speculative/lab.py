@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.trace import Trace
 from engine.trace.speculative import REJECTED
+from ui.jobs import Owner
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
 from ui.labs.speculative.work import SpeedWork
@@ -221,7 +222,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
 
     # --- the speed trial --------------------------------------------------------------------------
 
-    def measure(self, is_there: Callable[[], bool]) -> None:
+    def measure(self, owner: Owner) -> None:
         """Begin a speed trial from the inputs; what is refused leaves the last one."""
         if self.text is None:
             return
@@ -234,7 +235,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         if self.work is not None:
             self.work.cancel()
         self.work, self.measured = work, self.inputs
-        work.start(is_there)
+        work.start(owner)
 
     def load(self, model: LanguageModel) -> None:
         super().load(model)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from engine.errors import CancelledError
 from engine.model import LanguageModel
-from engine.runner.scheduler import job
 from engine.sampling.speculation import SpeculativeSettings
 from engine.study.speedup import SpeedCurve, SpeedTrial
-from ui.skeleton.background import BackgroundWork
+from ui.jobs import Job
 from ui.words.language import marked
 
 TOKENS = 40  # of each text
 TURNS = 3
 
 
-class SpeedWork(BackgroundWork):
+class SpeedWork(Job):
     """One speed trial.
 
     Args:
@@ -29,6 +26,7 @@ class SpeedWork(BackgroundWork):
     """
 
     doing = marked("the measurement")
+    breaks_off = True
 
     def __init__(
         self,
@@ -42,16 +40,10 @@ class SpeedWork(BackgroundWork):
         super().__init__(self._trial.total)
 
     def _passes(self) -> Iterator[float | None]:
-        began, before = time.monotonic(), self._trial.done
-        try:
-            with job(lambda: self.is_cancelled):
-                for done, total in self._trial:
-                    each = (time.monotonic() - began) / (done - before)
-                    yield each * (total - done)
-                    if self.is_cancelled:
-                        return
-        except CancelledError:
-            return
+        for _ in self._trial:
+            yield self._left_by_count()
+            if self.is_cancelled:
+                return
 
     @property
     def is_done(self) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 from engine.trace import Trace
 from tests.ui.labs.settling import settled
+from ui.jobs import UNKNOWN
 from ui.labs.diffusion.inputs import AFTER, DiffusionInputs
 from ui.labs.diffusion.lab import DiffusionLab, View
 from ui.labs.diffusion.masked_model import masked_model
@@ -156,7 +157,7 @@ def test_passages_are_written_and_kept(lab):
     change(lab, prompt=SHORT, steps=6)
     lab.take_seeds(1.0)
     assert lab.plan.step_counts == (1, 2, 4, 6) and lab.plan.count == 5
-    lab.write_passages(lambda: True)
+    lab.write_passages(UNKNOWN)
     lab.passages.wait(PATIENCE_S)
     assert lab.passages.is_done and not lab.passages.problem
     assert [passage.steps for passage in lab.passages.passages] == [None, 1, 2, 4, 6]
@@ -170,7 +171,7 @@ def test_passages_are_written_and_kept(lab):
 def test_a_cancelled_run_keeps_what_is_done_and_goes_on(lab):
     change(lab, prompt=SHORT)
     lab.take_seeds(2)
-    lab.write_passages(lambda: True)
+    lab.write_passages(UNKNOWN)
     lab.passages.cancel()
     lab.passages.wait(PATIENCE_S)
     before = list(lab.passages.passages)
@@ -182,7 +183,7 @@ def test_a_cancelled_run_keeps_what_is_done_and_goes_on(lab):
 
 def test_what_cannot_be_measured_says_why(lab):
     change(lab, prompt="[4] sat on the mat.")
-    lab.write_passages(lambda: True)
+    lab.write_passages(UNKNOWN)
     assert "begins with a gap" in lab.error and lab.passages is None
     lab.take_seeds(0)
     assert lab.error.startswith("Seeds is out of range, got 0") and lab.seeds == 3

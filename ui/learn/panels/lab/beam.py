@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ui.jobs import UNKNOWN
 from ui.labs.beam.lab import BeamLab
 from ui.labs.beam.page import PAGE
 from ui.labs.page import LabPage
@@ -37,7 +38,7 @@ def exact_search_done(lab: BeamLab) -> bool:
 @ACTIONS.add
 def search_exactly(lab: BeamLab) -> None:
     """Begin the exact search, and wait until it has ended."""
-    lab.begin_exact(lambda: True)
+    lab.begin_exact(UNKNOWN)
     if lab.exact is not None:
         lab.exact.wait()
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
+from ui.jobs import UNKNOWN
 from ui.labs.inputs import PlainInputs
 from ui.learn.functions import Call, Functions
 from ui.learn.panels.inputs import input_measures, read_inputs
@@ -130,7 +131,7 @@ def cell(state: MeasurementState, table: str, row: str, column: str) -> float | 
 @ACTIONS.add
 def measure(state: MeasurementState) -> None:
     """Press the button that measures, and wait until it has."""
-    state.begin(lambda: True)
+    state.begin(UNKNOWN)
     if state.held.work is not None:
         state.held.work.wait()
 

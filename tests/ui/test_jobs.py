@@ -1,4 +1,4 @@
-"""Work in the background: whose turn it is, who has gone, how it ends, what it says of itself."""
+"""Jobs: whose turn it is, who has gone, how they end, what they say of themselves."""
 
 import re
 import threading
@@ -7,25 +7,26 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from engine.errors import PromptError
-from engine.guarded import Line
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
 from tests.engine.test_panics import PanicException
 from tests.ui import hostile
+from ui import jobs
 from ui.compare.sampling_run import SamplingRun
-from ui.skeleton import background
-from ui.skeleton.background import AT_ONCE, BackgroundWork, place_in_line
+from ui.jobs import WORKS, Call, Job, Lane, Owner, in_thread
 from ui.tune.sweep_work import SweepWork
 
 PATIENCE_S = 60
+AT_ONCE = WORKS.places
 
 
-class Work(BackgroundWork):
+class Work(Job):
     """Five texts, one for each press of `go`."""
 
-    def __init__(self) -> None:
+    def __init__(self, lane: Lane = WORKS) -> None:
         super().__init__(5)
+        self.lane = lane
         self.made = self.ends = 0
         self.fails: BaseException | None = None
         self.begun, self.go = threading.Event(), threading.Semaphore(0)
@@ -44,7 +45,7 @@ class Work(BackgroundWork):
             self.made += 1
             yield float(self.count - self.made)
 
-    def _ended(self) -> None:
+    def _finish(self) -> None:
         self.ends += 1
 
     @property
@@ -56,8 +57,40 @@ class Work(BackgroundWork):
         return self.made
 
 
+class Turns(Job):
+    """Five texts, each of which takes a turn; `order` has who made them.
+
+    Args:
+        rest: how long one that is to come would take, as it says itself.
+    """
+
+    def __init__(self, name: str, lane: Lane, order: list[str], rest: float | None = 1.0) -> None:
+        super().__init__(5)
+        self.lane, self.name, self.order, self.each = lane, name, order, rest
+        self.made = 0
+
+    def _passes(self) -> Iterator[float | None]:
+        while self.made < self.count:
+            self.made += 1
+            self.order.append(self.name)
+            yield self.each and self.each * (self.count - self.made)
+
+    @property
+    def is_done(self) -> bool:
+        return self.made == self.count
+
+    @property
+    def texts_done(self) -> int:
+        return self.made
+
+
+@pytest.fixture(autouse=True)
+def looked_at_often(monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "LOOK_SECONDS", 0.01)
+
+
 def begun(work: Work, is_there: Callable[[], bool] = lambda: True) -> Work:
-    work.start(is_there)
+    work.start(Owner(is_there=is_there))
     assert work.begun.wait(PATIENCE_S)
     return work
 
@@ -86,31 +119,148 @@ def places() -> Iterator[list[Work]]:
         finished(work)
 
 
-def test_works_wait_in_line_and_come_in_as_they_came(places):
-    waiting = []
-    for _ in range(4):
-        waiting.append(Work())
-        waiting[-1].start()
-        until(lambda: waiting[-1].is_waiting and len(background._line._waiting) == len(waiting))
-    words = ["first in line, until the work of another visitor ends"]
-    words += ["second in line, behind 1 other", "third in line, behind 2 others"]
-    words += ["fourth in line, behind 3 others"]
-    assert [work.progress for work in waiting] == [f"Waiting: {each}" for each in words]
-    assert not any(work.begun.is_set() for work in waiting)
-    for place, work in enumerate(waiting):
-        finished(places[0] if place == 0 else waiting[place - 1])
-        assert work.begun.wait(PATIENCE_S)
-        later = waiting[place + 1 :]
-        assert not any(work.begun.is_set() for work in later), "out of its turn"
-        until(lambda later=later: [work.behind for work in later] == [*range(len(later))])
-    finished(waiting[-1])
+def in_turns(monkeypatch, *works: Turns, people: str = "") -> list[str]:
+    """Who made each text, of works that came while the one place was taken."""
+    (lane,) = {work.lane for work in works}
+    monkeypatch.setattr(jobs, "SLICE_SECONDS", 0)
+    first = begun(Work(lane))
+    for work, person in zip(works, people or [work.name for work in works], strict=True):
+        work.start(Owner(person))
+        until(lambda work=work: work.is_waiting)
+    first.cancel()
+    for work in works:
+        assert work.wait(PATIENCE_S) and work.is_done and not work.problem
+    return works[0].order
 
 
-@pytest.mark.parametrize(
-    ("behind", "words"), [(9, "tenth in line, behind 9 others"), (10, "number 11 in line, behind")]
-)
-def test_a_place_far_behind_has_words_too(behind, words):
-    assert place_in_line(behind).startswith(words)
+def test_long_works_take_turns_and_keep_what_they_have(monkeypatch):
+    lane, order = Lane(1), []
+    works = [Turns(name, lane, order, None) for name in "abc"]
+    assert sorted(in_turns(monkeypatch, *works)[:3]) == ["a", "b", "c"]
+    assert sorted(order) == sorted("abc" * 5)
+
+
+def test_every_second_turn_is_of_the_shortest_rest(monkeypatch):
+    lane, order = Lane(1), []
+    works = [Turns(name, lane, order, 3600.0) for name in "abcdef"]
+    works.append(Turns("short", lane, order, 1e-6))
+    in_turns(monkeypatch, *works, people="abcdefs")
+    last = max(at for at, name in enumerate(order) if name == "short")
+    assert last < 17, order
+    assert set(order[: last + 9]) == {*"abcdef", "short"}, "the long ones come in between"
+
+
+def test_the_works_of_one_person_count_as_one(monkeypatch):
+    lane, order = Lane(1), []
+    works = [Turns(name, lane, order) for name in "abcdefg"]
+    works.append(Turns("other", lane, order))
+    in_turns(monkeypatch, *works, people="ppppppph")
+    last = max(at for at, name in enumerate(order) if name == "other")
+    assert last < 20, order
+
+
+def test_a_person_has_one_place_while_another_one_waits():
+    lane = Lane(2)
+    mine, other = [Work(lane) for _ in range(3)], Work(lane)
+    for work in mine:
+        work.start(Owner("me"))
+    until(lambda: sum(work.begun.is_set() for work in mine) == 2)
+    other.start(Owner("other"))
+    until(lambda: other.is_waiting)
+    finished(mine[0])
+    assert other.begun.wait(PATIENCE_S) and not mine[2].begun.is_set()
+    for work in (other, *mine[1:]):
+        finished(work)
+
+
+def test_one_person_leaves_places_for_the_steps_of_others():
+    lane, go = Lane(3, 2), threading.Event()
+
+    def call(name: str) -> Call:
+        return Call("", go.wait, lane).start(Owner(name))
+
+    mine = [call("me") for _ in range(4)]
+    other = call("other")
+    assert [one.is_waiting for one in (*mine, other)] == [False, False, True, True, False]
+    go.set()
+    assert all(one.wait(PATIENCE_S) for one in (*mine, other))
+
+
+def test_it_says_with_how_many_it_takes_turns(places):
+    one, two = Work(), Work()
+    one.start()
+    until(lambda: one.is_waiting)
+    assert one.progress == "0 of 5 texts; taking turns with 2 other tasks"
+    two.start()
+    assert places[0].progress == "0 of 5 texts; taking turns with 3 other tasks"
+    for work in (two, one):
+        work.cancel()
+        assert work.wait(PATIENCE_S)
+    assert places[0].progress == "0 of 5 texts"
+
+
+@pytest.mark.parametrize("is_bounded", [True, False])
+def test_a_bounded_work_ends_if_others_wait_for_long(is_bounded, monkeypatch):
+    monkeypatch.setattr(jobs, "BOUND_SECONDS", 1e-9)
+    lane = Lane(1, is_watched=True)
+    long, other = Work(lane), Work(lane)
+    long.go.release(1)
+    long.start(Owner("long", is_bounded=is_bounded))
+    until(lambda: long.made == 1)
+    looks = []
+    monkeypatch.setattr(long, "look", lambda: looks.append(Job.look(long)))
+    until(lambda: len(looks) > 3)
+    assert long.is_running, "alone"
+    other.start(Owner("other"))
+    if is_bounded:
+        assert long.wait(PATIENCE_S)
+        assert long.problem == "Stopped after 0 min because others wait."
+        assert (long.made, long.is_done) == (1, False)
+        finished(other)
+        long.start()
+    else:
+        until(lambda: len(looks) > 20)
+        assert long.is_running and not long.is_cancelled
+    finished(long)
+    if not is_bounded:
+        finished(other)
+
+
+def test_a_pass_that_takes_long_lends_its_place_and_one_that_hangs_is_given_up(monkeypatch):
+    monkeypatch.setattr(jobs, "SLOW_SECONDS", -1)
+    lane, goes_on = Lane(1, is_watched=True), threading.Event()
+
+    class Hangs(Work):
+        def _passes(self) -> Iterator[float | None]:
+            self.begun.set()
+            goes_on.wait(PATIENCE_S)
+            yield None
+
+    hangs, other = Hangs(lane), Work(lane)
+    begun(hangs)
+    finished(begun(other))
+    hangs.cancel()
+    assert not hangs.wait(0.05)
+    monkeypatch.setattr(jobs, "HANG_SECONDS", -1)
+    assert hangs.wait(PATIENCE_S)
+    assert hangs.problem.startswith("It could not be stopped and was abandoned")
+    assert not hangs.start().is_running, "its thread is still at it"
+    goes_on.set()
+    until(lambda: not lane.jobs())
+    assert hangs.start().is_running
+    assert hangs.wait(PATIENCE_S)
+
+
+def test_threads_stay():
+    in_thread(lambda: None)
+    threads = {in_thread(threading.get_ident) for _ in range(20)}
+    assert len(threads) == 1
+
+
+def test_who_waits_for_a_call_is_told_what_it_raised():
+    with pytest.raises(ZeroDivisionError):
+        in_thread(lambda: 1 / 0)
+    assert in_thread(lambda: 3) == 3
 
 
 def test_who_cancels_or_leaves_gives_the_place_in_line_up(places, monkeypatch):
@@ -119,9 +269,8 @@ def test_who_cancels_or_leaves_gives_the_place_in_line_up(places, monkeypatch):
     until(lambda: cancelled.is_waiting)
     cancelled.cancel()
     cancelled.wait(PATIENCE_S)
-    monkeypatch.setattr(background, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1)
-    gone.start(lambda: False)
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
+    gone.start(Owner(is_there=lambda: False))
     gone.wait(PATIENCE_S)
     for work in (cancelled, gone):
         assert (work.is_running, work.is_waiting, work.made, work.ends) == (False, False, 0, 1)
@@ -131,41 +280,37 @@ def test_who_cancels_or_leaves_gives_the_place_in_line_up(places, monkeypatch):
     finished(last)
 
 
-def test_who_fails_while_waiting_blocks_nobody():
-    line = Line(1)
-    assert line.enter(lambda: False)
+def test_a_visitor_of_whom_nothing_can_be_asked_ends_alone(monkeypatch, caplog):
 
     def fails() -> bool:
-        raise ConnectionError("no server any more")
+        raise ConnectionError("no server")
 
-    with pytest.raises(ConnectionError):
-        line.enter(fails)
-    assert not line.enter(lambda: True)
-    line.leave()
-    assert line.enter(lambda: False)
+    work, other = Work(), begun(Work())
+    work.start(Owner(is_there=fails))
+    assert work.wait(PATIENCE_S)
+    assert work.problem.startswith("An unexpected error interrupted this work.")
+    finished(other)
 
 
 def test_a_lost_connection_may_come_back_within_the_grace(monkeypatch):
-    now, there, asked = [0.0], [False], []
-    monkeypatch.setattr(background.time, "monotonic", lambda: now[0])
-    visitor = background._Visitor(lambda: asked.append(now[0]) or there[0])
-    for now[0] in (1.0, 1.9, 2.0, 30.0, 59.0):
-        assert not visitor.has_gone()
-    assert asked == [2.0, 30.0, 59.0], "asked at every token"
-    there[0], now[0] = True, 61.5
-    assert not visitor.has_gone()
-    there[0], now[0] = False, 121.0
-    assert not visitor.has_gone()
+    now, there = [0.0], [False]
+    monkeypatch.setattr(jobs.time, "monotonic", lambda: now[0])
+    work = Work(Lane(0))
+    work.start(Owner(is_there=lambda: there[0]))
+    for at, is_there in ((59.0, False), (61.5, True), (121.0, False)):
+        now[0], there[0] = at, is_there
+        work.look()
+        assert not work.is_cancelled
     now[0] = 123.5
-    assert visitor.has_gone()
+    work.look()
+    assert work.is_cancelled
 
 
 def test_a_visitor_who_has_gone_ends_the_work_and_it_can_go_on(monkeypatch):
-    monkeypatch.setattr(background, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1)
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
     work = Work()
     work.go.release(2)
-    work.start(lambda: work.made < 2)
+    work.start(Owner(is_there=lambda: work.made < 2))
     work.wait(PATIENCE_S)
     assert (work.made, work.is_running, work.is_done, work.ends) == (2, False, False, 1)
     assert work.progress == "2 of 5 texts"
@@ -176,11 +321,10 @@ def test_a_visitor_who_has_gone_ends_the_work_and_it_can_go_on(monkeypatch):
 
 
 def test_work_that_was_done_before_its_visitor_left_ended_as_it_should(monkeypatch):
-    monkeypatch.setattr(background, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(background, "GRACE_SECONDS", -1)
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
     work = Work()
     work.go.release(5)
-    work.start(lambda: not work.is_done)
+    work.start(Owner(is_there=lambda: not work.is_done))
     work.wait(PATIENCE_S)
     assert (work.is_done, work.problem, work.is_cancelled) == (True, "", False)
 
@@ -238,7 +382,7 @@ def test_an_error_that_nobody_expected_is_a_sentence_too_and_frees_the_place(cap
 @pytest.mark.parametrize("fails", [None, PromptError("The prompt is empty.")])
 def test_work_that_fails_as_it_ends_says_what_went_wrong_first(fails):
     class Clumsy(Work):
-        def _ended(self) -> None:
+        def _finish(self) -> None:
             raise KeyError("x")
 
     work = Clumsy()
@@ -295,6 +439,6 @@ def test_samples_and_sweeps_share_one_line(places):
 def test_the_end_of_the_app_ends_every_work():
     # A thread that is within PyTorch as the process ends would abort it.
     works = [begun(Work()) for _ in range(AT_ONCE)]
-    background.end_all()
+    jobs.end_all()
     assert not any(work.is_running or work.is_done for work in works)
     finished(begun(Work()))

@@ -1,0 +1,19 @@
+"""The order in which threads get one of few places."""
+
+import pytest
+
+from engine.guarded import Line
+
+
+def test_one_that_fails_while_waiting_blocks_no_other():
+    line = Line(1)
+    assert line.enter(lambda: False)
+
+    def fails() -> bool:
+        raise ConnectionError("no server")
+
+    with pytest.raises(ConnectionError):
+        line.enter(fails)
+    assert not line.enter(lambda: True)
+    line.leave()
+    assert line.enter(lambda: False)

@@ -1,0 +1,562 @@
+"""All that is done for visitors in threads, which stay, and in turns, which are fair.
+
+A `Job` is one piece of work for one visitor, in the `Lane` of its kind: steps of a text, a sweep,
+the load of a model. A lane has a few places. Every second free place goes to the job with the
+shortest estimated rest, the others to the person who has waited longest; all jobs of a person count
+as one while others wait. Work that takes long is a generator: after a slice it lets the next one
+in, and continues in a later turn from where it was.
+
+This file does not import PyTorch: the start of the server is done here as well.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
+
+from engine.errors import CancelledError, DecodingError, panics_as_errors
+from engine.guarded import asking
+from ui.server.problems import report
+from ui.words.labels import about, counted
+from ui.words.language import language, localised, marked, say, say_counted, speaking
+from ui.words.refusals import told
+
+SLICE_SECONDS = 2.0  # of a turn, if others wait
+BOUND_SECONDS = 600.0  # of its own time that work may take while others wait, if it is bounded
+LOOK_SECONDS = 2.0  # between two looks at the works under way
+GRACE_SECONDS = 60.0  # that a lost connection may take to come back
+SLOW_SECONDS = 30.0  # of one pass, after which its place is lent to others
+HANG_SECONDS = 60.0  # from a cancel until work that does not react is given up
+EXIT_SECONDS = 5.0  # that the app waits at its end for jobs to take note of it
+
+Result = TypeVar("Result")
+
+
+class _Threads:
+    """Daemon threads that stay, the one that was busy last goes first.
+
+    PyTorch gives each new thread a new pool to warm up. The end of the app waits for none of them.
+    """
+
+    def __init__(self) -> None:
+        self._idle: list[SimpleQueue[Callable[[], None]]] = []
+
+    def do(self, call: Callable[[], None]) -> None:
+        """Call this in a thread."""
+        try:
+            inbox = self._idle.pop()
+        except IndexError:
+            inbox = SimpleQueue()
+            threading.Thread(target=self._work, args=(inbox,), name="job", daemon=True).start()
+        inbox.put(call)
+
+    def _work(self, inbox: SimpleQueue[Callable[[], None]]) -> None:
+        while True:
+            inbox.get()()
+            self._idle.append(inbox)
+
+
+THREADS = _Threads()
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The person for whom something is done.
+
+    Attributes:
+        name: the same in all tabs of the person; empty if unknown, and then shared with no one.
+        is_there: tells if a page of theirs is connected.
+        is_bounded: True if their work is bounded in seconds while others wait.
+    """
+
+    name: str = ""
+    is_there: Callable[[], bool] = lambda: True
+    is_bounded: bool = False
+
+
+UNKNOWN = Owner()
+
+
+class Lane:
+    """Jobs of one kind, a few at a time.
+
+    Args:
+        places: jobs at work at once.
+        each: how many of them one person may have.
+        is_watched: True for work of many seconds: looked at again and again, see `Job.look`.
+    """
+
+    def __init__(self, places: int, each: int | None = None, *, is_watched: bool = False) -> None:
+        self.places = places
+        self._each = each or places
+        self._is_watched = is_watched
+        self._is_watching = False
+        self._lock = threading.Condition()  # told of jobs that come
+        self._jobs: list[Job] = []  # all that have not ended
+        self._waiting: list[Job] = []
+        self._at_work: list[Job] = []
+        self._lent: set[Job] = set()  # those of them whose places others may have
+        self._served: dict[Hashable, float] = {}  # by person, when their last turn ended
+        self._shortest_next = True
+
+    def enter(self, job: Job) -> None:
+        """Let a job that begins wait for its turn."""
+        with self._lock:
+            self._jobs.append(job)
+            self._wait(job)
+            self._fill()
+            self._lock.notify_all()
+            if self._is_watched and not self._is_watching:
+                self._is_watching = True
+                THREADS.do(self._watch)
+
+    def leave(self, job: Job, *, returns: bool) -> None:
+        """End a job's turn; it waits for the next one if it `returns`."""
+        with self._lock:
+            self._served[job.person] = time.monotonic()
+            self._at_work.remove(job)
+            self._lent.discard(job)
+            if returns:
+                self._wait(job)
+            else:
+                self._jobs.remove(job)
+                if all(one.person != job.person for one in self._jobs):
+                    del self._served[job.person]
+            self._fill()
+
+    def lend(self, job: Job) -> None:
+        """Let others in while a job does not come to the end of its turn."""
+        with self._lock:
+            self._lent.add(job)
+            self._fill()
+
+    def fill(self) -> None:
+        """Let those in for whom there is a place, and those that were cancelled."""
+        with self._lock:
+            self._fill()
+
+    def must_leave(self, job: Job) -> bool:
+        """Return True if others wait, or may have got the place of this job."""
+        return bool(self._waiting) or job in self._lent
+
+    def is_waiting(self, job: Job) -> bool:
+        """Return True if it waits for its turn."""
+        return job in self._waiting
+
+    def others(self, job: Job) -> int:
+        """How many jobs this one takes turns with; 0 if there is a place for each."""
+        return len(self._jobs) - 1 if self._waiting else 0
+
+    def others_wait(self, job: Job) -> bool:
+        """Return True if other people's jobs wait."""
+        return any(one.person != job.person for one in tuple(self._waiting))
+
+    def jobs(self) -> list[Job]:
+        """All that have not ended."""
+        return list(self._jobs)
+
+    def _wait(self, job: Job) -> None:
+        job.since = time.monotonic()
+        self._waiting.append(job)
+
+    def _fill(self) -> None:
+        while (job := self._next()) is not None:
+            self._waiting.remove(job)
+            self._at_work.append(job)
+            THREADS.do(job.take_turn)
+
+    def _next(self) -> Job | None:
+        for job in self._waiting:
+            if job.is_cancelled:  # it ends at once, with or without a place
+                return job
+        if len(self._at_work) - len(self._lent) >= self.places:
+            return None
+        at_work = Counter(job.person for job in self._at_work)
+        fewest = min((at_work[job.person] for job in self._waiting), default=self._each)
+        if fewest >= self._each:
+            return None
+        fitting = [job for job in self._waiting if at_work[job.person] == fewest]
+        by_rest, self._shortest_next = self._shortest_next, not self._shortest_next
+        if by_rest:
+            return min(fitting, key=lambda job: (job.rest, job.since))
+        return min(
+            fitting, key=lambda job: (max(job.since, self._served.get(job.person, 0.0)), job.since)
+        )
+
+    def _watch(self) -> None:
+        while True:
+            with self._lock:
+                self._lock.wait(LOOK_SECONDS)
+                if not self._jobs:
+                    self._is_watching = False
+                    return
+            self._look()
+
+    def _look(self) -> None:  # whose locals keep no job while the watch waits
+        for job in self.jobs():
+            job.look()
+
+
+WORKS = Lane(2, is_watched=True)  # texts by the hundred, measurements
+STEPS = Lane(8, 2)  # which a page waits for; forward passes take turns by themselves
+LOADS = Lane(2, 1)  # of models: a long download leaves room for one other
+COUNTS = Lane(1)  # of weights: they need the interpreter, as all else does
+LANES = (WORKS, STEPS, LOADS, COUNTS)
+
+
+class Stage(NamedTuple):
+    """How far a job is: what is done, marked; how much of it, of how much (None if unknown)."""
+
+    what: str
+    done: int = 0
+    total: int | None = None
+
+
+class Job:
+    """Work for one visitor: begun, cancelled, continued.
+
+    A class of work adds `_passes`, which does it bit by bit until all is done or it is cancelled,
+    and says how much there is.
+
+    Class attributes:
+        doing: what this is, marked, for a sentence on an unexpected error.
+        noun: what is counted.
+        kept: what becomes of the visitor's work after an error, marked.
+        cancelled: what is said after a cancel, marked; empty for nothing.
+        is_told: True if a failure becomes `problem`; else it is left to those who wait.
+        breaks_off: True if a cancel may end it before any forward pass, else between two yields.
+
+    Attributes:
+        lane: in which it takes its turns.
+        count: texts in all.
+        stage: what happens, as the engine says it.
+        problem: why it ended early, empty if it did not.
+        failure: the error that ended it, None without one.
+        seconds_left: estimate of the rest, None before there is anything to go by.
+        worked: seconds that it has had turns for since it was started.
+        rest: seconds of turns that it is estimated to need yet.
+        since: when it began to wait for its turn.
+    """
+
+    doing = marked("this work")
+    noun = "text"
+    kept = marked("The texts that were finished are kept; press Continue to go on.")
+    cancelled: ClassVar[str] = ""
+    is_told: ClassVar[bool] = True
+    breaks_off: ClassVar[bool] = False
+    lane = WORKS
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.stage = Stage(self.doing)
+        self.problem = ""
+        self.failure: Exception | None = None
+        self.seconds_left: float | None = None
+        self.worked = self.rest = self.since = 0.0
+        self.owner = UNKNOWN
+        self._cancel = threading.Event()
+        self._ended = threading.Event()
+        self._ended.set()
+        self._share = 0.0
+        self._language = language()
+        self._generator: Iterator[float | None] = iter(())
+        self._started = self._seen = 0.0
+        self._done_before = 0
+        self._turn_began: float | None = None
+        self._cancelled_at: float | None = None
+
+    # --- what a class of work says ----------------------------------------------------------------
+
+    def _passes(self) -> Iterator[float | None]:
+        """Do the work; yields `seconds_left` after every bit of it."""
+        raise NotImplementedError
+
+    def _left_by_count(self) -> float | None:
+        """Estimate what is left by what has been done in this run."""
+        made = self.texts_done - self._done_before
+        took = time.monotonic() - self._started
+        return took / made * (self.count - self.texts_done) if made else None
+
+    def _finish(self) -> None:
+        """Do what comes last, in the thread, also after an error or a cancel."""
+
+    @property
+    def is_done(self) -> bool:
+        """True if all of it is done."""
+        raise NotImplementedError
+
+    @property
+    def texts_done(self) -> int:
+        """How much of `count` is done."""
+        raise NotImplementedError
+
+    # --- for pages --------------------------------------------------------------------------------
+
+    def start(self, owner: Owner = UNKNOWN) -> Self:
+        """Begin, or continue after a cancel.
+
+        Args:
+            owner: for whom; if they are away for a minute, the work ends.
+        """
+        with _starting:
+            if self.is_running or self.is_done or self._turn_began is not None:
+                return self
+            self._cancel.clear()
+            self.problem, self.failure, self._cancelled_at = "", None, None
+            self.owner, self._language = owner, language()
+            self.worked = self.rest = 0.0
+            self._started = self._seen = time.monotonic()
+            self._done_before = self.texts_done
+            self._generator = self._begun()
+            self._ended.clear()
+        self.lane.enter(self)
+        return self
+
+    def cancel(self) -> None:
+        """End it after the bit in work; what is there stays."""
+        if not self._cancel.is_set():
+            self._cancelled_at = time.monotonic()
+            self._cancel.set()
+            self.lane.fill()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until it has ended, at most so long; return True if it has."""
+        return self._ended.wait(seconds)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """True if it ends, or has ended, because it was cancelled or its visitor has gone."""
+        return self._cancel.is_set()
+
+    @property
+    def is_running(self) -> bool:
+        """True if it is at work, or waits for its turn."""
+        return not self._ended.is_set()
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if others have their turn."""
+        return self.lane.is_waiting(self)
+
+    @property
+    def person(self) -> Hashable:
+        """Whose it is, for shares."""
+        return self.owner.name or id(self)
+
+    @property
+    def share(self) -> float:
+        """How much of the time of this run is over, 0 to 1."""
+        return 1.0 if self.is_done else self._share
+
+    @property
+    def progress(self) -> str:
+        """How far it is, in words."""
+        words, others = self._in_words(), self.lane.others(self)
+        if not others or not self.is_running:
+            return words
+        return say_counted(
+            others,
+            "{done}; taking turns with {count} other task",
+            "{done}; taking turns with {count} other tasks",
+            done=words,
+        )
+
+    def _in_words(self) -> str:
+        words = say(
+            "{one} of {things}", one=f"{self.texts_done:,}", things=counted(self.count, self.noun)
+        )
+        if not self.is_running or self.seconds_left is None:
+            return words
+        return say("{done}, {time} left", done=words, time=about(self.seconds_left))
+
+    # --- in the threads ---------------------------------------------------------------------------
+
+    def _begun(self) -> Iterator[float | None]:
+        if self.is_cancelled:
+            raise CancelledError("This was cancelled before it began.")
+        yield from self._passes()
+
+    def take_turn(self) -> None:
+        """Work until the turn is over, and then wait for the next one or end."""
+        self._turn_began = time.monotonic()
+        worked, returns = self.worked, False
+        with speaking(self._language):  # this thread draws no page
+            try:
+                with panics_as_errors(), self._within():
+                    for left in self._generator:
+                        now = time.monotonic()
+                        self.worked = worked + now - self._turn_began
+                        self._estimate(left, now)
+                        returns = now - self._turn_began >= SLICE_SECONDS
+                        returns = returns and self.lane.must_leave(self)
+                        if returns:
+                            break
+            except Exception as error:  # for the page to show: here it would be lost
+                self._fail(error)
+            finally:
+                self._leave(returns)
+
+    @contextmanager
+    def _within(self) -> Iterator[None]:
+        with asking(person=self.owner.name):
+            if not self.breaks_off:
+                yield
+                return
+            from engine.runner.scheduler import job  # which takes seconds to import
+
+            with job(self._cancel.is_set, self._tell):
+                yield
+
+    def _tell(self, what: str, done: int, total: int | None) -> None:
+        self.stage = Stage(what, done, total)
+
+    def _estimate(self, left: float | None, now: float) -> None:
+        took = max(now - self._started, 1e-9)  # with the turns of others, as in what is left
+        self.seconds_left, self.rest = left, self.worked
+        if left is not None:
+            self._share = took / (took + left)
+            self.rest = left * self.worked / took
+
+    def _leave(self, returns: bool) -> None:
+        if not returns:
+            self._generator = iter(())
+            try:
+                self._finish()
+            except Exception as error:
+                self._fail(error)
+        self._turn_began = None
+        self.lane.leave(self, returns=returns)
+        if not returns:
+            self._ended.set()
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, CancelledError):
+            self.failure = self.failure or error
+        if self.is_told and not self.problem:
+            self.problem = self._told(error)
+
+    def _told(self, error: Exception) -> str:
+        if isinstance(error, CancelledError):
+            return say(self.cancelled)
+        if isinstance(error, DecodingError):
+            return told(error)
+        return report(error, self.doing, self.kept)
+
+    def look(self) -> None:
+        """End it if its visitor has gone, or has had enough while others wait, or if it hangs."""
+        now, began = time.monotonic(), self._turn_began
+        with speaking(self._language):
+            try:
+                if self.owner.is_there():
+                    self._seen = now
+                elif now - self._seen > GRACE_SECONDS:
+                    self._end_early(
+                        say("It ended because its page was closed or out of reach for a minute.")
+                    )
+            except Exception as error:
+                self._end_early(self._told(error))
+            if self._has_had_enough:
+                minutes = f"{BOUND_SECONDS / 60:.0f}"
+                said = say("Stopped after {minutes} min because others wait.", minutes=minutes)
+                self._end_early(said)
+            if began is not None and now - began > SLOW_SECONDS:
+                self.lane.lend(self)
+            if began is not None and now - (self._cancelled_at or now) > HANG_SECONDS:
+                self.problem = say("It could not be stopped and was abandoned; begin a new one.")
+                self._ended.set()
+
+    @property
+    def _has_had_enough(self) -> bool:
+        is_over = self.owner.is_bounded and self.worked >= BOUND_SECONDS
+        return is_over and self.lane.others_wait(self)
+
+    def _end_early(self, why: str) -> None:
+        if not self.is_done and not self.is_cancelled:
+            self.problem = why
+            self.cancel()
+
+
+class Call(Job, Generic[Result]):
+    """A call of a function, in one turn.
+
+    Args:
+        doing: what it does, as the page says it; marked.
+        call: what is called.
+        lane: in which it takes its turn.
+        is_told: see `Job`.
+
+    Attributes:
+        result: what was returned, None before.
+    """
+
+    kept = marked("The steps so far are kept; try again.")
+    cancelled = marked("Cancelled: the steps so far are kept.")
+    breaks_off = True
+
+    def __init__(
+        self, doing: str, call: Callable[[], Result], lane: Lane = STEPS, *, is_told: bool = True
+    ) -> None:
+        self.doing, self.lane, self.is_told = doing, lane, is_told
+        super().__init__(1)
+        self.result: Result | None = None
+        self._call = call
+        self._has_returned = False
+
+    def _passes(self) -> Iterator[float | None]:
+        self.result = self._call()
+        self._has_returned = True
+        yield from ()
+
+    @property
+    def is_done(self) -> bool:
+        """True if it has returned."""
+        return self._has_returned
+
+    @property
+    def texts_done(self) -> int:
+        """1 once it has returned."""
+        return int(self._has_returned)
+
+    @property
+    def share(self) -> float:
+        """How much of what happens is done, 0 to 1; 0 if that is unknown."""
+        return min(1.0, self.stage.done / self.stage.total) if self.stage.total else 0.0
+
+    @property
+    def progress(self) -> str:
+        """What happens, and how far that is, in words."""
+        what, done, total = say(self.stage.what), f"{self.stage.done:,}", self.stage.total
+        if total:
+            return say("{what}: {one} of {all}", what=what, one=done, all=f"{total:,}")
+        return f"{what}: {localised(done)}" if self.stage.done else what
+
+
+def in_thread(call: Callable[[], Result], owner: Owner = UNKNOWN) -> Result:
+    """Call this in a thread that stays, and return what it returns; raises what it raises."""
+    job = Call("", call, is_told=False).start(owner)
+    job.wait()
+    if job.failure is not None:
+        raise job.failure
+    return job.result
+
+
+_starting = threading.Lock()
+
+
+@atexit.register
+def end_all() -> None:
+    """Cancel every job. A thread that is within PyTorch as the process ends would abort it."""
+    jobs = [job for lane in LANES for job in lane.jobs()]
+    for job in jobs:
+        job.cancel()
+    end = time.monotonic() + EXIT_SECONDS
+    for job in jobs:
+        if job.lane is not LOADS:  # a download may stand still
+            job.wait(max(0.0, end - time.monotonic()))
