@@ -124,6 +124,8 @@ def shown_value(value: object) -> str:
             digits = round(value.bit_length() * 0.30103)
             return msg("a number of about {bit_length:,} digits", digits)
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, float) and value.is_integer() and 10_000 <= abs(value) < 2**53:
+        return f"{value:,.0f}"
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 

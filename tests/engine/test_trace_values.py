@@ -49,7 +49,7 @@ SAMPLED = [
     ),
     (("steps", 1, "rank"), 0, "step 1: rank must be a whole number of at least 1, got 0;"),
     (("steps", 1, "u"), 1.0, "step 1: u must be a number below 1.0, got 1.0;"),
-    (("steps", 1, "logit"), "3", 'step 1: logit must be a number, got "3"'),
+    (("steps", 1, "logit"), "3", 'step 1: logit must be a number or nothing, got "3"'),
     (("steps", 1, "logit"), 10**400, "step 1: logit must be a number that can be computed with"),
     (("steps", 1, "probability"), 1.5, "step 1: probability must be a number of at most 1.0"),
     (("steps", 1, "entropy_bits"), -2.0, "step 1: entropy_bits must be a number of at least -1e"),
@@ -222,4 +222,5 @@ def test_any_change_of_a_file_is_taken_or_refused_in_a_short_sentence(data, name
     # Whatever loads is a whole trace: it can be used and saved again.
     assert Trace.from_json(trace.to_json()) == trace
     assert len(trace.to_frame()) >= len(trace.steps)
-    assert trace.text is not None and trace.token_ids
+    assert isinstance(trace.text, str)
+    assert all(0 <= each < trace.model["vocab_size"] for each in trace.token_ids)

@@ -277,8 +277,8 @@ def test_forks_and_rewinds_of_a_text_repeat_its_bits_across_growth():
     live = [runner.extend([token_id]).forward.logits for token_id in ids[5:]]
     for keep in (TOKENS - 1, BLOCK + 8, BLOCK, BLOCK - 1, 7):
         fork = runner.fork()
-        fork.crop(keep)
-        fork.read([1])  # another text, which this one must not see
+        fork.truncate(keep)
+        fork.extend([1])  # another text, which this one must not see
         runner.truncate(keep)
         for position in range(keep, TOKENS):
             found = runner.extend([ids[position]]).forward.logits

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
-from engine.runner.runner import Runner
+from engine.runner.runner import open_sequence
 from engine.values import Amount, Row
 from ui.labs import fields
 from ui.labs.inputs import Inputs
@@ -47,7 +47,7 @@ class ReadingMeasurement(Measurement[Readings]):
         self._ms: list[float] = []
 
     def _measure(self, part: int) -> None:
-        self._ms[part:] = [Runner(self._model).read(self._ids).forward_ms]
+        self._ms[part:] = [open_sequence(self._model).extend(self._ids).forward_ms]
 
     @property
     def result(self) -> Readings | None:

@@ -218,7 +218,7 @@ def test_a_trace_from_before_these_stages_still_loads(lone):
     data = json.loads(lone.trace().to_json())
     for step in data["steps"]:
         del step["stage_states"]
-    trace = Trace.from_dict(data)
+    trace = Trace.from_json(json.dumps(data))
     assert [(s.xtc_uniform, s.mirostat_mu) for s in trace.steps] == [(None, None)] * TOKENS
     assert isinstance(trace.steps[0], Step) and trace.token_ids == lone.token_ids
 
