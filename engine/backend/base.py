@@ -1,4 +1,4 @@
-"""The seam between decoders and models: what a model gives, wherever it runs.
+"""The seam between decoders and models, wherever those run.
 
 A `Backend` opens a `Sequence`; extending that by tokens gives a `Reading` with the scores of the
 next token. `LanguageModel` is the local back end. Others may know less: a server lists its most
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a sequence gave for the tokens that it was extended by.
+    """The answer of a sequence to the tokens that it was extended by.
 
     Attributes:
         forward: the last pass, with the logits of the next token.
@@ -64,7 +64,7 @@ class Sequence(Protocol):
 
     @property
     def can_select(self) -> bool:
-        """Whether rows of a batch can be made of it (`engine.runner.runner.Runner.select`)."""
+        """True if rows of a batch can be made of it (`engine.runner.runner.Runner.select`)."""
 
     def extend(self, token_ids: Ids[int] | np.ndarray, *, parity: bool = False) -> Reading:
         """Read more tokens.

@@ -1,4 +1,4 @@
-"""What models can do, and what settings and pages need of them."""
+"""The capabilities of models, and the demands of settings and pages."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ class Decoder(Autoregressive[Step]):
     Attributes, besides those of `OneText`:
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
-        on_shaped: told of the distribution that every new token comes from, so that whoever shows
-            it need not have it computed again; None tells nobody. Forks begin with the same one.
+        on_shaped: told of the distribution that every new token comes from, so that a page need not
+            have it computed again; None for no one. Forks begin with the same one.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
@@ -279,7 +279,7 @@ class Decoder(Autoregressive[Step]):
             return self._record.row(inputs.checked_index(index, len(self.steps)))
 
     def distribution(self, index: int, settings: SamplingSettings | None = None) -> Distribution:
-        """What settings, None for those it was taken with, make of a step's logits.
+        """Shape a step's logits by settings; None for those it was taken with.
 
         Raises:
             NoCandidatesError: the settings leave no token.
@@ -291,7 +291,7 @@ class Decoder(Autoregressive[Step]):
             return shaped(self._record.row(index), settings, self._context(index))
 
     def next_distribution(self, settings: SamplingSettings | None = None) -> Distribution:
-        """What settings, None for those in force, make of the next token's logits.
+        """Shape the next token's logits by settings; None for those in force.
 
         Runs the forward pass, which `step` then uses; raises what `step` raises.
         """
@@ -320,7 +320,7 @@ class Decoder(Autoregressive[Step]):
             return self._sequence.uniform(index, self._history.at(index).seed)
 
     def context(self, index: int) -> Context:
-        """What the stages of a step, taken or to come, know besides the logits.
+        """Return all that stages know of a step, taken or to come, besides its logits.
 
         It follows from the steps before, so it is the same however one came here.
         """

@@ -1,4 +1,4 @@
-"""What strategies have in common that write one text on from a prompt, and that do so by tokens."""
+"""The base of strategies that continue a prompt with one text, and of those that go by tokens."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class OneText(Generation[AnyStep]):
 
 
 class TokenStep(Protocol):
-    """What the text needs to know of a step."""
+    """The fields of a step that its text needs."""
 
     token_id: int
     stop_reason: str | None
@@ -96,7 +96,7 @@ class Autoregressive(OneText[AnyTokenStep]):
 
     @property
     def tokens_left(self) -> int | None:
-        """How many more tokens the context takes, None where the model sets no limit."""
+        """The number of tokens that the context still takes; None if the model sets no limit."""
         return self._sequence.positions_left
 
     def run(self, max_new_tokens: int = 64) -> Iterator[AnyTokenStep]:

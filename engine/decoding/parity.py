@@ -10,7 +10,7 @@ import torch
 
 @dataclass(frozen=True)
 class Mark:
-    """What a step leaves for the next one, besides the text.
+    """Things that a step leaves for the next one, besides the text.
 
     Attributes:
         generator: in parity mode the seed, and the state of PyTorch's generator.

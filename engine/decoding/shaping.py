@@ -56,7 +56,7 @@ def figures_of(
 
 
 def stage_states(chain: Sequence[Stage], context: Context) -> tuple[StageState, ...]:
-    """What a step keeps of the memory and the chance of its stages."""
+    """Return what a step keeps of the memory and the chance of its stages."""
     return tuple(
         StageState(stage.name, name, value)
         for stage in chain

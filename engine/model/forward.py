@@ -1,4 +1,4 @@
-"""What a model gives for the next token: a row of scores, or the most likely ones of it."""
+"""The scores of the next token: a whole row of them, or its highest ones."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Forward:
-    """What one forward pass gives for the next token.
+    """The outcome of one forward pass, for the next token.
 
     Attributes:
         logits: (vocab,) float32, raw, of the last position; (tokens, vocab) where all positions
