@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Ids
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -136,9 +136,8 @@ class Runner:
             return forward
 
         start = time.perf_counter()
-        forward, passes, is_prefill = self._reading(
-            np.asarray(token_ids, np.int64)[None], run, whole=parity or all_positions, parity=parity
-        )
+        ids, whole = np.asarray(token_ids, np.int64)[None], parity or all_positions
+        forward, passes, is_prefill = self._guarded(self._read, ids, run, whole, parity)
         ms = (time.perf_counter() - start) * 1e3
         return Reading(forward, ms, sum(times.values()), passes, is_prefill)
 
@@ -174,58 +173,44 @@ class Runner:
 
         ids = np.asarray(token_ids, np.int64)
         with self.model.naming_memory(msg("with {rows:,} texts at once", self.rows), self.remedy):
-            return self._reading(ids, run, whole=True, tries=tries)[0]
+            return self._guarded(self._read, ids, run, True, tries=tries)[0]
 
-    def _reading(
+    def _guarded(self, read: Callable[..., _Result], *given: Any, tries: int = 2) -> _Result:
+        """The result of `read`, tried again with more room; if it fails, nothing was read."""
+        with self._lock:
+            before = self.positions
+            try:
+                try:
+                    found = read(*given)
+                except Exception as error:
+                    if not (isinstance(error, OutOfMemoryError) or is_out_of_memory(error)):
+                        raise
+                    self._back_to(before)
+                    if not self.make_room() or tries < 2:
+                        raise
+                    found = read(*given)
+            except CancelledError:
+                if self.positions > before:
+                    self.truncate(before)
+                elif self.positions < before:
+                    self._back_to(before)
+                else:
+                    self._count()  # the cache may have been made again
+                raise
+            except BaseException:
+                self._back_to(before)  # the cache may be half updated
+                raise
+            self._count()
+            return found
+
+    def _read(
         self,
         ids: np.ndarray,
         run: Callable[[np.ndarray, Kind], _Result],
-        *,
         whole: bool,
         parity: bool = False,
-        tries: int = 2,
     ) -> tuple[_Result, tuple[int, ...], bool]:
         """The last result of `run` over all tokens that are not in the cache, and the passes."""
-        with self._lock:
-            return self._guarded(
-                lambda: self._read_once(ids, run, whole=whole, parity=parity), tries
-            )
-
-    def _guarded(self, read: Callable[[], _Result], tries: int) -> _Result:
-        """The result of `read`, tried again with more room; where it fails, nothing was read."""
-        before = self.positions
-        try:
-            try:
-                found = read()
-            except Exception as error:
-                if not (isinstance(error, OutOfMemoryError) or is_out_of_memory(error)):
-                    raise
-                self._back_to(before)
-                if not self.make_room() or tries < 2:
-                    raise
-                found = read()
-        except CancelledError:
-            if self.positions > before:
-                self.truncate(before)
-            elif self.positions < before:
-                self._back_to(before)
-            else:
-                self._count()  # the cache may have been made again
-            raise
-        except BaseException:
-            self._back_to(before)  # the cache may be half updated
-            raise
-        self._count()
-        return found
-
-    def _read_once(
-        self,
-        ids: np.ndarray,
-        run: Callable[[np.ndarray, Kind], _Result],
-        *,
-        whole: bool,
-        parity: bool,
-    ) -> tuple[_Result, tuple[int, ...], bool]:
         is_prefill, again = not self.positions, ()
         if self._starts_again(ids.shape[1]):
             # The model reads a text of this length in another way: all of it, in one pass.
@@ -236,7 +221,7 @@ class Runner:
             self._beginning = ids.shape[1]
             self.cache = self.model.new_cache()
         elif self.cache is None:
-            is_prefill, again = self._rebuild(parity=parity)
+            is_prefill, again = self._rebuild(parity)
         chunks = (ids.shape[1],) if whole else self._chunks(self.positions, ids.shape[1])
         end = self.positions + ids.shape[1]
         read = 0
@@ -249,7 +234,7 @@ class Runner:
                 this_job().told("Reading the prompt", self.positions, end)
         return result, (*again, *chunks), is_prefill
 
-    def _rebuild(self, *, parity: bool) -> tuple[bool, tuple[int, ...]]:
+    def _rebuild(self, parity: bool) -> tuple[bool, tuple[int, ...]]:
         """Make the cache again for what was read: whether from the beginning on, and the passes.
 
         What was read token by token is read so again, which repeats the same bits; but a long text
@@ -298,7 +283,7 @@ class Runner:
         with self._lock:
             if self.cache is not None or not self.positions:
                 return ()
-            return self._guarded(lambda: self._rebuild(parity=False)[1], tries=2)
+            return self._guarded(self._rebuild, False)[1]
 
     def _starts_again(self, tokens: int) -> bool:
         """Whether so many more tokens lead beyond where the cache would be of another kind."""

@@ -36,7 +36,7 @@ test('each token has its figures, from its logit to its probability after settin
     'rank',
     'token',
     'id',
-    'logit−2.3 to −0.9',
+    'logit−2.3 … −0.9',
     'model’s own0 to 100 %',
     'after scores change0 to 100 %',
     'cumulative',
@@ -80,7 +80,7 @@ test('headings and figures fit the point of the chain', () => {
   assert.deepEqual(page.cells(0), ['1', '␣Paris', '−0.92', '40.00 %', '40.00 %', '–']);
   page.change({ point: 1 });
   assert.deepEqual(page.heads().slice(3, 6), [
-    'score−4.6 to −1.8',
+    'score−4.6 … −1.8',
     'model’s own0 to 100 %',
     'after temperature0 to 100 %',
   ]);
