@@ -117,7 +117,7 @@ def _names(kind: type) -> list[str] | None:
 
 
 def short(text: str, most: int = 60) -> str:
-    """A text cut to so many characters, on one line."""
+    """A text cut to a number of characters, on one line."""
     text = text if len(text) <= most else text[: most - 3] + "..."
     return text if text.isprintable() else repr(text)[1 : most - 1]
 

@@ -78,7 +78,7 @@ class Sequence(Protocol):
         """
 
     def truncate(self, positions: int) -> None:
-        """Keep the first so many positions."""
+        """Keep the positions before this one."""
 
     def fork(self) -> Self:
         """An independent copy."""

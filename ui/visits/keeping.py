@@ -38,7 +38,7 @@ MOST_WAITING = 32 * MIB  # of all that wait in memory, as while the disk is full
 MOST_UNPACKED = 64 * MIB
 MOST_PAUSE = 7 * 86_400.0  # seconds that the computer's clock adds at a start
 ROUND_SECONDS = 3600.0  # between two rounds in which old records go
-ROUND_SHARE = 4  # at most one of so many goes in a round
+ROUND_SHARE = 4  # at most one record in four goes in a round
 _ROWS = (
     "SELECT visit, page, coalesce(person, visit), coalesce(address, visit), bytes, changed "
     "FROM records LEFT JOIN owners USING (visit) ORDER BY changed"
@@ -151,7 +151,7 @@ class Keeper:
         return ""
 
     def _drop_waiting(self) -> int:
-        """Drop the oldest of whoever has most waiting, if there is too much; return how many."""
+        """Drop the oldest of the address with most, if too much waits; return how many."""
         held = Counter()
         for one in self._waiting.values():
             held[one.owner.address] += len(one.data)

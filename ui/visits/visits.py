@@ -11,7 +11,7 @@ A page keeps its state here under its name. A state needs
     copy()      optional: an independent copy; without it, one is made from the record
 
 Where nobody has been connected for `LEAVE_SECONDS`, states leave memory; their records stay, and a
-state is made from its record again when somebody comes. Nothing here imports PyTorch.
+state is made from its record again when a visitor comes. Nothing here imports PyTorch.
 """
 
 from __future__ import annotations
