@@ -347,7 +347,7 @@ class Job:
 
     @property
     def person(self) -> Hashable:
-        """Whose it is, for shares."""
+        """The person it belongs to, for shares."""
         return self.owner.name or id(self)
 
     @property
@@ -531,7 +531,7 @@ class Call(Job, Generic[Result]):
 
     @property
     def progress(self) -> str:
-        """What happens, and how far that is, in words."""
+        """The work at hand, and how far it is, in words."""
         what, done, total = say(self.stage.what), f"{self.stage.done:,}", self.stage.total
         if total:
             return say("{what}: {one} of {all}", what=what, one=done, all=f"{total:,}")

@@ -109,13 +109,16 @@ class VisitPage(Generic[State]):
         if not begins_alone(state.model):
             self.hold(state)
 
-    def opened(self, *styles: Path) -> State | None:
+    def opened(self, *styles: Path, about: str = "") -> State | None:
         """Draw the header and what there is to know; the state, None where there is none to draw.
 
         Args:
             styles: the page's own style sheets.
+            about: a sentence on the page, to be read while its state is made.
         """
         band = header(*styles)
+        if about:
+            st.caption(about)
         visit = opened_visit()
         if visit is None:
             return None

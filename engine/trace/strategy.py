@@ -12,7 +12,7 @@ from engine.values import Wrong, short
 
 
 class TraceStep(Protocol):
-    """What every step of a trace has; the types of its fields say what a file may hold."""
+    """The fields of every step of a trace; their types say what a file may hold."""
 
     @property
     def index(self) -> int:

@@ -268,7 +268,7 @@ def _check_ids(place: str, ids: Iterable[int], size: int) -> None:
 
 
 def _within(place: str, check: Callable[..., Any], *given: Any) -> Any:
-    """What a check returns; a place that it names is one inside this."""
+    """Return the result of a check; a place that it names is one inside this."""
     try:
         return check(*given)
     except Wrong as wrong:

@@ -12,12 +12,12 @@ from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
 from tests.engine.test_panics import PanicException
 from tests.ui import hostile
+from tests.waiting import PATIENCE_S, until
 from ui import jobs
 from ui.compare.sampling_run import SamplingRun
 from ui.jobs import WORKS, Call, Job, Lane, Owner, in_thread
 from ui.tune.sweep_work import SweepWork
 
-PATIENCE_S = 60
 AT_ONCE = WORKS.places
 
 
@@ -99,15 +99,6 @@ def finished(work: Work) -> None:
     work.go.release(work.count)
     work.wait(PATIENCE_S)
     assert (work.is_running, work.is_waiting, work.is_done) == (False, False, True)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    waited = threading.Event()
-    for _ in range(PATIENCE_S * 100):
-        if holds():
-            return
-        waited.wait(0.01)
-    raise AssertionError("it never came to that")
 
 
 @pytest.fixture
@@ -394,15 +385,19 @@ def test_work_that_fails_as_it_ends_says_what_went_wrong_first(fails):
     assert work.problem.startswith("The prompt is" if fails else "An unexpected error interrupted")
 
 
-def test_a_sweep_whose_model_breaks_ends_with_a_sentence_and_goes_on(monkeypatch):
+def sweep_and_samples() -> list[Job]:
     model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
     axis = Axis("temperature", (0.5, 1))
     sweep = Sweep(SamplingSettings(), axis, prompts=["w1"], seeds=(0,), max_tokens=4)
     columns = [(1, "a", SamplingSettings())]
-    works = [
+    return [
         SweepWork(sweep, model, ["w1"]),
         SamplingRun(model, "w1", columns, count=2, first_seed=0, max_tokens=4),
     ]
+
+
+def test_a_sweep_whose_model_breaks_ends_with_a_sentence_and_goes_on(monkeypatch):
+    works = sweep_and_samples()
     with monkeypatch.context() as broken:
         broken.setattr("engine.decoding.batch.Batch._run_group", lambda *_: 1 / 0)
         for work, name in zip(works, ("the sweep", "the samples"), strict=True):
@@ -417,14 +412,7 @@ def test_a_sweep_whose_model_breaks_ends_with_a_sentence_and_goes_on(monkeypatch
 
 
 def test_samples_and_sweeps_share_one_line(places):
-    model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
-    axis = Axis("temperature", (0.5, 1))
-    sweep = Sweep(SamplingSettings(), axis, prompts=["w1"], seeds=(0,), max_tokens=4)
-    columns = [(1, "a", SamplingSettings())]
-    works = [
-        SweepWork(sweep, model, ["w1"]),
-        SamplingRun(model, "w1", columns, count=2, first_seed=0, max_tokens=4),
-    ]
+    works = sweep_and_samples()
     for work in works:
         work.start()
     until(lambda: all(work.is_waiting for work in works))

@@ -218,7 +218,7 @@ class _KeptSample(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class SamplesRecord(Struct):
-    """What `SamplingRun.record` gives."""
+    """The record of a `SamplingRun`."""
 
     prompt_text: Annotated[str, Meta(max_length=LONGEST_PROMPT)]
     chat: bool

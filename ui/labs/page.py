@@ -90,10 +90,10 @@ class LabPage(Generic[AnyLab]):
 
     def draw(self) -> None:
         """Draw the whole page."""
-        lab = self.visit_page.opened(STYLE, *self.styles)
+        about = f"**{say(self.title)}.** {say(self.about)}"
+        lab = self.visit_page.opened(STYLE, *self.styles, about=about)
         if lab is None:
             return
-        st.caption(f"**{say(self.title)}.** {say(self.about)}")
         with st.container(key=f"{lab.name}_fields"):
             self.draw_fields(lab)
         watching(guarded(self.live, "the text"), lambda: lab.look_every)(lab)

@@ -191,7 +191,7 @@ class _Limits(Struct, frozen=True):
 
 
 class _Rest(Struct):
-    """What an event holds under other names than `Event`."""
+    """Fields of an event that have other names in `Event`."""
 
     limits: _Limits = _Limits()
     guided: bool = False

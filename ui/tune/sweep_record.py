@@ -65,7 +65,7 @@ class _Text(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class SweepRecord(Struct):
-    """What `sweep_record` gives."""
+    """The record of a sweep, as `sweep_record` makes it."""
 
     base: dict[str, Any]
     x: tuple[str, list]

@@ -349,7 +349,7 @@ class Keeper:
         connection.execute("DELETE FROM owners WHERE visit NOT IN (SELECT visit FROM records)")
         if deleted:
             _log.warning(
-                "%d of %d records of %s are deleted, which nobody has changed for %.0f days.",
+                "%d of %d records of %s are deleted, unchanged for %.0f days.",
                 deleted,
                 count,
                 self._name,

@@ -26,14 +26,14 @@ def read(data: Any, kind: Any) -> Any:
 
 
 class Choice(Struct, frozen=True):
-    """What a model was loaded from."""
+    """The source and revision that a model was loaded from."""
 
     source: Name
     revision: Name | None = None
 
 
 def choice_record(model: LanguageModel) -> dict[str, Any]:
-    """What a model was loaded from."""
+    """The source and revision that a model was loaded from."""
     return {"name": model.name, "source": model.source, "revision": model.revision}
 
 

@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is found by."""
+        """The key that it is found by."""
         return self.visit, self.page
 
 

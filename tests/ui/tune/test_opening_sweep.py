@@ -3,7 +3,7 @@
 import gc
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,13 +12,13 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.sweep import Axis, Sweep
 from tests.ui import hostile
+from tests.waiting import PATIENCE_S, until
 from ui import jobs
 from ui.jobs import UNKNOWN, Owner
 from ui.tune import sweep_work
 from ui.tune.sweep_work import SweepWork, opening_sweep
 from ui.tune.tuning import Tuning
 
-PATIENCE_S = 60
 SWEEP = Sweep(
     SamplingSettings(), Axis("temperature", (0.5, 1.0)), prompts=["w1"], seeds=(0, 1), max_tokens=4
 )
@@ -63,15 +63,6 @@ def opened(model: LanguageModel, owner: Owner = UNKNOWN) -> SweepWork:
     work = opening_sweep(SWEEP, model, ["w1"])
     work.start(owner)
     return work
-
-
-def until(holds: Callable[[], bool]) -> None:
-    waited = threading.Event()
-    for _ in range(PATIENCE_S * 100):
-        if holds():
-            return
-        waited.wait(0.01)
-    raise AssertionError("it never came to that")
 
 
 def test_thirty_visitors_share_one_sweep_and_all_see_it_grow(model, gate):

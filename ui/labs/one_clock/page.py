@@ -39,10 +39,9 @@ ABOUT = marked(
 
 def one_clock_page() -> None:
     """Draw the whole page."""
-    clock = PAGE.opened(STYLE)
+    clock = PAGE.opened(STYLE, about=say(ABOUT))
     if clock is None:
         return
-    st.caption(say(ABOUT))
     with st.container(key="one_clock_fields"):
         guarded(_fields, "the fields")(clock)
     if not clock.began_alone:  # something to look at, without a press
