@@ -55,8 +55,7 @@ class Bench:
         if self.pacing is not None and machine.is_busy:
             return
         self.busy = machine if machine.is_busy else None
-        self.pacing = MeasureWork(PaceMeasurement(self.model))
-        self.pacing.start(owner)
+        self.pacing = MeasureWork(PaceMeasurement(self.model)).start(owner)
 
     @property
     def pace(self) -> Pace | None:

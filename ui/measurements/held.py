@@ -91,17 +91,17 @@ class Held:
 
     def begin(self, owner: Owner) -> None:
         """Measure with the inputs; what is refused leaves the last results."""
-        self.error, self.began_alone = "", True
+        self.error = ""
         try:
             work = self.section.begin(self.model, self.inputs)
             setting = Setting.here(self.model)
         except DecodingError as error:
             self.refuse(error)
-            return
-        if self.work is not None:
-            self.work.cancel()
-        self.work, self.setting, self.measured = work, setting, self.inputs
-        work.start(owner)
+        else:
+            work.start(owner)  # first: a page may be drawn again at any word, before it began
+            self.release()
+            self.work, self.setting, self.measured = work, setting, self.inputs
+        self.began_alone = True
 
     def record(self) -> dict[str, Any] | None:
         """Results that are whole, as plain values; None without any, or if they are too large."""
@@ -130,8 +130,7 @@ class Held:
         """The inputs of the same section elsewhere, and what was measured of the same model."""
         self.inputs = other.inputs
         if other.model is self.model and other.work is not None:
-            if self.work is not None:
-                self.work.cancel()
+            self.release()
             self.work, self.setting, self.measured = other.work, other.setting, other.measured
             self.began_alone = True
 
@@ -139,9 +138,9 @@ class Held:
         """Measure the first inputs once without a press, if this visitor's pages may do so."""
         if self.began_alone or self.section.begin is None or not self.section.begins_alone:
             return
-        self.began_alone = True
         if begins_alone(self.model) and self.inputs == self.section.first_inputs(self.model):
             self.begin(owner)
+        self.began_alone = True
 
     def seconds(self, pace: Pace, inputs: PlainInputs | None = None) -> float | None:
         """How long measuring with its inputs, or others, would take; None where they allow none."""

@@ -159,17 +159,18 @@ class TokensState:
 
     def begin(self, owner: Owner) -> None:
         """Time the text on the model; what is refused leaves the last times."""
-        self.error, self.began_alone = "", True
+        self.error = ""
         try:
             require(self.model, msg("Timing"), "weights")
             count = len(self.cut(MODEL, self._text()).tokens)
             work = MeasureWork(PrefillAndDecodeMeasurement(self.model, [count], [OUTPUT], ROUNDS))
         except DecodingError as error:
             self.refuse(error)
-            return
-        self.release()
-        self.work = work
-        work.start(owner)
+        else:
+            work.start(owner)  # first: a page may be drawn again at any word, before it began
+            self.release()
+            self.work = work
+        self.began_alone = True
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model and its tokenizer; times are measured anew."""

@@ -1,16 +1,20 @@
 """What all sections of measuring pages have in common, on the smallest section."""
 
 import json
+from contextlib import suppress
 
 import psutil
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, RerunException
 
 from engine.measure.machine import Setting
 from engine.measure.report import Report
 from tests.pages.tab import field
 from tests.ui.measurements.drawn import drawn
 from tests.ui.measurements.example import SECTION, Readings
+from ui import jobs
 from ui.jobs import UNKNOWN
+from ui.measurements import held
 from ui.measurements.page import MeasurementPage
 from ui.measurements.state import MeasurementState
 
@@ -44,6 +48,27 @@ def test_a_section_measures_alone_and_keeps_its_results(state):
     work = first.work
     state.look(UNKNOWN)
     assert first.work is work, "it begins alone once"
+
+
+@pytest.mark.parametrize("place", range(1, 6))
+def test_a_page_that_is_drawn_again_at_any_word_still_begins(state, monkeypatch, place):
+    """Streamlit ends a drawing at the next word to it if another one is due."""
+    words = iter(range(1, 100))
+
+    def word(*arguments: object) -> str:
+        if next(words) == place:
+            raise RerunException(RerunData())
+        return "en"
+
+    monkeypatch.setattr(jobs, "language", word)
+    monkeypatch.setattr(held, "begins_alone", word)
+    for _ in range(3):
+        with suppress(RerunException):
+            state.look(UNKNOWN)
+        if state.bench.pacing is not None:
+            state.bench.pacing.wait(60)
+    assert state.held.work.wait(60) and state.held.work.is_done
+    assert next(words) > 6, "two words each to time passes and to measure, one to begin alone"
 
 
 def test_what_takes_long_waits_for_a_press(state):

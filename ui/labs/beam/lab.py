@@ -133,17 +133,17 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     def begin_texts(self, owner: Owner) -> None:
         """Set the texts of several decoders side by side."""
-        self._began_alone = True
         try:
             check_prompt("prompt", self.inputs.prompt)
             work = TextsWork(self.model, self.inputs)
         except DecodingError as error:
             self.refuse(error)
-            return
-        if self.texts is not None:
-            self.texts.cancel()
-        self.texts = work
-        work.start(owner)
+        else:
+            work.start(owner)  # first: a page may be drawn again at any word, before it began
+            if self.texts is not None:
+                self.texts.cancel()
+            self.texts = work
+        self._began_alone = True
 
     def begin_alone(self, owner: Owner) -> None:
         """Begin the first texts without a press, once there is a search to look at."""

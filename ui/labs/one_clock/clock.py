@@ -92,10 +92,10 @@ class Clock:
         except DecodingError as error:
             self.refuse(error)
             return
+        work.start(owner)
         if self.work is not None:
             self.work.cancel()
         self.work = work
-        work.start(owner)
 
     def load(self, model: LanguageModel) -> None:
         """Go on with another model; its runs begin when they are asked for."""

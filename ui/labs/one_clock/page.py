@@ -45,9 +45,9 @@ def one_clock_page() -> None:
     with st.container(key="one_clock_fields"):
         guarded(_fields, "the fields")(clock)
     if not clock.began_alone:  # something to look at, without a press
-        clock.began_alone = True
         if begins_alone(clock.model):
             clock.begin(owner())
+        clock.began_alone = True  # not before: a page may be drawn again at any word
     watching(guarded(_runs, "the runs"), lambda: look_every(clock.work))(clock)
 
 
