@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from ui.skeleton.fields import bound
-from ui.words.language import ENGLISH, KEY, LANGUAGES, language, say
+from ui.words.language import ENGLISH, KEY, LANGUAGES, choose, language, say
 
 COOKIE = "decoding-visualiser-language"
 QUERY = "lang"
@@ -26,10 +26,9 @@ export default function ({ data }) {
 
 def take_language() -> None:
     """What every page does first: speak as was chosen, here or by this browser before."""
-    if KEY in st.session_state:
-        return
-    asked = st.query_params.get(QUERY) or st.context.cookies.get(COOKIE)
-    st.session_state[KEY] = asked if asked in LANGUAGES else ENGLISH
+    chosen = st.session_state.get(KEY)
+    chosen = chosen or st.query_params.get(QUERY) or st.context.cookies.get(COOKIE)
+    choose(chosen if chosen in LANGUAGES else ENGLISH)
 
 
 def language_field(name: str) -> None:
@@ -40,7 +39,7 @@ def language_field(name: str) -> None:
         format_func=LANGUAGES.get,
         index=list(LANGUAGES).index(language()),
         horizontal=True,
-        **bound(name, language(), _choose),
+        **bound(name, language(), choose),
     )
 
 
@@ -48,10 +47,6 @@ def keep_language() -> None:
     """Let the browser keep the choice."""
     with st.container(key="keep_language"):
         _keeper()(key="language_kept", data={"language": language()})
-
-
-def _choose(code: str) -> None:
-    st.session_state[KEY] = code
 
 
 @cache

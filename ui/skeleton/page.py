@@ -110,10 +110,10 @@ def show_notices(visit: Visit) -> None:
     A sentence stays for a while, since a page may be drawn several times in a second.
     """
     now = time.monotonic()
-    sentences, visit.notices = visit.notices, []
-    shown = st.session_state.get(NOTICES, [])
-    shown = [*shown, *((sentence, now + NOTICE_SECONDS) for sentence in sentences)]
-    shown = st.session_state[NOTICES] = [entry for entry in shown if entry[1] > now]
+    shown = st.session_state.setdefault(NOTICES, [])
+    sentences, visit.notices = visit.notices, []  # at a word to Streamlit they might be lost
+    shown += [(sentence, now + NOTICE_SECONDS) for sentence in sentences]
+    shown[:] = [entry for entry in shown if entry[1] > now]
     for sentence in [*(sentence for sentence, _ in shown), VISITS.problem]:
         if sentence:
             st.warning(markdown_text(say(sentence)))

@@ -62,11 +62,21 @@ def _file(code: str) -> Catalog:
 
 
 def language() -> str:
-    """The code of the language that is spoken here: ``en``."""
+    """The code of the language that is spoken here: ``en``.
+
+    The thread of a drawing asks Streamlit once: at any word to it, it may end the drawing.
+    """
     spoken = _SPOKEN.get()
     if spoken is None and get_script_run_ctx(suppress_warning=True) is not None:
         spoken = st.session_state.get(KEY)
+        _SPOKEN.set(spoken)
     return spoken if spoken in LANGUAGES else ENGLISH
+
+
+def choose(code: str) -> None:
+    """Speak this language in the present tab from now on."""
+    st.session_state[KEY] = code
+    _SPOKEN.set(code)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import sys
 import tomllib
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from ui.skeleton.tables import table as table_of
 from ui.words.catalogue import english_table, table
@@ -91,6 +92,30 @@ def test_words_of_data_are_found_under_their_keys_alone():
         for file, keys in FILES.items():
             words = list(read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys))
             assert words and all(one in sentences("de") for one in words), file
+
+
+def _says_much() -> None:
+    from types import SimpleNamespace
+    from unittest.mock import patch
+
+    import streamlit as st
+
+    from ui.words import language
+
+    language.choose("de")
+    language._SPOKEN.set(None)  # as at the beginning of a fragment
+    asked = []
+    held = SimpleNamespace(get=lambda key: asked.append(key) or "de")
+    with patch.object(language.st, "session_state", held):
+        words = [language.say("Step") for _ in range(3)]
+    language.choose("en")
+    st.text(f"{words} {asked} {language.say('Step')}")
+
+
+def test_a_drawing_asks_streamlit_for_the_language_once():
+    # Each time it asks, Streamlit may end the drawing half-way through what it changes.
+    shown = AppTest.from_function(_says_much).run().text[0].value
+    assert shown == "['Schritt', 'Schritt', 'Schritt'] ['language'] Step"
 
 
 IMPORT_ALL = """
