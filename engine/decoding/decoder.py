@@ -125,7 +125,7 @@ class Decoder(Autoregressive[Step]):
 
     # --- a step -----------------------------------------------------------------------------------
 
-    def step(self, token_id: int | None = None) -> Step:
+    def step(self, token_id: int | None = None, limit: int | None = None) -> Step:
         """Generate one token: forward, shape, draw, append.
 
         The first call runs the whole prompt (prefill), later ones a single token. Stepping on after
@@ -133,6 +133,7 @@ class Decoder(Autoregressive[Step]):
 
         Args:
             token_id: append this token instead of drawing one.
+            limit: tokens of the text at which it says that it ends; None for no such rule.
 
         Raises:
             ContextFullError: the context has no position left.
@@ -142,61 +143,61 @@ class Decoder(Autoregressive[Step]):
             OutOfMemoryError: the device is out of memory; the text so far stays.
         """
         with self._lock:
-            return self._step(None, token_id)
+            start = time.perf_counter()
+            if token_id is not None:
+                token_id = inputs.checked_token(token_id, self.model)
+            waited = self._next is not None
+            row = self._forward()
+            if waited:  # the pass was made beforehand and is part of this step
+                start -= row.forward_ms / 1e3
+            if token_id is not None:
+                inputs.check_possible(token_id, row.logits, self.model)
+            shaping = time.perf_counter()
+            context = self._context(len(self.steps))
+            distribution = self._shape(row.logits, self.settings, context)
+            figures = figures_of(distribution, self.settings.chain, context)
+            drawing = time.perf_counter()
+            u, drawn, mark = self._draw(distribution, token_id)
+            chosen = time.perf_counter()
+            raw, has_logits = distribution.raw, "logits" in self.model.capabilities
+            piece, reason = self._addition(drawn.token_id, limit)
+            usage = self._runner.usage
+            step = Step(
+                index=len(self.steps),
+                token_id=drawn.token_id,
+                token_bytes=piece.token_bytes,
+                text=piece.text,
+                is_special=piece.is_special,
+                forced=token_id is not None,
+                u=u,
+                rank=raw.rank(drawn.token_id),
+                logit=float(row.logits[drawn.token_id]) if has_logits else None,
+                logprob=raw.logprob(drawn.token_id),
+                probability=drawn.probability,
+                **figures,
+                stop_reason=reason,
+                stop_string=piece.stop_string,
+                is_prefill=row.is_prefill,
+                reused=row.reused,
+                passes=row.passes,
+                cache_positions=self._runner.positions,
+                cache_bytes=usage.logical if usage else None,
+                cache_bytes_held=usage.held if usage else None,
+                forward_ms=row.forward_ms,
+                shape_ms=(drawing - shaping) * 1e3,
+                draw_ms=(chosen - drawing) * 1e3,
+                total_ms=(time.perf_counter() - start) * 1e3,
+                negative_forward_ms=row.negative_forward_ms,
+                negative_cache_bytes=guidance.negative_cache_bytes(self._runner),
+                guidance_scale=self.guidance.scale if self.guidance else None,
+            )
+            self._append(step, piece, row, mark)
+            if self.on_shaped is not None:
+                self.on_shaped(distribution)
+            return step
 
-    def _step(self, limit: int | None, token_id: int | None = None) -> Step:
-        start = time.perf_counter()
-        if token_id is not None:
-            token_id = inputs.checked_token(token_id, self.model)
-        waited = self._next is not None
-        row = self._forward()
-        if waited:  # the pass was made beforehand and is part of this step
-            start -= row.forward_ms / 1e3
-        if token_id is not None:
-            inputs.check_possible(token_id, row.logits, self.model)
-        shaping = time.perf_counter()
-        context = self._context(len(self.steps))
-        distribution = self._shape(row.logits, self.settings, context)
-        figures = figures_of(distribution, self.settings.chain, context)
-        drawing = time.perf_counter()
-        u, drawn, mark = self._draw(distribution, token_id)
-        chosen = time.perf_counter()
-        raw, has_logits = distribution.raw, "logits" in self.model.capabilities
-        piece, reason = self._addition(drawn.token_id, limit)
-        usage = self._runner.usage
-        step = Step(
-            index=len(self.steps),
-            token_id=drawn.token_id,
-            token_bytes=piece.token_bytes,
-            text=piece.text,
-            is_special=piece.is_special,
-            forced=token_id is not None,
-            u=u,
-            rank=raw.rank(drawn.token_id),
-            logit=float(row.logits[drawn.token_id]) if has_logits else None,
-            logprob=raw.logprob(drawn.token_id),
-            probability=drawn.probability,
-            **figures,
-            stop_reason=reason,
-            stop_string=piece.stop_string,
-            is_prefill=row.is_prefill,
-            reused=row.reused,
-            passes=row.passes,
-            cache_positions=self._runner.positions,
-            cache_bytes=usage.logical if usage else None,
-            cache_bytes_held=usage.held if usage else None,
-            forward_ms=row.forward_ms,
-            shape_ms=(drawing - shaping) * 1e3,
-            draw_ms=(chosen - drawing) * 1e3,
-            total_ms=(time.perf_counter() - start) * 1e3,
-            negative_forward_ms=row.negative_forward_ms,
-            negative_cache_bytes=guidance.negative_cache_bytes(self._runner),
-            guidance_scale=self.guidance.scale if self.guidance else None,
-        )
-        self._append(step, piece, row, mark)
-        if self.on_shaped is not None:
-            self.on_shaped(distribution)
-        return step
+    def _step(self, limit: int | None) -> Step:
+        return self.step(limit=limit)
 
     def _forward(self) -> guidance.NextRow:
         """The logits for the next token: waiting ones, or those of a forward pass."""
@@ -320,10 +321,7 @@ class Decoder(Autoregressive[Step]):
             return self._sequence.uniform(index, self._history.at(index).seed)
 
     def context(self, index: int) -> Context:
-        """Return all that stages know of a step, taken or to come, besides its logits.
-
-        It follows from the steps before, so it is the same however one came here.
-        """
+        """Return all that stages know of a step, taken or to come, besides its logits."""
         with self._lock:
             return self._context(inputs.checked_place(index, len(self.steps)))
 

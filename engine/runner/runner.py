@@ -19,10 +19,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from collections.abc import Sequence as Ids
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -33,7 +33,6 @@ from engine.cache_formula import CacheFormula
 from engine.errors import CancelledError, OutOfMemoryError, msg
 from engine.model import LanguageModel
 from engine.model import cache as caches
-from engine.model.forward import Forward
 from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of
 from engine.runner.scheduler import SCHEDULER, Kind, this_job
@@ -53,7 +52,23 @@ EXACT = 64
 MOST_SNAPSHOTS = 4
 FEWER_TEXTS = msg("use fewer or shorter texts, a smaller model or a smaller dtype")
 
-_Result = TypeVar("_Result")
+
+class _Plan(NamedTuple):
+    """How tokens are read.
+
+    Attributes:
+        ids: (rows, tokens) to read.
+        kind: of the passes.
+        chunks: tokens of each pass.
+        passes: the same, with those by which the cache was made again before.
+        is_prefill: True if they are read from the beginning on.
+    """
+
+    ids: np.ndarray
+    kind: Kind
+    chunks: tuple[int, ...]
+    passes: tuple[int, ...]
+    is_prefill: bool
 
 
 class Runner:
@@ -119,27 +134,25 @@ class Runner:
             OutOfMemoryError: also after all idle caches were given back; nothing has been read.
             CancelledError: the job of this thread was cancelled; nothing has been read.
         """
-
-        times: dict[int, float] = {}  # by position: a pass that is tried again counts once
-
-        def run(ids: np.ndarray, kind: Kind) -> Forward:
-            start = self.positions
-            with SCHEDULER.turn(kind):
-                forward = self.model.forward(
-                    ids[0].tolist(),
-                    self.cache,
-                    self.positions,
-                    parity=parity,
-                    **({"all_positions": True} if all_positions else {}),
-                )
-            times[start] = forward.ms
-            return forward
-
         start = time.perf_counter()
         ids, whole = np.asarray(token_ids, np.int64)[None], parity or all_positions
-        forward, passes, is_prefill = self._guarded(self._read, ids, run, whole, parity)
-        ms = (time.perf_counter() - start) * 1e3
-        return Reading(forward, ms, sum(times.values()), passes, is_prefill)
+        positions = {"all_positions": True} if all_positions else {}
+        with self._lock:
+            for attempt in self._attempts():
+                with attempt:
+                    plan, forward_ms = self._plan(ids, whole=whole, parity=parity), 0.0
+                    for part in self._parts(plan):
+                        with SCHEDULER.turn(plan.kind):
+                            forward = self.model.forward(
+                                part[0].tolist(),
+                                self.cache,
+                                self.positions,
+                                parity=parity,
+                                **positions,
+                            )
+                        forward_ms += forward.ms
+                    ms = (time.perf_counter() - start) * 1e3
+                    return Reading(forward, ms, forward_ms, plan.passes, plan.is_prefill)
 
     def read_rows(
         self,
@@ -164,53 +177,57 @@ class Runner:
             OutOfMemoryError: nothing has been read.
             CancelledError: the job of this thread was cancelled; nothing has been read.
         """
-
-        def run(ids: np.ndarray, kind: Kind) -> tuple[np.ndarray, torch.Tensor | None]:
-            with SCHEDULER.turn(max(kind, Kind.BATCH)):
-                return self.model.forward_rows(
-                    ids.tolist(), self.cache, self.positions, hidden_states=hidden_states
-                )
-
         ids = np.asarray(token_ids, np.int64)
-        with self.model.naming_memory(msg("with {rows:,} texts at once", self.rows), self.remedy):
-            return self._guarded(self._read, ids, run, True, tries=tries)[0]
+        naming = self.model.naming_memory(
+            msg("with {rows:,} texts at once", self.rows), self.remedy
+        )
+        with naming, self._lock:
+            for attempt in self._attempts(tries):
+                with attempt:
+                    plan = self._plan(ids, whole=True)
+                    for part in self._parts(plan):
+                        with SCHEDULER.turn(max(plan.kind, Kind.BATCH)):
+                            read = self.model.forward_rows(
+                                part.tolist(),
+                                self.cache,
+                                self.positions,
+                                hidden_states=hidden_states,
+                            )
+                    return read
 
-    def _guarded(self, read: Callable[..., _Result], *given: Any, tries: int = 2) -> _Result:
-        """The result of `read`, tried again with more room; if it fails, nothing was read."""
-        with self._lock:
-            before = self.positions
-            try:
-                try:
-                    found = read(*given)
-                except Exception as error:
-                    if not (isinstance(error, OutOfMemoryError) or is_out_of_memory(error)):
-                        raise
-                    self._back_to(before)
-                    if not self.make_room() or tries < 2:
-                        raise
-                    found = read(*given)
-            except CancelledError:
-                if self.positions > before:
-                    self.truncate(before)
-                elif self.positions < before:
-                    self._back_to(before)
-                else:
-                    self._count()  # the cache may have been made again
-                raise
-            except BaseException:
-                self._back_to(before)  # the cache may be half updated
-                raise
-            self._count()
-            return found
+    def _attempts(self, tries: int = 2) -> Iterator[AbstractContextManager[None]]:
+        """Yield contexts to read in, until there is memory for it in one of them."""
+        before = self.positions
+        for left in reversed(range(tries)):
+            yield self._attempt(before, left)
 
-    def _read(
-        self,
-        ids: np.ndarray,
-        run: Callable[[np.ndarray, Kind], _Result],
-        whole: bool,
-        parity: bool = False,
-    ) -> tuple[_Result, tuple[int, ...], bool]:
-        """The last result of `run` over all tokens that are not in the cache, and the passes."""
+    @contextmanager
+    def _attempt(self, before: int, left: int) -> Iterator[None]:
+        """Make a reading whole or undo it; passes over a lack of memory if tries are left."""
+        try:
+            yield
+        except CancelledError:
+            if self.positions > before:
+                self.truncate(before)
+            elif self.positions < before:
+                self._back_to(before)
+            else:
+                self._count()  # the cache may have been made again
+            raise
+        except BaseException as error:
+            self._back_to(before)  # the cache may be half updated
+            is_memory = isinstance(error, OutOfMemoryError) or is_out_of_memory(error)
+            if not (is_memory and self.make_room() and left):
+                raise
+
+    def _plan(self, ids: np.ndarray, *, whole: bool, parity: bool = False) -> _Plan:
+        """The passes over all tokens that are not in the cache, which is there afterwards.
+
+        Args:
+            ids: (rows, tokens) to read.
+            whole: True if they are read in one pass.
+            parity: see `extend`.
+        """
         is_prefill, again = not self.positions, ()
         if self._starts_again(ids.shape[1]):
             # The model reads a text of this length in another way: all of it, in one pass.
@@ -221,20 +238,25 @@ class Runner:
             self._beginning = ids.shape[1]
             self.cache = self.model.new_cache()
         elif self.cache is None:
-            is_prefill, again = self._rebuild(parity)
-        chunks = (ids.shape[1],) if whole else self._chunks(self.positions, ids.shape[1])
-        end = self.positions + ids.shape[1]
+            is_prefill, again = self._rebuild(parity=parity)
+        tokens = ids.shape[1]
+        chunks = (tokens,) if whole else self._chunks(self.positions, tokens)
+        return _Plan(ids, _kind(tokens), chunks, (*again, *chunks), is_prefill)
+
+    def _parts(self, plan: _Plan) -> Iterator[np.ndarray]:
+        """Yield the (rows, tokens) of each pass; they are noted as read when it is over."""
+        end = self.positions + plan.ids.shape[1]
         read = 0
-        for chunk in chunks:
-            part = ids[:, read : read + chunk]
-            result = run(part, _kind(ids.shape[1]))
+        for chunk in plan.chunks:
+            part = plan.ids[:, read : read + chunk]
+            yield part
             self._took(part)
             read += chunk
-            if len(chunks) > 1:
+            if len(plan.chunks) > 1:
                 this_job().told("Reading the prompt", self.positions, end)
-        return result, (*again, *chunks), is_prefill
+        self._count()
 
-    def _rebuild(self, parity: bool) -> tuple[bool, tuple[int, ...]]:
+    def _rebuild(self, *, parity: bool) -> tuple[bool, tuple[int, ...]]:
         """Make the cache again for what was read: whether from the beginning on, and the passes.
 
         What was read token by token is read so again, which repeats the same bits; but a long text
@@ -283,7 +305,11 @@ class Runner:
         with self._lock:
             if self.cache is not None or not self.positions:
                 return ()
-            return self._guarded(self._rebuild, False)[1]
+            for attempt in self._attempts():
+                with attempt:
+                    _, passes = self._rebuild(parity=False)
+                    self._count()
+                    return passes
 
     def _starts_again(self, tokens: int) -> bool:
         """Whether so many more tokens lead beyond where the cache would be of another kind."""
