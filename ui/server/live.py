@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, NamedTuple, Protocol
@@ -111,13 +111,13 @@ class Connection:
 class Channel(Protocol):
     """What a page does with a connection; one call at a time, none on the event loop."""
 
-    def hello(self) -> Iterable[bytes]:
+    def hello(self) -> list[bytes]:
         """What a page that has just connected is sent."""
 
-    def answer(self, data: dict[str, Any]) -> Iterable[bytes]:
+    def answer(self, data: dict[str, Any]) -> list[bytes]:
         """The answer to an event."""
 
-    def update(self) -> Iterable[bytes]:
+    def update(self) -> list[bytes]:
         """What has changed without an event, after `Connection.wake`."""
 
     def close(self) -> None:
@@ -223,7 +223,7 @@ class _Served:
             ASKER.set(self._turn)
             reader = asyncio.create_task(self._read())
             channel = await self._watched(_openers, opener, self._connection, first)
-            await self._send(await self._watched(_openers, _all, channel.hello))
+            await self._send(await self._watched(_openers, channel.hello))
             await self._answer_all(channel)
         except (TimeoutError, WebSocketDisconnect, Gone):
             pass
@@ -278,10 +278,10 @@ class _Served:
                 raise Gone
             if data is None:
                 self._has_update = False
-                await self._send(await self._watched(_pool, _all, channel.update))
+                await self._send(await self._watched(_pool, channel.update))
                 continue
             self._connection.waiting.pop(0)
-            await self._send(await self._watched(_pool, _all, channel.answer, data))
+            await self._send(await self._watched(_pool, channel.answer, data))
 
     # --- out --------------------------------------------------------------------------------------
 
@@ -323,7 +323,7 @@ class _Served:
             await self._send([_busy(Activity(""), can_cancel=False)])
         return work.result()
 
-    async def _send(self, messages: Iterable[bytes]) -> None:
+    async def _send(self, messages: list[bytes]) -> None:
         for message in messages:
             if not self._connection.is_open:
                 return
@@ -341,10 +341,6 @@ class _Served:
             return
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
             await self._socket.close(code, reason)
-
-
-def _all(function: Callable[..., Iterable[bytes]], *arguments: object) -> list[bytes]:
-    return list(function(*arguments))
 
 
 def _closed(channel: Channel) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from engine.errors import CancelledError, DecodingError, panics_as_errors
@@ -165,7 +165,7 @@ class StepChannel:
 
     # --- what the live channel asks for -----------------------------------------------------------
 
-    def hello(self) -> Iterable[bytes]:
+    def hello(self) -> list[bytes]:
         session = self._session()
         with self._at_work(session, "row"):
             have = self._hello.have
@@ -205,27 +205,41 @@ class StepChannel:
             sentences.append(VISITS.problem)
         return {"notices": list(map(say, sentences))}
 
-    def answer(self, data: dict[str, Any]) -> Iterable[bytes]:
+    def answer(self, data: dict[str, Any]) -> list[bytes]:
         client, number = sender(data)
         named = {"client": client, "number": number}
         try:
             session = self._session()
             with self._at_work(session, str(data.get("kind"))):
-                return [self._answered(session, data, named)]
+                event = self._event(session, data, named)
+                if event is None:
+                    return [state_message(session, self._sent, named)]
+                if event.is_question:
+                    return [self._answered(session, event, named)]
+                if event.kind == "sync":
+                    self._sent.forget()
+                session.apply(
+                    event, told=self._told, should_stop=self._is_interrupted, load=self._loaded
+                )
+                return [state_message(session, self._sent, named, whole=event.whole)]
         except (Gone, Refused):
             raise
         except Exception as error:
             sentence = report(error, marked("the step page"))
             return [packed({"kind": "answer", **named, "error": sentence})]
 
-    def _answered(self, session: Session, data: dict[str, Any], named: dict[str, Any]) -> bytes:
+    def _event(self, session: Session, data: dict[str, Any], named: dict[str, Any]) -> Event | None:
+        """The event, or None for an action that the session has refused."""
         try:
-            event = parse(data)
+            return parse(data)
         except DecodingError as error:
             if data.get("kind") in QUESTIONS:
-                return packed({"kind": "answer", **named, "error": report(error)})
+                raise
             session.refuse(named["client"], named["number"], error)
-            return state_message(session, self._sent, named)
+            return None
+
+    def _answered(self, session: Session, event: Event, named: dict[str, Any]) -> bytes:
+        """Answer a question."""
         if event.kind == "failed":
             return packed({"kind": "answer", **named, "error": "", "report": self._failed(event)})
         if event.kind == "stop":
@@ -233,13 +247,8 @@ class StepChannel:
         if event.kind == "row":
             session.what_if = event.what_if
             return row_answer(session, self._sent, named)
-        if event.is_question:
-            found = answer(session, event, lambda: bool(self._connection.waiting))
-            return packed({"kind": "answer", **named, **found})
-        if event.kind == "sync":
-            self._sent.forget()
-        session.apply(event, told=self._told, should_stop=self._is_interrupted, load=self._loaded)
-        return state_message(session, self._sent, named, whole=event.whole)
+        found = answer(session, event, lambda: bool(self._connection.waiting))
+        return packed({"kind": "answer", **named, **found})
 
     def _loaded(self, source: str, revision: str | None) -> LanguageModel:
         try:
@@ -262,7 +271,7 @@ class StepChannel:
             say("drawing {part}", part=part or say("the step page")),
         )
 
-    def update(self) -> Iterable[bytes]:
+    def update(self) -> list[bytes]:
         session = self._session()
         with self._at_work(session, "row"):
             named = {"client": self._hello.client, "number": None}

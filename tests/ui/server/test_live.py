@@ -33,7 +33,7 @@ class Echo:
             raise RuntimeError("a secret of the server")
 
     def hello(self):
-        yield _frame({"kind": "state", "number": 0})
+        return [_frame({"kind": "state", "number": 0})]
 
     def answer(self, data):
         self.events.append(data)
@@ -42,10 +42,10 @@ class Echo:
             assert self.go_on.wait(20)
         if data.get("fail"):
             raise RuntimeError("a secret of the server")
-        yield _frame({**data, "waiting": len(self.connection.waiting)})
+        return [_frame({**data, "waiting": len(self.connection.waiting)})]
 
     def update(self):
-        yield _frame({"kind": "update"})
+        return [_frame({"kind": "update"})]
 
     def close(self):
         self.is_closed.set()
