@@ -19,7 +19,14 @@ from engine.sampling.distribution import Distribution, StageResult
 from engine.sampling.ranking import RankedRow
 from engine.sampling.stages import ScaleStage
 from engine.sampling.survivors import Survivors
-from ui.components.rows import aligned, leading_ids, pack_row, ranks_of
+from ui.components.rows import (
+    LIGHT_HEAD,
+    aligned,
+    leading_ids,
+    ranks_of,
+    raw_ranks,
+    runs_of,
+)
 from ui.texts.settings import plain_settings
 
 # Samplers that the browser computes by itself over a whole row (kernel/shape.js).
@@ -112,8 +119,10 @@ def outcomes(
         window  `survivors` ranks behind the first `first` ranks, scores as before
         mask    those whose bit is set, scores as before; one bit for each token before it in rank
                 order, lowest bit first: `mask`, [offset, bytes]
-        moved   `moved`: [id, rank in the raw row (0 at -inf), raw logit, new score (None: removed)]
-        row     other scores for all: `row` and `offset`, as `rows.pack_row` lays them out
+        moved   `moved`: [id, rank in the raw row, raw logit, new score (None: removed)]; `leading`:
+                [id, score before, new score] of the leading ones, in rank order
+        row     other scores for all: `row`, [offset, runs, tokens], points to the runs' scores and
+                sizes and the tokens' ranks in the raw row; `moved` has the leading tokens
 
     Offsets count from the beginning of the arrays.
 
@@ -173,7 +182,7 @@ def _finite(figure: float) -> float | None:
 def _kept(
     result: StageResult, distribution: Distribution, offset: int
 ) -> tuple[dict[str, Any], bytes]:
-    before, after = result.before, result.after
+    before, after, raw = result.before, result.after, distribution.raw
     is_edit = result.stage.kind == "edit"
     if after.row is before.row and not (is_edit and not after.count):
         return {"kept": "window", "first": after.start}, b""
@@ -182,19 +191,23 @@ def _kept(
     was, now = before.scores, after.scores
     changed = np.flatnonzero(was != now)
     if is_edit and 0 < changed.size <= MOST_MOVED:
-        return {"kept": "moved", "moved": _moved(changed, distribution.raw, now)}, b""
+        leading = [[i, float(was[i]), _finite(float(now[i]))] for i in result.moved_ids]
+        return {"kept": "moved", "moved": _moved(changed, raw, now), "leading": leading}, b""
     stays = now > -np.inf
     if np.array_equal(was[stays], now[stays]):
         bits = np.packbits(stays[before.ids], bitorder="little").tobytes()
         return {"kept": "mask", "mask": [offset, len(bits)]}, aligned(bits)
-    header, data = pack_row(now, seen=None, exact=True)
-    return {"kept": "row", "row": header, "offset": offset}, data
+    values, counts = runs_of(now[after.ids] + np.float32(0))
+    parts = values.astype("<f4"), counts.astype("<u4"), raw_ranks(raw)[after.ids].astype("<u4")
+    row = [offset, values.size, after.count]
+    moved = _moved(after.ids[:LIGHT_HEAD], raw, now)
+    return {"kept": "row", "row": row, "moved": moved}, b"".join(map(np.ndarray.tobytes, parts))
 
 
 def _moved(ids: np.ndarray, raw: RankedRow, scores: np.ndarray) -> list[list[float | None]]:
     known, found = ranks_of(raw, ids.tolist(), leading_ids(raw, 0))
     ranks = dict(zip(known.tolist(), found.tolist(), strict=True))
     return [
-        [token_id, ranks.get(token_id, 0), _finite(float(logit)), _finite(float(score))]
-        for token_id, logit, score in zip(ids.tolist(), raw.scores[ids], scores[ids], strict=True)
+        [token_id, ranks[token_id], float(raw.scores[token_id]), _finite(float(scores[token_id]))]
+        for token_id in ids.tolist()
     ]

@@ -50,8 +50,6 @@ from engine.sampling.ranking import RankedRow
 
 SMALL_VOCABULARY = 65_536  # up to here all ids are sent, in two bytes each
 HEAD = 4096  # leading ranks that are sent with ids above that
-MOST_RUNS = 20_000  # more are binned where speed counts more than the last digit
-BINS = 1000
 LEADING_IDS = 512
 LIGHT_HEAD = (
     512  # leading ranks of a light row: 200 rows of a table, and what an edit moves up there
@@ -72,58 +70,29 @@ def packed(header: dict[str, Any], arrays: bytes = b"") -> bytes:
 
 
 def pack_row(
-    logits: np.ndarray, *, seen: Sequence[int] | None, exact: bool, listed: int | None = None
+    raw: RankedRow, *, seen: Sequence[int] = (), listed: int | None = None
 ) -> tuple[dict, bytes]:
-    """A row for the browser.
+    """A whole row for the browser.
 
     Args:
-        logits: (vocab,) float32 raw logits; not modified.
-        seen: tokens whose ranks are needed though they may lie beyond the head: the token of the
-            step, and those that a bias or a ban acts on. Any order, repeats and ids beyond the
-            vocabulary allowed.
-        exact: False allows bins in the tail of a large vocabulary with many distinct scores.
+        raw: the raw logits; what it has computed already is used again.
+        seen: tokens whose ranks and scores are needed though they may lie beyond the ids that
+            come: the token of the step, and those that a bias or a ban acts on. Any order, repeats
+            and ids beyond the vocabulary allowed.
         listed: of how many leading tokens the scores are known; None for all. The others are sent
             without ids.
 
     Returns:
         The header and the arrays. The header holds the arrays' lengths (`runs`, `known`, `seen`),
         `vocab`, `possible` (tokens above -inf), `exact`, and `leading_ids`, the first of the ids.
-
-    Raises:
-        LogitsError: NaN or +inf among the logits.
-        NoCandidatesError: every token is at -inf.
     """
-    ranked = RankedRow(logits)
-    ranked.sort_to_depth(ranked.count)
-    ids = ranked.ids
-    scores = logits[ids] + np.float32(0)  # -0.0 becomes 0.0, as in the ranking
-    starts = _starts(scores)
-    values, counts = scores[starts], np.diff(starts, append=scores.size)
-    is_small = logits.size <= SMALL_VOCABULARY
-    is_exact = exact or is_small or values.size <= MOST_RUNS
-    if not is_exact:
-        values, counts = _binned(ranked, scores)
-
-    known = (ids if is_small else ids[:HEAD])[:listed].astype("<u2" if is_small else "<u4")
-    asked, ranks = _ranks(logits, ids, () if is_small or seen is None else seen)
-    header = {
-        "vocab": int(logits.size),
-        "possible": int(scores.size),
-        "exact": is_exact,
-        "runs": int(values.size),
-        "known": int(known.size),
-        "seen": int(asked.size),
-        "leading_ids": known[:LEADING_IDS].tolist(),
-    }
-    parts = [
-        values.astype("<f4"),
-        counts.astype("<u4"),
-        known,
-        asked.astype("<u4"),
-        ranks.astype("<u4"),
-        logits[asked].astype("<f4"),
-    ]
-    return header, b"".join(aligned(part.tobytes()) for part in parts)
+    raw.sort_to_depth(raw.count)
+    ids = raw.ids
+    is_small = raw.scores.size <= SMALL_VOCABULARY
+    runs = runs_of(raw.scores[ids] + np.float32(0))  # -0.0 becomes 0.0, as in the ranking
+    known = (ids if is_small else ids[:HEAD])[:listed]
+    header, data = _packed(raw, runs, known, ranks_of(raw, () if is_small else seen, ids))
+    return header | {"exact": True}, data
 
 
 def pack_light(
@@ -141,29 +110,31 @@ def pack_light(
         the row's `highest` score, `total` (the sum of exp(score - highest)) and `entropy_bits`.
     """
     ids = leading_ids(raw, min(LIGHT_HEAD, listed or LIGHT_HEAD))
-    scores = raw.scores[ids] + np.float32(0)
-    values, counts = _with_tail(raw, ids, scores)
-    asked, ranks = ranks_of(raw, seen, ids)
-    is_small = raw.scores.size <= SMALL_VOCABULARY
+    runs = _with_tail(raw, ids, raw.scores[ids] + np.float32(0))
+    header, data = _packed(raw, runs, ids, ranks_of(raw, seen, ids))
+    told = {"highest": raw.highest, "total": raw.total, "entropy_bits": raw.entropy_bits}
+    return header | {"exact": False, "light": True, "told": told}, data
+
+
+def _packed(
+    raw: RankedRow,
+    runs: tuple[np.ndarray, np.ndarray],
+    known: np.ndarray,
+    seen: tuple[np.ndarray, np.ndarray],
+) -> tuple[dict, bytes]:
+    asked, ranks = seen
     header = {
         "vocab": int(raw.scores.size),
         "possible": raw.count,
-        "exact": False,
-        "light": True,
-        "runs": int(values.size),
-        "known": int(ids.size),
+        "runs": int(runs[0].size),
+        "known": int(known.size),
         "seen": int(asked.size),
-        "leading_ids": ids.tolist(),
-        "told": {
-            "highest": raw.highest,
-            "total": raw.total,
-            "entropy_bits": raw.entropy_bits,
-        },
+        "leading_ids": known[:LEADING_IDS].tolist(),
     }
     parts = [
-        values.astype("<f4"),
-        counts.astype("<u4"),
-        ids.astype("<u2" if is_small else "<u4"),
+        runs[0].astype("<f4"),
+        runs[1].astype("<u4"),
+        known.astype("<u2" if raw.scores.size <= SMALL_VOCABULARY else "<u4"),
         asked.astype("<u4"),
         ranks.astype("<u4"),
         raw.scores[asked].astype("<f4"),
@@ -191,8 +162,7 @@ def _with_tail(
     raw: RankedRow, ids: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values and counts of runs: of the head as it is, and of bins of all other tokens."""
-    starts = _starts(scores)
-    values, counts = scores[starts], np.diff(starts, append=scores.size)
+    values, counts = runs_of(scores)
     if ids.size == raw.count:
         return values, counts
     in_tail = np.ones(raw.scores.size, bool)
@@ -235,12 +205,8 @@ def ranks_of(
     asked = asked[scores[asked] > -np.inf]
     if not asked.size:
         return asked, asked
-    if asked.size > _FEW:
-        if not raw.complete:
-            raw.sort_to_depth(raw.count)
-        leading = raw.ids
-        rank_of = dict(zip(leading.tolist(), range(1, leading.size + 1), strict=True))
-        return asked, np.array([rank_of[token_id] for token_id in asked.tolist()], np.int64)
+    if raw.complete or asked.size > _FEW:
+        return asked, raw_ranks(raw)[asked]
     ranks = []
     for token_id in asked.tolist():
         place = np.flatnonzero(leading == token_id)
@@ -281,38 +247,18 @@ def aligned(data: bytes) -> bytes:
     return data + bytes(-len(data) % 4)
 
 
-def _ranks(
-    logits: np.ndarray, ids: np.ndarray, tokens: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct `tokens` that can be drawn at all, ascending, and their ranks from 1."""
-    asked = np.unique(np.asarray(tokens, np.int64))
-    asked = asked[(asked >= 0) & (asked < logits.size)]
-    asked = asked[logits[asked] > -np.inf]
-    if not asked.size:
-        return asked, asked
-    rank_of = np.empty(logits.size, np.uint32)
-    rank_of[ids] = np.arange(1, ids.size + 1, dtype=np.uint32)
-    return asked, rank_of[asked]
+def runs_of(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values and sizes of the runs of equal ones among descending scores."""
+    starts = _starts(scores)
+    return scores[starts], np.diff(starts, append=scores.size)
 
 
-def _binned(ranked: RankedRow, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The leading `HEAD` scores as they are, the others (descending) in about `BINS` bins.
-
-    A bin's score is the one that leaves its sum of exp(score) as it was.
-    """
-    tail, weights = scores[HEAD:], ranked.weights[HEAD:]
-    edges = np.arange(0, tail.size, -(-tail.size // BINS))
-    sizes = np.diff(edges, append=tail.size)
-    means = np.add.reduceat(weights, edges) / sizes
-    binned = tail[edges].astype(np.float64)  # where exp underflows, the bin's highest will do
-    np.log(means, out=binned, where=means > _TINY)
-    binned[means > _TINY] += ranked.highest
-    # Rounded to float32 a bin may come out an ulp above what stands before it.
-    binned = np.minimum.accumulate(np.minimum(binned.astype(np.float32), scores[HEAD - 1]))
-    values = np.concatenate([scores[:HEAD], binned])
-    counts = np.concatenate([np.ones(HEAD, np.int64), sizes])
-    starts = _starts(values)
-    return values[starts], np.add.reduceat(counts, starts)
+def raw_ranks(raw: RankedRow) -> np.ndarray:
+    """(vocab,) ranks from 1, by token id; 0 at -inf."""
+    raw.sort_to_depth(raw.count)
+    ranks = np.zeros(raw.scores.size, np.uint32)
+    ranks[raw.ids] = np.arange(1, raw.count + 1)
+    return ranks
 
 
 def _starts(values: np.ndarray) -> np.ndarray:

@@ -474,7 +474,7 @@ def _packed_row(
         header, data = pack_guided(session.guided_rows(), session.decoder.guidance_scale)
         known = [*header.pop("leading_ids")[:LABELLED], *header.pop("compared_ids")]
     else:
-        header, data = pack_row(raw.scores, seen=needed, exact=True, listed=listed)
+        header, data = pack_row(raw, seen=needed, listed=listed)
         known = header.pop("leading_ids")[:LABELLED]
     known += edited_ids(session.settings)[:LABELLED]
     if not session.is_pending:

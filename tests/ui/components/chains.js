@@ -1,7 +1,7 @@
 // Holds something against the engine over all chains that the vectors have.
 
 import assert from 'node:assert/strict';
-import { is_previewed } from '../../../ui/components/js/kernel/shape.js';
+import { is_previewed } from '../../../ui/components/js/kernel/stages.js';
 import { Differences } from './near.js';
 import { read_rows, read_table, scene_of } from './vectors.js';
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from engine.errors import LogitsError, NoCandidatesError
-from ui.components.rows import BINS, HEAD, MOST_RUNS, pack_row
+from engine.sampling.ranking import RankedRow
+from ui.components.rows import HEAD, pack_row
 
 LARGE = 151_936
 
@@ -37,8 +38,8 @@ def unpack(header: dict, data: bytes) -> Unpacked:
     return Unpacked(values, counts, ids, dict(zip(seen_ids.tolist(), known, strict=True)))
 
 
-def packed(logits, *, seen=None, exact=True) -> tuple[dict, Unpacked]:
-    header, data = pack_row(np.array(logits, np.float32), seen=seen, exact=exact)
+def packed(logits, *, seen=()) -> tuple[dict, Unpacked]:
+    header, data = pack_row(RankedRow(np.array(logits, np.float32)), seen=seen)
     return header, unpack(header, data)
 
 
@@ -95,7 +96,7 @@ def test_arrays_are_aligned_whatever_their_length(vocab):
 
 def test_a_bfloat16_row_is_small():
     logits = (large_row().view(np.uint32) & 0xFFFF_0000).view(np.float32)
-    header, data = pack_row(logits, seen=None, exact=False)
+    header, data = pack_row(RankedRow(logits))
     assert header["exact"]
     assert header["runs"] < 5_000
     assert len(data) < 60_000
@@ -121,49 +122,11 @@ def test_seen_tokens_are_not_repeated_where_all_ids_come_along():
     assert row.seen == {}
 
 
-def test_bins_leave_the_head_and_every_sum_as_they_were():
-    logits = large_row()
-    header, row = packed(logits, exact=False)
-    assert not header["exact"]
-    assert header["runs"] <= HEAD + BINS
-    ranked = -np.sort(-logits)
-    order = np.lexsort((np.arange(LARGE), -logits))
-    assert row.ids.tolist() == order[:HEAD].tolist()
-    assert np.repeat(row.values, row.counts)[:HEAD].tolist() == ranked[:HEAD].tolist()
-    assert row.counts.sum() == LARGE
-    assert (np.diff(row.values) < 0).all()
-
-    weights = np.exp(ranked.astype(np.float64))
-    starts = (np.cumsum(row.counts) - row.counts).astype(np.int64)
-    sums = np.add.reduceat(weights, starts)
-    binned = row.counts * np.exp(row.values.astype(np.float64))
-    assert binned == pytest.approx(sums, rel=2e-6)  # a bin's score is rounded to float32
-
-
-def test_bins_survive_scores_far_below_the_highest():
-    logits = large_row()
-    logits[:50_000] = np.linspace(-1000, -3e38, 50_000, dtype=np.float32)
-    header, row = packed(logits, exact=False)
-    assert not header["exact"]
-    assert np.isfinite(row.values).all()
-    assert row.counts.sum() == LARGE
-    assert (np.diff(row.values) < 0).all()
-
-
-def test_bins_are_used_only_where_they_save_something():
-    assert pack_row(large_row(), seen=None, exact=True)[0]["exact"]
-    few = np.random.default_rng(1).integers(0, MOST_RUNS, LARGE).astype(np.float32)
-    assert pack_row(few, seen=None, exact=False)[0]["exact"]
-    small = large_row()[:65_536]
-    assert pack_row(small, seen=None, exact=False)[0]["exact"]
-
-
 def test_the_row_is_left_alone():
     logits = large_row()
     logits.setflags(write=False)
     before = logits.copy()
-    for exact in (True, False):
-        pack_row(logits, seen=[1, 2], exact=exact)
+    pack_row(RankedRow(logits), seen=[1, 2])
     assert np.array_equal(logits, before)
 
 

@@ -89,7 +89,7 @@ def write_rows(folder: Path, chains: int, seed: int) -> None:
             rng = np.random.default_rng([seed, 1, number])
             cases = list(cases_on(rng, logits))
             seen = [token for case in cases for token in seen_by(case)]
-            header, data = pack_row(logits, seen=seen, exact=True)
+            header, data = pack_row(RankedRow(logits), seen=seen)
             del header["leading_ids"]
             labels = {int(i): LABELS[i % len(LABELS)] for i in rng.integers(0, logits.size, 40)}
             line = {
@@ -210,7 +210,7 @@ def message(case: Case, *, is_light: bool) -> bytes:
     if is_light:
         header, data = pack_light(case.distribution.raw, seen=seen)
     else:
-        header, data = pack_row(case.logits, seen=seen, exact=True)
+        header, data = pack_row(case.distribution.raw, seen=seen)
     header["labels"] = []
     raw, stages = case.distribution.raw, case.distribution.stages
     told, arrays = shaped(raw, stages, case.settings, case.us[0])

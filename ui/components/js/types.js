@@ -99,9 +99,12 @@
  * @property {number} [temperature] scaled: what scores are divided by
  * @property {number} [first] window: tokens of the ranking before it that stand in front of those left
  * @property {Uint8Array} [mask] one bit for each token before it in rank order, lowest bit first
- * @property {[number, number, number | null, number | null][]} [moved] of each moved token id, rank in the raw row (0 at
- *   -inf), raw logit, and new score (null: removed)
- * @property {PackedRow} [row] the scores after it
+ * @property {[number, number, number | null, number | null][]} [moved] of each moved token (of `row`: of the leading
+ *   ones) id, rank in the raw row, raw logit, and new score (null: removed)
+ * @property {[number, number, number | null][]} [leading] of the leading moved tokens id, score before and after
+ * @property {{values: Float32Array, counts: Uint32Array}} [runs] row: the scores after it, descending, and how many
+ *   tokens have each
+ * @property {Uint32Array} [order] row: of these tokens the ranks in the raw row
  */
 
 /**

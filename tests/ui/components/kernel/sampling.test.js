@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Ranking } from '../../../../ui/components/js/kernel/ranking.js';
+import { Ranking, Survivors } from '../../../../ui/components/js/kernel/ranking.js';
 import * as sampling from '../../../../ui/components/js/kernel/sampling.js';
-import { Survivors } from '../../../../ui/components/js/kernel/survivors.js';
 
 const { mean_deviation, MOST_STRETCHES, Sampling, splitmix64, stretches_of, uniform_numbers, xoshiro128 } = sampling;
 
@@ -49,14 +48,13 @@ test('the mean deviation of a count is the binomial’s', () => {
   assert.deepEqual([mean_deviation(10, 0), mean_deviation(10, 1)], [0, 0]);
 });
 
-// Runs of 1, 3, 50 and 200 equal scores, of which ranks 2 to 200 are left.
+// Runs of 1, 3, 50 and 200 equal scores, of which the first 200 are left.
 const VALUES = [2, 1, 0, -1.5];
 const COUNTS = [1, 3, 50, 200];
-const [START, STOP, NUMBER] = [1, 200, 2000];
-const IDS = Uint32Array.from({ length: 254 }, (_, id) => id);
+const [STOP, NUMBER] = [200, 2000];
 const RUNS = { values: Float32Array.from(VALUES), counts: Uint32Array.from(COUNTS) };
-const final = new Survivors(new Ranking(RUNS, IDS), START, STOP);
-const weights = VALUES.flatMap((value, run) => Array(COUNTS[run]).fill(Math.exp(value))).slice(START, STOP);
+const final = new Survivors(new Ranking(/** @type {any} */ ({}), RUNS, 0), STOP);
+const weights = VALUES.flatMap((value, run) => Array(COUNTS[run]).fill(Math.exp(value))).slice(0, STOP);
 const total = weights.reduce((sum, weight) => sum + weight, 0);
 const probs = weights.map(weight => weight / total);
 
@@ -70,13 +68,13 @@ test('counts and their distance from what is expected', () => {
     counts[probs.findIndex(prob => (sum += prob) > u)] += 1;
   }
   assert.equal(drawn.total, NUMBER);
-  for (const [place, count] of counts.entries()) assert.equal(drawn.counts.get(START + 1 + place) ?? 0, count);
+  for (const [place, count] of counts.entries()) assert.equal(drawn.counts.get(1 + place) ?? 0, count);
   const variation = probs.reduce((sum, prob, place) => sum + Math.abs(counts[place] / NUMBER - prob), 0) / 2;
   assert.ok(Math.abs(drawn.variation - variation) < 1e-12);
   const usual = probs.reduce((sum, prob) => sum + mean_deviation(NUMBER, prob), 0) / NUMBER / 2;
   assert.ok(Math.abs(drawn.usual_variation - usual) < 1e-9);
   for (const stretch of stretches_of(final, 199)) {
-    const [from, to] = [stretch.first - START - 1, stretch.last - START];
+    const [from, to] = [stretch.first - 1, stretch.last];
     const share = probs.slice(from, to).reduce((sum, prob) => sum + prob, 0);
     const { count, expected, sigma } = drawn.within(stretch);
     assert.equal(
@@ -93,7 +91,7 @@ test('stretches meet, and the token that is hit has its own', () => {
   assert.deepEqual(
     stretches.slice(-3).map(({ first, last }) => [first, last]),
     [
-      [10, 198],
+      [9, 198],
       [199, 199],
       [200, 200],
     ],

@@ -54,14 +54,16 @@ test('bytes may begin anywhere in their buffer', () => {
 test('what samplers left lies behind the row', () => {
   const outcomes = [
     { name: 'new', kept: 'mask', mask: [0, 3] },
-    { name: 'other', kept: 'row', row: ROW, offset: 4 },
+    { name: 'other', kept: 'row', row: [4, 2, 3] },
   ];
   const shaped = { settings: {}, outcomes, draw: null, offset: SIZE };
   const mask = new Uint8Array([5, 6, 7]);
-  const message = read_message(packed({ ...STATE, shaped }, [...ARRAYS, mask, ...ARRAYS]));
-  const [masked, given] = /** @type {any} */ (message.shaped).outcomes;
+  const given = [new Float32Array([3, 2]), new Uint32Array([1, 2]), new Uint32Array([9, 4, 6])];
+  const message = read_message(packed({ ...STATE, shaped }, [...ARRAYS, mask, ...given]));
+  const [masked, other] = /** @type {any} */ (message.shaped).outcomes;
   assert.deepEqual([...masked.mask], [5, 6, 7]);
-  assert.deepEqual([...given.row.values], [3, 2, -1]);
+  const { values, counts } = other.runs;
+  assert.deepEqual([values, counts, other.order], given);
 });
 
 test('the whole row keeps what was told before it, and no label comes twice', () => {

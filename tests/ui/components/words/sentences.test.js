@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { is_previewed } from '../../../../ui/components/js/kernel/shape.js';
+import { is_previewed } from '../../../../ui/components/js/kernel/stages.js';
 import { sampler_of } from '../../../../ui/components/js/kernel/table.js';
 import { make_view } from '../../../../ui/components/js/view/view.js';
 import { render, sampler_note, sampler_sentence } from '../../../../ui/components/js/words/sentences.js';

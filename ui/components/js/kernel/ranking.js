@@ -1,23 +1,21 @@
-// Scores in rank order, as runs of equal scores: engine/sampling/ranking.py over runs. Ranks count from 1; equal scores are
-// ordered by token id, lower first; sums run in float64.
+// Scores in rank order as runs of equal ones, and how many of them are left: engine/sampling/ranking.py and survivors.py
+// over runs. Ranks count from 1; equal scores are ordered by token id, lower first; sums run in float64. A token goes by
+// its raw rank, the one in the row of logits.
+
+import { id_of } from './row.js';
 
 /**
- * @typedef {Uint16Array | Uint32Array} Ids token ids in rank order
+ * @import { PackedRow } from '../types.js'
+ *
  * @typedef {{values: Float32Array, counts: Uint32Array}} Runs scores of the runs, descending; tokens in each
- * @typedef {{total: number, moment: number, highest: number}} Sums of weights, and of weight times log weight,
- *   relative to the `highest` score
+ * @typedef {{mass: number, entropy_bits: number}} Sums sum of the weights of some tokens, and their entropy
  */
 
 const BLOCK = 256; // terms that are summed apart, so that thousands of small ones keep their digits
+const AS_RAW = new Uint32Array();
 
-/**
- * First index from `low` at which `is_there` holds (once true, always true); `high` where it never does.
- *
- * @param {number} low
- * @param {number} high
- * @param {(index: number) => boolean} is_there
- */
-export function first_index(low, high, is_there) {
+/** First index from `low` at which `is_there` holds (once true, always true); `high` where it never does. @param {number} low @param {number} high @param {(index: number) => boolean} is_there */
+function first_index(low, high, is_there) {
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (is_there(middle)) high = middle;
@@ -26,168 +24,86 @@ export function first_index(low, high, is_there) {
   return low;
 }
 
-/**
- * First index of ascending numbers that reaches `value`: for what runs thousands of times a frame.
- *
- * @param {ArrayLike<number>} ascending
- * @param {number} value
- */
-export function lower_bound(ascending, value) {
-  let low = 0;
-  let high = ascending.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (ascending[middle] >= value) high = middle;
-    else low = middle + 1;
+/** By an order: the place of each raw rank in it, from 1; 0 if it has none. @type {WeakMap<Uint32Array, Uint32Array>} */
+const PLACES = new WeakMap();
+
+/** @param {Uint32Array} order */
+function places_of(order) {
+  let places = PLACES.get(order);
+  if (!places) {
+    places = new Uint32Array(order.reduce((most, raw) => Math.max(most, raw), 0) + 1);
+    for (let place = 0; place < order.length; place++) places[order[place]] = place + 1;
+    PLACES.set(order, places);
   }
-  return low;
+  return places;
 }
 
-/**
- * Shannon entropy in nats of weights with this sum and this sum of weight times log weight.
- *
- * @param {{total: number, moment: number}} sums
- */
-export const entropy_of = ({ total, moment }) => Math.max(0, Math.log(total) - moment / total);
-
-/** Every possible token in rank order. What it holds never changes; what is dear is made when asked for. */
+/** Tokens in rank order. What it holds never changes; what is dear is made when asked for. */
 export class Ranking {
-  /** @type {ReturnType<typeof indexed> | null} */
-  #runs = null;
-  /** @type {Ids | null} */
-  #ids = null;
   /** @type {ReturnType<typeof weigh> | null} */
   #weighed = null;
 
   /**
-   * What is not given the subclass makes, when it is asked for.
-   *
-   * @param {Runs} [runs]
-   * @param {Ids} [ids] as far as they are known
+   * @param {PackedRow} row
+   * @param {Runs} runs
+   * @param {number} known how many leading ranks have a known id
+   * @param {Uint32Array} order raw ranks of the leading tokens; those behind its end have their raw ranks
+   * @param {number} skipped tokens that stood in front of these, in the engine's ranking
    */
-  constructor(runs, ids) {
-    if (runs) this.#runs = indexed(runs);
-    if (ids) this.#ids = ids;
-  }
-
-  /** The `Survivors` that this one was made of; null of the raw logits. @returns {{ranking: Ranking} | null} */
-  get parent() {
-    return null;
-  }
-
-  /** @returns {Runs} */
-  make_runs() {
-    throw new Error('a ranking without runs must make them');
-  }
-
-  /** @returns {Ids} */
-  make_ids() {
-    throw new Error('a ranking without ids must make them');
-  }
-
-  /** Of each rank here, the rank in the parent. @returns {Uint32Array} */
-  parent_ranks() {
-    throw new Error('the raw ranking has no parent');
-  }
-
-  /** Rank here of what has this rank in the parent; 0 where it is not here. @param {number} rank */
-  rank_from_parent(rank) {
-    return rank;
-  }
-
-  /** Rank in the parent of what has this rank here. @param {number} rank */
-  rank_in_parent(rank) {
-    return rank;
-  }
-
-  get runs() {
-    return (this.#runs ??= indexed(this.make_runs()));
-  }
-
-  /** Scores of the runs, descending. */
-  get values() {
-    return this.runs.values;
-  }
-
-  /** Tokens in each run. */
-  get counts() {
-    return this.runs.counts;
-  }
-
-  /** Tokens before each run. */
-  get starts() {
-    return this.runs.starts;
-  }
-
-  /** Number of tokens. */
-  get count() {
-    return this.runs.count;
+  constructor(row, { values, counts }, known, order = AS_RAW, skipped = 0) {
+    if (!Number.isFinite(values[0])) throw new RangeError('A score grew beyond every float32 number.');
+    this.row = row;
+    this.values = values;
+    this.counts = counts;
+    this.known = known;
+    this.order = order;
+    this.skipped = skipped;
+    /** Tokens before each run. */
+    this.starts = new Uint32Array(values.length);
+    this.count = 0;
+    for (let run = 0; run < counts.length; run++) {
+      this.starts[run] = this.count;
+      this.count += counts[run];
+    }
   }
 
   get highest() {
-    return this.runs.values[0];
+    return this.values[0];
   }
 
-  /** Token ids in rank order, as far as they are known. */
-  get ids() {
-    return (this.#ids ??= this.make_ids());
+  /** Weights, exp(score - highest), of one token of each run; and their sums. */
+  get weighed() {
+    return (this.#weighed ??= weigh(this));
   }
 
-  /** Of each run: exp(score - highest) of one token. */
-  get weights() {
-    return this.#weigh().weights;
+  /** @param {number} rank */
+  raw_at(rank) {
+    return this.order[rank - 1] ?? rank;
   }
 
-  /** Of each run: the weights of all tokens down to its last. */
-  get cumulative() {
-    return this.#weigh().cumulative;
+  /** Rank here of what has a raw rank; 0 if it is not here. @param {number} raw */
+  place(raw) {
+    const { order, count } = this;
+    const place = (order.length && places_of(order)[raw]) || (raw > order.length && order.length < count ? raw : 0);
+    return place <= count ? place : 0;
   }
 
-  /** Sum of all weights. */
-  get total() {
-    return this.sums.total;
-  }
-
-  /** {total, moment, highest}: sums of all weights, and of weight times log weight, relative to `highest`. */
-  get sums() {
-    return this.#weigh();
-  }
-
-  #weigh() {
-    return (this.#weighed ??= weigh(this, this.make_weights()));
-  }
-
-  /** @returns {Float64Array} */
-  make_weights() {
-    const { values, highest } = this;
-    const weights = new Float64Array(values.length);
-    for (let run = 0; run < values.length; run++) weights[run] = Math.exp(values[run] - highest);
-    return weights;
-  }
-
-  /** Weight of one token of a run. @param {number} run */
-  weight_of(run) {
-    return this.#weighed ? this.#weighed.weights[run] : Math.exp(this.values[run] - this.highest);
-  }
-
-  /** Shannon entropy of the softmax of all scores, in nats. */
-  get entropy() {
-    return entropy_of(this.sums);
-  }
-
-  /** The same in bits. */
-  get entropy_bits() {
-    return this.entropy / Math.LN2;
-  }
-
-  /** How many leading ranks have a known id. */
-  get known() {
-    return this.ids.length;
+  /** Token at a rank, null if only its score is known. @param {number} rank */
+  id_at(rank) {
+    return rank <= this.known ? id_of(this.row, this.raw_at(rank)) : null;
   }
 
   /** Index of the run that holds a rank. @param {number} rank */
   run_at(rank) {
-    return lower_bound(this.starts, rank) - 1;
+    const { starts } = this;
+    let low = 0;
+    let high = starts.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (starts[middle] >= rank) high = middle;
+      else low = middle + 1;
+    }
+    return low - 1;
   }
 
   /** Ranks down to the last token of a run. @param {number} run */
@@ -195,140 +111,143 @@ export class Ranking {
     return this.starts[run] + this.counts[run];
   }
 
-  /** Index of the run with this score, or where it would stand. @param {number} value */
-  run_of(value) {
-    const { values } = this;
-    let low = 0;
-    let high = values.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (values[middle] <= value) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-
-  /** Token at a rank, null where only its score is known. @param {number} rank */
-  id_at(rank) {
-    return rank <= this.known ? this.ids[rank - 1] : null;
-  }
-
-  /** Score at a rank. @param {number} rank */
+  /** @param {number} rank */
   value_at(rank) {
     return this.values[this.run_at(rank)];
   }
 
-  /** Weight at a rank, relative to the highest score's. @param {number} rank */
+  /** @param {number} rank */
   weight_at(rank) {
-    return this.weight_of(this.run_at(rank));
+    return this.weighed.weights[this.run_at(rank)];
   }
 
   /** Sum of the weights down to and including a rank; 0 at rank 0. @param {number} rank */
   cumulative_at(rank) {
     if (rank <= 0) return 0;
-    const { weights, cumulative } = this.#weigh();
+    const { weights, cumulative } = this.weighed;
     const run = this.run_at(rank);
-    const before = run ? cumulative[run - 1] : 0;
-    return before + (rank - this.starts[run]) * weights[run];
-  }
-
-  /** Softmax at a rank. @param {number} rank */
-  prob_at(rank) {
-    return this.weight_at(rank) / this.total;
-  }
-
-  /**
-   * How many tokens stand before this one; of those with its score only where their ids are known.
-   *
-   * @param {number} value
-   * @param {number} id
-   */
-  count_before(value, id) {
-    const run = this.run_of(value);
-    if (run === this.values.length) return this.count;
-    const start = this.starts[run];
-    if (this.values[run] !== value || start >= this.known) return start;
-    return first_index(start, Math.min(this.end_of(run), this.known), place => this.ids[place] >= id);
-  }
-
-  /**
-   * Rank of a token of this ranking; `likely` is the answer where the ids of its score are not known.
-   *
-   * @param {number} id
-   * @param {number} likely
-   * @param {number} value its score
-   */
-  rank_of(id, likely, value) {
-    const place = this.count_before(value, id);
-    return place < this.known && this.ids[place] === id ? place + 1 : likely;
+    return (run ? cumulative[run - 1] : 0) + (rank - this.starts[run]) * weights[run];
   }
 }
 
-/**
- * @template {Runs} T
- * @param {T} runs
- * @returns {T & {starts: Uint32Array, count: number}} with the tokens before each run, and all together
- */
-function indexed(runs) {
-  const { values, counts } = runs;
-  if (!values.length) throw new RangeError('Every token was removed before the draw.');
-  if (!Number.isFinite(values[0])) throw new RangeError('A score grew beyond every float32 number.');
-  const starts = new Uint32Array(values.length);
-  let count = 0;
-  for (let run = 0; run < counts.length; run++) {
-    starts[run] = count;
-    count += counts[run];
-  }
-  return { ...runs, starts, count };
-}
-
-/**
- * @param {{values: Float32Array, counts: Uint32Array, highest: number}} ranking
- * @param {Float64Array} weights
- */
-function weigh({ values, counts, highest }, weights) {
-  const runs = values.length;
-  const cumulative = new Float64Array(runs);
-  let sum = 0;
-  let total = 0;
-  let moment = 0;
-  for (let block = 0; block < runs; block += BLOCK) {
-    const end = Math.min(block + BLOCK, runs);
-    let part = 0;
-    let part_moment = 0;
+/** @param {Ranking} ranking */
+function weigh({ values, counts, highest }) {
+  const weights = new Float64Array(values.length);
+  const cumulative = new Float64Array(values.length);
+  let [sum, total, moment] = [0, 0, 0];
+  for (let block = 0; block < values.length; block += BLOCK) {
+    const end = Math.min(block + BLOCK, values.length);
+    let [part, part_moment] = [0, 0];
     for (let run = block; run < end; run++) {
+      const shift = values[run] - highest;
+      weights[run] = Math.exp(shift);
       const mass = counts[run] * weights[run];
-      sum += mass;
-      cumulative[run] = sum;
+      cumulative[run] = sum += mass;
       part += mass;
-      part_moment += mass * (values[run] - highest);
+      part_moment += mass * shift;
     }
     total += part;
     moment += part_moment;
   }
-  return { weights, cumulative, total, moment, highest };
+  return { weights, cumulative, total, moment };
 }
 
-/**
- * A sum over the ranks after `start` to `stop`, run by run: `term(run, count)` is added up.
- *
- * @param {Ranking} ranking
- * @param {number} start
- * @param {number} stop
- * @param {(run: number, count: number) => number} term
- */
-export function sum_over(ranking, start, stop, term) {
-  const first = ranking.run_at(start + 1);
-  const last = ranking.run_at(stop);
-  let total = 0;
-  for (let block = first; block <= last; block += BLOCK) {
-    const end = Math.min(block + BLOCK, last + 1);
-    let part = 0;
-    for (let run = block; run < end; run++) {
-      const from = run === first ? start : ranking.starts[run];
-      part += term(run, (run === last ? stop : ranking.end_of(run)) - from);
-    }
-    total += part;
+/** The leading tokens of a ranking: those that are left. */
+export class Survivors {
+  /** @type {Sums | null} */
+  #sums;
+
+  /** @param {Ranking} ranking @param {number} [count] @param {Sums | null} [sums] if they are known better than from runs */
+  constructor(ranking, count = ranking.count, sums = null) {
+    this.ranking = ranking;
+    this.count = count;
+    this.#sums = sums;
   }
-  return total;
+
+  get #all() {
+    return (this.#sums ??= this.#summed());
+  }
+
+  /** Sum of their weights, relative to the ranking's highest score. */
+  get mass() {
+    return this.#all.mass;
+  }
+
+  /** Shannon entropy of their probabilities. */
+  get entropy_bits() {
+    return this.#all.entropy_bits;
+  }
+
+  #summed() {
+    const { ranking, count } = this;
+    const { values, highest } = ranking;
+    const { weights, total, moment } = ranking.weighed;
+    const is_cut = count < ranking.count;
+    const mass = is_cut ? ranking.cumulative_at(count) : total;
+    const own = is_cut ? this.sum((run, tokens) => tokens * weights[run] * (values[run] - highest)) : moment;
+    return { mass, entropy_bits: count > 1 ? Math.max(0, Math.log(mass) - own / mass) / Math.LN2 : 0 };
+  }
+
+  /** Sum over the runs, of each `term(run, how many of its tokens are left)`. @param {(run: number, count: number) => number} term */
+  sum(term) {
+    const { ranking, count } = this;
+    const last = count ? ranking.run_at(count) : -1;
+    let total = 0;
+    for (let block = 0; block <= last; block += BLOCK) {
+      const end = Math.min(block + BLOCK, last + 1);
+      let part = 0;
+      for (let run = block; run < end; run++) {
+        part += term(run, run === last ? count - ranking.starts[run] : ranking.counts[run]);
+      }
+      total += part;
+    }
+    return total;
+  }
+
+  /** Rank of what has a raw rank; 0 if it is not left. @param {number} raw */
+  place(raw) {
+    const rank = this.ranking.place(raw);
+    return rank <= this.count ? rank : 0;
+  }
+
+  /** @param {number} rank */
+  prob_at(rank) {
+    return this.ranking.weight_at(rank) / this.mass;
+  }
+
+  /** Share of the probability down to and including a rank. @param {number} rank */
+  cumulative_at(rank) {
+    return rank >= this.count ? 1 : Math.min(1, this.ranking.cumulative_at(rank) / this.mass);
+  }
+
+  /** Keep the leading ranks to one, at least the first. @param {number} rank */
+  upto(rank) {
+    const count = Math.min(this.count, Math.max(1, rank));
+    return count === this.count ? this : new Survivors(this.ranking, count);
+  }
+
+  /** Keep the tokens whose probability is at least `ratio` times the highest one's. @param {number} ratio */
+  above_ratio(ratio) {
+    const { weights } = this.ranking.weighed;
+    const run = first_index(0, weights.length, each => weights[each] < ratio);
+    return this.upto(this.ranking.starts[run] ?? this.ranking.count);
+  }
+
+  /** Rank at which the cumulative probability first exceeds `u`. @param {number} u */
+  rank_at(u) {
+    return Math.max(1, Math.min(this.first_rank(u, true), this.count));
+  }
+
+  /** First rank at which a share of the probability is reached; one past the last if it never is. @param {number} share @param {boolean} [is_above] it must be exceeded */
+  first_rank(share, is_above = false) {
+    const { ranking } = this;
+    const { weights, cumulative } = ranking.weighed;
+    const target = share * this.mass;
+    /** @param {number} sum */
+    const is_enough = sum => (is_above ? sum > target : sum >= target);
+    const run = first_index(0, cumulative.length, index => is_enough(cumulative[index]));
+    if (run === cumulative.length) return ranking.count + 1;
+    const before = run ? cumulative[run - 1] : 0;
+    return ranking.starts[run] + first_index(1, ranking.counts[run], n => is_enough(before + n * weights[run]));
+  }
 }

@@ -13,9 +13,9 @@
  *
  * @typedef {object} Known what is known of single tokens of a row
  * @property {Uint32Array} ranks by id, from 1; 0 where it is not known
- * @property {Map<number, number>} scores of tokens whose ranks came along singly
+ * @property {Map<number, number>} scores by id, of tokens whose ranks came along singly
+ * @property {Map<number, number>} ids of these by rank
  * @property {Set<number>} settled tokens that are known to be at -inf
- * @property {number} version changes whenever more is known
  */
 
 const SMALL_VOCABULARY = 65536; // up to here every id is sent, in two bytes
@@ -30,95 +30,63 @@ const SMALL_VOCABULARY = 65536; // up to here every id is sent, in two bytes
  */
 export function unpack_row(header, buffer, offset) {
   if (offset % 4) return unpack_row(header, buffer.slice(offset), 0);
+  const { vocab, possible, exact } = header;
   let place = offset;
-  /**
-   * @template T
-   * @param {{new (buffer: ArrayBuffer, offset: number, length: number): T, BYTES_PER_ELEMENT: number}} kind
-   * @param {number} length
-   */
+  /** @template T @param {{new (buffer: ArrayBuffer, offset: number, length: number): T, BYTES_PER_ELEMENT: number}} kind @param {number} length */
   const next = (kind, length) => {
     const array = new kind(buffer, place, length);
     place += Math.ceil((kind.BYTES_PER_ELEMENT * length) / 4) * 4;
     return array;
   };
   return {
-    vocab: header.vocab,
-    possible: header.possible,
-    exact: header.exact,
+    ...{ vocab, possible, exact },
     values: next(Float32Array, header.runs),
     counts: next(Uint32Array, header.runs),
-    ids: header.vocab <= SMALL_VOCABULARY ? next(Uint16Array, header.known) : next(Uint32Array, header.known),
+    ids: vocab <= SMALL_VOCABULARY ? next(Uint16Array, header.known) : next(Uint32Array, header.known),
     seen_ids: next(Uint32Array, header.seen),
     seen_ranks: next(Uint32Array, header.seen),
     seen_values: next(Float32Array, header.seen),
   };
 }
 
-/**
- * By the array of scores, so that a copy of the row object finds it as well.
- *
- * @type {WeakMap<Float32Array, Known>}
- */
+/** By the array of scores, so that a copy of the row object finds it as well. @type {WeakMap<Float32Array, Known>} */
 const KNOWN = new WeakMap();
 
 /** @param {PackedRow} row @returns {Known} */
 function known_of(row) {
-  const found = KNOWN.get(row.values);
-  if (found) return found;
-  const ranks = new Uint32Array(row.vocab);
-  const scores = new Map();
-  for (const [place, id] of row.seen_ids.entries()) {
-    ranks[id] = row.seen_ranks[place];
-    scores.set(id, row.seen_values[place]);
-  }
-  for (let place = 0; place < row.ids.length; place++) ranks[row.ids[place]] = place + 1;
-  const known = { ranks, scores, settled: new Set(), version: 0 };
+  let known = KNOWN.get(row.values);
+  if (known) return known;
+  known = { ranks: new Uint32Array(row.vocab), scores: new Map(), ids: new Map(), settled: new Set() };
   KNOWN.set(row.values, known);
+  for (let place = 0; place < row.ids.length; place++) known.ranks[row.ids[place]] = place + 1;
+  for (const [place, id] of row.seen_ids.entries()) {
+    learn_token(row, { id, raw_rank: row.seen_ranks[place], logit: row.seen_values[place] });
+  }
   return known;
 }
 
-/**
- * Rank of a token in the row, from 1; 0 where it is not known (or the token is at -inf).
- *
- * @param {PackedRow} row
- * @param {number} id
- */
+/** Rank of a token in the row, from 1; 0 if it is not known (or the token is at -inf). @param {PackedRow} row @param {number} id */
 export const raw_rank_of = (row, id) => known_of(row).ranks[id] ?? 0;
 
-/**
- * Score of a token whose rank came along singly; undefined for any other.
- *
- * @param {PackedRow} row
- * @param {number} id
- */
+/** Token at a rank of the row; null if it is not known. @param {PackedRow} row @param {number} raw */
+export const id_of = (row, raw) => row.ids[raw - 1] ?? known_of(row).ids.get(raw) ?? null;
+
+/** Score of a token whose rank came along singly; undefined for any other. @param {PackedRow} row @param {number} id */
 export const told_score = (row, id) => known_of(row).scores.get(id);
 
-/**
- * Whether a token without a rank is known to have none: it is at -inf, or the model has no score for it.
- *
- * @param {PackedRow} row
- * @param {number} id
- */
+/** Tell if a token without a rank is known to have none: it is at -inf, or the model has no score for it. @param {PackedRow} row @param {number} id */
 export const is_settled = (row, id) =>
   id >= row.vocab || row.ids.length === row.possible || known_of(row).settled.has(id);
 
-/** A number that changes whenever more about the row's tokens is known. @param {PackedRow} row */
-export const knowledge_of = row => known_of(row).version;
-
-/**
- * Take down what is known of a single token of the row: a search found it, or the server was asked for it.
- *
- * @param {PackedRow} row
- * @param {Token} token
- */
+/** Take down what is known of a single token of the row: a search found it, or the server was asked for it. @param {PackedRow} row @param {Token} token */
 export function learn_token(row, { id, raw_rank = 0, logit = null }) {
   const known = known_of(row);
   if (id >= row.vocab || known.ranks[id] || known.settled.has(id)) return;
   if (logit !== null && Number.isFinite(logit) && raw_rank >= 1 && raw_rank <= row.possible) {
     known.ranks[id] = raw_rank;
     known.scores.set(id, logit);
+    known.ids.set(raw_rank, id);
   } else {
     known.settled.add(id);
   }
-  known.version++;
 }

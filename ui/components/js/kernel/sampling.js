@@ -1,10 +1,8 @@
 // Many draws from one distribution: a seeded generator, the counts, and how far they are from what is expected. No
 // DOM: plain arithmetic.
 
-import { sum_over } from './ranking.js';
-
 /**
- * @import { Survivors } from './survivors.js'
+ * @import { Survivors } from './ranking.js'
  *
  * @typedef {{first: number, last: number, from: number, to: number}} Stretch of [0, 1): ranks, and where they lie
  */
@@ -14,11 +12,7 @@ const MOST_NAMED = 8; // leading tokens that have a stretch of their own
 /** So many stretches there can be: with the hit token, and those before and after it. */
 export const MOST_STRETCHES = MOST_NAMED + 3;
 
-/**
- * Whole numbers of 64 bits from a seed, to fill a larger state with (splitmix64, Steele et al. 2014).
- *
- * @param {number} seed
- */
+/** Whole numbers of 64 bits from a seed, to fill a larger state with (splitmix64, Steele et al. 2014). @param {number} seed */
 export function splitmix64(seed) {
   let state = BigInt.asUintN(64, BigInt(seed));
   /** @type {(word: bigint, shift: bigint, factor: bigint) => bigint} */
@@ -33,11 +27,7 @@ export function splitmix64(seed) {
 /** @type {(word: number, by: number) => number} */
 const rotate = (word, by) => (word << by) | (word >>> (32 - by));
 
-/**
- * Whole numbers of 32 bits from four such words, not all 0 (xoshiro128**, Blackman and Vigna 2018).
- *
- * @param {number[]} words
- */
+/** Whole numbers of 32 bits from four such words, not all 0 (xoshiro128**, Blackman and Vigna 2018). @param {number[]} words */
 export function xoshiro128(words) {
   const state = Uint32Array.from(words);
   return () => {
@@ -65,40 +55,23 @@ export function uniform_numbers(seed) {
   };
 }
 
-/**
- * The final distribution as stretches of [0, 1): the leading tokens one by one, the rest together, and apart from it
- * the token that is hit.
- *
- * @param {Survivors} final the tokens in the draw
- * @param {number|null} hit rank of the token that must have a stretch of its own
- * @returns {Stretch[]} they meet
- */
+/** The final distribution as stretches of [0, 1) that meet: the leading tokens one by one, the rest together, and apart from it the token that is hit. @param {Survivors} final the tokens in the draw @param {number | null} [hit] rank of that token @returns {Stretch[]} */
 export function stretches_of(final, hit = null) {
-  const { start, stop, mass } = final;
-  const named = Math.min(start + MOST_NAMED, stop);
-  const ends = [];
-  for (let rank = start + 1; rank <= named; rank++) ends.push(rank);
+  const { count } = final;
+  const named = Math.min(MOST_NAMED, count);
+  const ends = Array.from({ length: named }, (_, place) => place + 1);
   if (hit !== null && hit > named) ends.push(hit - 1, hit);
-  if (stop > named) ends.push(stop);
-  /** @param {number} rank */
-  const place = rank => Math.min(1, final.upto_rank(rank) / mass);
-  const stretches = [];
-  let first = start + 1;
-  for (const last of ends) {
-    if (last < first) continue;
-    const to = last === stop ? 1 : place(last);
-    stretches.push({ first, last, from: place(first - 1), to });
-    first = last + 1;
-  }
-  return stretches;
+  if (count > named) ends.push(count);
+  const lasts = [...new Set(ends)];
+  return lasts.map((last, place) => {
+    const before = lasts[place - 1] ?? 0;
+    return { first: before + 1, last, from: final.cumulative_at(before), to: final.cumulative_at(last) };
+  });
 }
 
 /** Draws from one distribution, counted by rank. */
 export class Sampling {
-  /**
-   * @param {Survivors} final the tokens in the draw
-   * @param {number} seed of the uniform numbers
-   */
+  /** @param {Survivors} final the tokens in the draw @param {number} seed of the uniform numbers */
   constructor(final, seed) {
     this.final = final;
     this.seed = seed;
@@ -118,12 +91,7 @@ export class Sampling {
     this.total += number;
   }
 
-  /**
-   * How often one of the tokens of a stretch was drawn, how often that is expected, and the standard deviation of
-   * such a count.
-   *
-   * @param {Stretch} stretch
-   */
+  /** How often a token of a stretch was drawn, how often that is expected, and the standard deviation of such a count. @param {Stretch} stretch */
   within({ first, last, from, to }) {
     let count = 0;
     if (first === last) count = this.counts.get(first) ?? 0;
@@ -147,10 +115,8 @@ export class Sampling {
   /** What that is on average in as many fair draws. */
   get usual_variation() {
     const { final, total } = this;
-    const { ranking, start, stop, mass } = final;
-    /** @type {(run: number, count: number) => number} */
-    const term = (run, count) => count * mean_deviation(total, ranking.weight_of(run) / mass);
-    return sum_over(ranking, start, stop, term) / total / 2;
+    const { weights } = final.ranking.weighed;
+    return final.sum((run, count) => count * mean_deviation(total, weights[run] / final.mass)) / total / 2;
   }
 }
 
@@ -165,12 +131,7 @@ function log_factorials_to(number) {
   return (log_factorials = longer);
 }
 
-/**
- * Mean absolute distance of a binomial count from its expectation, by De Moivre's closed form.
- *
- * @param {number} draws
- * @param {number} prob
- */
+/** Mean absolute distance of a binomial count from its expectation, by De Moivre's closed form. @param {number} draws @param {number} prob */
 export function mean_deviation(draws, prob) {
   if (prob <= 0 || prob >= 1) return 0;
   const above = Math.floor(draws * prob) + 1;

@@ -1,266 +1,183 @@
-// A row of raw logits and a chain of settings -> what every sampler leaves, and the draw. Temperature, top-k, top-p and
-// min-p are computed here, so that their sliders wait for nothing; of every other sampler the server's engine tells
-// what it did, see outcomes.js.
+// A row of raw logits and a chain of settings -> what every sampler leaves, where each token went, and the draw.
 
 import { is_same_link } from './chain.js';
-import { EditedRanking } from './edited.js';
-import { cut_as_told, GivenRanking, learn_from, outcomes_for } from './outcomes.js';
-import { Ranking } from './ranking.js';
-import { StageResult } from './result.js';
-import { knowledge_of, raw_rank_of, told_score } from './row.js';
-import { ScaledRanking } from './scaled.js';
-import { Shaped } from './shaped.js';
-import { Survivors } from './survivors.js';
+import { Ranking, Survivors } from './ranking.js';
+import { learn_token, told_score } from './row.js';
+import { stage_of } from './stages.js';
 
 /**
- * @import { Chain, Link, Outcome, Row } from '../types.js'
- * @import { Edit } from './edited.js'
- * @import { Made } from './result.js'
+ * @import { Chain, PackedRow, Row } from '../types.js'
+ * @import { Stage } from './stages.js'
  *
- * @typedef {{start: Survivors, knowledge: number, chains: Map<string, StageResult[]>}} Memory the raw tokens, and
- *   what the last chains made of them
+ * @typedef {{first: number, last: number, is_contiguous: boolean, mass: number}} Extent where the tokens left lie in the
+ *   ranking before the cuts: rank of the first one (0 if none is left) and of the last one, if all ranks between the two
+ *   are left, and the probability that they held there
  */
 
-/** Beyond it whole numbers are no longer exact in a browser. */
-export const LARGEST_SEED = Number.MAX_SAFE_INTEGER;
-
-/**
- * The cuts that are previewed here, ui/components/outcomes.py names them and temperature.
- *
- * @type {Record<string, (survivors: Survivors, value: number) => Survivors>}
- */
-const CUTS = {
-  top_k: (survivors, k) => survivors.leading(k, true),
-  top_p: (survivors, p) => (p < 1 ? survivors.reaching_mass(p) : survivors),
-  min_p: (survivors, ratio) => (ratio > 0 ? survivors.above_ratio(ratio) : survivors),
-};
-
-/**
- * Figures of those cuts, besides the ones that all samplers have.
- *
- * @type {Record<string, (value: number, before: Survivors, after: Survivors) => Record<string, number>>}
- */
-const FIGURES = {
-  top_k: (k, _, after) => ({ tied: Math.max(0, after.count - k) }),
-  min_p: (ratio, before) => ({ threshold: ratio * before.prob_at(before.start + 1) }),
-};
-
-/** Tell if the browser computes a sampler itself. @param {string} name */
-export const is_previewed = name => name === 'temperature' || Object.hasOwn(CUTS, name);
-
-/**
- * By the array of scores, so that a copy of the row object finds it as well.
- *
- * @type {WeakMap<Float32Array, Memory>}
- */
+/** By the array of scores: the raw tokens, and what the last chain made of them. @type {WeakMap<Float32Array, {start: Survivors, stages: Stage[]}>} */
 const MEMORY = new WeakMap();
 
-/** @param {Row} row @returns {Memory} */
+/** @param {Row} row */
 function memory_of(row) {
-  const knowledge = knowledge_of(row);
   let memory = MEMORY.get(row.values);
-  if (!memory || memory.knowledge !== knowledge) {
-    const raw = new Ranking({ values: row.values, counts: row.counts }, row.ids);
-    const start = new Survivors(raw);
+  if (!memory) {
     const { total: mass, entropy_bits } = row;
-    const is_told = mass !== undefined && entropy_bits !== undefined;
-    memory = {
-      start: is_told ? start.with_sums({ mass, entropy_bits }) : start,
-      knowledge,
-      chains: new Map(),
-    };
+    const raw = new Ranking(row, row, row.ids.length);
+    const told = mass !== undefined && entropy_bits !== undefined ? { mass, entropy_bits } : null;
+    memory = { start: new Survivors(raw, raw.count, told), stages: [] };
     MEMORY.set(row.values, memory);
   }
   return memory;
 }
 
 /**
- * Run a chain over a row. What the last call for this row has in common with this one is not computed again.
+ * Run a chain over a row. What the last call for this row has in common with this one is not computed again. What the
+ * server has told holds as far as the samplers are those that the engine ran, with the same values.
  *
  * @param {Row} row
  * @param {Chain} chain
- * @param {string} [keep] under which name the results are remembered
  */
-export function shape(row, chain, keep = 'main') {
-  const outcomes = outcomes_for(row, chain);
-  learn_from(row, outcomes);
+export function shape(row, chain) {
   const memory = memory_of(row);
-  const remembered = memory.chains.get(keep) ?? [];
-  /** @type {StageResult[]} */
+  const remembered = memory.stages;
+  const outcomes = row.shaped?.outcomes ?? [];
+  /** @type {Stage[]} */
   const stages = [];
   let before = memory.start;
-  let is_same = true;
+  let [is_told, is_same] = [true, true];
   let missing = null;
   for (const [place, link] of chain.entries()) {
-    const known = remembered[place];
-    const told = outcomes[place];
-    is_same &&= known && is_same_link(known, link) && known.told === told;
-    const result = is_same ? known : run(link, { row, before, earlier: stages }, told);
-    if (!result) {
+    const [known, outcome] = [remembered[place], outcomes[place]];
+    is_told &&= Boolean(outcome) && is_same_link(link, outcome);
+    const told = is_told ? outcome : undefined;
+    for (const [id, raw_rank, logit] of told?.moved ?? []) learn_token(row, { id, raw_rank, logit });
+    is_same &&= Boolean(known) && is_same_link(known, link) && known.told === told;
+    const stage = is_same ? known : stage_of(link, before, told);
+    if (!stage) {
       missing = link.name;
       break;
     }
-    stages.push(result);
-    before = result.after;
+    stages.push(stage);
+    before = stage.after;
   }
-  memory.chains.set(keep, stages);
+  memory.stages = stages;
   return new Shaped(row, memory.start, stages, missing);
 }
 
-/**
- * @typedef {object} Scene where a sampler stands
- * @property {Row} row
- * @property {Survivors} before
- * @property {StageResult[]} earlier
- */
+/** Logit of a token whose rank is known; exact in a binned tail too, if its score came along. @param {Row} row @param {number} id @param {number} raw */
+export const raw_score = (row, id, raw) => told_score(row, id) ?? memory_of(row).start.ranking.value_at(raw);
 
-/**
- * @param {Link} link
- * @param {Scene} scene
- * @param {Outcome | undefined} told
- * @returns {StageResult | null} null where only the server can say
- */
-function run(link, scene, told) {
-  const { before } = scene;
-  if (!before.count) {
-    return new StageResult(link, before, { kind: 'cut', after: before, figures: {}, case: 'none' });
+/** What a chain made of a row. Tokens go by their rank in the raw row, from 1. */
+export class Shaped {
+  /** By the tokens left: where they lie, if that is not a run of ranks from the first. @type {Map<Survivors, Uint32Array>} */
+  #origins = new Map();
+
+  /**
+   * @param {Row} row
+   * @param {Survivors} start
+   * @param {Stage[]} stages
+   * @param {string | null} missing the sampler that only the server can compute, and has not yet; `stages` end before it
+   */
+  constructor(row, start, stages, missing) {
+    this.row = row;
+    this.start = start;
+    this.stages = stages;
+    this.missing = missing;
+    const ends = stages.findIndex(({ kind, after }) => kind === 'cut' || !after.count);
+    /** How many samplers come before the first that cuts, or that left no token. */
+    this.uncut = ends < 0 ? stages.length : ends;
+    /** The sampler that removed the last token; undefined if one is left. */
+    this.emptied_by = stages.find(({ after }) => !after.count);
+    /** The tokens just before the first cut: the ranking that tables are in. */
+    this.before_cuts = this.after(this.uncut);
+    this.final = this.after(stages.length);
   }
-  if (!told) {
-    return is_previewed(link.name) ? new StageResult(link, before, previewed(link, before)) : null;
+
+  /** The tokens left after the first `done` samplers. @param {number} done */
+  after(done) {
+    return done ? this.stages[done - 1].after : this.start;
   }
-  const made = made_as_told(link, scene, told);
-  const mass = told.mass * Math.exp(told.highest - made.after.ranking.highest); // relative to the ranking's own
-  return new StageResult(link, before, { ...made, after: made.after.with_sums({ ...told, mass }) }, told);
-}
 
-/**
- * @param {Link} link
- * @param {Survivors} before
- * @returns {Made}
- */
-function previewed({ name, value }, before) {
-  const number = /** @type {number} */ (value);
-  if (name === 'temperature') {
-    return number === 0
-      ? { kind: 'cut', after: before.leading(1, false), figures: {}, case: 'greedy' }
-      : { ...scaled(before, number), figures: {} };
+  /** If the engine has told what the whole chain, and no other, makes of a row that is here in bins. */
+  get is_told() {
+    const { row, stages } = this;
+    return !row.exact && row.shaped?.outcomes.length === stages.length && stages.every(stage => stage.told);
   }
-  const after = CUTS[name](before, number);
-  const figures = FIGURES[name]?.(number, before, after) ?? {};
-  return { kind: 'cut', after, figures, case: figures.tied ? 'tied' : after.count < before.count ? '' : 'none' };
-}
 
-/**
- * @param {Link} link
- * @param {Scene} scene
- * @param {Outcome} told
- * @returns {Made}
- */
-function made_as_told({ kind = 'cut' }, scene, told) {
-  const { before } = scene;
-  const known = { kind, figures: told.figures, case: told.case };
-  if (told.kept === 'scaled') return { ...scaled(before, Number(told.temperature)), ...known };
-  if (told.kept === 'moved') {
-    const values = new Map((told.moved ?? []).map(([id, , , value]) => [id, value ?? -Infinity]));
-    return { ...edited(scene, values), ...known };
+  /** Entropy in bits after the last sampler that divides scores or, without one, just before the first cut. */
+  get tempered_entropy() {
+    const place = this.stages.findLastIndex(({ kind, case: which }) => kind === 'scale' || which === 'greedy');
+    return this.after(place < 0 ? this.uncut : place + 1).entropy_bits;
   }
-  if (told.kept === 'row' && told.row) {
-    const ranking = new GivenRanking(before, told.row);
-    return { ...known, after: new Survivors(ranking), score_after: (_, id) => ranking.score_of(id) };
+
+  /** Ranks of a token after 0, 1, ... samplers; 0 from the one on that removed it. @param {number} raw */
+  trace(raw) {
+    return [raw, ...this.stages.map(({ after }) => after.place(raw))];
   }
-  return { ...known, kind: told.case === 'greedy' ? 'cut' : kind, after: cut_as_told(before, told) };
-}
 
-/**
- * @param {Survivors} before
- * @param {number} temperature above 0
- * @returns {Omit<Made, 'figures'>}
- */
-function scaled(before, temperature) {
-  const divisor = Math.fround(temperature);
-  const after = new Survivors(new ScaledRanking(before, temperature));
-  const which = before.count === 1 ? 'single' : temperature === 1 ? 'none' : temperature < 1 ? 'sharper' : 'flatter';
-  return { kind: 'scale', after, case: which, score_after: score => Math.fround(score / divisor) };
-}
-
-/**
- * Tokens moved one by one.
- *
- * @param {Scene} scene
- * @param {Map<number, number>} values new scores by id, -Infinity if removed
- */
-function edited({ row, before, earlier }, values) {
-  /** @type {Edit[]} */
-  const edits = [];
-  const places = new Map(); // by id: rank and score just before this sampler, from where a later one goes on
-  const is_lost = lost_in(earlier);
-  for (const [id, value] of values) {
-    const raw_rank = raw_rank_of(row, id);
-    if (!raw_rank || is_lost(id)) continue;
-    const place = place_before(row, id, raw_rank, earlier);
-    places.set(id, place);
-    if (place.rank && value !== place.score) edits.push({ ...place, id, value });
+  /** Score of a token after the first `done` samplers. @param {number} logit @param {number} raw @param {number} done */
+  score(logit, raw, done) {
+    return this.stages.slice(0, done).reduce((score, stage) => stage.score(score, raw), logit);
   }
-  const is_empty = edits.length === before.count && edits.every(edit => edit.value === -Infinity);
-  const after = is_empty ? before.none() : edits.length ? new Survivors(rank_edited(before, edits, earlier)) : before;
-  /** @type {Made['score_after']} */
-  const score_after = (score, id) => values.get(id) ?? score;
-  return { kind: /** @type {const} */ ('edit'), after, edits, places, score_after };
-}
 
-/**
- * Tells of a token whether its place is no longer known: behind other scores for all, of which only the leading ids
- * came along.
- *
- * @param {StageResult[]} earlier
- * @returns {(id: number) => boolean}
- */
-function lost_in(earlier) {
-  const given = earlier.map(stage => stage.after.ranking).filter(ranking => ranking instanceof GivenRanking);
-  return id => given.some(ranking => !ranking.knows(id));
-}
-
-/**
- * Edits in a row are made of the same ranking, so that only the last is built; behind a cut each ranking descends
- * from the one before the cut, which tokens are traced back to.
- *
- * @param {Survivors} before
- * @param {Edit[]} edits
- * @param {StageResult[]} earlier
- */
-function rank_edited(before, edits, earlier) {
-  const { ranking } = before;
-  const is_further = ranking instanceof EditedRanking && !earlier.some(stage => stage.is_cut);
-  return is_further ? ranking.edited(edits) : new EditedRanking(before, edits);
-}
-
-/**
- * A token's rank and score after these samplers; rank 0 where one of them removed it.
- *
- * @param {Row} row
- * @param {number} id
- * @param {number} raw_rank
- * @param {StageResult[]} stages
- */
-function place_before(row, id, raw_rank, stages) {
-  let from = stages.findLastIndex(stage => stage.made.places?.has(id));
-  const known = from >= 0 ? stages[from].made.places?.get(id) : undefined;
-  let { rank, score } = known ?? { rank: raw_rank, score: raw_score(row, id, raw_rank) };
-  for (from = Math.max(from, 0); rank && from < stages.length; from++) {
-    rank = stages[from].follow(rank);
-    score = stages[from].edit(score, id);
+  /** Of the tokens left after the first `done` samplers, in their order, the ranks before the cuts; null if they are the first of that very ranking. @param {number} done */
+  origins(done) {
+    const left = this.after(done);
+    const { ranking } = this.before_cuts;
+    if (left.ranking === ranking) return null;
+    let origins = this.#origins.get(left);
+    if (!origins) {
+      origins = new Uint32Array(left.count);
+      for (let place = 0; place < left.count; place++) origins[place] = ranking.place(left.ranking.raw_at(place + 1));
+      this.#origins.set(left, origins);
+    }
+    return origins;
   }
-  return { rank, score };
-}
 
-/**
- * Logit of a token whose rank is known; exact in a binned tail too, where its score came along.
- *
- * @param {Row} row
- * @param {number} id
- * @param {number} raw_rank
- */
-export function raw_score(row, id, raw_rank) {
-  const told = row.exact || raw_rank <= row.ids.length ? undefined : told_score(row, id);
-  return told ?? memory_of(row).start.ranking.value_at(raw_rank);
+  /** Where the tokens left after the first `done` samplers lie in the ranking before the cuts. @param {number} done at least `uncut` @returns {Extent} */
+  extent(done) {
+    const { ranking, mass } = this.before_cuts;
+    const { count, mass: own } = this.after(done);
+    if (!count) return { first: 0, last: 0, is_contiguous: true, mass: 0 };
+    const origins = this.origins(done);
+    if (!origins) return { first: 1, last: count, is_contiguous: true, mass: Math.min(1, own / mass) };
+    const sorted = origins.toSorted();
+    const [first, last] = [sorted[0], sorted[count - 1]];
+    const sum = sorted.reduce((total, rank) => total + ranking.weight_at(rank), 0);
+    return { first, last, is_contiguous: last - first + 1 === count, mass: Math.min(1, sum / mass) };
+  }
+
+  /** What the tokens down to some ranks before the cuts have in the draw, all together. @param {number[]} ranks ascending */
+  cumulative_final(ranks) {
+    const { final, before_cuts } = this;
+    const origins = this.origins(this.stages.length);
+    if (!final.count) return ranks.map(() => 0);
+    if (!origins) return ranks.map(rank => final.cumulative_at(rank));
+    const probs = new Float64Array(before_cuts.ranking.count + 1);
+    origins.forEach((rank, place) => {
+      probs[rank] = final.prob_at(place + 1);
+    });
+    const last = origins.reduce((most, rank) => Math.max(most, rank), 0);
+    let [sum, rank] = [0, 0];
+    return ranks.map(to => {
+      while (rank < to) sum += probs[++rank];
+      return to >= last ? 1 : Math.min(1, sum);
+    });
+  }
+
+  /**
+   * The token at `u` on the cumulative distribution, in rank order from the most likely.
+   *
+   * @param {number} u
+   * @returns {{rank: number, id: number|null, probability: number, from: number, to: number}} rank at the end of the
+   *   chain; the id if it is known; its stretch of the cumulative distribution
+   */
+  draw(u) {
+    const { final } = this;
+    const told = this.row.shaped?.draw;
+    if (told && told.u === u && this.is_told) return { ...told, rank: told.rank - final.ranking.skipped };
+    const rank = final.rank_at(u);
+    const [from, to] = [final.cumulative_at(rank - 1), final.cumulative_at(rank)];
+    return { rank, id: final.ranking.id_at(rank), probability: final.prob_at(rank), from, to };
+  }
 }

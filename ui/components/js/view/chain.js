@@ -2,11 +2,11 @@
 
 import { chain_of, is_same_chain, is_same_link } from '../kernel/chain.js';
 import { shape } from '../kernel/shape.js';
-import { sorted } from '../kernel/table.js';
+import { is_sorted } from '../kernel/table.js';
 
 /**
  * @import { Chain, Row, Scene, Settings, Table } from '../types.js'
- * @import { Shaped } from '../kernel/shaped.js'
+ * @import { Shaped } from '../kernel/shape.js'
  *
  * @typedef {Scene & {row: Row}} RowScene a scene with a row
  * @typedef {{settings: Settings, shaped: Shaped, missing: string | null}} OnShow what a view is of: the settings,
@@ -66,10 +66,11 @@ export function on_show(scene) {
  * @param {Table} table
  * @param {Settings} settings
  */
-export function is_in_default_order(table, settings) {
-  const names = chain_of(table, settings).map(({ name }) => name);
-  return sorted(table, names).every((name, place) => name === names[place]);
-}
+export const is_in_default_order = (table, settings) =>
+  is_sorted(
+    table,
+    chain_of(table, settings).map(({ name }) => name),
+  );
 
 /**
  * A sampler out of its default order, if the server has not yet compared the two orders; null otherwise.

@@ -29,25 +29,24 @@ export function curve_ranks(last, marked = []) {
 }
 
 /**
- * The curve at some ranks of the ranking that rows stand in.
- *
- * Each rank is followed through the samplers: those that are left need be neither the first ones nor in one piece.
+ * The curve at some ranks of the ranking that rows stand in: those that are left need be neither the first ones nor in
+ * one piece.
  *
  * @param {Stand} stand
  * @param {number[]} ranks ascending
  * @returns {Curve}
  */
-export function curve_of({ shaped, base, ranked, done, is_final }, ranks) {
+export function curve_of({ shaped, base, survivors, is_final }, ranks) {
   const { ranking, mass } = base;
-  const { start, final, stages } = shaped;
-  const ways = ranks.map(rank => shaped.trace(rank, ranked));
-  const ends = ways.map(way => way[stages.length - ranked]);
+  const { start, final } = shaped;
+  const raws = ranks.map(rank => ranking.raw_at(rank));
+  const ends = raws.map(raw => final.place(raw));
   return {
     ranks,
-    model_prob: ranks.map(rank => (rank <= start.stop ? start.prob_at(rank) : 0)),
+    model_prob: ranks.map(rank => (rank <= start.count ? start.prob_at(rank) : 0)),
     prob: ranks.map(rank => ranking.weight_at(rank) / mass),
-    cumulative: ranks.map(rank => Math.min(1, ranking.cumulative_at(rank) / mass)),
-    kept: ways.map(way => way[done - ranked] > 0),
+    cumulative: ranks.map(rank => base.cumulative_at(rank)),
+    kept: raws.map(raw => survivors.place(raw) > 0),
     final: is_final ? ends.map(rank => (rank ? final.prob_at(rank) : 0)) : ranks.map(() => null),
     cumulative_final: is_final ? shaped.cumulative_final(ranks) : ranks.map(() => null),
   };

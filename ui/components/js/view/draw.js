@@ -7,7 +7,7 @@ import { label_of } from './rows.js';
 
 /**
  * @import { Draw, Settings, WhatIf } from '../types.js'
- * @import { Shaped } from '../kernel/shaped.js'
+ * @import { Shaped } from '../kernel/shape.js'
  * @import { RowScene } from './chain.js'
  * @import { Stand } from './rows.js'
  */
@@ -25,7 +25,7 @@ export function draw_of({ scene, shaped, is_drawn }, settings) {
   const { u } = row;
   const { rank, id, probability, from, to } = shaped.draw(u);
   const drawn = id ?? drawn_beyond(scene, shaped, rank, settings);
-  const own = shaped.rank_before_cuts(rank);
+  const own = shaped.before_cuts.ranking.place(shaped.final.ranking.raw_at(rank));
   const [below] = shaped.cumulative_final([own - 1]);
   const level = shaped.origins(shaped.stages.length) ? Math.min(1, below + (u - from)) : u;
   return {

@@ -6,8 +6,8 @@ import { sampler_of, setting_text } from '../kernel/table.js';
 
 /**
  * @import { Cut, Line, MassLine, Settings, Table } from '../types.js'
- * @import { StageResult } from '../kernel/result.js'
- * @import { Shaped } from '../kernel/shaped.js'
+ * @import { Shaped } from '../kernel/shape.js'
+ * @import { Stage } from '../kernel/stages.js'
  * @import { Stand } from './rows.js'
  */
 
@@ -33,7 +33,7 @@ export function lines_of({ scene, shaped, done }, settings) {
       lines.push({
         name: stage.name,
         label: setting_text(table, stage.name, value_of(table, settings, stage.name)),
-        kind: sampler_of(table, stage.name)?.kind ?? stage.made.kind,
+        kind: sampler_of(table, stage.name)?.kind ?? stage.kind,
         removed: stage.before.count - stage.after.count,
         kept: stage.after.count,
         first_rank: extent.first,
@@ -79,13 +79,14 @@ export function cut_of({ shaped, done, survivors }) {
  */
 function remover_of(shaped, rank, done) {
   if (!shaped.after(done).count) return shaped.emptied_by?.name ?? null;
-  const out = shaped.trace(rank, shaped.uncut).indexOf(0);
-  if (out > 0) return shaped.stages[shaped.uncut + out - 1].name;
+  const raw = shaped.before_cuts.ranking.raw_at(rank);
+  const out = shaped.stages.find(({ after }) => !after.place(raw));
+  if (out) return out.name;
   // Ranks within a bin are not told apart.
   return shaped.stages.slice(shaped.uncut, done).findLast(removes)?.name ?? null;
 }
 
-/** @param {StageResult} stage */
+/** @param {Stage} stage */
 const removes = stage => stage.after.count < stage.before.count;
 
 /**
@@ -139,21 +140,21 @@ export function mass_lines_of({ scene, shaped, done }, settings) {
  *
  * @param {Shaped} shaped
  * @param {number} place of the sampler
- * @param {StageResult} stage
+ * @param {Stage} stage
  * @param {number} share
  */
 function reached(shaped, place, { before }, share) {
-  const { ranking, start, mass } = before;
-  const { ranking: drawn, mass: whole } = shaped.before_cuts;
+  const { ranking } = before;
+  const { before_cuts: base } = shaped;
   const origins = shaped.origins(place);
-  const own = Math.max(start + 1, Math.min(before.first_rank(share * mass), before.stop));
-  if (!origins) return { level: Math.min(1, (before.before + share * mass) / whole), rank: own };
-  const leading = origins.subarray(0, own - start);
-  const rank = leading[leading.length - 1];
+  const own = Math.max(1, Math.min(before.first_rank(share), before.count));
+  if (!origins) return { level: Math.min(1, (share * before.mass) / base.mass), rank: own };
+  const leading = origins.subarray(0, own);
+  const rank = leading[own - 1];
   const low = leading.reduce((least, each) => Math.min(least, each), rank);
   const high = leading.reduce((most, each) => Math.max(most, each), rank);
-  if (high !== rank || high - low + 1 !== leading.length) return { level: null, rank };
-  const within = (share * mass - before.upto_rank(own - 1)) / ranking.weight_at(own);
-  const level = (drawn.cumulative_at(rank - 1) + within * drawn.weight_at(rank)) / whole;
+  if (high !== rank || high - low + 1 !== own) return { level: null, rank };
+  const within = (share * before.mass - ranking.cumulative_at(own - 1)) / ranking.weight_at(own);
+  const level = (base.ranking.cumulative_at(rank - 1) + within * base.ranking.weight_at(rank)) / base.mass;
   return { level: Math.min(1, level), rank };
 }

@@ -6,9 +6,8 @@ import { has_u, is_greedy } from './chain.js';
 
 /**
  * @import { Leader, Others, Token, ViewRow } from '../types.js'
- * @import { Ranking } from '../kernel/ranking.js'
- * @import { Shaped } from '../kernel/shaped.js'
- * @import { Survivors } from '../kernel/survivors.js'
+ * @import { Ranking, Survivors } from '../kernel/ranking.js'
+ * @import { Shaped } from '../kernel/shape.js'
  * @import { RowScene } from './chain.js'
  *
  * @typedef {object} Stand what is on show at a point
@@ -60,7 +59,7 @@ export function stand_of(scene, shaped, point) {
 function drawn_id({ row }, shaped) {
   const { final } = shaped;
   if (!final.count) return null;
-  if (is_greedy(shaped)) return final.ranking.id_at(final.start + 1);
+  if (is_greedy(shaped)) return final.ranking.id_at(1);
   return has_u(row) ? shaped.draw(row.u).id : null;
 }
 
@@ -90,9 +89,9 @@ export function leading_rows(stand) {
  * @returns {Leader[]}
  */
 export function leaders_of(stand, survivors) {
-  const { ranking, start, stop } = survivors;
-  return [start + 1, start + 2]
-    .filter(rank => rank <= stop && ranking.id_at(rank) !== null)
+  const { ranking, count } = survivors;
+  return [1, 2]
+    .filter(rank => rank <= count && ranking.id_at(rank) !== null)
     .map(rank => ({ ...row_at(stand, ranking, rank), share: survivors.prob_at(rank) }));
 }
 
@@ -145,16 +144,17 @@ export function row_of(stand, id, raw_rank, logit) {
    * @param {Survivors} survivors
    * @param {number} stages
    */
-  const prob_in = ({ ranking, mass }, stages) => Math.exp(shaped.score(logit, id, stages) - ranking.highest) / mass;
+  const prob_in = ({ ranking, mass }, stages) =>
+    Math.exp(shaped.score(logit, raw_rank, stages) - ranking.highest) / mass;
   const final_prob = () => (out < 0 ? prob_in(final, shaped.stages.length) : 0);
   return {
     ...token,
     rank: ranks[ranked] || base.ranking.count + 1,
     logit,
-    score: shaped.score(logit, id, is_removed ? out - 1 : done),
+    score: shaped.score(logit, raw_rank, is_removed ? out - 1 : done),
     model_prob: prob_in(start, 0),
     prob: ranks[ranked] ? prob_in(base, ranked) : 0,
-    cumulative: ranks[ranked] ? Math.min(1, base.ranking.cumulative_at(ranks[ranked]) / base.mass) : 1,
+    cumulative: ranks[ranked] ? base.cumulative_at(ranks[ranked]) : 1,
     removed_by: is_removed ? shaped.stages[out - 1].name : null,
     final_prob: is_final ? final_prob() : null,
   };
@@ -225,9 +225,8 @@ export function way_of({ row }, shaped, { id, raw_rank = raw_rank_of(row, id), l
   return names.map((name, done) => {
     const rank = ranks[done];
     if (!rank) return { name, rank: null, score, prob: 0, removed: true };
-    const { ranking, start, mass } = shaped.after(done);
-    score = shaped.score(first, id, done);
-    const prob = Math.exp(score - ranking.highest) / mass;
-    return { name, rank: rank - start, score, prob, removed: false };
+    const { ranking, mass } = shaped.after(done);
+    score = shaped.score(first, raw_rank, done);
+    return { name, rank, score, prob: Math.exp(score - ranking.highest) / mass, removed: false };
   });
 }

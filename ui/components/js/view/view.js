@@ -6,12 +6,12 @@ import { is_as_recorded, is_greedy, is_in_default_order, on_show } from './chain
 import { curve_of, curve_ranks } from './curve.js';
 import { draw_of, what_if_of } from './draw.js';
 import { cut_of, lines_of, mass_lines_of } from './lines.js';
-import { chosen_row, label_of, leaders_of, leading_rows, others_of, row_of, stand_of, way_of } from './rows.js';
+import { chosen_row, leaders_of, leading_rows, others_of, row_of, stand_of, way_of } from './rows.js';
 import { samplers_of } from './samplers.js';
 
 /**
  * @import { Point, Row, Scene, Table, Token, View, ViewRow } from '../types.js'
- * @import { Shaped } from '../kernel/shaped.js'
+ * @import { Shaped } from '../kernel/shape.js'
  * @import { RowScene } from './chain.js'
  */
 
@@ -33,7 +33,7 @@ export function make_view(scene) {
   const stand = stand_of(scene, shaped, point);
   const rows = leading_rows(stand);
   const chosen = chosen_row(stand, rows);
-  const samplers = samplers_of(scene, shaped, settings, id => label_of(scene, id));
+  const samplers = samplers_of(scene, shaped, settings);
   const lines = lines_of(stand, settings);
   const cut = cut_of(stand);
   const draw = draw_of(stand, settings);
@@ -43,7 +43,7 @@ export function make_view(scene) {
     index: row.index,
     is_pending: row.is_pending,
     vocab: row.vocab,
-    exact: (row.exact || shaped.is_told) && !shaped.is_partial,
+    exact: row.exact || shaped.is_told,
     is_averaged: !row.exact,
     missing,
     settings,
@@ -69,10 +69,10 @@ export function make_view(scene) {
     draw,
     chosen,
     entropy: {
-      model: shaped.raw_entropy,
+      model: shaped.start.entropy_bits,
       tempered: shaped.tempered_entropy,
-      final: shaped.entropy_after(shaped.stages.length),
-      shown: shaped.entropy_after(stand.done),
+      final: shaped.final.entropy_bits,
+      shown: stand.survivors.entropy_bits,
     },
     greedy: is_greedy(shaped),
     is_guided: is_guided(scene),

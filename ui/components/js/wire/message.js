@@ -100,7 +100,16 @@ export function unpack_outcomes({ offset, outcomes }, arrays) {
       const [start, length] = outcome.mask;
       outcome.mask = new Uint8Array(arrays, offset + start, length);
     }
-    if (outcome.row) outcome.row = unpack_row(outcome.row, arrays, offset + outcome.offset);
+    if (outcome.row) {
+      const [start, runs, tokens] = outcome.row;
+      const [values, counts] = [Float32Array, Uint32Array].map(
+        (kind, place) => new kind(arrays, offset + start + 4 * runs * place, runs),
+      );
+      Object.assign(outcome, {
+        runs: { values, counts },
+        order: new Uint32Array(arrays, offset + start + 8 * runs, tokens),
+      });
+    }
   }
 }
 

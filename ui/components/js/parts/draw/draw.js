@@ -158,9 +158,9 @@ function labelled(state, final, hit) {
 }
 
 /** @param {Properties} state @param {any} final @param {number} rank */
-function label_of({ row, steps }, { ranking, start }, rank) {
+function label_of({ row, steps }, { ranking }, rank) {
   const id = ranking.id_at(rank);
-  if (id === null) return say('rank {rank}', { rank: count(rank - start) });
+  if (id === null) return say('rank {rank}', { rank: count(rank) });
   return row?.labels.get(id) ?? (row && row.chosen === id ? steps[row.index]?.label : undefined) ?? `id ${id}`;
 }
 

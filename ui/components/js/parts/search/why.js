@@ -188,13 +188,8 @@ function path_words(state, { id }) {
   }));
   if (out < 0) {
     const { final } = shape_of({ ...state, row });
-    const rank =
-      shape_of({ ...state, row })
-        .trace(raw_rank)
-        .at(-1) ?? 0;
-    const [from, to] = [rank - 1, rank].map(each =>
-      Math.min(1, (final.ranking.cumulative_at(each) - final.before) / final.mass),
-    );
+    const rank = final.place(raw_rank);
+    const [from, to] = [rank - 1, rank].map(each => final.cumulative_at(each));
     return { points, words: end_words(view, path[path.length - 1].prob, from, to), is_removed: false };
   }
   const { rank, prob } = path[out - 1];

@@ -1,0 +1,210 @@
+// What one sampler leaves of the tokens in front of it. Temperature, top-k, top-p and min-p are previewed here, so that their
+// sliders wait for nothing; of every other sampler the server's engine has told what it did, see ui/components/outcomes.py.
+
+import { Ranking, Survivors } from './ranking.js';
+import { id_of } from './row.js';
+
+/**
+ * @import { Fields, Kind, Link, Outcome } from '../types.js'
+ *
+ * @typedef {{id: number, raw: number, value: number}} Came a token with another score, by its raw rank
+ *
+ * @typedef {object} Made what a sampler made of the tokens in front of it
+ * @property {Survivors} after
+ * @property {string} case which of its sentences holds
+ * @property {Kind} kind how it acted; greedy is a cut
+ * @property {(score: number, raw: number) => number} score a token's score after it
+ * @property {boolean} changes_odds whether it gave tokens that are left other odds
+ *
+ * @typedef {Made & {name: string, value: number | Fields, before: Survivors, told?: Outcome, mass_removed: number,
+ *   figures: Record<string, number | null>}} Stage a sampler in its chain. `mass_removed`: share of the probability in
+ *   front of it, more than 0 if a token was removed; `figures`: see `SamplerView`
+ */
+
+/** @param {number} score */
+const as_it_was = score => score;
+
+/**
+ * The previewed cuts; ui/components/outcomes.py names them and temperature.
+ *
+ * @type {Record<string, (before: Survivors, value: number) => Survivors>}
+ */
+const CUTS = {
+  top_k: (before, k) => (k < before.count ? before.upto(before.ranking.end_of(before.ranking.run_at(k))) : before),
+  top_p: (before, p) => (p < 1 ? before.upto(before.first_rank(p)) : before),
+  min_p: (before, ratio) => (ratio > 0 ? before.above_ratio(ratio) : before),
+};
+
+/** Figures of these, besides those that all samplers have. @type {Record<string, (value: number, before: Survivors, after: Survivors) => Record<string, number>>} */
+const FIGURES = {
+  top_k: (k, _, after) => ({ tied: Math.max(0, after.count - k) }),
+  min_p: (ratio, before) => ({ threshold: ratio * before.prob_at(1) }),
+};
+
+/** Tell if the browser computes a sampler itself. @param {string} name */
+export const is_previewed = name => name === 'temperature' || Object.hasOwn(CUTS, name);
+
+/** What a sampler does to some tokens; null if only the server can say. @param {Link} link @param {Survivors} before @param {Outcome} [told] @returns {Stage | null} */
+export function stage_of(link, before, told) {
+  const { name, value } = link;
+  if (!before.count) {
+    return { ...link, ...cut(before, 'none'), before, mass_removed: 0, figures: {} };
+  }
+  if (!told && !is_previewed(name)) return null;
+  const made = told ? made_as_told(link, before, told) : previewed(name, before, Number(value));
+  const { after } = made;
+  const removed = before.count - after.count;
+  const share = told
+    ? told.mass_removed
+    : 1 - (made.kind === 'cut' ? after.mass : mass_of(before, after)) / before.mass;
+  const own = () => ({
+    ...{ before: before.count, after: after.count, removed },
+    ...(made.kind === 'cut' && { above: 0 }),
+    ...FIGURES[name]?.(Number(value), before, after),
+  });
+  const mass_removed = removed ? Math.max(share, Number.MIN_VALUE) : 0;
+  return { ...link, ...made, before, told, mass_removed, figures: { ...(told?.figures ?? own()), mass_removed } };
+}
+
+/** What the tokens left by a division had in front of it: it sent the others below every float32 number. @param {Survivors} before @param {Survivors} after */
+const mass_of = (before, after) => before.ranking.cumulative_at(after.count);
+
+/** @param {Survivors} after @param {string} which @returns {Made} */
+const cut = (after, which) => ({ after, case: which, kind: 'cut', score: as_it_was, changes_odds: false });
+
+/** @param {string} name @param {Survivors} before @param {number} value @returns {Made} */
+function previewed(name, before, value) {
+  if (name === 'temperature') return value === 0 ? cut(before.upto(1), 'greedy') : divided(before, value);
+  const after = CUTS[name](before, value);
+  const is_tied = name === 'top_k' && after.count > value;
+  return cut(after, is_tied ? 'tied' : after.count < before.count ? '' : 'none');
+}
+
+/** @param {Link} link @param {Survivors} before @param {Outcome} told @returns {Made} */
+function made_as_told({ kind = 'cut' }, before, told) {
+  const made = told.kept === 'scaled' ? divided(before, Number(told.temperature)) : kept(before, told, kind);
+  const changes_odds = made.kind === 'scale' ? before.count > 1 && told.case !== 'none' : made.changes_odds;
+  const { ranking, count } = made.after;
+  // Told relative to the engine's highest score, which may have been skipped here.
+  const mass = told.mass * Math.exp(told.highest - ranking.highest);
+  const after = new Survivors(ranking, count, count ? { mass, entropy_bits: told.entropy_bits } : null);
+  return { ...made, case: told.case, after, changes_odds };
+}
+
+/** @param {Survivors} before @param {Outcome} told @param {Kind} kind @returns {Made} */
+function kept(before, told, kind) {
+  const { ranking } = before;
+  const { first = 0, mask, moved = [], runs, order, survivors } = told;
+  const is_edit = kind !== 'cut' && told.case !== 'greedy';
+  /** @param {Survivors} after @returns {Made} */
+  const with_scores = after => ({ ...cut(after, ''), kind: is_edit ? kind : 'cut' });
+  if (!survivors) return with_scores(new Survivors(ranking, 0));
+  if (runs && order) {
+    const known = order.findIndex(raw => id_of(ranking.row, raw) === null);
+    const given = new Ranking(ranking.row, runs, known < 0 ? order.length : known, order);
+    const after = new Survivors(given);
+    /** @param {number} _ @param {number} raw */
+    const score = (_, raw) => (given.place(raw) ? given.value_at(given.place(raw)) : -Infinity);
+    return { ...with_scores(after), score, changes_odds: true };
+  }
+  if (told.kept === 'moved') {
+    const values = new Map(moved.map(([, raw, , value]) => [raw, value ?? -Infinity]));
+    const came = moved.flatMap(([id, raw, , value]) => (value === null ? [] : [{ id, raw, value }]));
+    came.sort((one, other) => other.value - one.value || one.id - other.id);
+    const after = rebuilt(before, (_, raw) => !values.has(raw), came);
+    return { ...with_scores(after), score: (score, raw) => values.get(raw) ?? score, changes_odds: came.length > 0 };
+  }
+  if (mask) return with_scores(rebuilt(before, place => Boolean(mask[place >> 3] & (1 << (place & 7)))));
+  const skipped = first - ranking.skipped;
+  if (!skipped) return with_scores(new Survivors(ranking, survivors));
+  return with_scores(rebuilt(before, place => place >= skipped && place < skipped + survivors, [], first));
+}
+
+/**
+ * The tokens that stay, in their order, and those that came with other scores.
+ *
+ * @param {Survivors} before
+ * @param {(place: number, raw: number) => boolean} stays
+ * @param {Came[]} [came] descending, equal ones by id
+ * @param {number} [skipped]
+ */
+function rebuilt({ ranking, count }, stays, came = [], skipped = 0) {
+  const most = count + came.length;
+  const [values, counts, order] = [new Float32Array(most), new Uint32Array(most), new Uint32Array(most)];
+  let [runs, filled, known, entered, place] = [0, 0, 0, 0, 0];
+  /** @param {number} value @param {number} raw @param {boolean} is_known */
+  const add = (value, raw, is_known) => {
+    if (!runs || values[runs - 1] !== value) values[runs++] = value;
+    counts[runs - 1] += 1;
+    if (is_known && known === filled) known += 1;
+    order[filled++] = raw;
+  };
+  /** Those that stand in front of a token. @param {number} value @param {number} at */
+  const enter = (value, at) => {
+    for (; entered < came.length && came[entered].value >= value; entered++) {
+      const { id, raw, value: own } = came[entered];
+      if (own === value && (ranking.id_at(at) ?? Infinity) < id) return;
+      add(own, raw, true);
+    }
+  };
+  for (let run = 0; place < count; run++) {
+    const value = ranking.values[run];
+    for (const end = Math.min(ranking.end_of(run), count); place < end; place++) {
+      const raw = ranking.raw_at(place + 1);
+      if (!stays(place, raw)) continue;
+      enter(value, place + 1);
+      add(value, raw, place < ranking.known);
+    }
+  }
+  enter(-Infinity, count);
+  const made = { values: values.subarray(0, runs), counts: counts.subarray(0, runs) };
+  return new Survivors(new Ranking(ranking.row, made, known, order.subarray(0, filled), skipped));
+}
+
+/** Scores divided by a temperature above 0 in float32, which can make neighbours equal. @param {Survivors} before @param {number} temperature @returns {Made} */
+function divided({ ranking, count }, temperature) {
+  const divisor = Math.fround(temperature);
+  const last = ranking.run_at(count);
+  const [values, counts] = [new Float32Array(last + 1), new Uint32Array(last + 1)];
+  /** @type {[start: number, end: number][]} */
+  const merged = []; // runs that were several
+  let [runs, latest, start, total] = [0, NaN, 0, 0];
+  for (let run = 0; run <= last; run++) {
+    // A quotient of two float32, rounded to double and then to float32, is the correctly rounded one.
+    const value = Math.fround(ranking.values[run] / divisor);
+    if (value === -Infinity) break;
+    const tokens = Math.min(ranking.counts[run], count - ranking.starts[run]);
+    if (value === latest) {
+      counts[runs - 1] += tokens;
+      if (merged.at(-1)?.[0] === start) merged[merged.length - 1][1] = total + tokens;
+      else merged.push([start, total + tokens]);
+    } else {
+      values[runs] = value;
+      counts[runs++] = tokens;
+      [latest, start] = [value, total];
+    }
+    total += tokens;
+  }
+  // Tokens whose scores became equal go by their ids; if those are not all known, what follows is not.
+  let known = Math.min(ranking.known, total);
+  const unknown = merged.findIndex(([, end]) => end > known);
+  if (unknown >= 0) known = Math.min(known, merged[unknown][0]);
+  const tied = unknown < 0 ? merged : merged.slice(0, unknown);
+  const made = { values: values.subarray(0, runs), counts: counts.subarray(0, runs) };
+  const after = new Survivors(
+    new Ranking(ranking.row, made, known, tied.length ? by_id(ranking, tied) : ranking.order),
+  );
+  const which = count === 1 ? 'single' : temperature === 1 ? 'none' : temperature < 1 ? 'sharper' : 'flatter';
+  const changes_odds = count > 1 && temperature !== 1;
+  return { after, case: which, kind: 'scale', score: score => Math.fround(score / divisor), changes_odds };
+}
+
+/** An order in which some stretches are by id. @param {Ranking} ranking @param {[start: number, end: number][]} stretches */
+function by_id({ row, order: given }, stretches) {
+  const order = new Uint32Array(Math.max(given.length, stretches[stretches.length - 1][1]));
+  for (let place = 0; place < order.length; place++) order[place] = given[place] ?? place + 1;
+  for (const [start, end] of stretches) {
+    order.subarray(start, end).sort((one, other) => Number(id_of(row, one)) - Number(id_of(row, other)));
+  }
+  return order;
+}
