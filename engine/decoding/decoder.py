@@ -279,8 +279,10 @@ class Decoder(Autoregressive[Step]):
         with self._lock:
             return self._record.row(inputs.checked_index(index, len(self.steps)))
 
-    def distribution(self, index: int, settings: SamplingSettings | None = None) -> Distribution:
-        """Shape a step's logits by settings; None for those it was taken with.
+    def distribution(
+        self, index: int, settings: SamplingSettings | None = None, scale: float | None = None
+    ) -> Distribution:
+        """Shape a step's logits, at a scale of its guidance, by settings; None for its own.
 
         Raises:
             NoCandidatesError: the settings leave no token.
@@ -289,7 +291,11 @@ class Decoder(Autoregressive[Step]):
         with self._lock:
             index = inputs.checked_index(index, len(self.steps))
             settings = self._history.at(index) if settings is None else self._checked(settings)
-            return shaped(self._record.row(index), settings, self._context(index))
+            if scale in (None, self.steps[index].guidance_scale):
+                row = self._record.row(index)
+            else:
+                row = self._record.source(index).at(scale).row(self.model)
+            return shaped(row, settings, self._context(index))
 
     def next_distribution(self, settings: SamplingSettings | None = None) -> Distribution:
         """Shape the next token's logits by settings; None for those in force.

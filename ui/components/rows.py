@@ -13,12 +13,6 @@ Layout (little-endian, every array begins at a multiple of four bytes):
     seen_ranks u32[seen]   their ranks, from 1
     seen_values f32[seen]  their scores
 
-Under guidance the two rows that it is made of travel instead, from which the browser makes the
-guided row at any scale, bit by bit the engine's (`engine.decoding.guidance.GuidedRows.at`):
-
-    prompt     f32[vocab]  log-probabilities after the prompt's text, by token id
-    negative   f32[vocab]  and after the negative prompt's
-
 A step sends a light row, in the same layout: the leading 512 tokens as they are, all others in some
 200 bins of equal width, and beside it what the engine made of the row under the settings in force
 (`ui.components.outcomes`). With those settings on screen, these figures are exact:
@@ -58,7 +52,7 @@ LIGHT_BINS = 200
 _DEEPEST = 60.0  # nats below the highest score; all that lies deeper shares one bin
 _STRIDE = 16  # of the sample from which a threshold is guessed
 _FEW = 48  # tokens whose ranks are counted one by one; more are looked up in a sorted copy
-COMPARED = 32  # leading ranks of either text alone, to be compared with the guided ones
+COMPARED = 8  # leading guided tokens that are compared with both texts alone
 _TINY = 1e-290
 
 
@@ -214,32 +208,32 @@ def ranks_of(
     return asked, np.array(ranks, np.int64)
 
 
-def pack_guided(rows: GuidedRows, scale: float) -> tuple[dict, bytes]:
-    """The two rows of a guided one for the browser; see `pack_row` for header and errors.
+def compared(rows: GuidedRows, guided: RankedRow) -> list[list]:
+    """What guidance moved: the tokens that lead with it, and those that come first without it.
 
     Args:
-        rows: what the guided row is made of.
-        scale: of the guided row whose leading ids are wanted.
+        rows: the two rows that a guided one is made of.
+        guided: that one.
+
+    Returns:
+        By guided rank, at -inf last: token id, and [rank, probability] in the guided row, after the
+        prompt and after the negative prompt; rank 0 at -inf.
     """
-    ranked = RankedRow(rows.at(scale))
-    ranked.sort_to_depth(LEADING_IDS)
-    parts = (rows.prompt, rows.negative)
-    compared = {int(token_id) for part in parts for token_id in _leading(part)}
-    header = {
-        "vocab": int(rows.prompt.size),
-        "exact": True,
-        "guided": True,
-        "leading_ids": ranked.ids[:LEADING_IDS].tolist(),
-        "compared_ids": sorted(compared),
-    }
-    return header, b"".join(part.astype("<f4").tobytes() for part in parts)
+    alone = [RankedRow(row) for row in (rows.prompt, rows.negative)]
+    ids = [*leading_ids(guided, COMPARED), *(int(row.scores.argmax()) for row in alone)]
+    told = [
+        [int(token_id), *([_rank(row, token_id), _prob(row, token_id)] for row in (guided, *alone))]
+        for token_id in dict.fromkeys(ids)
+    ]
+    return sorted(told, key=lambda each: each[1][0] or math.inf)
 
 
-def _leading(scores: np.ndarray) -> np.ndarray:
-    """Ids of the `COMPARED` highest scores, in any order."""
-    if scores.size <= COMPARED:
-        return np.arange(scores.size)
-    return np.argpartition(scores, -COMPARED)[-COMPARED:]
+def _rank(row: RankedRow, token_id: int) -> int:
+    return row.rank(token_id) if row.scores[token_id] > -np.inf else 0
+
+
+def _prob(row: RankedRow, token_id: int) -> float:
+    return math.exp(row.logprob(token_id))
 
 
 def aligned(data: bytes) -> bytes:

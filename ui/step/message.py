@@ -24,8 +24,8 @@ from ui.components.outcomes import is_previewed, shaped
 from ui.components.rows import (
     LIGHT_HEAD,
     SMALL_VOCABULARY,
+    compared,
     leading_ids,
-    pack_guided,
     pack_light,
     pack_row,
     packed,
@@ -443,7 +443,7 @@ def _row(
     if not has_row:
         header["row"], data = _packed_row(session, raw, needed, sent, labels, whole=whole)
         sent.is_whole, sent.tokens, sent.shaped = whole, set(needed), None
-    header["tokens"] = _told_singly(raw, needed, sent, labels, is_guided=session.is_guided)
+    header["tokens"] = _told_singly(raw, needed, sent, labels)
     stages = session.emptied if distribution is None else distribution.stages
     is_shaped = distribution is not None or bool(stages)
     is_wanted = not sent.is_whole or not is_previewed(settings)
@@ -470,12 +470,13 @@ def _packed_row(
     if not whole:
         header, data = pack_light(raw, seen=needed, listed=listed)
         known = header.pop("leading_ids")[:LABELLED_LIGHT]
-    elif session.is_guided:
-        header, data = pack_guided(session.guided_rows(), session.decoder.guidance_scale)
-        known = [*header.pop("leading_ids")[:LABELLED], *header.pop("compared_ids")]
     else:
         header, data = pack_row(raw, seen=needed, listed=listed)
         known = header.pop("leading_ids")[:LABELLED]
+        if session.is_guided:
+            header["compared"] = compared(session.guided_rows(), raw)
+            known += [token_id for token_id, *_ in header["compared"]]
+    header["scale"] = session.shown_scale
     known += edited_ids(session.settings)[:LABELLED]
     if not session.is_pending:
         known.append(session.decoder.steps[session.index].token_id)
@@ -484,10 +485,10 @@ def _packed_row(
 
 
 def _told_singly(
-    raw: RankedRow, needed: list[int], sent: Sent, labels: TokenLabels, *, is_guided: bool
+    raw: RankedRow, needed: list[int], sent: Sent, labels: TokenLabels
 ) -> list[dict[str, Any]]:
     """Ranks and scores of tokens that are needed now, and came with neither row nor message yet."""
-    if sent.is_whole and (raw.scores.size <= SMALL_VOCABULARY or is_guided):
+    if sent.is_whole and raw.scores.size <= SMALL_VOCABULARY:
         return []
     new = [token_id for token_id in needed if token_id not in sent.tokens]
     sent.tokens |= set(new)

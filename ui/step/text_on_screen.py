@@ -202,6 +202,15 @@ class ShownText:
         return self.decoder.settings_at(self.index)
 
     @property
+    def shown_scale(self) -> float | None:
+        """Scale of guidance that the step on screen is looked at with, as for `shown_settings`."""
+        if not self.is_guided:
+            return None
+        if self.is_pending or self.what_if:
+            return self.guidance_scale
+        return self.decoder.steps[self.index].guidance_scale
+
+    @property
     def length(self) -> int:
         """Tokens of the text on screen."""
         return len(self.decoder.steps)
@@ -222,9 +231,9 @@ class ShownText:
     @property
     def row_key(self) -> str:
         """Names the logits on screen: equal keys, equal rows."""
-        state = "step"
-        if self.is_pending:
-            state = f"next at {self.guidance_scale:g}" if self.is_guided else "next"
+        state = "next" if self.is_pending else "step"
+        if self.is_guided:
+            state += f" at {self.shown_scale}"
         return f"{self.run}/{self.current}/{self.index}/{state}/{self._changes}"
 
     def guided_rows(self) -> GuidedRows | None:
@@ -249,7 +258,7 @@ class ShownText:
             if self.is_pending:
                 found = self.decoder.next_distribution(settings)
             else:
-                found = self.decoder.distribution(self.index, settings)
+                found = self.decoder.distribution(self.index, settings, self.shown_scale)
         except NoCandidatesError as error:
             self.emptied = error.stages
             return None

@@ -1,7 +1,6 @@
 // States and rows for tests: small vocabularies whose answers fit in the head.
 
 import { new_state } from '../../../ui/components/js/apps/step/state.js';
-import { at_scale } from '../../../ui/components/js/kernel/guided.js';
 import { settings_on_show } from '../../../ui/components/js/view/chain.js';
 import { make_view } from '../../../ui/components/js/view/view.js';
 import { table } from './chains.js';
@@ -170,11 +169,21 @@ export function recorded(values = {}, { taken = {}, step = {}, ...more } = {}) {
  * @param {Record<string, Value>} [values]
  */
 export function guided(guidance_scale, values = {}) {
-  const guidance = {
-    prompt: Float32Array.from(FOUR),
-    negative: Float32Array.from(logits_of(0.7, 0.1, 0.1, 0.1)),
-  };
-  const row = /** @type {any} */ (at_scale(/** @type {any} */ ({ ...make_row(FOUR), guidance }), guidance_scale));
+  const alone = [logits_of(0.4, 0.3, 0.2, 0.1), logits_of(0.7, 0.1, 0.1, 0.1)];
+  const scores = alone[0].map((prompt, id) => alone[1][id] + guidance_scale * (prompt - alone[1][id]));
+  const total = scores.reduce((sum, score) => sum + Math.exp(score), 0);
+  const guided_scores = scores.map(score => score - Math.log(total));
+  /** @type {(row: number[], id: number) => [number, number]} */
+  const standing = (row, id) => [
+    1 + row.filter((score, other) => score > row[id] || (score === row[id] && other < id)).length,
+    Math.exp(row[id]),
+  ];
+  const compared = [0, 1, 2, 3].map(
+    id =>
+      /** @type {[number, ...[number, number][]]} */ ([id, ...[guided_scores, ...alone].map(row => standing(row, id))]),
+  );
+  compared.sort(([, [one]], [, [other]]) => one - other);
+  const row = make_row(scores, { scale: guidance_scale, compared });
   const negative_tokens = [{ id: 1, label: 'sad', special: false }];
   return shown(values, { row, guidance_scale, negative_prompt: 'sad', negative_tokens });
 }

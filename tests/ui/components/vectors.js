@@ -1,7 +1,6 @@
 // What Python's engine makes of random rows and chains, as tests/ui/components/vectors.py has written it.
 
 import { existsSync, readFileSync } from 'node:fs';
-import { unpack_guided } from '../../../ui/components/js/kernel/guided.js';
 import { learn_token, unpack_row } from '../../../ui/components/js/kernel/row.js';
 import { read_message } from '../../../ui/components/js/wire/message.js';
 
@@ -150,24 +149,6 @@ function* told_rows() {
     for (const token of message.tokens ?? []) learn_token(row, token);
     yield { name, row, vector };
   }
-}
-
-/**
- * Two rows of log-probabilities each, and what guidance makes of them at some scales.
- *
- * @returns {{vocab: number, prompt: Float32Array, negative: Float32Array, scales: {scale: number, scores: number,
- *   ids: number, first: number, prob: number, ranks: [number, number]}[]}[]}
- */
-export function read_guided() {
-  const arrays = read('guided.bin');
-  const { buffer } = Uint8Array.from(arrays);
-  return JSON.parse(read('guided.json').toString('utf8')).map(
-    (/** @type {{vocab: number, offset: number, scales: []}} */ { vocab, offset, scales }) => ({
-      vocab,
-      scales,
-      ...unpack_guided({ vocab }, buffer.slice(offset)),
-    }),
-  );
 }
 
 /**

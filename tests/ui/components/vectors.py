@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from engine.decoding.guidance import GuidedRows
 from engine.errors import NoCandidatesError
 from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
@@ -72,7 +70,6 @@ def main() -> None:
     (options.folder / "table.json").write_text(json.dumps(page_table()), "utf-8")
     write_rows(options.folder, options.chains, options.seed)
     write_told(options.folder, options.chains // 2, options.seed)
-    write_guided(options.folder)
     write_searched(options.folder)
     labels = [token_label(text) for text in hostile.HOSTILE]
     (options.folder / "hostile.json").write_text(json.dumps(labels), "utf-8")
@@ -217,45 +214,6 @@ def message(case: Case, *, is_light: bool) -> bytes:
     told["offset"] = len(data)
     impossible = [{"id": token} for token in seen if case.logits[token] == -np.inf]
     return packed({"row": header, "shaped": told, "tokens": impossible}, data + arrays)
-
-
-# --- guidance -------------------------------------------------------------------------------------
-
-
-def write_guided(folder: Path) -> None:
-    """`guided.json` and `guided.bin`: two rows each, and the guided one at some scales.
-
-    They have ties, zeros of both signs and tokens at -inf; seed 7.
-    """
-    random = np.random.default_rng(7)
-    told, arrays = [], b""
-    for vocab in (5, 3_000, 70_000):
-        logs = random.normal(-8, 4, (2, vocab)).astype(np.float32)
-        logs[:, ::3] = np.round(logs[:, ::3])
-        logs[:, -1] = -0.0
-        if vocab > 5:
-            logs[0, 3:9] = logs[1, 7:12] = -np.inf
-        scales = [at_scale(logs, scale) for scale in (1.0, 1.05, 1.5, 2.7, 5.0, 99.95)]
-        told.append({"vocab": vocab, "offset": len(arrays), "scales": scales})
-        arrays += logs.tobytes()
-    (folder / "guided.json").write_text(json.dumps(told), "utf-8")
-    (folder / "guided.bin").write_bytes(arrays)
-
-
-def at_scale(logs: np.ndarray, scale: float) -> dict:
-    """The guided row: its bits, its order, and how the first token stands in all three rows."""
-    scores = GuidedRows(*logs).at(scale)
-    ranked, alone = RankedRow(scores), [RankedRow(row) for row in logs]
-    ranked.sort_to_depth(ranked.count)
-    first = int(ranked.ids[0])
-    return {
-        "scale": scale,
-        "scores": zlib.crc32(scores.tobytes()),
-        "ids": zlib.crc32(np.asarray(ranked.ids, np.uint32).tobytes()),
-        "first": first,
-        "prob": 1 / ranked.total,
-        "ranks": [row.rank(first) for row in alone],
-    }
 
 
 # --- contrastive search ---------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 """Guidance on the step page: begun with a text, moved while it grows, kept by whatever is done."""
 
+import math
+
 import numpy as np
 import pytest
 
 from engine.decoder import Decoder
-from engine.decoding.guidance import GuidedRows
 from engine.errors import SettingError
+from engine.sampling.ranking import RankedRow
 from engine.trace import Trace
 from tests.ui.step.visitor import Visitor
 from ui.step.events import parse
@@ -157,29 +159,53 @@ def test_scales_out_of_range(scale):
 # What the browser is sent and sends.
 
 
-def test_the_two_rows_travel_and_give_the_engines_row(visitor, session):
+def assert_row_at(session, header, data, scale: float) -> None:
+    """What was sent is the engine's row at a scale, and how its leaders stand in all three rows."""
+    row, rows = header["row"], session.guided_rows()
+    raw = RankedRow(rows.at(scale))
+    assert (row["scale"], row["exact"]) == (scale, True)
+    raw.sort_to_depth(raw.count)
+    values, counts = (
+        np.frombuffer(data, "<f4", row["runs"]),
+        np.frombuffer(data, "<u4", row["runs"], 4 * row["runs"]),
+    )
+    assert np.array_equal(np.repeat(values, counts), raw.scores[raw.ids])
+    told = row["compared"]
+    assert [token_id for token_id, *_ in told][:8] == raw.ids[:8].tolist()
+    for token_id, *standings in told:
+        for ranked, (rank, prob) in zip(
+            (raw, RankedRow(rows.prompt), RankedRow(rows.negative)), standings, strict=True
+        ):
+            assert rank == ranked.rank(token_id)
+            assert prob == pytest.approx(math.exp(ranked.logprob(token_id)), rel=1e-12)
+    assert {int(rows.prompt.argmax()), int(rows.negative.argmax())} <= {each[0] for each in told}
+
+
+def test_the_row_of_a_step_comes_at_its_own_scale(visitor, session):
     visitor.do("step", guidance_scale=2.0)
     header, data = visitor.read_all(whole=True)
-    row, vocab = header["row"], session.model.vocab_size
-    rows = GuidedRows(*np.frombuffer(data, "<f4").reshape(2, vocab))
-    assert row["guided"] and row["exact"] and row["vocab"] == vocab
-    assert np.array_equal(rows.at(2.0), session.decoder.logits(0))
+    assert_row_at(session, header, data, 2.0)
+    labelled = {token_id for token_id, _ in header["row"]["labels"]}
+    assert {token_id for token_id, *_ in header["row"]["compared"]} <= labelled
     assert header["step"]["recorded_scale"] == 2.0
-    labelled = dict(map(tuple, row["labels"]))
-    for part in (rows.prompt, rows.negative, rows.at(2.0)):
-        assert int(part.argmax()) in labelled
     assert header["text"]["negative_prompt"] == NEGATIVE
     assert header["text"]["guidance_scale"] == 2.0
     ids = [token_id for token_id, *_ in header["text"]["negative_tokens"]]
     assert tuple(ids) == session.decoder.guidance.negative_prompt_ids
 
 
-def test_a_row_comes_once_whatever_the_scale(visitor, session):
+def test_a_step_of_the_past_is_shown_at_another_scale_where_the_page_asks(visitor, session):
     visitor.do("step", guidance_scale=2.0)
-    visitor.read(whole=True)
+    first = visitor.read(whole=True)[0]["row_key"]
     visitor.do("settings", guidance_scale=4.0)
+    assert visitor.read(whole=True)[0]["row"] is None, "no what-if, and another row"
+    visitor.do("settings", guidance_scale=4.0, what_if=True)
     header, data = visitor.read(whole=True)
-    assert (header["row"], data) == (None, b"")
+    assert header["row_key"] != first
+    assert_row_at(session, header, data, 4.0)
+    assert header["step"]["recorded_scale"] == 2.0
+    visitor.do("settings", guidance_scale=4.0)
+    assert visitor.read()[0]["row_key"] == first
 
 
 def test_a_step_brings_what_the_second_pass_cost(visitor, session):
@@ -196,9 +222,8 @@ def test_the_row_to_come_is_at_the_scale_in_force(visitor, session):
     steps(visitor, 1, 2.0)
     visitor.do("propose", guidance_scale=3.0, manual=True)
     header, data = visitor.read_all(whole=True)
-    rows = GuidedRows(*np.frombuffer(data, "<f4").reshape(2, session.model.vocab_size))
     assert header["step"]["is_pending"] and header["step"]["recorded_scale"] is None
-    assert np.array_equal(rows.at(3.0), session.logits())
+    assert_row_at(session, header, data, 3.0)
 
 
 def test_events_say_whether_there_is_a_negative_prompt():

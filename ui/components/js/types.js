@@ -134,9 +134,9 @@
  * @property {number} [total] of a row whose tail is in bins: sum of exp(score - highest score) over all tokens
  * @property {number} [entropy_bits] of such a row
  * @property {ShapedByEngine | null} [shaped] the engine's results for the chain that it last had
- * @property {{prompt: Float32Array, negative: Float32Array} | null} [guidance] log-probabilities by id after each text
- * @property {number} [scale] of guidance, that the scores are made at
- * @property {Float32Array} [scores] by token id, under guidance
+ * @property {number | null} [scale] of guidance, that the scores are made at
+ * @property {[id: number, ...standings: [rank: number, prob: number][]][]} [compared] of a whole row under guidance: how
+ *   the leading tokens stand with it, after the prompt and after the negative prompt; rank 0 at -inf
  * @property {boolean} [light] only what the screen shows has come; the rest may be asked for
  */
 

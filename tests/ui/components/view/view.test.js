@@ -284,15 +284,18 @@ test('a what-if is told as one, with what happened in fact', () => {
   assert.deepEqual(other.what_if?.changed.toSorted(), ['top_k', 'top_p']);
 });
 
-test('whether the logits are the model’s own is known without both rows too', () => {
-  const negative_tokens = [{ id: 1, label: 'a', special: false }];
-  const is_guided = (/** @type {Parameters<typeof shown>[1]} */ more) => shown({}, more).view.is_guided;
-  assert.equal(is_guided({ guidance_scale: 2 }), false);
-  assert.equal(is_guided({ guidance_scale: 2, negative_tokens }), true);
-  assert.equal(is_guided({ guidance_scale: 1, negative_tokens }), false);
-  const steps = [make_step(1, { guidance_scale: 1 })];
-  const taken = { is_pending: false, chosen: 1, recorded_settings: settings_of({}) };
-  assert.equal(is_guided({ guidance_scale: 2, negative_tokens, steps, step: taken }), false);
+test('until the row has come at the scale on the slider, the one before stays on show', () => {
+  const at = (/** @type {Partial<State>} */ more) =>
+    shown({}, { step: { ...STEP, scale: 2, recorded_scale: 2 }, steps: TAKEN, ...more }).view;
+  assert.deepEqual([at({ guidance_scale: 3 }).missing, at({ guidance_scale: 3 }).is_guided], [null, true]);
+  assert.equal(at({ guidance_scale: 3, is_what_if: true }).missing, 'guidance');
+  assert.equal(at({ guidance_scale: 2, is_what_if: true }).missing, null);
+  const moved = { ...STEP, scale: 3, recorded_scale: 2 };
+  const { view } = shown(
+    { temperature: 1, top_k: 2 },
+    { step: moved, steps: TAKEN, is_what_if: true, guidance_scale: 3 },
+  );
+  assert.deepEqual([view.missing, view.what_if?.is_scale_changed, view.what_if?.changed], [null, true, []]);
 });
 
 test('in manual mode the token that would be drawn is proposed', () => {

@@ -1,17 +1,22 @@
 // What guidance did to the logits on screen, before any sampler: each leading token as it stands without it, after the negative
 // prompt, and with it; and what the second pass costs.
 
-import { compared } from '../kernel/guided.js';
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { count, ms, percent, quoted, size, tokens } from '../words/format.js';
 import { marked, say, with_figures } from '../words/say.js';
 
 /** @import { Reason, State } from '../types.js' */
 /** @typedef {Pick<State, 'negative_tokens' | 'prompt_tokens' | 'view' | 'row' | 'index' | 'steps' | 'guidance_scale' | 'mode'>} Properties */
-/** @typedef {ReturnType<typeof compared>[number]} Compared */
+/** @typedef {{rank: number, prob: number}} Standing */
+/** @typedef {{id: number, guided: Standing, prompt: Standing, negative: Standing}} Compared */
 
-const LEADING = 8;
 const COLUMNS = [marked('Token'), marked('Prompt alone'), marked('Negative prompt'), marked('Guided'), marked('Moved')];
+
+/** @param {[id: number, ...standings: [rank: number, prob: number][]]} told @returns {Compared} */
+function compared([id, ...standings]) {
+  const [guided, prompt, negative] = standings.map(([rank, prob]) => ({ rank, prob }));
+  return { id, guided, prompt, negative };
+}
 
 /** "▲ 4", "▼ 11", "=": by how many ranks a token rose or fell. @param {number} before @param {number} after */
 export function moved_text(before, after) {
@@ -132,7 +137,7 @@ export function create(root, _actions) {
       if (!state.negative_tokens) return;
       set_text(costs, cost(state, state.view?.index ?? state.index));
       const { row, guidance_scale: scale } = state;
-      const shown = state.view && row?.guidance ? compared(/** @type {any} */ (row), LEADING) : [];
+      const shown = state.view && row?.compared ? row.compared.map(compared) : [];
       while (rows.length < shown.length) rows.push(create_row());
       body.replaceChildren(...rows.slice(0, shown.length).map(({ node }) => node));
       shown.forEach((each, index) => fill(state, each, rows[index]));

@@ -28,12 +28,12 @@ export function settings_on_show({ table, row, settings, is_what_if }) {
 }
 
 /**
- * The scale of guidance that a scene shows; `row` must be made at it.
+ * Tell if a scene shows the row at the scale of guidance that it is made at.
  *
- * @param {RowScene & {guidance_scale: number}} scene
+ * @param {RowScene} scene
  */
-export const scale_on_show = ({ row, is_what_if, guidance_scale }) =>
-  is_what_if ? guidance_scale : (row.recorded_scale ?? guidance_scale);
+const is_at_scale = ({ row, is_what_if, guidance_scale }) =>
+  (row.scale ?? null) === null || row.scale === (is_what_if ? guidance_scale : (row.recorded_scale ?? guidance_scale));
 
 /**
  * By the array of scores: the settings whose chain was complete last.
@@ -53,7 +53,7 @@ export function on_show(scene) {
   const { row, table } = scene;
   const wanted = settings_on_show(scene);
   const shaped = shape_of(scene, wanted);
-  const missing = shaped.missing ?? unordered(table, row, wanted);
+  const missing = is_at_scale(scene) ? (shaped.missing ?? unordered(table, row, wanted)) : 'guidance';
   if (!missing) COMPLETE.set(row.values, wanted);
   const settings = COMPLETE.get(row.values);
   if (!missing || !settings) return { settings: wanted, shaped, missing };
@@ -106,7 +106,7 @@ export const is_as_recorded = ({ table, row, settings: own }, settings = own) =>
   (is_same_chain(chain_of(table, settings), chain_of(table, row.recorded_settings)) && has_recorded_scale(row));
 
 /** Whether the row is made at the scale of guidance that the step was taken with. @param {Row} row */
-export const has_recorded_scale = ({ guidance, scale, recorded_scale }) => !guidance || scale === recorded_scale;
+export const has_recorded_scale = ({ scale, recorded_scale }) => (scale ?? null) === null || scale === recorded_scale;
 
 /**
  * Samplers whose values, or places among the others, are not the same in two chains.

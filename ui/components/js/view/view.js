@@ -75,22 +75,10 @@ export function make_view(scene) {
       shown: stand.survivors.entropy_bits,
     },
     greedy: is_greedy(shaped),
-    is_guided: is_guided(scene),
+    is_guided: (row.scale ?? 1) !== 1,
     as_recorded: is_as_recorded(scene, settings),
     what_if: what_if_of(scene, settings),
   };
-}
-
-/**
- * Whether the logits are not the model's own, but those of guidance.
- *
- * @param {RowScene} scene
- */
-function is_guided({ row, steps, negative_tokens, guidance_scale }) {
-  if (row.guidance) return row.scale !== 1;
-  const step = row.is_pending ? null : steps[row.index];
-  const recorded = step && 'guidance_scale' in step ? step.guidance_scale : null;
-  return Boolean(negative_tokens) && (recorded ?? guidance_scale) !== 1;
 }
 
 /**

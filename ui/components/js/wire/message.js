@@ -1,6 +1,5 @@
 // Messages in: bytes -> header, and the changes they make to the state. ui/step/message.py makes them.
 
-import { at_scale, unpack_guided } from '../kernel/guided.js';
 import { learn_token, unpack_row } from '../kernel/row.js';
 
 /**
@@ -85,9 +84,7 @@ export function read_message(bytes) {
  * @param {ArrayBuffer} arrays
  */
 export function unpacked({ told, ...header }, arrays) {
-  const labels = new Map(header.labels);
-  if (header.guided) return { ...header, guidance: unpack_guided(header, arrays), labels };
-  return { ...header, ...unpack_row(header, arrays, 0), ...told, labels };
+  return { ...header, ...unpack_row(header, arrays, 0), ...told, labels: new Map(header.labels) };
 }
 
 /**
@@ -214,5 +211,4 @@ export function take_row(state, message) {
     learn_token(state.row, token);
     if (token.label !== undefined) state.labels.set(token.id, token.label);
   }
-  if (state.row.guidance) state.row = at_scale(state.row, state.guidance_scale);
 }

@@ -1,7 +1,6 @@
 // What a person can do on the step page. Parts call these and change nothing themselves.
 
 import { chain_of } from '../../kernel/chain.js';
-import { placed } from '../../kernel/guided.js';
 import { element } from '../../lib/dom.js';
 import { set_stage } from '../../lib/stage.js';
 import { read_packed_trace } from '../../lib/trace_file.js';
@@ -49,12 +48,6 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     screen.redraw('step');
     return link.post(kind, fields);
   }
-
-  /** Where a token stands in the row on screen; without a row as it came. @param {FoundToken} token @returns {FoundToken} */
-  const placed_here = token => ({
-    ...token,
-    .../** @type {any} */ (state.row ? placed(state.row, /** @type {any} */ (token)) : {}),
-  });
 
   /** Whoever typed a prompt and goes on means that prompt; where it is refused, the old text stays as it is. */
   async function has_begun() {
@@ -314,11 +307,12 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     async find(query) {
       const message = await link.post('find', { query });
-      return message?.found?.map((/** @type {FoundToken} */ token) => placed_here(token)) ?? null; // null: no scores at this place
+      return message?.found ?? null; // null: no scores at this place
     },
     async tokenize(text) {
       const message = await link.post('tokenize', { query: text });
-      const tokens = (message?.tokenized ?? []).map((/** @type {FoundToken} */ token) => placed_here(token));
+      /** @type {FoundToken[]} */
+      const tokens = message?.tokenized ?? [];
       for (const { id, label } of tokens) state.row?.labels.set(id, label);
       return tokens;
     },

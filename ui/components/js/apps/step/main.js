@@ -78,6 +78,7 @@ export function mount(
   const point_at = create_spotlight(root);
   let is_asking = false;
   let wants_whole = false;
+  let told_what_if = false;
   let model_name = '';
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   let whole_timer;
@@ -222,6 +223,7 @@ export function mount(
 
   function describe() {
     settled.described();
+    told_what_if = state.is_what_if;
     return {
       at: { run: state.run, branch: state.branch, length: state.steps.length },
       ...settings_now(),
@@ -240,7 +242,9 @@ export function mount(
   // --- what is asked for besides ------------------------------------------------------------------
 
   function ask_to_shape() {
-    if (!player.is_playing) settled.tell_now();
+    if (player.is_playing) return;
+    if (told_what_if !== state.is_what_if) post('settings');
+    else settled.tell_now();
   }
 
   function after_drawing() {
@@ -282,7 +286,7 @@ export function mount(
       return;
     }
     wants_whole = false;
-    const message = await post('row');
+    const message = await post('row', { what_if: state.is_what_if });
     // One that was cancelled, as a Start overtook it, brings no row.
     if (!message?.row_key || place_of(message.row_key) !== place_of(state.row_key)) return;
     take_row(state, message);
@@ -318,7 +322,7 @@ export function mount(
     }
     const is_new_run = message.run !== state.run;
     if (is_new_run && message.text) take_beginning(message.text);
-    const was = `${state.row_key} ${state.steps.length}`;
+    const was = `${place_of(state.row_key)} ${state.steps.length}`;
     const was_missing = Boolean(state.view?.missing);
     if (!take_in(state, message)) {
       link.received(message);
@@ -327,7 +331,7 @@ export function mount(
     }
     if (is_new_run) begin_run();
     if (message.draft) state.draft = { ...state.draft, ...message.draft };
-    if (was !== `${state.row_key} ${state.steps.length}`) state.is_what_if = false;
+    if (was !== `${place_of(state.row_key)} ${state.steps.length}`) state.is_what_if = false;
     if (message.text && model_name && model_name !== state.model?.name) tell('model', state.model?.name);
     model_name = state.model?.name ?? '';
     if (link.is_answer(message)) {

@@ -1,7 +1,5 @@
 // What is drawn when: at once, and what is asked for before the next frame with that frame, once.
 
-import { at_scale } from '../../kernel/guided.js';
-import { scale_on_show } from '../../view/chain.js';
 import { make_view } from '../../view/view.js';
 import { is_drafted, place_of } from './state.js';
 
@@ -79,11 +77,6 @@ export class Screen {
   /** Bring the view up to date, without drawing. */
   refresh() {
     const { state } = this;
-    const { row } = state;
-    if (row?.guidance) {
-      const scale = scale_on_show({ ...state, row });
-      if (row.scale !== scale) state.row = /** @type {any} */ (at_scale(/** @type {any} */ (row), scale));
-    }
     state.view =
       state.row &&
       make_view({ ...state, row: state.row, row_count: Math.max(state.row_count || state.fitted_rows, FEWEST_ROWS) });
