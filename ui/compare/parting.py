@@ -16,8 +16,8 @@ from ui.compare.column import Column
 from ui.compare.comparison import Comparison
 from ui.components.outcomes import shaped
 from ui.components.rows import pack_light, packed
-from ui.components.shown_step import needed_tokens, shown_step
-from ui.texts.settings import page_table, plain_settings
+from ui.components.shown_step import shown_step
+from ui.texts.settings import edited_ids, page_table, plain_settings
 from ui.words.labels import visible
 from ui.words.language import say
 from ui.words.metrics import percent
@@ -41,12 +41,12 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         return None
     distributions = [column.decoder.distribution(place) for column in columns]
     first = columns[0].decoder
-    seen = dict.fromkeys(
+    named = {
         token_id
         for column in columns
-        for token_id in needed_tokens(column.decoder, place, column.decoder.settings_at(place))
-    )
-    row, data = _row(distributions[0].raw, list(seen), labels_of(comparison.model.vocabulary))
+        for token_id in (column.token_ids[place], *edited_ids(column.decoder.settings_at(place)))
+    }
+    row, data = _row(distributions[0].raw, named, labels_of(comparison.model.vocabulary))
     parts = []
     for number, (column, distribution) in enumerate(zip(columns, distributions, strict=True), 1):
         decoder = column.decoder
@@ -59,7 +59,7 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
                 "said": _said(decoder, place, labels_of(comparison.model.vocabulary)),
                 "settings": plain_settings(settings),
                 "token": step.token_id,
-                "step": shown_step(decoder, place),
+                "step": shown_step(decoder, place, distribution.raw),
                 "shaped": told | {"offset": len(data)},
             }
         )
@@ -74,9 +74,9 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
     return {"place": place, "message": base64.b64encode(packed(header, data)).decode()}
 
 
-def _row(raw: RankedRow, seen: list[int], labels: TokenLabels) -> tuple[dict[str, Any], bytes]:
-    header, data = pack_light(raw, seen=seen)
-    known = dict.fromkeys([*header.pop("leading_ids")[:LABELLED], *seen])
+def _row(raw: RankedRow, named: set[int], labels: TokenLabels) -> tuple[dict[str, Any], bytes]:
+    header, data = pack_light(raw)
+    known = dict.fromkeys([*header.pop("leading_ids")[:LABELLED], *named])
     header["labels"] = [[token_id, labels[token_id]] for token_id in known]
     return header, data
 

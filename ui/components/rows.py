@@ -9,15 +9,12 @@ Layout (little-endian, every array begins at a multiple of four bytes):
     counts     u32[runs]   how many tokens have that score
     ids        [known]     token ids in rank order, equal scores by ascending id: all of them as u16
                            up to 65,536 tokens, else the leading 4,096 as u32
-    seen_ids   u32[seen]   tokens whose rank the browser asks for, where `ids` does not hold all
-    seen_ranks u32[seen]   their ranks, from 1
-    seen_values f32[seen]  their scores
 
 A step sends a light row, in the same layout: the leading 512 tokens as they are, all others in some
 200 bins of equal width, and beside it what the engine made of the row under the settings in force
 (`ui.components.outcomes`). With those settings on screen, these figures are exact:
 
-    of the leading 512, and of every token in `seen`: id, rank, score, and so its logit
+    of the leading 512, the step's own token and those that an edit moved: id, rank, score
     of the row: number of tokens, the highest score, the sum of all weights, the entropy
     of every sampler: the tokens left, where they lie, the mass it removed, entropy, its figures
     of the tokens that are left in the end: how many, the sum of their weights, and so each
@@ -63,40 +60,32 @@ def packed(header: dict[str, Any], arrays: bytes = b"") -> bytes:
     return struct.pack("<I", len(data)) + data + arrays
 
 
-def pack_row(
-    raw: RankedRow, *, seen: Sequence[int] = (), listed: int | None = None
-) -> tuple[dict, bytes]:
+def pack_row(raw: RankedRow, listed: int | None = None) -> tuple[dict, bytes]:
     """A whole row for the browser.
 
     Args:
         raw: the raw logits; what it has computed already is used again.
-        seen: tokens whose ranks and scores are needed though they may lie beyond the ids that
-            come: the token of the step, and those that a bias or a ban acts on. Any order, repeats
-            and ids beyond the vocabulary allowed.
         listed: of how many leading tokens the scores are known; None for all. The others are sent
             without ids.
 
     Returns:
-        The header and the arrays. The header holds the arrays' lengths (`runs`, `known`, `seen`),
-        `vocab`, `possible` (tokens above -inf), `exact`, and `leading_ids`, the first of the ids.
+        The header and the arrays. The header holds the arrays' lengths (`runs`, `known`), `vocab`,
+        `possible` (tokens above -inf), `exact`, and `leading_ids`, the first of the ids.
     """
     raw.sort_to_depth(raw.count)
     ids = raw.ids
     is_small = raw.scores.size <= SMALL_VOCABULARY
     runs = runs_of(raw.scores[ids] + np.float32(0))  # -0.0 becomes 0.0, as in the ranking
     known = (ids if is_small else ids[:HEAD])[:listed]
-    header, data = _packed(raw, runs, known, ranks_of(raw, () if is_small else seen, ids))
+    header, data = _packed(raw, runs, known)
     return header | {"exact": True}, data
 
 
-def pack_light(
-    raw: RankedRow, *, seen: Sequence[int], listed: int | None = None
-) -> tuple[dict, bytes]:
+def pack_light(raw: RankedRow, listed: int | None = None) -> tuple[dict, bytes]:
     """The leading part of a row, and the rest in bins, without sorting all of it.
 
     Args:
         raw: the raw logits; what it has computed already is used again.
-        seen: tokens whose ranks and scores are needed wherever they lie; see `pack_row`.
         listed: see `pack_row`.
 
     Returns:
@@ -105,33 +94,25 @@ def pack_light(
     """
     ids = leading_ids(raw, min(LIGHT_HEAD, listed or LIGHT_HEAD))
     runs = _with_tail(raw, ids, raw.scores[ids] + np.float32(0))
-    header, data = _packed(raw, runs, ids, ranks_of(raw, seen, ids))
+    header, data = _packed(raw, runs, ids)
     told = {"highest": raw.highest, "total": raw.total, "entropy_bits": raw.entropy_bits}
     return header | {"exact": False, "light": True, "told": told}, data
 
 
 def _packed(
-    raw: RankedRow,
-    runs: tuple[np.ndarray, np.ndarray],
-    known: np.ndarray,
-    seen: tuple[np.ndarray, np.ndarray],
+    raw: RankedRow, runs: tuple[np.ndarray, np.ndarray], known: np.ndarray
 ) -> tuple[dict, bytes]:
-    asked, ranks = seen
     header = {
         "vocab": int(raw.scores.size),
         "possible": raw.count,
         "runs": int(runs[0].size),
         "known": int(known.size),
-        "seen": int(asked.size),
         "leading_ids": known[:LEADING_IDS].tolist(),
     }
     parts = [
         runs[0].astype("<f4"),
         runs[1].astype("<u4"),
         known.astype("<u2" if raw.scores.size <= SMALL_VOCABULARY else "<u4"),
-        asked.astype("<u4"),
-        ranks.astype("<u4"),
-        raw.scores[asked].astype("<f4"),
     ]
     return header, b"".join(aligned(part.tobytes()) for part in parts)
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from engine.decoder import Decoder
-from engine.sampling import STAGES, SamplingSettings
+from engine.sampling import STAGES
+from engine.sampling.ranking import RankedRow
 from engine.sampling.stages import Context
-from ui.texts.settings import edited_ids, plain_settings
+from ui.texts.settings import plain_settings
 
 
-def shown_step(decoder: Decoder, index: int) -> dict[str, Any]:
-    """What a step was taken with, or the next one will be; `index` counts from 0."""
+def shown_step(decoder: Decoder, index: int, raw: RankedRow) -> dict[str, Any]:
+    """What a step was taken with, or the next one will be; `index` counts from 0.
+
+    `standing` are rank and logit of its token in `raw`, the row that is shown: 0 and None at -inf.
+    None while there is no token, and of one that the model does not name.
+    """
     shown = {
         "index": index,
         "is_pending": index == len(decoder.steps),
@@ -20,6 +27,7 @@ def shown_step(decoder: Decoder, index: int) -> dict[str, Any]:
     if shown["is_pending"]:
         return shown | {
             "chosen": None,
+            "standing": None,
             "forced": False,
             "u": decoder.uniform(index),
             "recorded_settings": None,
@@ -28,6 +36,7 @@ def shown_step(decoder: Decoder, index: int) -> dict[str, Any]:
     step = decoder.steps[index]
     return shown | {
         "chosen": step.token_id,
+        "standing": _standing(decoder, step.token_id, raw),
         "forced": step.forced,
         "u": step.u,
         "recorded_settings": plain_settings(decoder.settings_at(index)),
@@ -35,12 +44,11 @@ def shown_step(decoder: Decoder, index: int) -> dict[str, Any]:
     }
 
 
-def needed_tokens(decoder: Decoder, index: int, settings: SamplingSettings) -> list[int]:
-    """Tokens whose rank the page needs wherever they lie: the step's own, and those edited."""
-    needed = list(edited_ids(settings))
-    if index < len(decoder.steps):
-        needed.append(decoder.steps[index].token_id)
-    return list(dict.fromkeys(needed))
+def _standing(decoder: Decoder, token_id: int, raw: RankedRow) -> tuple[int, float | None] | None:
+    if raw.scores[token_id] == -np.inf:
+        return 0, None
+    rank, most = raw.rank(token_id), decoder.model.listed
+    return None if most is not None and rank > most else (rank, float(raw.scores[token_id]))
 
 
 def _own_numbers(context: Context) -> dict[str, float]:

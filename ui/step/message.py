@@ -23,15 +23,12 @@ from engine.trace import ContrastiveStep, Guidance, Step
 from ui.components.outcomes import is_previewed, shaped
 from ui.components.rows import (
     LIGHT_HEAD,
-    SMALL_VOCABULARY,
     compared,
-    leading_ids,
     pack_light,
     pack_row,
     packed,
-    ranks_of,
 )
-from ui.components.shown_step import needed_tokens, shown_step
+from ui.components.shown_step import shown_step
 from ui.step import busy
 from ui.step.session import Session
 from ui.texts.settings import edited_ids, plain_settings, stage_defaults
@@ -82,7 +79,6 @@ class Sent:
         steps: its steps.
         row: key of the row.
         is_whole: whether all of the row.
-        tokens: whose rank in that row it knows singly.
         vocabulary, labelled: labels of a vocabulary, and the tokens whose labels it has.
         shaped: under which settings it has the engine's results for that row.
         others: parts of the header that seldom change, by name.
@@ -93,7 +89,6 @@ class Sent:
     steps: list = field(default_factory=list)
     row: str = ""
     is_whole: bool = False
-    tokens: set[int] = field(default_factory=set)
     vocabulary: Any = None
     labelled: set[int] = field(default_factory=set)
     shaped: SamplingSettings | None = None
@@ -149,8 +144,8 @@ def state_message(
         "search": _searched(session, labels),
         "left": session.left,
     }
-    if session.search:  # no row brings them
-        header["labels"] = sent.new_labels(edited_ids(session.settings)[:LABELLED], labels)
+    edited = edited_ids(session.settings)[:LABELLED]
+    header["labels"] = sent.new_labels(edited, labels)
     seldom = {
         "branches": _branches(session),
         "earlier": [_earlier(text) for text in session.earlier],
@@ -168,7 +163,6 @@ def state_message(
     if raw is not None:
         row, arrays = _row(session, raw, sent, labels, whole=whole)
         header |= row
-        header["step"] = shown_step(session.decoder, session.index)
     else:
         sent.row = ""
     session.forget_shaped()
@@ -194,7 +188,7 @@ def row_answer(session: Session, sent: Sent, more: dict[str, Any]) -> bytes:
     sent.is_whole = False  # who asks has it not: an answer that came too late was passed over
     if raw is not None:
         row, arrays = _row(session, raw, sent, labels, whole=True)
-        header |= row | {"step": shown_step(session.decoder, session.index)}
+        header |= row
     session.forget_shaped()
     return packed(header | {"index": session.index} | more, arrays)
 
@@ -434,16 +428,13 @@ def _row(
     is_same = sent.row == key
     has_row = is_same and (sent.is_whole or not whole)
     if not is_same:
-        sent.row, sent.is_whole, sent.tokens, sent.shaped = key, False, set(), None
+        sent.row, sent.is_whole, sent.shaped = key, False, None
     header: dict[str, Any] = {"row_key": key, "row": None}
     data = b""
-    needed = needed_tokens(session.decoder, session.index, settings)
-    if session.model.listed is not None:
-        needed = [each for each in needed if raw.rank(each) <= session.model.listed]
     if not has_row:
-        header["row"], data = _packed_row(session, raw, needed, sent, labels, whole=whole)
-        sent.is_whole, sent.tokens, sent.shaped = whole, set(needed), None
-    header["tokens"] = _told_singly(raw, needed, sent, labels)
+        header["row"], data = _packed_row(session, raw, sent, labels, whole=whole)
+        sent.is_whole, sent.shaped = whole, None
+    header["step"] = shown_step(session.decoder, session.index, raw)
     stages = session.emptied if distribution is None else distribution.stages
     is_shaped = distribution is not None or bool(stages)
     is_wanted = not sent.is_whole or not is_previewed(settings)
@@ -460,7 +451,6 @@ def _row(
 def _packed_row(
     session: Session,
     raw: RankedRow,
-    needed: list[int],
     sent: Sent,
     labels: TokenLabels,
     *,
@@ -468,41 +458,16 @@ def _packed_row(
 ) -> tuple[dict[str, Any], bytes]:
     listed = session.model.listed
     if not whole:
-        header, data = pack_light(raw, seen=needed, listed=listed)
+        header, data = pack_light(raw, listed)
         known = header.pop("leading_ids")[:LABELLED_LIGHT]
     else:
-        header, data = pack_row(raw, seen=needed, listed=listed)
+        header, data = pack_row(raw, listed)
         known = header.pop("leading_ids")[:LABELLED]
         if session.is_guided:
             header["compared"] = compared(session.guided_rows(), raw)
             known += [token_id for token_id, *_ in header["compared"]]
     header["scale"] = session.shown_scale
-    known += edited_ids(session.settings)[:LABELLED]
     if not session.is_pending:
         known.append(session.decoder.steps[session.index].token_id)
     header["labels"] = sent.new_labels(known, labels)
     return header, data
-
-
-def _told_singly(
-    raw: RankedRow, needed: list[int], sent: Sent, labels: TokenLabels
-) -> list[dict[str, Any]]:
-    """Ranks and scores of tokens that are needed now, and came with neither row nor message yet."""
-    if sent.is_whole and raw.scores.size <= SMALL_VOCABULARY:
-        return []
-    new = [token_id for token_id in needed if token_id not in sent.tokens]
-    sent.tokens |= set(new)
-    if not new:
-        return []
-    found, ranks = ranks_of(raw, new, leading_ids(raw, LIGHT_HEAD))
-    ranks = dict(zip(found.tolist(), ranks.tolist(), strict=True))
-    return [
-        {
-            "id": token_id,
-            "label": labels[token_id],
-            "raw_rank": ranks.get(token_id, 0),
-            "logit": float(raw.scores[token_id]) if token_id in ranks else None,
-        }
-        for token_id in new
-        if token_id < raw.scores.size
-    ]

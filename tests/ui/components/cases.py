@@ -192,10 +192,3 @@ def random_names(rng: np.random.Generator) -> list[str]:
     share = rng.choice([0.1, 0.3, 0.6])
     names = [name for name in NAMES if rng.random() < share]
     return [str(name) for name in rng.permutation(names)] if rng.random() < 0.5 else names
-
-
-def seen_by(case: Case) -> list[int]:
-    """Tokens whose ranks the browser needs."""
-    bias = case.settings.logit_bias or ()
-    banned = case.settings.banned or ()
-    return [*case.text, *case.eos_ids, *(i for i, _ in bias), *(i for s in banned for i in s)]

@@ -33,9 +33,6 @@ export function make_row(logits, step = {}) {
     values: Float32Array.from(values),
     counts: Uint32Array.from(values, value => ids.filter(id => scores[id] === value).length),
     ids: Uint16Array.from(ids),
-    seen_ids: new Uint32Array(),
-    seen_ranks: new Uint32Array(),
-    seen_values: new Float32Array(),
   };
   return row_of(packed, { labels: new Map(LABELS.entries()), u: 0.5, ...step });
 }

@@ -142,7 +142,7 @@ export class StepServer {
       branches: [],
       remarks: [],
       row_key: `${this.#run}/${this.#index}/${this.#steps.length}`,
-      row: { vocab, possible, exact, runs: values.length, known: ids.length, seen: 0, labels: [...LABELS.entries()] },
+      row: { vocab, possible, exact, runs: values.length, known: ids.length, labels: [...LABELS.entries()] },
       step: {
         index: this.#index,
         is_pending: !step,

@@ -14,7 +14,6 @@ class Unpacked(NamedTuple):
     values: np.ndarray
     counts: np.ndarray
     ids: np.ndarray
-    seen: dict[int, tuple[int, float]]  # id -> rank, score
 
 
 def unpack(header: dict, data: bytes) -> Unpacked:
@@ -31,15 +30,12 @@ def unpack(header: dict, data: bytes) -> Unpacked:
     values = read("<f4", header["runs"])
     counts = read("<u4", header["runs"])
     ids = read("<u2" if header["vocab"] <= 65_536 else "<u4", header["known"])
-    seen_ids, seen_ranks = read("<u4", header["seen"]), read("<u4", header["seen"])
-    scores = read("<f4", header["seen"])
     assert place == len(data)
-    known = zip(seen_ranks.tolist(), scores.tolist(), strict=True)
-    return Unpacked(values, counts, ids, dict(zip(seen_ids.tolist(), known, strict=True)))
+    return Unpacked(values, counts, ids)
 
 
-def packed(logits, *, seen=()) -> tuple[dict, Unpacked]:
-    header, data = pack_row(RankedRow(np.array(logits, np.float32)), seen=seen)
+def packed(logits) -> tuple[dict, Unpacked]:
+    header, data = pack_row(RankedRow(np.array(logits, np.float32)))
     return header, unpack(header, data)
 
 
@@ -86,7 +82,7 @@ def test_a_row_of_equal_scores_is_one_run():
 @pytest.mark.parametrize("vocab", [1, 2, 3, 5, 65_535, 65_536, 65_537])
 def test_arrays_are_aligned_whatever_their_length(vocab):
     logits = np.random.default_rng(vocab).integers(0, 50, vocab).astype(np.float32)
-    header, row = packed(logits, seen=[0])
+    header, row = packed(logits)
     assert row.counts.sum() == vocab
     assert header["known"] == (vocab if vocab <= 65_536 else HEAD)
     order = np.lexsort((np.arange(vocab), -logits))
@@ -102,31 +98,11 @@ def test_a_bfloat16_row_is_small():
     assert len(data) < 60_000
 
 
-def test_seen_tokens_come_with_their_ranks_where_not_all_ids_do():
-    logits = large_row()
-    logits[[5, 9, LARGE - 1]] = logits.min() - 1  # three equal ones at the end
-    logits[7] = -np.inf
-    _, row = packed(logits, seen=[9, 7, 5, 9, LARGE + 3, int(np.argmax(logits))])
-    end = LARGE - 1  # possible tokens
-    assert {token: rank for token, (rank, _) in row.seen.items()} == {
-        5: end - 2,
-        9: end - 1,
-        int(np.argmax(logits)): 1,
-    }
-    assert all(score == logits[token] for token, (_, score) in row.seen.items())
-
-
-def test_seen_tokens_are_not_repeated_where_all_ids_come_along():
-    header, row = packed([1, 2, 3], seen=[0, 1])
-    assert header["seen"] == 0
-    assert row.seen == {}
-
-
 def test_the_row_is_left_alone():
     logits = large_row()
     logits.setflags(write=False)
     before = logits.copy()
-    pack_row(RankedRow(logits), seen=[1, 2])
+    pack_row(RankedRow(logits))
     assert np.array_equal(logits, before)
 
 

@@ -1,7 +1,7 @@
 // What Python's engine makes of random rows and chains, as tests/ui/components/vectors.py has written it.
 
 import { existsSync, readFileSync } from 'node:fs';
-import { learn_token, unpack_row } from '../../../ui/components/js/kernel/row.js';
+import { unpack_row } from '../../../ui/components/js/kernel/row.js';
 import { read_message } from '../../../ui/components/js/wire/message.js';
 
 /**
@@ -146,7 +146,6 @@ function* told_rows() {
     const { name, offset, bytes, case: vector } = JSON.parse(line);
     const message = read_message(new Uint8Array(arrays.subarray(offset, offset + bytes)));
     const row = row_of(/** @type {Row} */ (message.row), { labels: new Map(), shaped: message.shaped ?? null });
-    for (const token of message.tokens ?? []) learn_token(row, token);
     yield { name, row, vector };
   }
 }

@@ -31,7 +31,6 @@ from tests.ui.components.cases import (
     random_names,
     random_row,
     random_text,
-    seen_by,
 )
 from tests.ui.components.made_up import MADE_UP, known
 from tests.ui.components.results import results
@@ -85,8 +84,7 @@ def write_rows(folder: Path, chains: int, seed: int) -> None:
         for number, (logits, kind) in enumerate(rows(chains // PER_ROW, seed)):
             rng = np.random.default_rng([seed, 1, number])
             cases = list(cases_on(rng, logits))
-            seen = [token for case in cases for token in seen_by(case)]
-            header, data = pack_row(RankedRow(logits), seen=seen)
+            header, data = pack_row(RankedRow(logits))
             del header["leading_ids"]
             labels = {int(i): LABELS[i % len(LABELS)] for i in rng.integers(0, logits.size, 40)}
             line = {
@@ -203,17 +201,12 @@ def told_case(rng: np.random.Generator, *, is_light: bool) -> Case | None:
 
 def message(case: Case, *, is_light: bool) -> bytes:
     """The row and what the engine made of it, as ui/step/message.py packs them."""
-    seen = [token for token in seen_by(case) if token < case.logits.size]
-    if is_light:
-        header, data = pack_light(case.distribution.raw, seen=seen)
-    else:
-        header, data = pack_row(case.distribution.raw, seen=seen)
+    header, data = (pack_light if is_light else pack_row)(case.distribution.raw)
     header["labels"] = []
     raw, stages = case.distribution.raw, case.distribution.stages
     told, arrays = shaped(raw, stages, case.settings, case.us[0])
     told["offset"] = len(data)
-    impossible = [{"id": token} for token in seen if case.logits[token] == -np.inf]
-    return packed({"row": header, "shaped": told, "tokens": impossible}, data + arrays)
+    return packed({"row": header, "shaped": told}, data + arrays)
 
 
 # --- contrastive search ---------------------------------------------------------------------------

@@ -33,7 +33,6 @@ from ui.components.rows import (
     pack_row,
     ranks_of,
 )
-from ui.step import message as message_module
 from ui.step.session import Session
 from ui.texts.settings import parse_settings
 
@@ -74,7 +73,7 @@ def _made(seed: int, size: int, digits: int, gone: float) -> np.ndarray:
 @given(rows)
 def test_the_head_of_a_light_row_is_the_row_and_its_tail_holds_the_rest(logits):
     raw = RankedRow(logits)
-    header, data = pack_light(raw, seen=range(0, logits.size, 7))
+    header, data = pack_light(raw)
     row = unpack(header, data)
     order = ranked_ids(logits)
     head = order[:LIGHT_HEAD]
@@ -88,9 +87,6 @@ def test_the_head_of_a_light_row_is_the_row_and_its_tail_holds_the_rest(logits):
     assert header["told"]["total"] == pytest.approx(weights.sum(), rel=1e-12)
     binned = (row.counts * np.exp(row.values.astype(np.float64) - raw.highest)).sum()
     assert binned == pytest.approx(weights.sum(), rel=1e-5)
-    for token_id, (rank, score) in row.seen.items():
-        assert order[rank - 1] == token_id and score == logits[token_id]
-    assert set(row.seen) == {i for i in range(0, logits.size, 7) if logits[i] > -np.inf}
 
 
 @pytest.mark.parametrize("depth", [0, 100, 4000])
@@ -99,8 +95,7 @@ def test_what_the_row_has_sorted_already_makes_no_difference(depth):
     raw = RankedRow(logits)
     raw.sort_to_depth(depth)
     assert leading_ids(raw, 700).tolist() == ranked_ids(logits)[:700].tolist()
-    fresh, sorted_before = pack_light(RankedRow(logits), seen=[5]), pack_light(raw, seen=[5])
-    assert fresh == sorted_before
+    assert pack_light(RankedRow(logits)) == pack_light(raw)
 
 
 def test_ranks_of_few_and_of_many_tokens_are_equal():
@@ -116,7 +111,7 @@ def test_ranks_of_few_and_of_many_tokens_are_equal():
 
 def test_a_light_row_is_small():
     for vocab, most in ((16_384, 12_000), (151_936, 20_000)):
-        header, data = pack_light(RankedRow(large_row()[:vocab]), seen=range(0, vocab, 3000))
+        header, data = pack_light(RankedRow(large_row()[:vocab]))
         assert len(data) + len(str(header)) < most
         assert len(data) < len(pack_row(RankedRow(large_row()[:vocab]))[1]) / 8
 
@@ -124,7 +119,7 @@ def test_a_light_row_is_small():
 def test_scores_far_below_the_highest_share_a_bin():
     logits = large_row()
     logits[:50_000] = np.linspace(-1000, -3e38, 50_000, dtype=np.float32)
-    header, data = pack_light(RankedRow(logits), seen=())
+    header, data = pack_light(RankedRow(logits))
     row = unpack(header, data)
     assert np.isfinite(row.values).all()
     assert row.counts.sum() == logits.size
@@ -313,38 +308,17 @@ def test_a_whole_row_is_told_unless_the_page_previews_the_chain(visitor):
     assert score == np.float32(logit) + np.float32(2.0)
 
 
-# --- large vocabularies ---------------------------------------------------------------------------
+# --- the step's own token -------------------------------------------------------------------------
 
 
-class TestLargeVocabulary:
-    """A row of which the browser knows only the leading ids; here from 64 tokens on."""
-
-    @pytest.fixture
-    def visitor(self, model, monkeypatch):
-        monkeypatch.setattr("ui.components.rows.SMALL_VOCABULARY", 8)
-        monkeypatch.setattr("ui.components.rows.HEAD", 4)
-        monkeypatch.setattr(message_module, "SMALL_VOCABULARY", 8)
-        visitor = Visitor(Session(model, "w1|w2", SamplingSettings()))
-        visitor.settings = SamplingSettings()
-        return visitor
-
-    def test_the_ranks_of_tokens_that_come_to_be_edited_come_singly(self, visitor):
-        session = visitor.session
-        visitor.read()
-        chain = [LogitBias({40: 1.0}), Banned([[41], [42, 43]])]
-        visitor.settings = SamplingSettings(chain=chain)
-        visitor.do("settings")
-        after, _ = visitor.read()
-        assert after["row"] is None
-        told = {token["id"]: token for token in after["tokens"]}
-        assert {40, 41, 42, 43} <= set(told)
-        raw = session.raw()
-        assert told[40]["raw_rank"] == raw.rank(40)
-        assert told[40]["logit"] == float(raw.scores[40])
-        visitor.settings = SamplingSettings(chain=[TopK(5), *chain])
-        visitor.do("settings")
-        again, _ = visitor.read()
-        assert (again["row"], again["tokens"]) == (None, []), "the same tokens, so nothing lacks"
+def test_a_step_tells_where_its_own_token_stands(bundled):
+    visitor = Visitor(Session(bundled, PROMPT, SamplingSettings()))
+    visitor.do("propose", manual=True)
+    assert visitor.read()[0]["step"]["standing"] is None
+    visitor.do("force", index=0, token_id=16_000)
+    step, raw = visitor.read()[0]["step"], visitor.session.raw()
+    assert raw.rank(16_000) > LIGHT_HEAD, "its id comes with the row"
+    assert step["standing"] == [raw.rank(16_000), float(raw.scores[16_000])]
 
 
 def test_drawn_is_the_engines_draw():

@@ -251,7 +251,7 @@ def test_tokens_that_a_stage_edits_come_with_their_labels(visitor):
     visitor.do("propose")
     header, _ = visitor.read()
     label = visitor.session.model.vocabulary.label(300).replace(" ", "␣")
-    labels = dict(map(tuple, header["row"]["labels"]))
+    labels = dict(map(tuple, header["labels"]))
     assert labels[300] == label
     assert token_id in labels
 

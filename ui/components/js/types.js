@@ -77,9 +77,6 @@
  * @property {Float32Array} values scores of the runs, descending
  * @property {Uint32Array} counts tokens in each run
  * @property {Uint16Array | Uint32Array} ids token ids in rank order, as far as they came along
- * @property {Uint32Array} seen_ids tokens whose ranks came along singly
- * @property {Uint32Array} seen_ranks their ranks, from 1
- * @property {Float32Array} seen_values their scores
  */
 
 /**
@@ -121,6 +118,8 @@
  * @property {number} index
  * @property {boolean} is_pending its token is not drawn yet
  * @property {number | null} chosen its token; null while it is pending
+ * @property {[rank: number, logit: number | null] | null} [standing] of its token in the row; 0 and null at -inf; null while
+ *   there is none, and where the model does not name it
  * @property {boolean} forced the token was chosen by hand
  * @property {number | null} u the number that it was or will be drawn with; null where nothing was drawn
  * @property {number | null} xtc_u the step's second uniform number

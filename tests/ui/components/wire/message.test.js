@@ -57,7 +57,7 @@ test('steps are cut off and added where the message says', () => {
   );
 });
 
-test('a row comes with its arrays, what the engine made of it, and tokens told singly', () => {
+test('a row comes with its arrays, what the engine made of it, and where its own token stands', () => {
   const arrays = [Float32Array.of(3, 2), Uint32Array.of(1, 3), Uint16Array.of(7, 8)];
   const row = {
     vocab: 9,
@@ -65,7 +65,6 @@ test('a row comes with its arrays, what the engine made of it, and tokens told s
     exact: false,
     runs: 2,
     known: 2,
-    seen: 0,
     told: { highest: 3, total: 2.1, entropy_bits: 1.5 },
     labels: [[7, '␣a']],
   };
@@ -75,7 +74,7 @@ test('a row comes with its arrays, what the engine made of it, and tokens told s
     row_key: 'k',
     row,
     shaped: { settings: {}, outcomes, draw: null, offset: 20 },
-    tokens: [{ id: 1, label: '␣b', raw_rank: 4, logit: 2 }],
+    step: { chosen: 1, standing: [4, 2] },
   };
   const state = make_state();
   take_row(state, read_message(packed(header, [...arrays, mask])));
@@ -83,7 +82,7 @@ test('a row comes with its arrays, what the engine made of it, and tokens told s
   assert.deepEqual([...state.row.values, ...state.row.counts, ...state.row.ids], [3, 2, 1, 3, 7, 8]);
   assert.deepEqual([state.row.total, state.row.entropy_bits], [2.1, 1.5]);
   assert.deepEqual([...(state.row.shaped?.outcomes[0].mask ?? [])], [5]);
-  assert.deepEqual([raw_rank_of(state.row, 1), state.row.labels.get(1), state.row.labels.get(7)], [4, '␣b', '␣a']);
+  assert.deepEqual([raw_rank_of(state.row, 1), state.row.labels.get(7)], [4, '␣a']);
   assert.equal(state.row_key, 'k');
 });
 

@@ -12,7 +12,6 @@ const ROW = {
   light: true,
   runs: 3,
   known: 2,
-  seen: 0,
   told: { highest: 3, total: 1.5, entropy_bits: 0.7 },
   labels: [
     [4, 'four'],

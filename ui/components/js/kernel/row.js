@@ -9,7 +9,6 @@
  * @property {boolean} exact
  * @property {number} runs length of `values` and `counts`
  * @property {number} known length of `ids`
- * @property {number} seen length of `seen_ids`, `seen_ranks`, `seen_values`
  *
  * @typedef {object} Known what is known of single tokens of a row
  * @property {Uint32Array} ranks by id, from 1; 0 where it is not known
@@ -43,9 +42,6 @@ export function unpack_row(header, buffer, offset) {
     values: next(Float32Array, header.runs),
     counts: next(Uint32Array, header.runs),
     ids: vocab <= SMALL_VOCABULARY ? next(Uint16Array, header.known) : next(Uint32Array, header.known),
-    seen_ids: next(Uint32Array, header.seen),
-    seen_ranks: next(Uint32Array, header.seen),
-    seen_values: next(Float32Array, header.seen),
   };
 }
 
@@ -59,9 +55,6 @@ function known_of(row) {
   known = { ranks: new Uint32Array(row.vocab), scores: new Map(), ids: new Map(), settled: new Set() };
   KNOWN.set(row.values, known);
   for (let place = 0; place < row.ids.length; place++) known.ranks[row.ids[place]] = place + 1;
-  for (const [place, id] of row.seen_ids.entries()) {
-    learn_token(row, { id, raw_rank: row.seen_ranks[place], logit: row.seen_values[place] });
-  }
   return known;
 }
 

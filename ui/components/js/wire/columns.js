@@ -1,6 +1,6 @@
 // Columns in: one row, and what each column's settings made of it. ui/compare/parting.py packs them.
 
-import { split, unpack_outcomes, unpacked } from './message.js';
+import { learn_own, split, unpack_outcomes, unpacked } from './message.js';
 
 /** @import { Row, Settings, Table } from '../types.js' */
 /**
@@ -24,12 +24,14 @@ export function read_columns(bytes) {
   const with_id = (/** @type {number} */ id) => ({ id });
   return header.columns.map((/** @type {any} */ { shaped, step, title, said, settings, token }) => {
     unpack_outcomes(shaped, arrays);
+    const own = { ...row, ...step, shaped };
+    learn_own(own);
     return {
       title,
       said,
       settings,
       table: header.table,
-      row: { ...row, ...step, shaped },
+      row: own,
       prompt_tokens: header.prompt_ids.map(with_id),
       steps: [...header.text_ids.map(with_id), with_id(token)],
     };

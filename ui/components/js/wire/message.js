@@ -3,7 +3,7 @@
 import { learn_token, unpack_row } from '../kernel/row.js';
 
 /**
- * @import { Branch, Limits, Outcome, Remark, Row, SearchedStep, Settings, ShapedByEngine, State, StepOnScreen, Table, Token } from '../types.js'
+ * @import { Branch, Limits, Outcome, Remark, Row, SearchedStep, Settings, ShapedByEngine, State, StepOnScreen, Table } from '../types.js'
  *
  * @typedef {{number: number, prompt: string, tokens: number, model: string, when: number}} Earlier a text that another
  *   one has replaced; `when` in seconds since 1970
@@ -31,7 +31,6 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {string} row_key
  * @property {Partial<Row> | null} row
  * @property {StepOnScreen} [step]
- * @property {Token[]} [tokens] ranks and scores that came singly
  * @property {ShapedByEngine} [shaped]
  * @property {State['stop']} stop
  * @property {{settings: Settings, limits: Limits, guidance_scale: number | null, strategy: State['strategy']} | null} in_force
@@ -184,6 +183,12 @@ function step_of(fields, values) {
   return step;
 }
 
+/** Take down where the step's own token stands. @param {Row} row */
+export function learn_own(row) {
+  const { chosen: id, standing } = row;
+  if (id !== null && standing) learn_token(row, { id, raw_rank: standing[0], logit: standing[1] });
+}
+
 /**
  * Take the row of a message into the state: of kind `state`, or the answer to `row`.
  *
@@ -207,8 +212,5 @@ export function take_row(state, message) {
   state.row_key = message.row_key;
   Object.assign(state.row, message.step);
   if (message.shaped) state.row.shaped = message.shaped;
-  for (const token of message.tokens ?? []) {
-    learn_token(state.row, token);
-    if (token.label !== undefined) state.labels.set(token.id, token.label);
-  }
+  learn_own(state.row);
 }
