@@ -11,7 +11,6 @@ import { id_of } from './row.js';
  * @typedef {{mass: number, entropy_bits: number}} Sums sum of the weights of some tokens, and their entropy
  */
 
-const BLOCK = 256; // terms that are summed apart, so that thousands of small ones keep their digits
 const AS_RAW = new Uint32Array();
 
 /** First index from `low` at which `is_there` holds (once true, always true); `high` where it never does. @param {number} low @param {number} high @param {(index: number) => boolean} is_there */
@@ -27,11 +26,11 @@ function first_index(low, high, is_there) {
 /** By an order: the place of each raw rank in it, from 1; 0 if it has none. @type {WeakMap<Uint32Array, Uint32Array>} */
 const PLACES = new WeakMap();
 
-/** @param {Uint32Array} order */
-function places_of(order) {
+/** @param {Uint32Array} order @param {number} possible tokens of the row */
+function places_of(order, possible) {
   let places = PLACES.get(order);
   if (!places) {
-    places = new Uint32Array(order.reduce((most, raw) => Math.max(most, raw), 0) + 1);
+    places = new Uint32Array(possible + 1);
     for (let place = 0; place < order.length; place++) places[order[place]] = place + 1;
     PLACES.set(order, places);
   }
@@ -71,7 +70,7 @@ export class Ranking {
     return this.values[0];
   }
 
-  /** Weights, exp(score - highest), of one token of each run; and their sums. */
+  /** Of each run: exp(score - highest) of one token; the sums down to it of these weights, and of weight times log weight. */
   get weighed() {
     return (this.#weighed ??= weigh(this));
   }
@@ -83,8 +82,8 @@ export class Ranking {
 
   /** Rank here of what has a raw rank; 0 if it is not here. @param {number} raw */
   place(raw) {
-    const { order, count } = this;
-    const place = (order.length && places_of(order)[raw]) || (raw > order.length && order.length < count ? raw : 0);
+    const { order, count, row } = this;
+    const place = (order.length && places_of(order, row.possible)[raw]) || (raw > order.length && order.length < count ? raw : 0);
     return place <= count ? place : 0;
   }
 
@@ -124,32 +123,25 @@ export class Ranking {
   /** Sum of the weights down to and including a rank; 0 at rank 0. @param {number} rank */
   cumulative_at(rank) {
     if (rank <= 0) return 0;
-    const { weights, cumulative } = this.weighed;
+    const { weights, masses } = this.weighed;
     const run = this.run_at(rank);
-    return (run ? cumulative[run - 1] : 0) + (rank - this.starts[run]) * weights[run];
+    return (run ? masses[run - 1] : 0) + (rank - this.starts[run]) * weights[run];
   }
 }
 
 /** @param {Ranking} ranking */
 function weigh({ values, counts, highest }) {
-  const weights = new Float64Array(values.length);
-  const cumulative = new Float64Array(values.length);
-  let [sum, total, moment] = [0, 0, 0];
-  for (let block = 0; block < values.length; block += BLOCK) {
-    const end = Math.min(block + BLOCK, values.length);
-    let [part, part_moment] = [0, 0];
-    for (let run = block; run < end; run++) {
-      const shift = values[run] - highest;
-      weights[run] = Math.exp(shift);
-      const mass = counts[run] * weights[run];
-      cumulative[run] = sum += mass;
-      part += mass;
-      part_moment += mass * shift;
-    }
-    total += part;
-    moment += part_moment;
+  const [weights, masses, moments] = [values, values, values].map(({ length }) => new Float64Array(length));
+  let [mass, moment] = [0, 0];
+  for (let run = 0; run < values.length; run++) {
+    const shift = values[run] - highest;
+    const weight = Math.exp(shift);
+    const added = counts[run] * weight;
+    weights[run] = weight;
+    masses[run] = mass += added;
+    moments[run] = moment += added * shift;
   }
-  return { weights, cumulative, total, moment };
+  return { weights, masses, moments };
 }
 
 /** The leading tokens of a ranking: those that are left. */
@@ -180,28 +172,13 @@ export class Survivors {
 
   #summed() {
     const { ranking, count } = this;
-    const { values, highest } = ranking;
-    const { weights, total, moment } = ranking.weighed;
-    const is_cut = count < ranking.count;
-    const mass = is_cut ? ranking.cumulative_at(count) : total;
-    const own = is_cut ? this.sum((run, tokens) => tokens * weights[run] * (values[run] - highest)) : moment;
-    return { mass, entropy_bits: count > 1 ? Math.max(0, Math.log(mass) - own / mass) / Math.LN2 : 0 };
-  }
-
-  /** Sum over the runs, of each `term(run, how many of its tokens are left)`. @param {(run: number, count: number) => number} term */
-  sum(term) {
-    const { ranking, count } = this;
-    const last = count ? ranking.run_at(count) : -1;
-    let total = 0;
-    for (let block = 0; block <= last; block += BLOCK) {
-      const end = Math.min(block + BLOCK, last + 1);
-      let part = 0;
-      for (let run = block; run < end; run++) {
-        part += term(run, run === last ? count - ranking.starts[run] : ranking.counts[run]);
-      }
-      total += part;
-    }
-    return total;
+    if (!count) return { mass: 0, entropy_bits: 0 };
+    const { weights, moments } = ranking.weighed;
+    const last = ranking.run_at(count);
+    const mass = ranking.cumulative_at(count);
+    const beyond = (ranking.end_of(last) - count) * weights[last] * (ranking.values[last] - ranking.highest);
+    const entropy = Math.log(mass) - (moments[last] - beyond) / mass;
+    return { mass, entropy_bits: count > 1 ? Math.max(0, entropy) / Math.LN2 : 0 };
   }
 
   /** Rank of what has a raw rank; 0 if it is not left. @param {number} raw */
@@ -241,13 +218,13 @@ export class Survivors {
   /** First rank at which a share of the probability is reached; one past the last if it never is. @param {number} share @param {boolean} [is_above] it must be exceeded */
   first_rank(share, is_above = false) {
     const { ranking } = this;
-    const { weights, cumulative } = ranking.weighed;
+    const { weights, masses } = ranking.weighed;
     const target = share * this.mass;
     /** @param {number} sum */
     const is_enough = sum => (is_above ? sum > target : sum >= target);
-    const run = first_index(0, cumulative.length, index => is_enough(cumulative[index]));
-    if (run === cumulative.length) return ranking.count + 1;
-    const before = run ? cumulative[run - 1] : 0;
+    const run = first_index(0, masses.length, index => is_enough(masses[index]));
+    if (run === masses.length) return ranking.count + 1;
+    const before = run ? masses[run - 1] : 0;
     return ranking.starts[run] + first_index(1, ranking.counts[run], n => is_enough(before + n * weights[run]));
   }
 }

@@ -19,14 +19,7 @@
 
 const SMALL_VOCABULARY = 65536; // up to here every id is sent, in two bytes
 
-/**
- * The arrays of a row.
- *
- * @param {RowHeader} header
- * @param {ArrayBuffer} buffer holds the arrays; they stay views of it where `offset` is a multiple of four
- * @param {number} offset where they begin
- * @returns {PackedRow}
- */
+/** The arrays of a row. @param {RowHeader} header @param {ArrayBuffer} buffer holds the arrays; they stay views of it where `offset` is a multiple of four @param {number} offset where they begin @returns {PackedRow} */
 export function unpack_row(header, buffer, offset) {
   if (offset % 4) return unpack_row(header, buffer.slice(offset), 0);
   const { vocab, possible, exact } = header;

@@ -115,8 +115,13 @@ export class Sampling {
   /** What that is on average in as many fair draws. */
   get usual_variation() {
     const { final, total } = this;
-    const { weights } = final.ranking.weighed;
-    return final.sum((run, count) => count * mean_deviation(total, weights[run] / final.mass)) / total / 2;
+    const { counts, starts, weighed } = final.ranking;
+    let distance = 0;
+    for (let run = 0; run < counts.length && starts[run] < final.count; run++) {
+      const tokens = Math.min(counts[run], final.count - starts[run]);
+      distance += tokens * mean_deviation(total, weighed.weights[run] / final.mass);
+    }
+    return distance / total / 2;
   }
 }
 

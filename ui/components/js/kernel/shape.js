@@ -72,12 +72,7 @@ export class Shaped {
   /** By the tokens left: where they lie, if that is not a run of ranks from the first. @type {Map<Survivors, Uint32Array>} */
   #origins = new Map();
 
-  /**
-   * @param {Row} row
-   * @param {Survivors} start
-   * @param {Stage[]} stages
-   * @param {string | null} missing the sampler that only the server can compute, and has not yet; `stages` end before it
-   */
+  /** @param {Row} row @param {Survivors} start @param {Stage[]} stages @param {string | null} missing the sampler that only the server can compute, and has not yet; `stages` end before it */
   constructor(row, start, stages, missing) {
     this.row = row;
     this.start = start;

@@ -24,11 +24,7 @@ import { id_of } from './row.js';
 /** @param {number} score */
 const as_it_was = score => score;
 
-/**
- * The previewed cuts; ui/components/outcomes.py names them and temperature.
- *
- * @type {Record<string, (before: Survivors, value: number) => Survivors>}
- */
+/** The previewed cuts; ui/components/outcomes.py names them and temperature. @type {Record<string, (before: Survivors, value: number) => Survivors>} */
 const CUTS = {
   top_k: (before, k) => (k < before.count ? before.upto(before.ranking.end_of(before.ranking.run_at(k))) : before),
   top_p: (before, p) => (p < 1 ? before.upto(before.first_rank(p)) : before),

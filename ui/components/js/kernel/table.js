@@ -7,13 +7,7 @@
 /** @type {WeakMap<Table, Map<string, Sampler>>} */
 const BY_NAME = new WeakMap();
 
-/**
- * A sampler by its name.
- *
- * @param {Table} table
- * @param {string} name
- * @returns {Sampler | undefined}
- */
+/** A sampler by its name. @param {Table} table @param {string} name @returns {Sampler | undefined} */
 export function sampler_of(table, name) {
   let known = BY_NAME.get(table);
   if (!known) {
@@ -23,21 +17,11 @@ export function sampler_of(table, name) {
   return known.get(name);
 }
 
-/**
- * A sampler's name as a heading: "Top-k". What is no sampler stays as it is, with a capital.
- *
- * @param {Table} table
- * @param {string} name
- */
+/** A sampler's name as a heading: "Top-k". What is no sampler stays as it is, with a capital. @param {Table} table @param {string} name */
 export const label_of = (table, name) =>
   sampler_of(table, name)?.label ?? name.replace(/^./, first => first.toUpperCase());
 
-/**
- * The same within a sentence: "top-k", "DRY".
- *
- * @param {Table} table
- * @param {string} name
- */
+/** The same within a sentence: "top-k", "DRY". @param {Table} table @param {string} name */
 export const in_text_of = (table, name) => sampler_of(table, name)?.in_text ?? name;
 
 const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });
@@ -56,20 +40,10 @@ export const separators = () => point + thousands;
 /** A text whose every number, in English form, is written as the language has it. @param {string} text */
 export const with_figures = text => text.replace(/(?<=\d)[.,](?=\d)/g, one => (one === '.' ? point : thousands));
 
-/**
- * A number as it was set: thousands apart where it is large, a true minus sign.
- *
- * @param {number} value
- */
+/** A number as it was set: thousands apart where it is large, a true minus sign. @param {number} value */
 export const set_number = value => with_figures(NUMBER.format(value).replace('-', '−'));
 
-/**
- * A sampler with what it is set to, where that is one number: "top-k 50", "DRY".
- *
- * @param {Table} table
- * @param {string} name
- * @param {Value} value
- */
+/** A sampler with what it is set to, where that is one number: "top-k 50", "DRY". @param {Table} table @param {string} name @param {Value} value */
 export function setting_text(table, name, value) {
   const in_text = in_text_of(table, name);
   return typeof value === 'number' ? `${in_text} ${set_number(value)}` : in_text;
@@ -77,30 +51,14 @@ export function setting_text(table, name, value) {
 
 // --- orders ---------------------------------------------------------------------------------------
 
-/**
- * Names in their default order.
- *
- * @param {Table} table
- * @param {string[]} names
- */
+/** Names in their default order. @param {Table} table @param {string[]} names */
 export const sorted = (table, names) =>
   names.toSorted((one, other) => table.order.indexOf(one) - table.order.indexOf(other));
 
-/**
- * Whether names stand in their default order.
- *
- * @param {Table} table
- * @param {string[]} names
- */
+/** Whether names stand in their default order. @param {Table} table @param {string[]} names */
 export const is_sorted = (table, names) => sorted(table, names).every((name, place) => name === names[place]);
 
-/**
- * Where a sampler belongs among these: the place with the fewest samplers on their wrong side.
- *
- * @param {Table} table
- * @param {string[]} order
- * @param {string} name
- */
+/** Where a sampler belongs among these: the place with the fewest samplers on their wrong side. @param {Table} table @param {string[]} order @param {string} name */
 export function default_place(table, order, name) {
   /** @param {string} each */
   const place_of = each => table.order.indexOf(each);
@@ -114,13 +72,7 @@ export function default_place(table, order, name) {
   return best;
 }
 
-/**
- * What a sampler starts with that has not been on yet; null where it needs a token first.
- *
- * @param {Sampler} sampler
- * @param {Record<string, Fields>} [defaults] the server's, where they depend on the tokenizer
- * @returns {Value}
- */
+/** What a sampler starts with that has not been on yet; null where it needs a token first. @param {Sampler} sampler @param {Record<string, Fields>} [defaults] the server's, where they depend on the tokenizer @returns {Value} */
 export function usual_value({ name, value, numbers }, defaults = {}) {
   if (name in defaults) return defaults[name];
   if (value === 'number') return numbers[0].usual;
