@@ -18,7 +18,7 @@ const MOST_FILES = 16;
 const ALLOWED = {
   'types.js': [],
   kernel: [],
-  view: ['kernel'],
+  view: ['kernel', 'words'],
   words: ['kernel'],
   lib: ['words'],
   wire: ['kernel', 'lib'],
@@ -91,7 +91,7 @@ test('neither files nor folders import each other in a circle', () => {
 });
 
 test('the check itself finds what points the other way', () => {
-  assert.deepEqual(forbidden('view/a.js', "import { count } from '../words/format.js';"), ['words/format.js']);
+  assert.deepEqual(forbidden('words/a.js', "import { make_view } from '../view/view.js';"), ['view/view.js']);
   assert.deepEqual(forbidden('parts/table/a.js', "import {\n  a,\n} from '../../kernel/row.js';"), []);
   assert.deepEqual(forbidden('kernel/a.js', "const b = await import('../lib/dom.js');"), ['lib/dom.js']);
   assert.deepEqual(forbidden('wire/a.js', "export { a } from '../parts/b.js';"), ['parts/b.js']);

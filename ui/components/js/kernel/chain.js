@@ -10,7 +10,7 @@ import { sampler_of } from './table.js';
 export const value_of = (table, settings, name) =>
   /** @type {Value | undefined} */ (settings[name]) ?? sampler_of(table, name)?.off ?? null;
 
-/** Whether a sampler is on: its value is there, not the one that switches it off, and not an empty list. @param {Table} table @param {Settings} settings @param {string} name */
+/** Tell if a sampler is on: its value is there, not the one that switches it off, and not an empty list. @param {Table} table @param {Settings} settings @param {string} name */
 export function is_on(table, settings, name) {
   const sampler = sampler_of(table, name);
   const value = value_of(table, settings, name);
@@ -29,7 +29,7 @@ export const chain_of = (table, settings) =>
       kind: sampler_of(table, name)?.kind,
     }));
 
-/** Whether two chains have the same samplers with the same values in the same order. @param {Chain} one @param {Chain} other */
+/** Tell if two chains have the same samplers with the same values in the same order. @param {Chain} one @param {Chain} other */
 export const is_same_chain = (one, other) =>
   one.length === other.length && one.every((link, place) => is_same_link(link, other[place]));
 

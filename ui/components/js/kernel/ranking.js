@@ -83,7 +83,8 @@ export class Ranking {
   /** Rank here of what has a raw rank; 0 if it is not here. @param {number} raw */
   place(raw) {
     const { order, count, row } = this;
-    const place = (order.length && places_of(order, row.possible)[raw]) || (raw > order.length && order.length < count ? raw : 0);
+    const place =
+      (order.length && places_of(order, row.possible)[raw]) || (raw > order.length && order.length < count ? raw : 0);
     return place <= count ? place : 0;
   }
 

@@ -24,38 +24,11 @@ export const label_of = (table, name) =>
 /** The same within a sentence: "top-k", "DRY". @param {Table} table @param {string} name */
 export const in_text_of = (table, name) => sampler_of(table, name)?.in_text ?? name;
 
-const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });
-
-let point = '.';
-let thousands = ',';
-
-/** Write figures in another language's form from now on. @param {string} form how it writes 1,024.5 */
-export function write_figures_as(form) {
-  [thousands, point] = [form[1], form[5]];
-}
-
-/** The decimal point, and what sets thousands apart, as Plotly takes them. */
-export const separators = () => point + thousands;
-
-/** A text whose every number, in English form, is written as the language has it. @param {string} text */
-export const with_figures = text => text.replace(/(?<=\d)[.,](?=\d)/g, one => (one === '.' ? point : thousands));
-
-/** A number as it was set: thousands apart where it is large, a true minus sign. @param {number} value */
-export const set_number = value => with_figures(NUMBER.format(value).replace('-', '−'));
-
-/** A sampler with what it is set to, where that is one number: "top-k 50", "DRY". @param {Table} table @param {string} name @param {Value} value */
-export function setting_text(table, name, value) {
-  const in_text = in_text_of(table, name);
-  return typeof value === 'number' ? `${in_text} ${set_number(value)}` : in_text;
-}
-
-// --- orders ---------------------------------------------------------------------------------------
-
 /** Names in their default order. @param {Table} table @param {string[]} names */
 export const sorted = (table, names) =>
   names.toSorted((one, other) => table.order.indexOf(one) - table.order.indexOf(other));
 
-/** Whether names stand in their default order. @param {Table} table @param {string[]} names */
+/** Tell if names stand in their default order. @param {Table} table @param {string[]} names */
 export const is_sorted = (table, names) => sorted(table, names).every((name, place) => name === names[place]);
 
 /** Where a sampler belongs among these: the place with the fewest samplers on their wrong side. @param {Table} table @param {string[]} order @param {string} name */

@@ -2,7 +2,8 @@
 // whole, and where a share of the probability is reached.
 
 import { value_of } from '../kernel/chain.js';
-import { sampler_of, setting_text } from '../kernel/table.js';
+import { sampler_of } from '../kernel/table.js';
+import { setting_text } from '../words/format.js';
 
 /**
  * @import { Cut, Line, MassLine, Settings, Table } from '../types.js'

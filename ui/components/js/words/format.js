@@ -1,18 +1,28 @@
 // Numbers and token texts for reading. The same wording everywhere: "0.03 %", "16,384", "1.5 KiB".
 
-import { set_number } from '../kernel/table.js';
+import { in_text_of } from '../kernel/table.js';
 import { say, with_figures } from './say.js';
 
 /**
- * @import { Digits } from '../types.js'
+ * @import { Digits, Table, Value } from '../types.js'
  *
  * @typedef {ReturnType<typeof formats>} Formats
  */
 
+const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });
 const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 /** 16384 -> "16,384". @param {number} number */
 export const count = number => with_figures(WHOLE.format(number));
+
+/** A number as it was set: thousands apart where it is large, a true minus sign. @param {number} value */
+export const set_number = value => with_figures(NUMBER.format(value).replace('-', '−'));
+
+/** A sampler with what it is set to, where that is one number: "top-k 50", "DRY". @param {Table} table @param {string} name @param {Value} value */
+export function setting_text(table, name, value) {
+  const in_text = in_text_of(table, name);
+  return typeof value === 'number' ? `${in_text} ${set_number(value)}` : in_text;
+}
 
 /** "1 token", "16,384 tokens". @param {number} number */
 export const tokens = number => say(number === 1 ? '{count} token' : '{count} tokens', { count: count(number) });

@@ -1,8 +1,8 @@
 // The one thing about this step that is most worth a look, as a sentence computed from its figures.
 
-import { in_text_of, setting_text } from '../kernel/table.js';
+import { in_text_of } from '../kernel/table.js';
 import { is_cut, nothing_left } from './chain.js';
-import { count, formats, listed, quoted, tokens } from './format.js';
+import { count, formats, listed, quoted, setting_text, tokens } from './format.js';
 import { say } from './say.js';
 import { sampler_note } from './sentences.js';
 

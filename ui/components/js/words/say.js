@@ -1,11 +1,8 @@
 // What the parts say, in the language of the page: English stands in the code, `bootstrap.js` brings the other one.
 
-import { write_figures_as } from '../kernel/table.js';
-
-export { separators, with_figures } from '../kernel/table.js';
-
 /** @type {Record<string, string>} */
 let translations = {};
+let [thousands, point] = [',', '.'];
 
 /**
  * Speak a language from now on; what is on screen already stays as it is.
@@ -13,8 +10,14 @@ let translations = {};
  */
 export function speak(sentences) {
   translations = sentences;
-  write_figures_as(say('1,024.5'));
+  [, thousands, , , , point] = say('1,024.5');
 }
+
+/** The decimal point, and what sets thousands apart, as Plotly takes them. */
+export const separators = () => point + thousands;
+
+/** A text whose every number, in English form, is written as the language has it. @param {string} text */
+export const with_figures = text => text.replace(/(?<=\d)[.,](?=\d)/g, one => (one === '.' ? point : thousands));
 
 /** The sentence itself; so marked it is in the files of translations, and is said where it is shown. @param {string} sentence */
 export const marked = sentence => sentence;

@@ -2,11 +2,10 @@
 // small change of one setting that would admit it, as the engine finds it.
 
 import { is_settled, raw_rank_of } from '../../kernel/row.js';
-import { set_number } from '../../kernel/table.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { shape_of } from '../../view/chain.js';
 import { trace_of } from '../../view/view.js';
-import { count, listed, percent, score_text, shorten, stretch_text, u_text } from '../../words/format.js';
+import { count, listed, percent, score_text, set_number, shorten, stretch_text, u_text } from '../../words/format.js';
 import { marked, say } from '../../words/say.js';
 
 /** @import { Actions, Admission, FoundToken, Sampler, State, View } from '../../types.js' */
