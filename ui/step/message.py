@@ -425,6 +425,7 @@ def _row(
     key, settings = session.row_key, session.shown_settings
     distribution = session.distribution()
     whole = whole or raw.scores.size <= 2 * LIGHT_HEAD  # which is no longer than a light row
+    whole = whole or (sent.is_whole and _place(sent.row) == _place(key))  # at another scale
     is_same = sent.row == key
     has_row = is_same and (sent.is_whole or not whole)
     if not is_same:
@@ -446,6 +447,10 @@ def _row(
         data += arrays
         sent.shaped = settings
     return header, data
+
+
+def _place(row_key: str) -> str:
+    return row_key.partition(" at ")[0]
 
 
 def _packed_row(

@@ -200,7 +200,7 @@ def test_a_step_of_the_past_is_shown_at_another_scale_where_the_page_asks(visito
     visitor.do("settings", guidance_scale=4.0)
     assert visitor.read(whole=True)[0]["row"] is None, "no what-if, and another row"
     visitor.do("settings", guidance_scale=4.0, what_if=True)
-    header, data = visitor.read(whole=True)
+    header, data = visitor.read()
     assert header["row_key"] != first
     assert_row_at(session, header, data, 4.0)
     assert header["step"]["recorded_scale"] == 2.0
