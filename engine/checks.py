@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from engine.errors import SettingError, msg
@@ -20,3 +22,8 @@ def at_least_one(setting: str, value: object) -> int:
     if value < 1:
         raise SettingError(setting, value, "must be at least 1", remedy)
     return int(value)
+
+
+def typed_list(text: str) -> str:
+    """A typed list of numbers with commas between them: ``0.5,0.7`` for ``0,5;0,7`` too."""
+    return re.sub(r"(?<=\d),(?=\d)", ".", text).replace(";", ",") if ";" in text else text

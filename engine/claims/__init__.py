@@ -1,15 +1,27 @@
 """Sayings about language models, each as an experiment with a verdict.
 
+    claim          what every claim is: inputs, experiment, tables, charts; `claim_of` finds one
+    inputs         what a person may change of an experiment, by kind
     verdict        figures against what a claim says of them, and what follows
     uncertainty    figures with an interval: shares, means, anything of several texts
-    experiment     what every experiment is: a `Measurement` that can be estimated beforehand; a
-                   measurement of `engine.measure` is made one by `JudgedMeasurement`
+    experiment     what every experiment is: a `Measurement` whose result has checks
     grid           experiments that time prompt lengths x output lengths
+    survivors      experiments that look at every step of some texts
     texts          experiments that write texts in several ways
     facts          questions with one right word
-    experiments/   the claims themselves
+    experiments/   the claims themselves, one file each
 
-A claim is a file of its own in `experiments`: an `Experiment`, and its result, a frozen dataclass
-that a file can keep. `checks` of the result are the figures that the verdict stands on; nothing
-else decides it. Words are no part of this: they stand in `lessons/claims.toml`.
+    >>> experiment = claim_of("tail").experiment(load_model(), temperatures="0.1, 1")
+    >>> for seconds_left in experiment.run(): ...
+    >>> verdict(experiment.result.checks).outcome
+    'depends'
+
+To add a claim:
+
+    experiments/<key>.py    a result, a frozen dataclass that a file can keep, with the `checks` on
+                            which the verdict stands; and `CLAIM`: inputs, experiment, table
+    lessons/claims.toml     a section of that key, at its place on the page: what is said, what
+                            would overturn it, what was measured, names of figures
+
+The page draws a default picture of the checks. Words for reading are marked by `msg`.
 """

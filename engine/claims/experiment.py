@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from itertools import chain
+from typing import Any, Protocol, TypeVar
 
 from engine.claims.uncertainty import counted
 from engine.claims.verdict import AT_MOST, Check
@@ -25,7 +25,6 @@ class Checked(Protocol):
 
 # Of the time of a pass over one row: what a step takes, and what each text of a batch adds to it.
 AROUND, EACH_TEXT = 1.3, 0.15
-MOST_PROMPTS = 200  # that a person may type, one a line
 MOST_UNSTEADY = 0.1  # of the reference products, that may be off where times are compared
 
 AnyResult = TypeVar("AnyResult", bound=Checked)
@@ -33,42 +32,61 @@ AnyMeasured = TypeVar("AnyMeasured")
 
 
 class Experiment(Measurement[AnyResult]):
-    """The experiment of a claim."""
-
-    @abstractmethod
-    def seconds(self, pace: Pace) -> float:
-        """An estimate of how long all of it takes."""
-
-
-class JudgedMeasurement(Experiment[AnyResult], Generic[AnyMeasured, AnyResult]):
-    """A measurement of `engine.measure` as the experiment of a claim.
+    """The experiment of a claim: looks at one thing after the other.
 
     Args:
-        measurement: what is measured, not begun yet.
-        judged: what was measured as a result with checks.
-        seconds: an estimate of how long the measurement takes.
+        things: what is looked at, such as prompts.
+        look: what is found of one of them, at least one entry each time if anything is.
+        judged: all that was found so far, as a result.
+        seconds: an estimate of how long all of it takes.
+        noun: what one of the things is called.
+        costs: how long each is expected to take, in any unit; None where all take as long.
     """
 
     def __init__(
         self,
-        measurement: Measurement[AnyMeasured],
-        judged: Callable[[AnyMeasured], AnyResult],
+        things: Sequence[Any],
+        look: Callable[[Any], Sequence[Any]],
+        judged: Callable[[tuple], AnyResult],
         seconds: Callable[[Pace], float],
+        noun: str = "part",
+        costs: Sequence[float] | None = None,
     ) -> None:
-        super().__init__(measurement.costs)
-        self.noun = measurement.noun
-        self._measurement, self._judged, self._seconds = measurement, judged, seconds
+        super().__init__([1.0] * len(things) if costs is None else costs)
+        self.noun = noun
+        self.seconds = seconds
+        self._things, self._look, self._judged = things, look, judged
+        self._found: list[Sequence[Any]] = []
 
     def _measure(self, part: int) -> None:
-        next(self._measurement.run())  # its next part
+        self._found[part:] = [self._look(self._things[part])]
 
     @property
     def result(self) -> AnyResult | None:
-        found = self._measurement.result
-        return None if found is None else self._judged(found)
+        found = tuple(chain.from_iterable(self._found))
+        return self._judged(found) if found else None
 
-    def seconds(self, pace: Pace) -> float:
-        return self._seconds(pace)
+
+def judged_measurement(
+    measurement: Measurement[AnyMeasured],
+    judged: Callable[[AnyMeasured], AnyResult],
+    seconds: Callable[[Pace], float],
+) -> Experiment[AnyResult]:
+    """A measurement of `engine.measure`, not begun yet, as the experiment of a claim.
+
+    Args:
+        measurement: what is measured.
+        judged: what was measured as a result with checks.
+        seconds: an estimate of how long the measurement takes.
+    """
+    return Experiment(
+        range(measurement.parts),
+        lambda part: [next(measurement.run())],  # its next part
+        lambda found: judged(measurement.result),
+        seconds,
+        measurement.noun,
+        measurement.costs,
+    )
 
 
 def steady(reference_ms: Sequence[float]) -> Check:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from engine.claims.experiment import checked_prompts
-from engine.errors import PromptError
+from engine.claims.inputs import Text
+from engine.errors import PromptError, SettingError, msg
 from engine.model import LanguageModel
 from engine.values import Name, Row
 
+FILE = Path(__file__).resolve().parents[2] / "lessons" / "facts.toml"
+KINDS = msg("capitals"), msg("everyday"), msg("world")  # of facts, in that file
 MOST_FACTS = 400
 ANSWER_TOKENS = 5  # that a word may have
 # English words that answer none of such questions by themselves: "the" may follow "stand in".
@@ -43,6 +49,42 @@ class Fact:
         if small in {answer.casefold() for answer in self.answers}:
             return True
         return None if _NO_ANSWER.fullmatch(small) else False
+
+
+class Facts(Text):
+    """Facts as `FILE` has them; empty for those."""
+
+    def value(self, typed: str) -> list[Fact]:
+        """The facts."""
+        try:
+            return [
+                Fact(kind, question, tuple(_texts(answers)))
+                for kind, entries in tomllib.loads(typed or known_facts()).items()
+                for question, answers in entries.items()
+            ]
+        except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
+            remedy = msg('write each as in "Grass is" = ["green"], below a kind such as [colours]')
+            raise SettingError(msg("Facts"), typed[:40], "cannot be read", remedy) from error
+
+
+FACTS = Facts(
+    "facts",
+    msg("Facts; empty for the usual ones"),
+    "",
+    msg("A kind of fact in brackets; below it each fact, and the words that are right."),
+)
+
+
+@cache
+def known_facts() -> str:
+    """The text of the file."""
+    return FILE.read_text("utf-8")
+
+
+def _texts(answers: object) -> list[str]:
+    if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
+        raise TypeError("answers are a list of texts")
+    return answers
 
 
 def first_word(text: str) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from engine.claims.experiment import AnyResult, Experiment, JudgedMeasurement, checked_range
+from engine.claims.experiment import AnyResult, Experiment, judged_measurement
+from engine.claims.inputs import Whole, Wholes
 from engine.errors import msg
 from engine.measure.passes import processor_clock
 from engine.measure.prefill_and_decode import (
@@ -22,6 +23,16 @@ from engine.measure.prefill_and_decode import (
 from engine.model import LanguageModel
 
 
+def prompt_lengths(first: str, least: int = 1) -> Wholes:
+    """The lengths of prompts, in tokens."""
+    return Wholes("prompts", msg("Prompt tokens"), first, low=1, high=MOST_TOKENS, least=least)
+
+
+def rounds(first: int) -> Whole:
+    """The number of times that each length is measured."""
+    return Whole("rounds", msg("Rounds"), first, low=1, high=MOST_ROUNDS)
+
+
 def grid_experiment(
     model: LanguageModel,
     prompts: Sequence[int],
@@ -29,23 +40,8 @@ def grid_experiment(
     rounds: int,
     judged: Callable[[PrefillAndDecode], AnyResult],
 ) -> Experiment[AnyResult]:
-    """Times every prompt length with every output length.
-
-    Args:
-        model: what is timed.
-        prompts, outputs: lengths in tokens.
-        rounds: how often each is measured.
-        judged: the grid as a result with checks.
-
-    Raises:
-        SettingError: lengths or rounds out of range.
-    """
-    for length in prompts:
-        checked_range(msg("Prompt tokens"), length, 1, MOST_TOKENS)
-    for length in outputs:
-        checked_range(msg("Output tokens"), length, 2, MOST_TOKENS)
-    checked_range(msg("Rounds"), rounds, 1, MOST_ROUNDS)
+    """Times every prompt length with every output length, each so many times."""
     clock = processor_clock(model)
     measurement = PrefillAndDecodeMeasurement(model, prompts, outputs, rounds, clock)
     seconds = partial(estimated_seconds, model, prompts, outputs, rounds)
-    return JudgedMeasurement(measurement, judged, seconds)
+    return judged_measurement(measurement, judged, seconds)

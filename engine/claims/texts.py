@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from engine.claims.experiment import (
-    AnyResult,
-    Experiment,
-    checked_prompts,
-    checked_range,
-    writing_seconds,
-)
+from engine.claims import inputs
+from engine.claims.claim import Stop, Table
+from engine.claims.experiment import AnyResult, Experiment, checked_prompts, writing_seconds
 from engine.decoding.batch import Batch, BatchText, Progress, Row
 from engine.errors import msg
-from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.study.metrics import text_metrics
 from engine.values import Name, Share, Text, Whole
 
-LEAST_TOKENS, MOST_TOKENS = 16, 1024  # fewer cannot loop
+PROMPTS = inputs.prompts("""They think that
+The most important thing is
+The meaning of life is
+The old house stood
+I would like to
+We talked about
+He said that he
+He was not
+The history of
+The sun and the moon
+In the middle of the forest
+My favourite thing in the world is
+One day, the king
+She opened the box and
+I think that the
+It was a""")
+TOKENS = inputs.tokens(96, 16, 1024)  # fewer cannot loop
 TOGETHER = 8  # tokens of every text between two results
 
 
@@ -90,7 +101,13 @@ class Written:
         )
 
 
-class TextsExperiment(Experiment[AnyResult]):
+def texts_experiment(
+    model: LanguageModel,
+    prompts: Sequence[str],
+    tokens: int,
+    ways: Sequence[Way],
+    judged: Callable[[tuple[Written, ...]], AnyResult],
+) -> Experiment[AnyResult]:
     """Writes texts of some prompts, all of them together.
 
     Args:
@@ -98,45 +115,53 @@ class TextsExperiment(Experiment[AnyResult]):
         prompts: what the texts go on from.
         tokens: most tokens of a text.
         ways: in which each prompt goes on.
+        judged: the texts so far, prompt by prompt, as a result with checks.
 
     Raises:
         PromptError, SettingError: no prompt, or one that leaves no room for so many tokens.
     """
+    longest = max((way.before for way in ways), key=len)
+    checked_prompts(model, [longest + prompt for prompt in prompts], tokens)
+    texts = list(product(prompts, ways))
+    batch = Batch(model, [Row(way.before + prompt, way.settings, tokens) for prompt, way in texts])
+    parts = math.ceil(tokens / TOGETHER)
+    runs: list[Iterator[Progress]] = []  # the one under way
 
-    def __init__(
-        self, model: LanguageModel, prompts: Sequence[str], tokens: int, ways: Sequence[Way]
-    ) -> None:
-        checked_range(msg("Tokens"), tokens, LEAST_TOKENS, MOST_TOKENS)
-        longest = max((way.before for way in ways), key=len)
-        checked_prompts(model, [longest + prompt for prompt in prompts], tokens)
-        super().__init__([1.0] * math.ceil(tokens / TOGETHER))
-        self._tokens = tokens
-        self._texts = list(product(prompts, ways))
-        self._batch = Batch(
-            model, [Row(way.before + prompt, way.settings, tokens) for prompt, way in self._texts]
-        )
-        self._run: Iterator[Progress] | None = None
-        self._written: tuple[Written, ...] = ()
-
-    def _measure(self, part: int) -> None:
-        self._run = self._run or self._batch.run()
+    def look(part: int) -> list[Written]:
+        if not runs:
+            runs.append(batch.run())
         try:
-            for progress in self._run:
-                due = (part + 1) / self.parts * progress.tokens_at_most
-                if part + 1 < self.parts and progress.tokens_done >= due:
+            for progress in runs[0]:
+                due = (part + 1) / parts * progress.tokens_at_most
+                if part + 1 < parts and progress.tokens_done >= due:
                     break
         except BaseException:
-            self._run = None  # the next one goes on from the tokens there are
+            runs.clear()  # the next one goes on from the tokens there are
             raise
-        texts = zip(self._texts, self._batch.texts, strict=True)
-        self._written = tuple(
-            Written.measured(prompt, way.name, text) for (prompt, way), text in texts
-        )
+        written = zip(texts, batch.texts, strict=True)
+        return [Written.measured(prompt, way.name, text) for (prompt, way), text in written]
 
-    @property
-    def written(self) -> tuple[Written, ...]:
-        """The texts so far, prompt by prompt."""
-        return self._written
+    return Experiment(
+        range(parts),
+        look,
+        lambda found: judged(found[-len(texts) :]),  # every part has all texts so far
+        lambda pace: writing_seconds(pace, tokens, len(texts)),
+    )
 
-    def seconds(self, pace: Pace) -> float:
-        return writing_seconds(pace, self._tokens, len(self._texts))
+
+def texts_table(ways: Mapping[str, str]) -> Table:
+    """The texts, and what each measures; the ways by their names for reading."""
+    return Table(
+        msg("Texts"),
+        lambda result: result.texts,
+        {
+            msg("prompt"): lambda one: one.prompt,
+            msg("way"): lambda one: ways[one.way],
+            msg("tokens"): lambda one: one.tokens,
+            msg("repeated 4-grams"): lambda one: one.repeated,
+            msg("tokens in a loop"): lambda one: one.loop_tokens,
+            msg("ended by"): lambda one: Stop(one.stop_reason),
+            msg("text"): lambda one: one.text,
+        },
+        texts=1,
+    )

@@ -12,9 +12,11 @@ can take all the time and memory there is. Nothing here needs PyTorch or a model
     source      a source checked: its language, its size, its syntax, with the place of an error
     schema      a JSON schema, rewritten where llguidance would misread it
     reading     the processes in which sources are read and followed, and whose turn it is
+    examples    a constraint to begin with
     places      where a text stands in a source: allowed tokens, whether it may end, forced bytes
 """
 
+from engine.grammar.examples import PERSON, PERSON_PROMPT
 from engine.grammar.places import Place, Places, TokenTable
 from engine.grammar.reading import prepare
 from engine.grammar.source import LANGUAGES, MOST_BYTES, checked_source, notices, shortened
@@ -22,6 +24,8 @@ from engine.grammar.source import LANGUAGES, MOST_BYTES, checked_source, notices
 __all__ = [
     "LANGUAGES",
     "MOST_BYTES",
+    "PERSON",
+    "PERSON_PROMPT",
     "Place",
     "Places",
     "TokenTable",

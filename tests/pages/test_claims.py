@@ -135,7 +135,7 @@ def test_a_second_model_stands_beside_the_first(app):
     other = json.loads(state.report().to_json())
     state.lay_over(json.dumps(other))
     app.run()
-    assert len(charts(app)) == 3, "the laid one has a column of its own"
+    assert len(charts(app)) == 3 * 2, "the laid one has a column of its own"
     state.drop_second()
     app.run()
-    assert not app.exception and len(charts(app)) == 2
+    assert not app.exception and len(charts(app)) == 2 * 2

@@ -1,97 +1,188 @@
-"""The figures that several claims share."""
+"""The pictures of claims: one of every figure that a verdict stands on, and charts besides."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
 
-from engine.claims.uncertainty import Figure
-from ui.charts.template import PATTERNS, SYMBOLS, literal, palette, template
+from engine.claims.claim import CROSSES, Chart, Token
+from engine.claims.uncertainty import Figure, counted
+from engine.claims.verdict import NO, NOTED, OPEN, YES, Check
+from ui.cache.bytes.charts import bytes_figure
+from ui.cache.prefill_and_decode.charts import time_figure
+from ui.cache.with_and_without.charts import latency_figure
+from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
+from ui.claims.words import ClaimWords, interval
+from ui.skeleton.theme import colour
+from ui.words.labels import token_label
+from ui.words.language import localised, marked, say
 
-ROW = 30  # pixels of a row
+LINE = 18  # pixels of a line of text
+MOST_CHARACTERS = 56  # of one: about as many stand side by side on a phone
+# Of a bar, by what its figure says of the claim: colour, pattern, sign.
+FILLS = {
+    YES: ("kept", "", "✓ "),
+    NO: ("cut", "x", "✗ "),
+    OPEN: ("muted", "/", "? "),
+    "": ("muted", "", ""),
+}
+
+# By claim, a chart of the cache page: its name, a sentence, the figure of what was measured.
+PICTURES: dict[str, tuple[str, str, Callable[..., go.Figure]]] = {
+    "output_time": (
+        marked("Time in all"),
+        marked(
+            "How far the lines rise is what output tokens add; how far apart they lie, prompts."
+        ),
+        time_figure,
+    ),
+    "cached_flat": (
+        marked("Time per step"),
+        marked("A cross marks a step that stands out among its neighbours."),
+        latency_figure,
+    ),
+    "long_context": (
+        marked("Bytes of the cache"),
+        marked("Each dot is counted in memory; the line is computed from the configuration."),
+        lambda measured, dark: bytes_figure(measured, (), dark),
+    ),
+}
 
 
-def dots_figure(
-    series: Mapping[str, Sequence[tuple[str, float]]],
-    title: str,
-    dark: bool = False,
-    *,
-    shares: bool = True,
-) -> go.Figure:
-    """Values by row: each series has a symbol and a colour, and may have several dots in a row.
+def checks_figure(words: ClaimWords, checks: Sequence[Check], dark: bool = False) -> go.Figure:
+    """Every figure as a bar below its words, with its interval and the bound of the claim.
 
-    Args:
-        series: by name, its dots: the label of the row, and the value.
-        title: of the axis.
-        dark: the theme.
-        shares: whether the values are shares, from 0 to 1.
+    Each unit has a scale of its own: a bar is as long as its share of the longest.
     """
-    colours = palette(dark)
-    labels = list(dict.fromkeys(label for dots in series.values() for label, _ in dots))
-    names = {label: f"{n}. {literal(label, 30)}" for n, label in enumerate(labels, start=1)}
-    figure = go.Figure()
-    for place, (name, dots) in enumerate(series.items()):
+    ink = palette(dark)
+    figure, y = go.Figure(), 0.0
+    scales: dict[str, float] = {}
+    for check in checks:
+        one, kind = check.figure, words.figures[check.name].kind
+        ends = (abs(end) for end in (one.value, one.low, one.high, check.bound))
+        scales[kind] = max(1e-12, scales.get(kind, 0.0), *filter(math.isfinite, ends))
+    rows: list[tuple[Check, float, str]] = []  # with the place of the bar, and what is said of it
+    for name in dict.fromkeys(check.name for check in checks):
+        y = _write(figure, say(words.figures[name].name), y, ink.muted)
+        for check in checks:
+            if check.name == name:
+                said = _said(words, check)
+                y = _write(figure, said, y, ink.text)
+                rows.append((check, y + 0.4, said))
+                y += 0.9
+        y += 0.4
+    shares = [_share(check.figure, scales[words.figures[check.name].kind]) for check, _, _ in rows]
+    fills = [FILLS[check.answer] for check, _, _ in rows]
+    figure.add_bar(
+        x=[share.value for share in shares],
+        y=[place for _, place, _ in rows],
+        error_x=whiskers(shares),
+        orientation="h",
+        width=0.6,
+        marker={
+            "color": [colour(name, dark=dark) for name, _, _ in fills],
+            "pattern": {"shape": [pattern for _, pattern, _ in fills]},
+        },
+        customdata=[said for _, _, said in rows],
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+    for check, place, _ in rows:
+        if check.side != NOTED:
+            x = check.bound / scales[words.figures[check.name].kind]
+            line = {"color": ink.text, "dash": "dot", "width": 2}
+            figure.add_shape(x0=x, x1=x, y0=place - 0.45, y1=place + 0.45, line=line)
+    figure.update_layout(
+        template=template(dark),
+        height=20 + round(LINE * y),
+        margin={"t": 10},
+        showlegend=False,
+        xaxis={"showticklabels": False, "showgrid": False},
+        yaxis={"range": [y, 0], "visible": False},
+    )
+    return figure
+
+
+def _write(figure: go.Figure, text: str, y: float, ink: str) -> float:
+    """Write a text at a place, from the left edge on; returns the place below it."""
+    lines = wrap(text, MOST_CHARACTERS)
+    figure.add_annotation(
+        text="<br>".join(map(literal, lines)),
+        **{"x": 0, "xref": "paper", "xanchor": "left", "align": "left"},
+        **{"y": y, "yanchor": "top", "showarrow": False, "borderpad": 0},
+        font={"size": 12, "color": ink},
+    )
+    return y + len(lines)
+
+
+def _said(words: ClaimWords, check: Check) -> str:
+    """The part, the figure with its interval, and a sign for what it says of the claim."""
+    name, found = words.figures[check.name], check.figure
+    said = str(localised(name.said(found.value)))
+    if found.low != found.high:
+        said = f"{said} ({interval(found, name)})"
+    if check.part:
+        said = f"{say(check.part)}: {said}"
+    return FILLS[check.answer][2] + said
+
+
+def _share(found: Figure, scale: float) -> Figure:
+    value, low, high = (one / scale for one in (found.value, found.low, found.high))
+    return replace(found, value=value, low=low, high=high)
+
+
+def chart_figure(chart: Chart, dark: bool = False) -> go.Figure:
+    """A chart of a claim."""
+    ink, figure = palette(dark), go.Figure()
+    x, y, place, least = say(chart.x), say(chart.y), -1, math.inf
+    for series in chart.series:
+        is_cross = series.form == CROSSES
+        place += not is_cross
+        found = [one if isinstance(one, Figure) else _exact(one) for _, one in series.points]
+        least = min([least, *(one.value for one in found)])
+        name, hue = literal(say(series.name), 40), ink.series[place % len(ink.series)]
+        shown = f"{x}: %{{x}}<br>{y}: %{{y{':.0%' if chart.is_share else ''}}}"
+        labels = [token_label(one) if isinstance(one, Token) else say(one) for one in series.labels]
         figure.add_scatter(
-            x=[value for _, value in dots],
-            y=[names[label] for label, _ in dots],
+            x=[x for x, _ in series.points],
+            y=[None if math.isnan(one.value) else one.value for one in found],
+            error_y=whiskers(found),
+            customdata=[literal(label, 30) for label in labels],
             name=name,
-            mode="markers",
-            marker={"symbol": SYMBOLS[place], "size": 10, "color": colours.series[place]},
-            hovertemplate=f"%{{y}}: %{{x{':.0%' if shares else ''}}}<extra>{name}</extra>",
+            showlegend=bool(name),
+            mode="markers" if is_cross else series.form,
+            marker={
+                "symbol": "x" if is_cross else SYMBOLS[place % len(SYMBOLS)],
+                "size": 8,
+                "color": hue,
+            },
+            line={"color": hue, "dash": DASHES[place % len(DASHES)]},
+            hovertemplate=("%{customdata}<br>" if labels else "") + f"{shown}<extra>{name}</extra>",
         )
+    for edge in chart.edges:
+        figure.add_vline(edge, line={"color": ink.muted, "dash": "dot"})
+    powers = {"type": "log", "dtick": 1}
+    upright = powers | ({"exponentformat": "power"} if least < 0.1 else {})
+    share = {"range": [0, 1.05], "tickformat": ".0%"}
     figure.update_layout(
         template=template(dark),
-        height=110 + ROW * len(labels),
-        xaxis={"title": title, "rangemode": "tozero", **({"tickformat": ".0%"} if shares else {})},
-        yaxis={"autorange": "reversed", "type": "category"},
+        height=320,
+        xaxis={"title": x, **(powers if "x" in chart.logs else {"rangemode": "tozero"})},
+        yaxis={"title": y, **(upright if "y" in chart.logs else share if chart.is_share else {})},
     )
     return figure
 
 
-def intervals_figure(
-    series: Mapping[str, Sequence[tuple[str, Figure]]],
-    title: str,
-    dark: bool = False,
-    *,
-    bound: float | None = None,
-) -> go.Figure:
-    """Shares with their intervals as bars side by side.
-
-    Args:
-        series: by name, its bars: the label of the place, and the share.
-        title: of the axis.
-        dark: the theme.
-        bound: where a line is drawn, None for no line.
-    """
-    colours = palette(dark)
-    figure = go.Figure()
-    for place, (name, bars) in enumerate(series.items()):
-        figures = [one for _, one in bars]
-        figure.add_bar(
-            x=[literal(label, 30) for label, _ in bars],
-            y=[one.value for one in figures],
-            error_y=whiskers(figures),
-            name=name,
-            marker={"color": colours.series[place], "pattern": {"shape": PATTERNS[place]}},
-            hovertemplate="%{x}: %{y:.0%}<extra>%{fullData.name}</extra>",
-        )
-    if bound is not None:
-        figure.add_hline(bound, line={"color": colours.text, "dash": "dot", "width": 2})
-    figure.update_layout(
-        template=template(dark),
-        barmode="group",
-        height=300,
-        xaxis={"type": "category"},
-        yaxis={"title": title, "range": [0, 1.05], "tickformat": ".0%"},
-    )
-    return figure
+def _exact(value: float | None) -> Figure:
+    return counted(math.nan if value is None else value, 1)
 
 
 def whiskers(figures: Sequence[Figure]) -> dict[str, Any]:
-    """The intervals of some figures, for `error_y`; none where there is too little for one."""
+    """The intervals of some figures, as error bars; none where there is too little for one."""
     pairs = [
         (one.high - one.value, one.value - one.low) if math.isfinite(one.high - one.low) else (0, 0)
         for one in figures
@@ -101,4 +192,5 @@ def whiskers(figures: Sequence[Figure]) -> dict[str, Any]:
         "array": [above for above, _ in pairs],
         "arrayminus": [below for _, below in pairs],
         "thickness": 1.5,
+        "visible": any(above or below for above, below in pairs),
     }

@@ -1,52 +1,200 @@
-"""The claims, in the order of the page; one line each. Those of a topic stand together."""
+"""The claims of the page, each as a section: it is predicted, run, judged, and shown."""
 
 from __future__ import annotations
 
-from ui.claims.experiments import (
-    beam,
-    broken_json,
-    cached_flat,
-    determinism,
-    greedy_loops,
-    letters,
-    long_context,
-    one_token,
-    output_slower,
-    output_time,
-    penalties,
-    same_seed,
-    speculative,
-    survivors,
-    tail,
-    temperature,
-    truth,
-)
-from ui.measurements.section import Section
+from dataclasses import make_dataclass
+from itertools import groupby
+from typing import Any
 
-CLAIMS: tuple[Section, ...] = (
-    # One step after the other
-    one_token.SECTION,
-    same_seed.SECTION,
-    determinism.SECTION,
-    # What is drawn from
-    survivors.NUCLEUS,
-    survivors.FIXED_K,
-    tail.SECTION,
-    # What the model knows
-    truth.SECTION,
-    temperature.SECTION,
-    # Loops
-    greedy_loops.SECTION,
-    penalties.SECTION,
-    # Tokens
-    letters.SECTION,
-    # Other decoders
-    beam.SECTION,
-    broken_json.SECTION,
-    speculative.SECTION,
-    # Time and memory
-    output_slower.SECTION,
-    output_time.SECTION,
-    cached_flat.SECTION,
-    long_context.SECTION,
-)
+import streamlit as st
+
+from engine.claims.claim import Cell, Claim, Stop, Token, claim_of
+from engine.claims.experiment import AnyResult, Experiment
+from engine.claims.facts import Facts, known_facts
+from engine.claims.inputs import Choice, Input, Line, Real, Text, Whole
+from engine.claims.verdict import verdict
+from engine.errors import Message
+from engine.model import LanguageModel
+from ui.claims.charts import PICTURES, chart_figure, checks_figure
+from ui.claims.verdict import draw_verdict, plain_table
+from ui.claims.words import PREDICTIONS, SYMBOLS, all_words
+from ui.labs import fields
+from ui.labs.inputs import PlainInputs
+from ui.measurements.held import Held
+from ui.measurements.measured import cell, chart, sheet
+from ui.measurements.section import Section, Shown, Table
+from ui.measurements.work import MeasureWork
+from ui.models.chooser import Choice as ModelChoice
+from ui.models.chooser import shared_model
+from ui.skeleton.fields import bound
+from ui.skeleton.tables import text_list
+from ui.words.labels import stop_name, token_label
+from ui.words.language import Literal, localised, marked, say
+
+FEW_ROWS, MOST_ROWS = 20, 300  # of a table that stands open, and of one that is on the page
+LONG_LABEL = 20  # characters from which a field for a number is wider
+
+
+def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
+    """A claim as a section of the page; its words are those of `lessons/claims.toml`."""
+    words = all_words()[claim.key]
+    inputs = make_dataclass(
+        claim.key,
+        [("predicted", str, ""), *((one.name, type(one.first), one.first) for one in claim.inputs)],
+        bases=(PlainInputs,),
+        frozen=True,
+    )
+
+    def experiment(model: LanguageModel, chosen: PlainInputs) -> Experiment[AnyResult]:
+        typed = {one.name: getattr(chosen, one.name) for one in claim.inputs}
+        return claim.experiment(model, _loaded, **typed)
+
+    def all_fields(held: Held) -> None:
+        overturned = say("What would overturn it:")
+        st.caption(f"{overturned} {say(words.overturned)}")
+        _prediction(held)
+        with st.expander(say("Parameters of the experiment")):
+            row = None
+            for one in claim.inputs:
+                if isinstance(one, Text) or (isinstance(one, Line) and one.is_wide):
+                    row = None
+                    _field(held, one)
+                else:
+                    row = row or fields.row()
+                    with row:
+                        _field(held, one)
+
+    def picture(found: AnyResult, shown: Shown) -> None:
+        if not shown.is_running:
+            held, name, dark = shown.held, shown.name, shown.dark
+            predicted = held.measured.predicted if held else ""
+            took = held.work.took if held and held.work else None
+            draw_verdict(words, verdict(found.checks), predicted, took)
+            chart(
+                f"{name}_figures",
+                say("What was measured"),
+                say(
+                    "A bar is a figure, a whisker its 95 % interval, a dotted line what the claim "
+                    "says. ✓ is as claimed, ✗ is not, ? is not decided. Figures in the same unit "
+                    "have the same scale."
+                ),
+                checks_figure(words, [*found.checks, *claim.more(found)], dark),
+            )
+            for one in claim.charts(found):
+                figure = chart_figure(one, dark)
+                chart(f"{name}_{one.key}", say(one.name), say(one.about), figure)
+            if claim.key in PICTURES:
+                title, about, figure = PICTURES[claim.key]
+                chart(f"{name}_curve", say(title), say(about), figure(found.measured, dark=dark))
+        _draw_table(claim, table_of(claim, found))
+
+    return Section(
+        key=claim.key,
+        name=words.name,
+        heading=words.claim,
+        about=words.experiment,
+        inputs=inputs,
+        result=claim.result,
+        fields=all_fields,
+        picture=picture,
+        notice=lambda found: say(claim.notice(found)),
+        tables=lambda found: (plain_table(words, verdict(found.checks)), table_of(claim, found)),
+        begin=lambda model, chosen: MeasureWork(experiment(model, chosen)),
+        start=marked("Run"),
+        seconds=lambda model, chosen, pace: experiment(model, chosen).seconds(pace),
+        is_timed=False,  # times are processor time, and a condition of the verdict
+        begins_alone=False,
+        overlays=False,
+        topic=words.topic,
+        mark=lambda held: SYMBOLS.get(outcome_of(held), ""),
+    )
+
+
+def _loaded(name: str) -> LanguageModel:
+    return shared_model(ModelChoice.parse(name))
+
+
+def outcome_of(held: Held) -> str:
+    """The verdict of a claim as a visitor has it; empty where it is not run yet, or under way."""
+    found = None if held.is_running else held.result()
+    return "" if found is None else verdict(found.checks).outcome
+
+
+def _prediction(held: Held) -> None:
+    """What the person expects; what was measured keeps the prediction that it began with."""
+    chosen = held.inputs.predicted if held.inputs.predicted in PREDICTIONS else None
+    st.segmented_control(
+        say("What do you predict?"),
+        list(PREDICTIONS),
+        format_func=lambda outcome: say(PREDICTIONS[outcome]),
+        default=chosen,
+        **bound(
+            f"{held.name}_predicted",
+            chosen,
+            lambda predicted: held.change(predicted=predicted or ""),
+        ),
+    )
+
+
+def _field(held: Held, one: Input) -> None:
+    """The field of an input of its kind."""
+    given, about = (held, one.name, say(one.label)), say(one.help) or None
+    width = 190 if len(one.label) > LONG_LABEL else 130
+    if isinstance(one, Text):
+        shown = known_facts()[:600] if isinstance(one, Facts) else None
+        fields.text(*given, height=one.height, placeholder=shown, help=about)
+    elif isinstance(one, Whole):
+        high = held.model.vocab_size if one.high is None else one.high
+        fields.whole(*given, one.low, high, width=width, help=about)
+    elif isinstance(one, Real):
+        fields.real(*given, step=one.step, width=width, help=about)
+    elif isinstance(one, Choice):
+        fields.choice(*given, fields.said(one.names))
+    elif isinstance(one, Line) and one.is_wide:
+        fields.line(*given, width="stretch")
+    else:
+        fields.line(*given, help=about)
+
+
+def table_of(claim: Claim[AnyResult], found: AnyResult) -> Table:
+    """The table of a claim, in the language that is spoken."""
+    head, rows = claim.table.of(found)
+    return Table(say(claim.table.name), [*map(say, head)], [[*map(_said, row)] for row in rows])
+
+
+def _said(value: Cell) -> str | int | float | None:
+    if isinstance(value, tuple):
+        return " ".join(map(_said, value))
+    if isinstance(value, Token):
+        return token_label(value)
+    if isinstance(value, Stop):
+        return stop_name(value)
+    if isinstance(value, Message):
+        return say(value)
+    return Literal(value) if isinstance(value, str) else value
+
+
+def _draw_table(claim: Claim, shown: Table) -> None:
+    """A table to open, unless it is so long that it is in its file alone."""
+    if len(shown.rows) > MOST_ROWS:
+        return
+    with st.expander(shown.name, expanded=len(shown.rows) <= FEW_ROWS):
+        if claim.table.about:
+            st.caption(say(claim.table.about))
+        if not claim.table.texts:
+            sheet(shown)
+            return
+        first, last = claim.table.prompts, len(shown.head) - claim.table.texts
+        for prompt, rows in groupby(shown.rows, key=lambda row: "".join(row[:first])):
+            texts = [one for row in rows for one in _texts(shown.head, row, first, last)]
+            st.html(text_list(say("Texts of {name}", name=prompt), prompt, texts))
+
+
+def _texts(head: Any, row: Any, first: int, last: int) -> list[tuple[list[str], str]]:
+    """The texts of a row, each with its name; the last one with what was measured."""
+    about = [f"{head[n]}: {localised(cell(row[n]))}" for n in range(first, last)]
+    named = [([head[n]], row[n]) for n in range(last, len(row) - 1)]
+    return [*named, ([*([head[-1]] if named else []), *about], row[-1])]
+
+
+CLAIMS = tuple(section(claim_of(key)) for key in all_words())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.claims.verdict import verdict
-from ui.claims.claim import outcome_of
+from ui.claims.claims import outcome_of
 from ui.claims.words import NAMES, PREDICTIONS, SYMBOLS, all_words
 from ui.measurements.held import Held
 from ui.measurements.measured import sheet

@@ -9,14 +9,12 @@ import streamlit as st
 
 from engine.claims.verdict import NOTED, OPEN, Check, Verdict
 from ui.claims.words import (
-    ANSWERS,
-    CONDITIONS,
     NAMES,
     SYMBOLS,
     ClaimWords,
+    answer_said,
     interval,
     method_said,
-    part_said,
 )
 from ui.measurements.measured import sheet
 from ui.measurements.section import Table
@@ -85,13 +83,13 @@ def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
     rows = [
         (
             say(words.figures[check.name].name),
-            part_said(check.part),
+            say(check.part),
             *map(_known, (check.figure.value, check.figure.low, check.figure.high)),
             check.figure.count,
             check.figure.method,
             check.side,
             check.bound if check.side else None,
-            _answer(check),
+            answer_said(check),
         )
         for check in verdict.checks
     ]
@@ -119,14 +117,10 @@ def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
     wanted = "" if check.side == NOTED else f"{say(check.side)} {name.said(check.bound)}"
     return (
         say(name.name),
-        part_said(check.part),
+        say(check.part),
         name.said(check.figure.value),
         interval(check.figure, name),
         check.figure.count,
         say("needed: {bound}", bound=wanted) if check.is_condition else wanted,
-        _answer(check),
+        answer_said(check),
     )
-
-
-def _answer(check: Check) -> str:
-    return say((CONDITIONS if check.is_condition else ANSWERS)[check.answer])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -170,7 +169,7 @@ class ClaimWords:
 
     def part_said(self, part: str) -> str:
         """A part of the experiment, or a figure that is one by itself."""
-        return say(self.figures[part].name) if part in self.figures else part_said(part)
+        return say(self.figures[part].name if part in self.figures else part)
 
     def _marks(self, check: Check) -> dict[str, str]:
         """The marks of a figure; of several parts of an experiment, those of the last one."""
@@ -183,37 +182,9 @@ class ClaimWords:
         }
 
 
-_PARTS = (  # of experiments, as the engine names them
-    marked("capitals"),
-    marked("everyday"),
-    marked("world"),
-    marked("than greedy decoding"),
-    marked("than nucleus text"),
-    marked("under the constraint"),
-    marked("without it"),
-    marked("without the cache"),
-    marked("tokens of a word"),
-    marked("first letter"),
-    marked("last letter"),
-    marked("number of letters"),
-    marked("in a batch of {count}"),
-    marked("in {dtype}"),
-    marked("{low} to {high} positions"),
-    marked("{low} to {high} prompt tokens"),
-    marked("{count} prompt tokens"),
-    marked("T {low} to {high}"),
-    marked("at most {bits} bits"),
-    marked("at least {bits} bits"),
-)
-
-
-def part_said(part: str) -> str:
-    """A part of an experiment; one that is not known, such as a kind of fact, as it is."""
-    for words in _PARTS:
-        found = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>\\S+)", words), part)
-        if found is not None:
-            return say(words, **found.groupdict())
-    return part
+def answer_said(check: Check) -> str:
+    """What a figure says of its claim."""
+    return say((CONDITIONS if check.is_condition else ANSWERS)[check.answer])
 
 
 def method_said(method: str) -> str:

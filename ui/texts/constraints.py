@@ -5,27 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from engine.grammar import PERSON, PERSON_PROMPT
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 from ui.words.language import marked
 
 NOTHING = "", ""  # language and source of no constraint
 
-PERSON = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string", "maxLength": 12},
-        "age": {"type": "integer", "minimum": 1, "maximum": 99},
-        "likes": {
-            "type": "array",
-            "items": {"enum": ["cats", "books", "cake", "football"]},
-            "minItems": 1,
-            "maxItems": 2,
-        },
-    },
-    "required": ["name", "age", "likes"],
-    "additionalProperties": False,
-}
 MOVE = {
     "type": "object",
     "properties": {
@@ -58,8 +44,8 @@ EXAMPLES = (
     Example(
         marked("A person as JSON"),
         "json_schema",
-        json.dumps(PERSON, indent=1),
-        '{"name": "Lily", "age": 6, "likes": ["books"]}\n',
+        PERSON,
+        PERSON_PROMPT,
     ),
     Example(
         marked("A move in a game"), "json_schema", json.dumps(MOVE, indent=1), "The next move is\n"

@@ -10,9 +10,10 @@ import math
 import re
 from decimal import Decimal
 
+from engine.checks import typed_list
 from engine.errors import SettingError
 from engine.study.sweep import MOST_TEXTS
-from ui.words.language import marked, say, typed_list
+from ui.words.language import marked, say
 
 INITIAL = {
     "temperature": "0.4, 0.7, 1, 1.3, 1.6",

@@ -114,11 +114,6 @@ def localised(value: object) -> object:
     return with_figures(value) if is_text and _ONLY_FIGURES.fullmatch(value) else value
 
 
-def typed_list(text: str) -> str:
-    """A typed list of numbers with commas between them: ``0.5,0.7`` for ``0,5;0,7`` too."""
-    return re.sub(r"(?<=\d),(?=\d)", ".", text).replace(";", ",") if ";" in text else text
-
-
 def say(sentence: str, /, **values: object) -> str:
     """A sentence in the language spoken here, with values in its places.
 

@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
+from engine.claims import inputs
+from engine.claims.claim import Claim, Table
+from engine.claims.experiment import Experiment, checked_prompts, writing_seconds
+from engine.claims.inputs import Whole
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoding.beam import BeamSettings
@@ -20,12 +23,20 @@ from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling.stages import MinNewTokens
-from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText, set_texts
+from engine.study.set_texts import BEAM, GREEDY, SAMPLE, set_texts
 from engine.values import Logprob, Name, Row, Share, Text
 
-PARTS = {GREEDY: "than greedy decoding", SAMPLE: "than nucleus text"}
+PROMPTS = """They think that
+The most important thing is
+The old house stood
+I would like to
+We talked about
+In the middle of the forest
+My favourite thing in the world is
+The history of"""
+WAYS = {BEAM: msg("beam search"), GREEDY: msg("greedy"), SAMPLE: msg("nucleus")}
+PARTS = {GREEDY: msg("than greedy decoding"), SAMPLE: msg("than nucleus text")}
 SAMPLES = 2  # nucleus texts of each prompt
-MOST_TOKENS, MOST_WIDTH = 128, 16
 
 
 @dataclass(frozen=True)
@@ -82,51 +93,49 @@ class BeamTexts:
         )
 
 
-class BeamExperiment(Experiment[BeamTexts]):
-    """Writes each prompt's text by beam search, greedily, and twice from the nucleus.
+def beam(
+    model: LanguageModel, prompts: Sequence[str], tokens: int, width: int
+) -> Experiment[BeamTexts]:
+    """Writes each prompt's text by beam search, greedily, and twice from the nucleus."""
+    settings = BeamSettings(
+        width, length_penalty=0.0, max_new_tokens=tokens, chain=(MinNewTokens(tokens),)
+    )
 
-    Args:
-        model: what writes.
-        prompts: what the texts go on from.
-        tokens: of each text, exactly.
-        width: beams.
-
-    Raises:
-        PromptError, SettingError: prompts or settings out of range.
-    """
-
-    noun = "prompt"
-
-    def __init__(
-        self, model: LanguageModel, prompts: Sequence[str], tokens: int = 32, width: int = 4
-    ) -> None:
-        checked_range(msg("Tokens"), tokens, 8, MOST_TOKENS)
-        checked_range(msg("Beams"), width, 2, MOST_WIDTH)
-        self._prompts = checked_prompts(model, prompts, tokens)
-        super().__init__([1.0] * len(prompts))
-        self._model, self._tokens = model, tokens
-        self._settings = BeamSettings(
-            width, length_penalty=0.0, max_new_tokens=tokens, chain=(MinNewTokens(tokens),)
-        )
-        self._texts: list[list[Searched]] = []
-
-    def _measure(self, part: int) -> None:
-        prompt = self._prompts[part]
-        every = set_texts(self._model, prompt, self._settings, samples=SAMPLES)
+    def look(prompt: str) -> list[Searched]:
+        every = set_texts(model, prompt, settings, samples=SAMPLES)
         written = [text for text in every if text is not None]
         best = next(text for text in written if text.kind == BEAM)
-        others = [text for text in written if text.kind != BEAM]
-        self._texts[part:] = [[_searched(prompt, text) for text in (best, *others)]]
+        return [
+            Searched(prompt, text.kind, text.text, text.logprob, text.distinct_2)
+            for text in (best, *(text for text in written if text.kind != BEAM))
+        ]
 
-    @property
-    def result(self) -> BeamTexts | None:
-        texts = tuple(text for group in self._texts for text in group)
-        return BeamTexts(texts) if texts else None
+    def seconds(pace: Pace) -> float:
+        beams = writing_seconds(pace, tokens, width)
+        return (beams + (1 + SAMPLES) * writing_seconds(pace, tokens)) * len(prompts)
 
-    def seconds(self, pace: Pace) -> float:
-        beams = writing_seconds(pace, self._tokens, self._settings.width)
-        return (beams + (1 + SAMPLES) * writing_seconds(pace, self._tokens)) * len(self._prompts)
+    return Experiment(checked_prompts(model, prompts, tokens), look, BeamTexts, seconds, "prompt")
 
 
-def _searched(prompt: str, text: SetText) -> Searched:
-    return Searched(prompt, text.kind, text.text, text.logprob, text.distinct_2)
+CLAIM = Claim(
+    "beam",
+    BeamTexts,
+    (
+        inputs.prompts(PROMPTS),
+        inputs.tokens(24, 8, 128),
+        Whole("width", msg("Beams"), 4, low=2, high=16),
+    ),
+    beam,
+    Table(
+        msg("Texts"),
+        lambda result: result.texts,
+        {
+            msg("prompt"): lambda text: text.prompt,
+            msg("decoder"): lambda text: WAYS[text.kind],
+            msg("log-probability, nats"): lambda text: text.logprob,
+            msg("distinct pairs"): lambda text: text.distinct,
+            msg("text"): lambda text: text.text,
+        },
+        texts=1,
+    ),
+)

@@ -8,16 +8,17 @@ adds to that. Parsers that share nothing with the constraint judge.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims.claim import Claim, Table, Token
+from engine.claims.experiment import Experiment, checked_prompts
+from engine.claims.inputs import Real, Text, Whole
 from engine.claims.uncertainty import mean, share
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoder import Decoder
 from engine.errors import SettingError, msg
+from engine.grammar import PERSON, PERSON_PROMPT
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -25,13 +26,19 @@ from engine.sampling.stages import Constraint
 from engine.study.constraint import figures_at
 from engine.study.verdict import verdict
 from engine.study.wrong_token import FURTHER, without_constraint
-from engine.values import Name, Row, Text, Whole
+from engine.values import Name, Row
+from engine.values import Text as LongText
+from engine.values import Whole as Count
 
 KEPT, FREE, WRONG = "kept", "free", "wrong"
-WAYS = (KEPT, FREE, WRONG)
-UNDER, WITHOUT = "under the constraint", "without it"  # the parts of the experiment
+WAYS = {
+    KEPT: msg("constraint to the end"),
+    FREE: msg("right token, then no constraint"),
+    WRONG: msg("wrong token, then no constraint"),
+}
+UNDER, WITHOUT = msg("under the constraint"), msg("without it")  # the parts of the experiment
 HALF = 0.5
-MOST_RUNS, MOST_TOKENS = 64, 256
+MOST_TOKENS = 256
 _USUAL_TOKENS = 32  # of an object, for the estimate
 
 
@@ -47,7 +54,7 @@ class Judged:
     """
 
     way: Name
-    text: Text
+    text: LongText
     is_valid: bool
     problem: Name
 
@@ -63,8 +70,8 @@ class JsonRun:
         texts: one a way.
     """
 
-    seed: Whole
-    index: Whole
+    seed: Count
+    index: Count
     right: Name
     wrong: Name
     texts: Row[Judged]
@@ -97,83 +104,54 @@ class BrokenJson:
         )
 
 
-class BrokenJsonExperiment(Experiment[BrokenJson]):
-    """Writes objects under a constraint, and from one token on without it.
+def broken_json(
+    model: LanguageModel, prompt: str, source: str, runs: int, place: float
+) -> Experiment[BrokenJson]:
+    """Writes objects under a constraint, and from a share `place` of each on without it."""
+    checked_prompts(model, [prompt], _USUAL_TOKENS + FURTHER)
+    constraint, label = Constraint("json_schema", source), model.vocabulary.label
 
-    Args:
-        model: what writes.
-        prompt: what the objects follow.
-        schema: of the objects, as JSON schema.
-        runs: objects, each with a seed of its own.
-        place: where the constraint ends, as a share of the object.
-
-    Raises:
-        PromptError, SettingError: prompt, schema or settings out of range.
-    """
-
-    noun = "object"
-
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompt: str,
-        schema: str | Mapping[str, Any],
-        runs: int = 8,
-        place: float = 0.5,
-    ) -> None:
-        checked_range(msg("Objects"), runs, 1, MOST_RUNS)
-        self._place = checked_range(msg("Place"), place, 0.0, 0.99)
-        checked_prompts(model, [prompt], _USUAL_TOKENS + FURTHER)
-        super().__init__([1.0] * runs)
-        self._model, self._prompt = model, prompt
-        self._constraint = Constraint("json_schema", schema)
-        self._runs: list[JsonRun] = []
-
-    def _measure(self, part: int) -> None:
-        settings = SamplingSettings(constraint=self._constraint, seed=part)
-        text = Decoder(self._model, self._prompt, settings)
+    def look(seed: int) -> list[JsonRun]:
+        text = Decoder(model, prompt, SamplingSettings(constraint=constraint, seed=seed))
         for _ in text.run(MOST_TOKENS):
-            if verdict(self._constraint, text.text).is_valid is not False:
+            if verdict(constraint, text.text).is_valid is not False:
                 break  # it is whole; a model without an end of the text could not go on
         ids = [step.token_id for step in text.steps if not step.is_special]
-        index = int(self._place * len(ids))
-        wrong = self._wrong(text, index)
+        index = int(place * len(ids))
+        wrong = _wrong(text, index)
         texts = {
             KEPT: text.text,
             FREE: without_constraint(text, index, ids[index]).text,
             WRONG: without_constraint(text, index, wrong).text,
         }
         text.release_cache()
-        label = self._model.vocabulary.label
-        judged = tuple(self._judged(way, own) for way, own in texts.items())
-        names = label(ids[index])[:200], label(wrong)[:200]
-        self._runs[part:] = [JsonRun(part, index, *names, judged)]
+        judged = tuple(_judged(constraint, way, own) for way, own in texts.items())
+        return [JsonRun(seed, index, label(ids[index])[:200], label(wrong)[:200], judged)]
 
-    def _wrong(self, text: Decoder, index: int) -> int:
-        """The likeliest token that the constraint refuses in a step, and that has bytes."""
-        vocabulary = self._model.vocabulary
-        wanted = figures_at(text, index).wanted
-        for one in wanted:
-            if not vocabulary.is_special(one.token_id) and vocabulary.token_bytes(one.token_id):
-                return one.token_id
-        remedy = msg("use a schema that leaves less free")
-        raise SettingError(msg("Schema"), msg("this one"), "refuses no token at this place", remedy)
+    def seconds(pace: Pace) -> float:
+        return pace.step_seconds(_USUAL_TOKENS + 2 * FURTHER) * runs
 
-    def _judged(self, way: str, text: str) -> Judged:
-        text = first_object(text)
-        said = verdict(self._constraint, text)
-        if said.is_valid is None:
-            problem = msg("gives a text that cannot be judged: {problem}", said.problem)
-            raise SettingError(msg("Schema"), msg("this one"), problem, "leave that out of it")
-        problem = said.problem if len(said.problem) <= 1000 else said.problem[:1000]
-        return Judged(way, text, said.is_valid, problem)
+    return Experiment(range(runs), look, BrokenJson, seconds, "object")
 
-    @property
-    def result(self) -> BrokenJson | None:
-        return BrokenJson(tuple(self._runs)) if self._runs else None
 
-    def seconds(self, pace: Pace) -> float:
-        return pace.step_seconds(_USUAL_TOKENS + 2 * FURTHER) * self.parts
+def _wrong(text: Decoder, index: int) -> int:
+    """The likeliest token that the constraint refuses in a step, and that has bytes."""
+    vocabulary = text.model.vocabulary
+    for one in figures_at(text, index).wanted:
+        if not vocabulary.is_special(one.token_id) and vocabulary.token_bytes(one.token_id):
+            return one.token_id
+    remedy = msg("use a schema that leaves less free")
+    raise SettingError(msg("Schema"), msg("this one"), "refuses no token at this place", remedy)
+
+
+def _judged(constraint: Constraint, way: str, text: str) -> Judged:
+    text = first_object(text)
+    said = verdict(constraint, text)
+    if said.is_valid is None:
+        problem = msg("gives a text that cannot be judged: {problem}", said.problem)
+        raise SettingError(msg("Schema"), msg("this one"), problem, "leave that out of it")
+    problem = said.problem if len(said.problem) <= 1000 else said.problem[:1000]
+    return Judged(way, text, said.is_valid, problem)
 
 
 def first_object(text: str) -> str:
@@ -184,3 +162,38 @@ def first_object(text: str) -> str:
     except (json.JSONDecodeError, RecursionError, ValueError):
         return text
     return text[:end]
+
+
+PLACE = Real(
+    "place",
+    msg("End of the constraint"),
+    0.5,
+    msg("Share of the object that is written before the constraint is gone."),
+    low=0.0,
+    high=0.99,
+)
+CLAIM = Claim(
+    "broken_json",
+    BrokenJson,
+    (
+        Text("prompt", msg("Prompt"), PERSON_PROMPT, height=80),
+        Text("source", msg("JSON schema"), PERSON),
+        Whole("runs", msg("Objects"), 8, low=1, high=64),
+        PLACE,
+    ),
+    broken_json,
+    Table(
+        msg("Texts"),
+        lambda result: [(run, text) for run in result.runs for text in run.texts],
+        {
+            msg("seed"): lambda run, text: run.seed,
+            msg("way"): lambda run, text: WAYS[text.way],
+            msg("right token"): lambda run, text: Token(run.right),
+            msg("wrong token"): lambda run, text: Token(run.wrong),
+            msg("is valid"): lambda run, text: msg("yes") if text.is_valid else msg("no"),
+            msg("problem"): lambda run, text: msg(text.problem),
+            msg("text"): lambda run, text: text.text,
+        },
+        about=msg("Broken: it does not parse, or the schema does not allow it."),
+    ),
+)

@@ -9,24 +9,21 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from statistics import fmean, median  # of few values, thousands of times
 
-from engine.claims.experiment import (
-    Experiment,
-    JudgedMeasurement,
-    checked_prompts,
-    checked_range,
-    steady,
-)
+from engine.claims.claim import Claim, Columns, Table
+from engine.claims.experiment import Experiment, checked_prompts, judged_measurement, steady
+from engine.claims.inputs import Line, Real, Whole
 from engine.claims.uncertainty import Figure, bootstrap
 from engine.claims.verdict import ABOVE, BELOW, Check
 from engine.errors import msg
 from engine.measure.passes import processor_clock
 from engine.measure.with_and_without import (
+    MOST_POSITIONS,
     WithAndWithout,
     WithAndWithoutMeasurement,
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from engine.values import Real
+from engine.values import Real as Finite
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class CachedFlat:
     """
 
     measured: WithAndWithout
-    flat: Real
+    flat: Finite
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -84,26 +81,57 @@ class CachedFlat:
         return bootstrap(rises, lambda drawn: median(drawn) if drawn else math.nan)
 
 
-def cached_flat_experiment(
-    model: LanguageModel, prompt: str, positions: int = 256, every: int = 4, flat: float = 1.25
+def cached_flat(
+    model: LanguageModel, prompt: str, positions: int, every: int, flat: float
 ) -> Experiment[CachedFlat]:
-    """Decodes a text with the cache and without.
-
-    Args:
-        model: what is timed.
-        prompt: what the text goes on from.
-        positions: tokens of the text at its last step.
-        every: without the cache, every so many steps are measured.
-        flat: see `CachedFlat`.
-
-    Raises:
-        PromptError, SettingError: prompt, positions or growth out of range.
-    """
+    """Decodes a text with the cache and without, there every so many steps."""
     checked_prompts(model, [prompt], 1)
-    checked_range(msg("Without the cache, every"), every, 1, math.inf)
-    checked_range(msg("Flat, below"), flat, 1.0, 100.0)
     ids = model.vocabulary.encode(prompt)
     clock = processor_clock(model)
     measurement = WithAndWithoutMeasurement(model, ids, positions, every, clock)
     seconds = partial(estimated_seconds, model, len(ids), positions, every)
-    return JudgedMeasurement(measurement, partial(CachedFlat, flat=flat), seconds)
+    return judged_measurement(measurement, partial(CachedFlat, flat=flat), seconds)
+
+
+def _columns(result: CachedFlat) -> Columns:
+    found = result.measured
+    without = dict(zip(found.positions, found.uncached_ms, strict=True))
+    return {
+        msg("position"): lambda position, ms: position,
+        msg("with the cache, ms"): lambda position, ms: ms,
+        msg("without, ms"): lambda position, ms: without.get(position),
+    }
+
+
+def _steps(result: CachedFlat) -> list[tuple[int, float]]:
+    return list(zip(result.measured.cached_positions, result.measured.cached_ms, strict=True))
+
+
+EVERY = Whole(
+    "every",
+    msg("Without the cache, every"),
+    4,
+    msg("1 measures every step without the cache, 4 one in four."),
+    low=1,
+    high=10_000,
+)
+FLAT = Real(
+    "flat",
+    msg("Flat, below"),
+    1.25,
+    msg("A time is flat where steps of the later half take less than so many times as long."),
+    low=1.0,
+    high=100.0,
+)
+CLAIM = Claim(
+    "cached_flat",
+    CachedFlat,
+    (
+        Line("prompt", msg("Prompt"), "Once upon a time, there was a little"),
+        Whole("positions", msg("Positions"), 256, low=2, high=MOST_POSITIONS),
+        EVERY,
+        FLAT,
+    ),
+    cached_flat,
+    Table(msg("Steps"), _steps, _columns),
+)

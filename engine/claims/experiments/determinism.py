@@ -10,25 +10,26 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import torch
 from transformers import AutoModelForCausalLM
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims import inputs
+from engine.claims.claim import Chart, Claim, Series, Table, Token
+from engine.claims.experiment import Experiment, checked_prompts
+from engine.claims.inputs import Whole
 from engine.claims.uncertainty import counted, share
 from engine.claims.verdict import ABOVE, AT_MOST, Check, noted
 from engine.errors import msg
 from engine.measure.pace import Pace
-from engine.measure.passes import timed_read, timed_step
 from engine.model import LanguageModel
 from engine.model.loading.memory import free_bytes
-from engine.runner.scheduler import SCHEDULER, Kind
-from engine.values import Amount, Name, Row, Text, Whole
+from engine.runner.runner import open_sequence
+from engine.values import Amount, Name, Row, Text
+from engine.values import Whole as Count
 
-MOST_TOKENS = 256
-MOST_BATCH = 64
 ROW_SHARE = 0.15  # of a step's time that each further row of a batch adds, about
 TWICE = 2  # every way is computed so often
 Rows = list[np.ndarray]  # of each step, (vocab,) float32 logits
@@ -52,7 +53,7 @@ class Compared:
     way: Name
     again: Amount
     steps: Row[Amount]
-    first: Whole | None
+    first: Count | None
     plain: Name
     other: Name
 
@@ -78,17 +79,28 @@ class Determinism:
         """The texts computed this way."""
         return [one for one in self.compared if one.way == way]
 
+    @staticmethod
+    def name(way: str) -> str:
+        """The name of a way for reading; a file keeps the English one."""
+        kind, _, value = way.rpartition(" ")
+        names = {
+            "in a batch of": msg("in a batch of {count}", value),
+            "without the": msg("without the cache"),
+            "in": msg("in {dtype}", value),
+        }
+        return names.get(kind, way)
+
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         checks = []
         for way in self.ways:
-            texts = self.of_way(way)
+            texts, part = self.of_way(way), self.name(way)
             count = sum(len(one.steps) for one in texts)
             again = counted(max(one.again for one in texts), count)
             differs = counted(_most(texts), count)
-            checks.append(Check("again", again, AT_MOST, 0.0, way))
-            checks.append(Check("logits", differs, ABOVE, 0.0, way))
-            checks.append(noted("tokens", share([one.first is not None for one in texts]), way))
+            checks.append(Check("again", again, AT_MOST, 0.0, part))
+            checks.append(Check("logits", differs, ABOVE, 0.0, part))
+            checks.append(noted("tokens", share([one.first is not None for one in texts]), part))
         changed = {one.prompt for one in self.compared if one.first is not None}
         prompts = dict.fromkeys(one.prompt for one in self.compared)
         steps = sum(len(one.steps) for one in self.compared)
@@ -103,78 +115,62 @@ def _most(texts: Sequence[Compared]) -> float:
     return max((step for one in texts for step in one.steps), default=0.0)
 
 
-class DeterminismExperiment(Experiment[Determinism]):
+def determinism(
+    model: LanguageModel, prompts: Sequence[str], tokens: int, batch: int
+) -> Experiment[Determinism]:
     """Writes a text after each prompt greedily, and computes its steps in other ways.
 
-    Args:
-        model: what writes.
-        prompts: what the texts go on from.
-        tokens: of each text.
-        batch: rows of the batch; all of them hold the same text.
-
-    Raises:
-        PromptError, SettingError: prompts or settings out of range.
+    All rows of the batch hold the same text.
     """
+    label = model.vocabulary.label
 
-    noun = "prompt"
+    @cache
+    def left_out() -> str:
+        return _why_no_copy(model)
 
-    def __init__(
-        self, model: LanguageModel, prompts: Sequence[str], tokens: int = 16, batch: int = 8
-    ) -> None:
-        checked_range(msg("Tokens"), tokens, 1, MOST_TOKENS)
-        checked_range(msg("Batch"), batch, 2, MOST_BATCH)
-        self._prompts = checked_prompts(model, prompts, tokens)
-        super().__init__([1.0] * len(prompts))
-        self._model, self._tokens, self._batch = model, tokens, batch
-        self._compared: list[list[Compared]] = []
-
-    @cached_property
-    def _left_out(self) -> str:
-        return _why_no_copy(self._model)
-
-    @cached_property
-    def _ways(self) -> dict[str, Callable[[list[int], list[int]], Rows]]:
-        """By name, what computes the steps of a text after a prompt."""
-        model, batch = self._model, self._batch
-        ways = {
+    @cache
+    def ways() -> dict[str, Callable[[list[int], list[int]], Rows]]:
+        """By name, the function that computes the steps of a text after a prompt."""
+        found = {
             f"in a batch of {batch}": lambda *ids: _in_batch(model, batch, *ids),
             "without the cache": lambda *ids: _uncached(model, *ids),
         }
-        if not self._left_out:
+        if not left_out():
             dtype = _other_dtype(model)
             twin = _copy(model, dtype)
             name = f"in {str(dtype).removeprefix('torch.')}"
-            ways[name] = lambda *ids: _cached(twin, *ids)[0]
-        return ways
+            found[name] = lambda *ids: _cached(twin, *ids)[0]
+        return found
 
-    def _measure(self, part: int) -> None:
-        prompt = self._prompts[part]
-        ids = self._model.vocabulary.encode(prompt)
-        plain, text = _cached(self._model, ids, None, self._tokens)
-        again = max(_apart(plain, _cached(self._model, ids, text)[0]))
+    def look(prompt: str) -> list[Compared]:
+        ids = model.vocabulary.encode(prompt)
+        plain, text = _cached(model, ids, None, tokens)
+        again = max(_apart(plain, _cached(model, ids, text)[0]))
         found = []
-        for way, compute in self._ways.items():
+        for way, compute in ways().items():
             rows, others = (compute(ids, text) for _ in range(TWICE))
             repeated = max(again, *_apart(rows, others))
-            found.append(self._compare(prompt, way, repeated, plain, rows))
-        self._compared[part:] = [found]
+            found.append(compared(prompt, way, repeated, plain, rows))
+        return found
 
-    def _compare(self, prompt: str, way: str, again: float, plain: Rows, rows: Rows) -> Compared:
-        label = self._model.vocabulary.label
+    def compared(prompt: str, way: str, again: float, plain: Rows, rows: Rows) -> Compared:
         pairs = [(int(a.argmax()), int(b.argmax())) for a, b in zip(plain, rows, strict=True)]
         first = next((n for n, (one, other) in enumerate(pairs) if one != other), None)
-        tokens = ("", "") if first is None else [label(token)[:200] for token in pairs[first]]
-        return Compared(prompt, way, again, tuple(_apart(plain, rows)), first, *tokens)
+        names = ("", "") if first is None else [label(token)[:200] for token in pairs[first]]
+        return Compared(prompt, way, again, tuple(_apart(plain, rows)), first, *names)
 
-    @property
-    def result(self) -> Determinism | None:
-        found = tuple(one for texts in self._compared for one in texts)
-        return Determinism(found, self._left_out) if found else None
+    def seconds(pace: Pace) -> float:
+        rows = TWICE * (2 + ROW_SHARE * (batch - 1))  # of the batch, and the other dtype
+        reads = TWICE * tokens * pace.read_seconds(tokens)
+        return (pace.step_seconds(tokens) * (TWICE + rows) + reads) * len(prompts)
 
-    def seconds(self, pace: Pace) -> float:
-        rows = TWICE * (2 + ROW_SHARE * (self._batch - 1))  # of the batch, and the other dtype
-        reads = TWICE * self._tokens * pace.read_seconds(self._tokens)
-        return (pace.step_seconds(self._tokens) * (TWICE + rows) + reads) * len(self._prompts)
+    return Experiment(
+        checked_prompts(model, prompts, tokens),
+        look,
+        lambda found: Determinism(found, left_out()),
+        seconds,
+        "prompt",
+    )
 
 
 def _apart(one: Rows, other: Rows) -> list[float]:
@@ -193,34 +189,25 @@ def _cached(
     model: LanguageModel, prompt: list[int], text: list[int] | None, tokens: int = 0
 ) -> tuple[Rows, list[int]]:
     """One text, with the cache; where there is no text yet, the likeliest tokens make it."""
-    read = timed_read(model, prompt)
-    rows, written = [read.logits], []
+    sequence, written = open_sequence(model), []
+    rows = [sequence.extend(prompt).forward.logits]
     for n in range((len(text) if text is not None else tokens) - 1):
         written.append(int(rows[-1].argmax()) if text is None else text[n])
-        logits, _ = timed_step(model, written[-1], read.cache, len(prompt) + n)
-        rows.append(logits)
+        rows.append(sequence.extend(written[-1:]).forward.logits)
     return rows, [*written, int(rows[-1].argmax())]
 
 
 def _uncached(model: LanguageModel, prompt: list[int], text: list[int]) -> Rows:
     """Every step reads the whole text again."""
-    return [timed_read(model, prompt + text[:n]).logits for n in range(len(text))]
+    return [open_sequence(model).extend(prompt + text[:n]).forward.logits for n in range(len(text))]
 
 
 def _in_batch(model: LanguageModel, batch: int, prompt: list[int], text: list[int]) -> Rows:
     """The first row of a batch that holds the same text in every row."""
-    cache, rows, position = model.new_cache(), [], 0
-    for ids in (prompt, *([token] for token in text[:-1])):
-        with (
-            SCHEDULER.turn(Kind.BATCH),
-            model.naming_memory(
-                msg("with {batch:,} texts at once", batch), msg("use a smaller batch")
-            ),
-        ):
-            logits, _ = model.forward_rows([ids] * batch, cache, position)
-        rows.append(logits[0])
-        position += len(ids)
-    return rows
+    sequence = open_sequence(model, msg("use a smaller batch"))
+    sequence.select([0] * batch)
+    inputs = (prompt, *([token] for token in text[:-1]))
+    return [sequence.read_rows([ids] * batch)[0][0] for ids in inputs]
 
 
 # --- the model in another dtype -------------------------------------------------------------------
@@ -249,3 +236,51 @@ def _copy(model: LanguageModel, dtype: torch.dtype) -> LanguageModel:
     hf = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=attention)
     hf.load_state_dict(model.hf.state_dict())
     return LanguageModel(hf.to(model.device), model.tokenizer, name=model.name)
+
+
+# --- on the page ----------------------------------------------------------------------------------
+
+
+def _differences(result: Determinism) -> Chart:
+    """Largest difference of a logit at each step over all texts, by way."""
+    series = []
+    for way in result.ways:
+        columns = zip(*(one.steps for one in result.of_way(way)), strict=True)
+        # 0 has no place among powers of ten.
+        points = [(n, max(column) or None) for n, column in enumerate(columns, start=1)]
+        series.append(Series(result.name(way), points))
+    return Chart(
+        "differences",
+        msg("Differences from the first text"),
+        msg("The largest of all texts, in powers of ten. A difference of 0 has no dot."),
+        msg("step"),
+        msg("difference of a logit"),
+        series,
+        logs="y",
+    )
+
+
+CLAIM = Claim(
+    "determinism",
+    Determinism,
+    (
+        inputs.prompts(inputs.STORY_PROMPTS),
+        inputs.tokens(16, 1, 256),
+        Whole("batch", msg("Batch"), 8, msg("Rows, all with the same text."), low=2, high=64),
+    ),
+    determinism,
+    Table(
+        msg("Texts"),
+        lambda result: result.compared,
+        {
+            msg("prompt"): lambda one: one.prompt,
+            msg("way"): lambda one: Determinism.name(one.way),
+            msg("largest difference"): lambda one: max(one.steps),
+            msg("first other token"): lambda one: None if one.first is None else one.first + 1,
+            msg("first text"): lambda one: "" if one.first is None else Token(one.plain),
+            msg("this way"): lambda one: "" if one.first is None else Token(one.other),
+        },
+    ),
+    charts=lambda result: (_differences(result),),
+    notice=lambda result: result.left_out,
+)

@@ -6,14 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.texts import TextsExperiment, Way, Written
+from engine.claims.claim import Claim
+from engine.claims.experiment import Experiment
+from engine.claims.inputs import Real
+from engine.claims.texts import PROMPTS, TOKENS, Way, Written, texts_experiment, texts_table
 from engine.claims.uncertainty import mean, share
 from engine.claims.verdict import ABOVE, Check, noted
+from engine.errors import msg
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.values import Row
 
 GREEDY, NUCLEUS = "greedy", "nucleus"
+WAYS = {GREEDY: msg("greedy"), NUCLEUS: msg("nucleus")}
 SAMPLES = 2  # nucleus texts of each prompt
 
 
@@ -48,27 +53,22 @@ class GreedyLoops:
         )
 
 
-class GreedyLoopsExperiment(TextsExperiment[GreedyLoops]):
-    """Writes each prompt's text greedily, and twice from the nucleus.
+def greedy_loops(
+    model: LanguageModel, prompts: Sequence[str], tokens: int, top_p: float
+) -> Experiment[GreedyLoops]:
+    """Writes each prompt's text greedily, and twice from the nucleus, at temperature 1."""
+    nucleus = SamplingSettings(top_p=top_p)
+    ways = [
+        Way(GREEDY, SamplingSettings(temperature=0.0)),
+        *(Way(NUCLEUS, nucleus.replace(seed=seed)) for seed in range(SAMPLES)),
+    ]
+    return texts_experiment(model, prompts, tokens, ways, GreedyLoops)
 
-    Args:
-        model, prompts, tokens: see `TextsExperiment`.
-        top_p: of the nucleus, at temperature 1.
 
-    Raises:
-        PromptError, SettingError: prompts or settings out of range.
-    """
-
-    def __init__(
-        self, model: LanguageModel, prompts: Sequence[str], tokens: int = 128, top_p: float = 0.9
-    ) -> None:
-        nucleus = SamplingSettings(top_p=top_p)
-        ways = [
-            Way(GREEDY, SamplingSettings(temperature=0.0)),
-            *(Way(NUCLEUS, nucleus.replace(seed=seed)) for seed in range(SAMPLES)),
-        ]
-        super().__init__(model, prompts, tokens, ways)
-
-    @property
-    def result(self) -> GreedyLoops | None:
-        return GreedyLoops(self.written) if self._written else None
+CLAIM = Claim(
+    "greedy_loops",
+    GreedyLoops,
+    (PROMPTS, TOKENS, Real("top_p", msg("Top-p of the nucleus"), 0.9, step=0.05)),
+    greedy_loops,
+    texts_table(WAYS),
+)

@@ -17,7 +17,9 @@ from string import ascii_lowercase
 
 import numpy as np
 
+from engine.claims.claim import Claim, Table, Token
 from engine.claims.experiment import Experiment
+from engine.claims.inputs import Lines
 from engine.claims.uncertainty import bootstrap, counted, mean, share
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.errors import PromptError, msg
@@ -27,8 +29,11 @@ from engine.sampling.ranking import RankedRow
 from engine.study.likelihood import next_rows
 from engine.values import Name, Row
 
+COMMONS = "cat sun door food water mother little garden people house morning river friend summer"
+RARES = "xylophone zugzwang quixotic yurt kumquat fjord sphinx obelisk wyvern ocelot narwhal vellum"
 COMMON, RARE = "common", "rare"
-MORE = "tokens of a word"  # the part of the experiment that is no question
+GROUPS = {COMMON: msg("common words"), RARE: msg("rare words")}
+MORE = msg("tokens of a word")  # the part of the experiment that is no question
 BETWEEN = "-"  # letters of a word that is spelled out
 SHOWN = ("sun", "paper", "oak", "green", "it", "window")  # words of the lines that show a task
 MOST_LETTERS = 9  # so that every answer is one character
@@ -54,9 +59,9 @@ class Task:
 
 
 TASKS = {
-    "first letter": Task(tuple(ascii_lowercase), lambda word: word[0]),
-    "last letter": Task(tuple(ascii_lowercase), lambda word: word[-1]),
-    "number of letters": Task(
+    msg("first letter"): Task(tuple(ascii_lowercase), lambda word: word[0]),
+    msg("last letter"): Task(tuple(ascii_lowercase), lambda word: word[-1]),
+    msg("number of letters"): Task(
         tuple(map(str, range(1, MOST_LETTERS + 1))), lambda word: str(len(word))
     ),
 }
@@ -130,60 +135,44 @@ def _more_tokens(words: Sequence[Spelt]) -> float:
     return rare - common
 
 
-class LettersExperiment(Experiment[Letters]):
-    """Cuts words into tokens, and asks the model for their letters.
+def letters(
+    model: LanguageModel, common: Sequence[str], rare: Sequence[str]
+) -> Experiment[Letters]:
+    """Cuts words of letters from a to z into tokens, and asks the model for their letters."""
+    words = [
+        *((COMMON, _checked(word)) for word in common),
+        *((RARE, _checked(word)) for word in rare),
+    ]
+    if not common or not rare:
+        raise PromptError("One kind of word is missing; type common and rare words.")
+    vocabulary, tasks = model.vocabulary, TASKS.values()
 
-    Args:
-        model: what is asked.
-        common, rare: words of letters from a to z.
-
-    Raises:
-        PromptError: a kind of word is missing, or a word has other letters or too many.
-    """
-
-    noun = "word"
-
-    def __init__(self, model: LanguageModel, common: Sequence[str], rare: Sequence[str]) -> None:
-        self._words = [
-            *((COMMON, _checked(word)) for word in common),
-            *((RARE, _checked(word)) for word in rare),
-        ]
-        if not common or not rare:
-            raise PromptError("One kind of word is missing; type common and rare words.")
-        super().__init__([1.0] * len(self._words))
-        self._model = model
-        self._spelt: list[Spelt] = []
-
-    def _measure(self, part: int) -> None:
-        group, word = self._words[part]
-        vocabulary = self._model.vocabulary
+    def look(one: tuple[str, str]) -> list[Spelt]:
+        group, word = one
         tokens = tuple(vocabulary.label(one)[:200] for one in vocabulary.encode(f" {word}"))
-        tasks = TASKS.values()
         said, spelled = (
-            tuple(self._answer(task, task.question(word, between)) for task in tasks)
+            tuple(_answer(model, task, task.question(word, between)) for task in tasks)
             for between in ("", BETWEEN)
         )
         right, spelled_right = (
             tuple(task.right(word) == one for task, one in zip(tasks, answers, strict=True))
             for answers in (said, spelled)
         )
-        self._spelt[part:] = [Spelt(group, word, tokens, said, right, spelled_right)]
+        return [Spelt(group, word, tokens, said, right, spelled_right)]
 
-    def _answer(self, task: Task, question: str) -> str:
-        """The likeliest of the answers, each by its first token."""
-        model = self._model
-        encoded = [model.vocabulary.encode(answer) for answer in task.answers]
-        (row,) = next_rows(model, question, [0])
-        ranked = RankedRow(row)
-        best = [ranked.logprob(ids[0]) if ids else -math.inf for ids in encoded]
-        return task.answers[int(np.argmax(best))]
+    def seconds(pace: Pace) -> float:
+        return pace.read_seconds(_QUESTION_TOKENS) * 2 * len(TASKS) * len(words)
 
-    @property
-    def result(self) -> Letters | None:
-        return Letters(tuple(self._spelt)) if self._spelt else None
+    return Experiment(words, look, Letters, seconds, "word")
 
-    def seconds(self, pace: Pace) -> float:
-        return pace.read_seconds(_QUESTION_TOKENS) * 2 * len(TASKS) * len(self._words)
+
+def _answer(model: LanguageModel, task: Task, question: str) -> str:
+    """The likeliest of the answers, each by its first token."""
+    encoded = [model.vocabulary.encode(answer) for answer in task.answers]
+    (row,) = next_rows(model, question, [0])
+    ranked = RankedRow(row)
+    best = [ranked.logprob(ids[0]) if ids else -math.inf for ids in encoded]
+    return task.answers[int(np.argmax(best))]
 
 
 def _checked(word: str) -> str:
@@ -196,3 +185,31 @@ def _checked(word: str) -> str:
         )
         raise PromptError("{problem}; leave it out or type another.", problem)
     return small
+
+
+CLAIM = Claim(
+    "letters",
+    Letters,
+    (
+        Lines("common", msg("Common words, one a line"), COMMONS.replace(" ", "\n")),
+        Lines("rare", msg("Rare words, one a line"), RARES.replace(" ", "\n")),
+    ),
+    letters,
+    Table(
+        msg("Words"),
+        lambda result: result.words,
+        {
+            msg("word"): lambda word: word.word,
+            msg("kind"): lambda word: GROUPS[word.group],
+            msg("cut into"): lambda word: tuple(map(Token, word.tokens)),
+            msg("tokens"): lambda word: len(word.tokens),
+            **{
+                msg("said: {task}", task): lambda word, place=place: word.said[place]
+                for place, task in enumerate(TASKS)
+            },
+            msg("right answers"): lambda word: sum(word.right),
+            msg("right answers, spelled out"): lambda word: sum(word.spelled_right),
+        },
+        about=msg("Every word is cut with a space before it, as it stands within a sentence."),
+    ),
+)

@@ -7,10 +7,19 @@ from functools import cached_property, partial
 from itertools import pairwise
 from math import inf, nan
 
-from engine.claims.experiment import Experiment, JudgedMeasurement
+from engine.claims.claim import Claim, Table
+from engine.claims.experiment import Experiment, judged_measurement
+from engine.claims.inputs import Whole
 from engine.claims.uncertainty import COUNTED, Figure, counted
 from engine.claims.verdict import ABOVE, Check, noted
-from engine.measure.cache_bytes import CacheBytes, CacheBytesMeasurement, estimated_seconds
+from engine.errors import msg
+from engine.measure.cache_bytes import (
+    MOST_BATCH,
+    MOST_POSITIONS,
+    CacheBytes,
+    CacheBytesMeasurement,
+    estimated_seconds,
+)
 from engine.model import LanguageModel
 
 
@@ -31,7 +40,8 @@ class LongContext:
         for before, after in pairwise(points):
             added = after.positions - before.positions
             each = counted((after.measured - before.measured) / added, added)
-            part = f"{before.positions:,} to {after.positions:,} positions"
+            ends = f"{before.positions:,}", f"{after.positions:,}"
+            part = msg("{low} to {high} positions", ends)
             checks.append(Check("added", each, ABOVE, 0.0, part))
         last = points[-1]
         return (
@@ -48,19 +58,28 @@ class LongContext:
         return counted(max(abs(one.measured - one.computed) for one in points), len(points))
 
 
-def long_context_experiment(
-    model: LanguageModel, positions: int = 1024, batch: int = 1
-) -> Experiment[LongContext]:
-    """Counts the cache at lengths that double.
-
-    Args:
-        model: whose cache.
-        positions: the longest text, in tokens.
-        batch: texts at once.
-
-    Raises:
-        SettingError: what the model or the memory does not take.
-    """
+def long_context(model: LanguageModel, positions: int, batch: int) -> Experiment[LongContext]:
+    """Counts the cache at lengths that double, up to the longest text, of so many at once."""
     measurement = CacheBytesMeasurement(model, positions, batch)
     seconds = partial(estimated_seconds, model, positions, batch)
-    return JudgedMeasurement(measurement, LongContext, seconds)
+    return judged_measurement(measurement, LongContext, seconds)
+
+
+CLAIM = Claim(
+    "long_context",
+    LongContext,
+    (
+        Whole("positions", msg("Positions"), 1024, low=2, high=MOST_POSITIONS),
+        Whole("batch", msg("Batch"), 1, msg("Texts at once."), low=1, high=MOST_BATCH),
+    ),
+    long_context,
+    Table(
+        msg("Lengths"),
+        lambda result: [(one, result.measured.is_known) for one in result.measured.points],
+        {
+            msg("positions"): lambda one, is_known: one.positions,
+            msg("bytes, counted"): lambda one, is_known: one.measured,
+            msg("bytes by the formula"): lambda one, is_known: one.computed if is_known else None,
+        },
+    ),
+)

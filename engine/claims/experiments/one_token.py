@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
+from engine.claims import inputs
+from engine.claims.claim import Chart, Claim, Series, Table
 from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
+from engine.claims.inputs import Real, Wholes
 from engine.claims.uncertainty import counted, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
 from engine.decoding.decoder import Decoder
@@ -24,7 +27,6 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.values import Name, Row, Share, Text
 
-MOST_TOKENS = 256
 HALF = 0.5
 
 
@@ -81,75 +83,51 @@ class OneToken:
         )
 
 
-class OneTokenExperiment(Experiment[OneToken]):
-    """Forks the text of each prompt at some places.
+def one_token(
+    model: LanguageModel,
+    prompts: Sequence[str],
+    tokens: int,
+    places: Sequence[int],
+    temperature: float,
+) -> Experiment[OneToken]:
+    """Forks the text of each prompt at some places."""
+    for place in places:
+        checked_range(PLACES.label, place, 0, tokens - 4)
+    settings = SamplingSettings(temperature=temperature)
 
-    Args:
-        model: what writes.
-        prompts: what the texts go on from.
-        tokens: tokens of each text.
-        places: tokens before each fork.
-        temperature: of the draws; 0 for greedy decoding.
-
-    Raises:
-        PromptError, SettingError: prompts or settings out of range.
-    """
-
-    noun = "prompt"
-
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompts: Sequence[str],
-        tokens: int = 32,
-        places: Sequence[int] = (4, 12),
-        temperature: float = 0.0,
-    ) -> None:
-        checked_range(msg("Tokens"), tokens, 8, MOST_TOKENS)
-        for place in places:
-            checked_range(msg("Tokens before the fork"), place, 0, tokens - 4)
-        self._prompts = checked_prompts(model, prompts, tokens)
-        super().__init__([1.0] * len(prompts))
-        self._model, self._tokens, self._places = model, tokens, tuple(places)
-        self._settings = SamplingSettings(temperature=temperature)
-        self._forks: list[list[Fork]] = []
-
-    def _measure(self, part: int) -> None:
-        decoder = Decoder(self._model, self._prompts[part], self._settings)
-        for _ in decoder.run(self._tokens):
+    def forks(prompt: str) -> list[Fork]:
+        decoder = Decoder(model, prompt, settings)
+        for _ in decoder.run(tokens):
             pass
-        places = [place for place in self._places if place + 1 < len(decoder.steps)]
-        self._forks[part:] = [[self._fork(decoder, part, place) for place in places]]
+        return [_fork(decoder, prompt, n) for n in places if n + 1 < len(decoder.steps)]
 
-    def _fork(self, decoder: Decoder, part: int, place: int) -> Fork:
-        ids = decoder.token_ids
-        row = decoder.distribution(place).raw
-        first, second = row.leading_ids(2).tolist()
-        forced = second if ids[place] == first else first
-        before, other = _replaced(decoder, place, forced)
-        _, same = _replaced(decoder, place, ids[place])
-        old, label = ids[place + 1 :], self._model.vocabulary.label
-        control = lacks(same.token_ids[place + 1 :], old)
-        return Fork(
-            prompt=self._prompts[part],
-            before=before,
-            taken=label(ids[place])[:200],
-            forced=label(forced)[:200],
-            share=math.exp(row.logprob(forced)),
-            old=decoder.text[len(before) :],
-            new=other.text[len(before) :],
-            changed=lacks(other.token_ids[place + 1 :], old),
-            control=sum(control) / len(control),
-        )
+    def seconds(pace: Pace) -> float:
+        after = sum(2 * (tokens - place) for place in places)
+        return writing_seconds(pace, tokens + after) * len(prompts)
 
-    @property
-    def result(self) -> OneToken | None:
-        forks = [fork for forks in self._forks for fork in forks]
-        return OneToken(tuple(forks)) if forks else None
+    return Experiment(checked_prompts(model, prompts, tokens), forks, OneToken, seconds, "prompt")
 
-    def seconds(self, pace: Pace) -> float:
-        after = sum(2 * (self._tokens - place) for place in self._places)
-        return writing_seconds(pace, self._tokens + after) * len(self._prompts)
+
+def _fork(decoder: Decoder, prompt: str, place: int) -> Fork:
+    ids = decoder.token_ids
+    row = decoder.distribution(place).raw
+    first, second = row.leading_ids(2).tolist()
+    forced = second if ids[place] == first else first
+    before, other = _replaced(decoder, place, forced)
+    _, same = _replaced(decoder, place, ids[place])
+    old, label = ids[place + 1 :], decoder.model.vocabulary.label
+    control = lacks(same.token_ids[place + 1 :], old)
+    return Fork(
+        prompt=prompt,
+        before=before,
+        taken=label(ids[place])[:200],
+        forced=label(forced)[:200],
+        share=math.exp(row.logprob(forced)),
+        old=decoder.text[len(before) :],
+        new=other.text[len(before) :],
+        changed=lacks(other.token_ids[place + 1 :], old),
+        control=sum(control) / len(control),
+    )
 
 
 def _replaced(decoder: Decoder, place: int, token_id: int) -> tuple[str, Decoder]:
@@ -169,3 +147,53 @@ def lacks(new: Sequence[int], old: Sequence[int]) -> tuple[bool, ...]:
     for block in SequenceMatcher(None, new, old, autojunk=False).get_matching_blocks():
         missing[block.b : block.b + block.size] = [False] * block.size
     return tuple(missing)
+
+
+def _after(result: OneToken) -> Chart:
+    """Share of the forks whose new text lacks the old token, by its distance from the fork."""
+    longest = max(len(fork.changed) for fork in result.forks)
+    flags = [[f.changed[n] for f in result.forks if n < len(f.changed)] for n in range(longest)]
+    points = [(n, sum(lack) / len(lack)) for n, lack in enumerate(flags, start=1)]
+    return Chart(
+        "changed",
+        msg("After the fork"),
+        msg(
+            "How many of the new texts lack the old token. A text that came back to the same "
+            "words would let the curve fall."
+        ),
+        msg("tokens after the replaced one"),
+        msg("forks that lack the token"),
+        (Series("", points, [msg("{count} forks", len(lack)) for lack in flags]),),
+        is_share=True,
+    )
+
+
+PLACES = Wholes("places", msg("Tokens before the fork"), "4, 12")
+CLAIM = Claim(
+    "one_token",
+    OneToken,
+    (
+        inputs.prompts(inputs.STORY_PROMPTS),
+        inputs.tokens(32, 8, 256),
+        PLACES,
+        Real("temperature", msg("Temperature"), 0.0, msg("0 is greedy decoding.")),
+    ),
+    one_token,
+    Table(
+        msg("Forks"),
+        lambda result: result.forks,
+        {
+            msg("prompt"): lambda fork: fork.prompt,
+            msg("before the fork"): lambda fork: fork.before,
+            msg("token"): lambda fork: fork.taken,
+            msg("replaced by"): lambda fork: fork.forced,
+            msg("its probability"): lambda fork: fork.share,
+            msg("later tokens that the new text lacks"): lambda fork: fork.changed_share,
+            msg("text as written"): lambda fork: fork.old,
+            msg("text after the fork"): lambda fork: fork.new,
+        },
+        texts=2,
+        prompts=2,
+    ),
+    charts=lambda result: (_after(result),),
+)

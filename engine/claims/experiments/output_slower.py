@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from engine.claims.claim import Claim, Table
 from engine.claims.experiment import Experiment, steady
-from engine.claims.grid import grid_experiment
-from engine.claims.uncertainty import Figure, mean
+from engine.claims.grid import grid_experiment, prompt_lengths, rounds
+from engine.claims.inputs import Whole
+from engine.claims.uncertainty import mean
 from engine.claims.verdict import ABOVE, Check, noted
-from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
+from engine.errors import msg
+from engine.measure.prefill_and_decode import MOST_TOKENS, Cell, PrefillAndDecode
 from engine.model import LanguageModel
 
 
@@ -33,22 +36,13 @@ class OutputSlower:
     def checks(self) -> tuple[Check, ...]:
         checks = []
         for cell in self.cells:
-            part = f"{cell.prompt:,} prompt tokens"
-            slower = [read / written for read, written in _rates(cell)]
-            checks.append(Check("slower", mean(slower), ABOVE, 1.0, part))
-            checks.append(noted("prefill", prefill(cell), part))
-            checks.append(noted("decode", decode(cell), part))
+            part = msg("{count} prompt tokens", f"{cell.prompt:,}")
+            rates = _rates(cell)
+            slower = mean([read / written for read, written in rates])
+            checks.append(Check("slower", slower, ABOVE, 1.0, part))
+            checks.append(noted("prefill", mean([read for read, _ in rates]), part))
+            checks.append(noted("decode", mean([written for _, written in rates]), part))
         return (*checks, steady(self.measured.reference_ms))
-
-
-def prefill(cell: Cell) -> Figure:
-    """Prompt tokens read a second."""
-    return mean([read for read, _ in _rates(cell)])
-
-
-def decode(cell: Cell) -> Figure:
-    """Tokens after the first one written a second."""
-    return mean([written for _, written in _rates(cell)])
 
 
 def _rates(cell: Cell) -> list[tuple[float, float]]:
@@ -60,18 +54,31 @@ def _rates(cell: Cell) -> list[tuple[float, float]]:
     ]
 
 
-def output_slower_experiment(
-    model: LanguageModel, prompts: Sequence[int], output: int = 24, rounds: int = 6
+def output_slower(
+    model: LanguageModel, prompts: Sequence[int], output: int, rounds: int
 ) -> Experiment[OutputSlower]:
-    """Reads prompts of some lengths, and writes so many tokens after each.
-
-    Args:
-        model: what is timed.
-        prompts: lengths in tokens.
-        output: tokens written, at least two.
-        rounds: how often each is measured.
-
-    Raises:
-        SettingError: lengths or rounds out of range.
-    """
+    """Reads prompts of some lengths, and writes so many tokens after each."""
     return grid_experiment(model, prompts, [output], rounds, OutputSlower)
+
+
+CLAIM = Claim(
+    "output_slower",
+    OutputSlower,
+    (
+        prompt_lengths("8, 32, 128, 256"),
+        Whole("output", msg("Output tokens"), 24, low=2, high=MOST_TOKENS),
+        rounds(6),
+    ),
+    output_slower,
+    Table(
+        msg("Times"),
+        lambda result: [(cell, n) for cell in result.cells for n in range(len(cell.first_ms))],
+        {
+            msg("prompt tokens"): lambda cell, n: cell.prompt,
+            msg("output tokens"): lambda cell, n: cell.output,
+            msg("round"): lambda cell, n: n + 1,
+            msg("first token, ms"): lambda cell, n: cell.first_ms[n],
+            msg("later tokens, ms"): lambda cell, n: cell.later_ms[n],
+        },
+    ),
+)

@@ -8,12 +8,14 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from engine.claims.experiment import Experiment, checked_range, steady
-from engine.claims.grid import grid_experiment
+from engine.claims.claim import Claim, Table
+from engine.claims.experiment import Experiment, steady
+from engine.claims.grid import grid_experiment, prompt_lengths, rounds
+from engine.claims.inputs import Real, Wholes
 from engine.claims.uncertainty import mean
 from engine.claims.verdict import ABOVE, BELOW, Check, noted
-from engine.errors import SettingError, msg
-from engine.measure.prefill_and_decode import PrefillAndDecode
+from engine.errors import msg
+from engine.measure.prefill_and_decode import MOST_TOKENS, PrefillAndDecode
 from engine.model import LanguageModel
 from engine.values import Amount
 
@@ -35,7 +37,7 @@ class OutputTime:
         first, *others = self.measured.prompts
         checks = []
         for prompt in others:
-            part = f"{first:,} to {prompt:,} prompt tokens"
+            part = msg("{low} to {high} prompt tokens", (f"{first:,}", f"{prompt:,}"))
             costs = self._costs(first, prompt)
             shares = [of_prompt / of_output for of_prompt, of_output in costs if of_output]
             checks.append(Check("output", mean([cost for _, cost in costs]), ABOVE, 0.0, part))
@@ -59,28 +61,41 @@ class OutputTime:
         return list(zip(found[1].tolist(), found[2].tolist(), strict=True))
 
 
-def output_time_experiment(
+def output_time(
     model: LanguageModel,
     prompts: Sequence[int],
     outputs: Sequence[int],
-    rounds: int = 6,
-    hardly: float = 0.1,
+    rounds: int,
+    hardly: float,
 ) -> Experiment[OutputTime]:
-    """Measures every prompt length with every output length.
+    """Measures every prompt length with every output length; `hardly` as in `OutputTime`."""
+    return grid_experiment(model, prompts, outputs, rounds, partial(OutputTime, hardly=hardly))
 
-    Args:
-        model: what is timed.
-        prompts, outputs: lengths in tokens, at least two of each.
-        rounds: how often each is measured.
-        hardly: see `OutputTime`.
 
-    Raises:
-        SettingError: lengths, rounds or share out of range.
-    """
-    for name, lengths in ((msg("Prompt tokens"), prompts), (msg("Output tokens"), outputs)):
-        if len(set(lengths)) < 2:
-            remedy = msg("give at least two, as in 8, 64")
-            raise SettingError(name, list(lengths), "are too few", remedy)
-    checked_range(msg("Hardly, below"), hardly, 0.0, 1.0)
-    judged = partial(OutputTime, hardly=hardly)
-    return grid_experiment(model, prompts, outputs, rounds, judged)
+OUTPUTS = Wholes(*("outputs", msg("Output tokens"), "4, 16, 32"), low=2, high=MOST_TOKENS, least=2)
+HARDLY = Real(
+    "hardly",
+    msg("Hardly, below"),
+    0.1,
+    msg("A prompt token hardly adds time below this share of an output token's."),
+    low=0.0,
+    high=1.0,
+    step=0.05,
+)
+CLAIM = Claim(
+    "output_time",
+    OutputTime,
+    (prompt_lengths("8, 64, 256", least=2), OUTPUTS, rounds(5), HARDLY),
+    output_time,
+    Table(
+        msg("Cells"),
+        lambda result: result.measured.cells,
+        {
+            msg("prompt tokens"): lambda cell: cell.prompt,
+            msg("output tokens"): lambda cell: cell.output,
+            msg("first token, ms"): lambda cell: cell.first,
+            msg("in all, ms"): lambda cell: cell.total,
+            msg("rounds"): lambda cell: len(cell.first_ms),
+        },
+    ),
+)

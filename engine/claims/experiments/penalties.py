@@ -6,14 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.texts import TextsExperiment, Way, Written
+from engine.claims.claim import Claim
+from engine.claims.experiment import Experiment
+from engine.claims.inputs import Line, Real
+from engine.claims.texts import PROMPTS, TOKENS, Way, Written, texts_experiment, texts_table
 from engine.claims.uncertainty import mean, share
 from engine.claims.verdict import BELOW, Check, noted
+from engine.errors import msg
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.values import Row
 
-PLAIN, PENALTY, WORDS = "plain", "penalty", "words"
+PLAIN, PENALTY, FORBID = "plain", "penalty", "words"
+WAYS = {
+    PLAIN: msg("plain"),
+    PENALTY: msg("with the penalty"),
+    FORBID: msg("with the words"),
+}
+WORDS = "Never repeat yourself. Say something new in every sentence."
 
 
 @dataclass(frozen=True)
@@ -36,43 +46,43 @@ class Penalties:
     def checks(self) -> tuple[Check, ...]:
         return (
             Check("penalty", mean(self.more(PENALTY, PLAIN)), BELOW, 0.0),
-            Check("better", mean(self.more(PENALTY, WORDS)), BELOW, 0.0),
-            noted("words", mean(self.more(WORDS, PLAIN))),
+            Check("better", mean(self.more(PENALTY, FORBID)), BELOW, 0.0),
+            noted("words", mean(self.more(FORBID, PLAIN))),
             *(
                 noted(f"looped_{way}", share([text.looped for text in self.by(way)]))
-                for way in (PLAIN, PENALTY, WORDS)
+                for way in (PLAIN, PENALTY, FORBID)
             ),
         )
 
 
-class PenaltiesExperiment(TextsExperiment[Penalties]):
+def penalties(
+    model: LanguageModel, prompts: Sequence[str], words: str, tokens: int, penalty: float
+) -> Experiment[Penalties]:
     """Writes each prompt's text greedily in three ways.
 
     Args:
-        model, prompts, tokens: see `TextsExperiment`.
-        penalty: the repetition penalty.
+        model, prompts, tokens: see `texts_experiment`.
         words: put before the prompt in the third way.
-
-    Raises:
-        PromptError, SettingError: prompts or settings out of range.
+        penalty: the repetition penalty.
     """
+    greedy = SamplingSettings(temperature=0.0)
+    ways = [
+        Way(PLAIN, greedy),
+        Way(PENALTY, greedy.replace(repetition_penalty=penalty)),
+        Way(FORBID, greedy, f"{words.strip()} "),
+    ]
+    return texts_experiment(model, prompts, tokens, ways, Penalties)
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompts: Sequence[str],
-        words: str,
-        tokens: int = 64,
-        penalty: float = 1.3,
-    ) -> None:
-        greedy = SamplingSettings(temperature=0.0)
-        ways = [
-            Way(PLAIN, greedy),
-            Way(PENALTY, greedy.replace(repetition_penalty=penalty)),
-            Way(WORDS, greedy, f"{words.strip()} "),
-        ]
-        super().__init__(model, prompts, tokens, ways)
 
-    @property
-    def result(self) -> Penalties | None:
-        return Penalties(self.written) if self._written else None
+CLAIM = Claim(
+    "penalties",
+    Penalties,
+    (
+        PROMPTS,
+        Line("words", msg("Words that forbid repeating"), WORDS, is_wide=True),
+        TOKENS,
+        Real("penalty", msg("Repetition penalty"), 1.3),
+    ),
+    penalties,
+    texts_table(WAYS),
+)

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range, writing_seconds
+from engine.claims import inputs
+from engine.claims.claim import Claim, Table
+from engine.claims.experiment import Experiment, checked_prompts, writing_seconds
+from engine.claims.inputs import Numbers, Whole
 from engine.claims.uncertainty import counted, share
 from engine.claims.verdict import ABOVE, AT_LEAST, Check
 from engine.decoding.batch import Batch, BatchText, Row
@@ -15,11 +18,13 @@ from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.values import Amount, Text, Whole
+from engine.values import Amount, Text
 from engine.values import Row as Values
+from engine.values import Whole as Count
 
-MOST_RUNS = 32
-MOST_TOKENS = 512
+PROMPTS = """Once upon a time
+The capital of France is
+Yesterday I met a"""
 HALF = 0.5
 
 
@@ -39,9 +44,9 @@ class Runs:
     prompt: Text
     temperature: Amount
     unseeded: Values[Text]
-    seed: Whole
+    seed: Count
     seeded: Values[Text]
-    tokens: Whole
+    tokens: Count
 
 
 @dataclass(frozen=True)
@@ -81,60 +86,31 @@ class SameSeed:
         return tuple(checks)
 
 
-class SameSeedExperiment(Experiment[SameSeed]):
-    """Writes each prompt's text several times, with fresh seeds and with the same one.
+def same_seed(
+    model: LanguageModel,
+    prompts: Sequence[str],
+    temperatures: Sequence[float],
+    runs: int,
+    tokens: int,
+    seed: int,
+) -> Experiment[SameSeed]:
+    """Writes each prompt's text several times, with fresh seeds and with the same one."""
+    checked_prompts(model, prompts, tokens)
+    settings = [SamplingSettings(temperature=t, seed=seed) for t in temperatures]
+    parts = [(prompt, one) for one in settings for prompt in prompts]
 
-    Args:
-        model: what writes.
-        prompts: what the texts go on from.
-        temperatures: of the draws.
-        runs: texts of each kind.
-        tokens: most tokens of a text.
-        seed: the same one.
-
-    Raises:
-        PromptError, SettingError: prompts or settings out of range.
-    """
-
-    noun = "prompt"
-
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompts: Sequence[str],
-        temperatures: Sequence[float] = (0.0, 0.8),
-        runs: int = 4,
-        tokens: int = 20,
-        seed: int = 1,
-    ) -> None:
-        checked_range(msg("Texts of each kind"), runs, 2, MOST_RUNS)
-        checked_range(msg("Tokens"), tokens, 1, MOST_TOKENS)
-        prompts = checked_prompts(model, prompts, tokens)
-        settings = [SamplingSettings(temperature=t, seed=seed) for t in temperatures]
-        self._parts = [(prompt, one) for one in settings for prompt in prompts]
-        super().__init__([1.0] * len(self._parts))
-        self._model, self._count, self._tokens = model, runs, tokens
-        self._runs: list[Runs] = []
-
-    def _measure(self, part: int) -> None:
-        prompt, settings = self._parts[part]
-        fresh = [settings.replace(seed=secrets.randbits(32)) for _ in range(self._count)]
-        unseeded = self._written(prompt, fresh)
+    def look(part: tuple[str, SamplingSettings]) -> list[Runs]:
+        prompt, chosen = part
+        fresh = [chosen.replace(seed=secrets.randbits(32)) for _ in range(runs)]
+        unseeded = written(prompt, fresh)
         # Each in a batch of its own: together they would be one and the same computation.
-        seeded = [text for _ in range(self._count) for text in self._written(prompt, [settings])]
-        self._runs[part:] = [
-            Runs(
-                prompt,
-                float(settings.temperature),
-                tuple(text.text for text in unseeded),
-                settings.seed,
-                tuple(text.text for text in seeded),
-                sum(len(text.records) for text in (*unseeded, *seeded)),
-            )
-        ]
+        seeded = [text for _ in range(runs) for text in written(prompt, [chosen])]
+        texts = [tuple(text.text for text in kind) for kind in (unseeded, seeded)]
+        count = sum(len(text.records) for text in (*unseeded, *seeded))
+        return [Runs(prompt, float(chosen.temperature), texts[0], chosen.seed, texts[1], count)]
 
-    def _written(self, prompt: str, settings: Sequence[SamplingSettings]) -> list[BatchText]:
-        batch = Batch(self._model, [Row(prompt, one, self._tokens) for one in settings])
+    def written(prompt: str, chosen: Sequence[SamplingSettings]) -> list[BatchText]:
+        batch = Batch(model, [Row(prompt, one, tokens) for one in chosen])
         for _ in batch.run():
             pass
         for text in batch.texts:
@@ -142,10 +118,42 @@ class SameSeedExperiment(Experiment[SameSeed]):
                 raise text.error
         return list(batch.texts)
 
-    @property
-    def result(self) -> SameSeed | None:
-        return SameSeed(tuple(self._runs)) if self._runs else None
+    def seconds(pace: Pace) -> float:
+        alone = writing_seconds(pace, tokens) * runs
+        return (alone + writing_seconds(pace, tokens, runs)) * len(parts)
 
-    def seconds(self, pace: Pace) -> float:
-        alone = writing_seconds(pace, self._tokens) * self._count
-        return (alone + writing_seconds(pace, self._tokens, self._count)) * len(self._parts)
+    return Experiment(parts, look, SameSeed, seconds, "prompt")
+
+
+def _texts(result: SameSeed) -> list[tuple[Runs, str, str]]:
+    return [
+        (run, kind, text)
+        for run in result.runs
+        for kind, texts in ((msg("fresh"), run.unseeded), (str(run.seed), run.seeded))
+        for text in texts
+    ]
+
+
+CLAIM = Claim(
+    "same_seed",
+    SameSeed,
+    (
+        inputs.prompts(PROMPTS, height=100),
+        Numbers("temperatures", msg("Temperatures"), "0, 0.8"),
+        Whole("runs", msg("Texts of each kind"), 4, low=2, high=32),
+        inputs.tokens(20, 1, 512),
+        Whole("seed", msg("The same seed"), 1),
+    ),
+    same_seed,
+    Table(
+        msg("Texts"),
+        _texts,
+        {
+            msg("prompt"): lambda run, kind, text: run.prompt,
+            msg("temperature"): lambda run, kind, text: run.temperature,
+            msg("seed"): lambda run, kind, text: kind,
+            msg("text"): lambda run, kind, text: text,
+        },
+        texts=1,
+    ),
+)

@@ -9,31 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
 from typing import Any
 
-from engine.claims.experiment import (
-    MOST_PROMPTS,
-    Experiment,
-    checked_prompts,
-    checked_range,
-    steady,
-)
+from engine.claims import inputs
+from engine.claims.claim import Claim, Table
+from engine.claims.experiment import Experiment, checked_prompts, steady
+from engine.claims.inputs import Choice, Numbers, Real
 from engine.claims.uncertainty import ratio
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.decoder import Decoder
-from engine.decoding.speculative import SpeculativeDecoder
+from engine.decoding.speculative import ITSELF, LOOKUP, PROPOSERS, SpeculativeDecoder
 from engine.errors import SettingError, msg
 from engine.measure.pace import Pace
 from engine.measure.passes import processor_clock
 from engine.measure.reference import Reference
-from engine.model import LanguageModel
+from engine.model import BUNDLED_DRAFT, LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.study.acceptance import Acceptance
 from engine.values import Amount, Positive, Row, Text, Whole
 
-MOST_TOKENS, MOST_LENGTHS = 256, 8
+PROMPTS = """Once upon a time, there was a little
+The old house stood
+The most important thing is
+In the middle of the forest
+The history of
+I would like to"""
 TURNS = 2  # of every case after a prompt, the second in reverse order
 WARM_TOKENS = 8
 
@@ -106,110 +109,125 @@ class Speedups:
         return (*checks, steady(self.reference_ms))
 
 
-class SpeculativeExperiment(Experiment[Speedups]):
+def speculative(
+    model: LanguageModel,
+    prompts: Sequence[str],
+    proposer: str,
+    lengths: Sequence[float],
+    tokens: int,
+    temperature: float,
+    bound: float,
+    load: Callable[[str], LanguageModel],
+) -> Experiment[Speedups]:
     """Times plain and speculative decoding after each prompt.
 
-    Args:
-        model: the target.
-        prompts: what the texts go on from.
-        draft: gives the draft model, or None for prompt lookup; asked once, when it begins.
-        lengths: draft lengths.
-        tokens: of each text, at most.
-        temperature: of the draws of both models.
-        bound: the speed-up that the claim promises.
-
-    Raises:
-        PromptError, SettingError: prompts or settings out of range.
+    A draft is loaded once, when it begins; prompt lookup proposes if it has another tokenizer.
     """
+    sampling, clock = SamplingSettings(temperature=temperature), processor_clock(model)
+    checked = [SpeculativeSettings(sampling, _whole(length)) for length in lengths]
+    cases = [None, *(settings.draft_length for settings in checked)]
+    reference = Reference(model, clock)
 
-    noun = "prompt"
+    @cache
+    def draft() -> LanguageModel | None:
+        """The draft, None for prompt lookup; first passes with it are slower than all others."""
+        found = None if proposer == LOOKUP else model if proposer == ITSELF else load(proposer)
+        if found is not None and not found.vocabulary.has_tokens_of(model.vocabulary):
+            found = None
+        for case in cases:
+            timed(found, prompts[0], case, WARM_TOKENS)
+        return found
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompts: Sequence[str],
-        draft: Callable[[], LanguageModel | None],
-        lengths: Sequence[int] = (2, 4, 8),
-        tokens: int = 40,
-        temperature: float = 0.0,
-        bound: float = 2.0,
-    ) -> None:
-        checked_range(msg("Tokens"), tokens, 8, MOST_TOKENS)
-        checked_range(msg("Draft lengths, how many"), len(lengths), 1, MOST_LENGTHS)
-        checked_range(msg("Speed-up"), bound, 1.0, 100.0)
-        self._prompts = checked_prompts(model, prompts, tokens)
-        checked_range("Prompts, how many", len(prompts), 1, MOST_PROMPTS)
-        super().__init__([1.0] * len(prompts))
-        self._sampling = SamplingSettings(temperature=temperature)
-        checked = [SpeculativeSettings(self._sampling, _whole(length)) for length in lengths]
-        self._lengths = [settings.draft_length for settings in checked]
-        self._model, self._asked, self._tokens, self._bound = model, draft, tokens, bound
-        self._draft: LanguageModel | None = None
-        self._clock = processor_clock(model)
-        self._reference, self._references = Reference(model, self._clock), []
-        self._trials: list[list[Sped]] = []
-
-    def _measure(self, part: int) -> None:
-        prompt = self._prompts[part]
-        if part == 0:
-            self._draft = self._asked()
-            for length in (None, *self._lengths):  # first passes are slower than all others
-                self._timed(prompt, length, WARM_TOKENS)
-        references = []
-        cases = [None, *self._lengths]
+    def look(prompt: str) -> list[tuple[list[float], list[Sped]]]:
+        own, references = draft(), []
         times: dict[int | None, list[float]] = {case: [] for case in cases}
         steps: dict[int | None, list] = {case: [] for case in cases}
         for turn in range(TURNS):
-            references.append(self._reference.ms())
+            references.append(reference.ms())
             for case in cases[:: -1 if turn % 2 else 1]:
-                for step, seconds in self._timed(prompt, case, self._tokens)[1:]:
+                for step, seconds in timed(own, prompt, case, tokens)[1:]:
                     steps[case].append(step)
                     times[case].append(seconds)
         if not all(steps.values()):
             remedy = msg("use another prompt")
             raise SettingError(msg("Prompt"), prompt, "ends with its first tokens", remedy)
-        plain = sum(times[None]) / len(times[None])
-        self._references[part * TURNS :] = references
-        self._trials[part:] = [
-            [
-                self._sped(prompt, g, steps[g], sum(times[g]) / len(times[g]) / plain)
-                for g in self._lengths
-            ]
-        ]
+        mean = {case: sum(each) / len(each) for case, each in times.items()}
+        return [(references, [_sped(prompt, g, steps[g], mean[g] / mean[None]) for g in cases[1:]])]
 
-    def _timed(self, prompt: str, length: int | None, tokens: int) -> list[tuple[Any, float]]:
+    def timed(
+        own: LanguageModel | None, prompt: str, length: int | None, most: int
+    ) -> list[tuple[Any, float]]:
         """The steps of plain decoding, or the rounds of a draft length, and the time of each."""
         if length is None:
-            return self._of_each(Decoder(self._model, prompt, self._sampling).run(tokens))
-        settings = SpeculativeSettings(self._sampling, length, max_new_tokens=tokens)
-        return self._of_each(SpeculativeDecoder(self._model, prompt, self._draft, settings).run())
+            return _of_each(Decoder(model, prompt, sampling).run(most), clock)
+        settings = SpeculativeSettings(sampling, length, max_new_tokens=most)
+        return _of_each(SpeculativeDecoder(model, prompt, own, settings).run(), clock)
 
-    def _of_each(self, steps: Iterable[Any]) -> list[tuple[Any, float]]:
-        found, start = [], self._clock()
-        for step in steps:
-            found.append((step, self._clock() - start))
-            start = self._clock()
-        return found
+    def judged(found: tuple[tuple[list[float], list[Sped]], ...]) -> Speedups:
+        references, trials = (tuple(chain.from_iterable(one)) for one in zip(*found, strict=True))
+        return Speedups(trials, bound, draft() is not None, references)
 
-    @staticmethod
-    def _sped(prompt: str, length: int, rounds: Sequence, cost: float) -> Sped:
-        counts = Acceptance.of(rounds)
-        accepted, looked_at = sum(counts.accepted), sum(counts.looked_at)
-        return Sped(prompt, length, accepted, looked_at, counts.tokens, counts.rounds, cost)
+    def seconds(pace: Pace) -> float:
+        return pace.step_seconds(tokens) * TURNS * len(cases) * len(prompts)
 
-    @property
-    def result(self) -> Speedups | None:
-        trials = tuple(trial for group in self._trials for trial in group)
-        if not trials:
-            return None
-        has_draft = self._draft is not None
-        return Speedups(trials, self._bound, has_draft, tuple(self._references))
+    return Experiment(checked_prompts(model, prompts, tokens), look, judged, seconds, "prompt")
 
-    def seconds(self, pace: Pace) -> float:
-        texts = TURNS * (1 + len(self._lengths)) * len(self._prompts)
-        return pace.step_seconds(self._tokens) * texts
+
+def _of_each(steps: Iterable[Any], clock: Callable[[], float]) -> list[tuple[Any, float]]:
+    found, start = [], clock()
+    for step in steps:
+        found.append((step, clock() - start))
+        start = clock()
+    return found
+
+
+def _sped(prompt: str, length: int, rounds: Sequence, cost: float) -> Sped:
+    counts = Acceptance.of(rounds)
+    accepted, looked_at = sum(counts.accepted), sum(counts.looked_at)
+    return Sped(prompt, length, accepted, looked_at, counts.tokens, counts.rounds, cost)
 
 
 def _whole(length: float) -> float:
     """A draft length as a whole number where it is one; the settings refuse any other."""
     return int(length) if float(length).is_integer() else length
+
+
+def _accepted(one: Sped) -> float | None:
+    return one.accepted / one.looked_at if one.looked_at else None
+
+
+NOTICE = msg("Prompt lookup proposed. A draft model must have the target’s tokenizer.")
+CLAIM = Claim(
+    "speculative",
+    Speedups,
+    (
+        inputs.prompts(PROMPTS),
+        Choice("proposer", msg("Proposer"), BUNDLED_DRAFT, names=PROPOSERS),
+        Numbers("lengths", msg("Draft lengths"), "2, 4, 8", most=8),
+        inputs.tokens(32, 8, 256),
+        Real("temperature", msg("Temperature"), 0.0),
+        Real(
+            "bound",
+            msg("Speed-up that the claim promises"),
+            2.0,
+            low=1.0,
+            high=100.0,
+            step=0.5,
+        ),
+    ),
+    speculative,
+    Table(
+        msg("Trials"),
+        lambda result: result.trials,
+        {
+            msg("prompt"): lambda one: one.prompt,
+            msg("draft length"): lambda one: one.length,
+            msg("acceptance rate"): _accepted,
+            msg("tokens of a round"): lambda one: one.tokens / one.rounds,
+            msg("time of a round, plain steps"): lambda one: one.cost,
+            msg("speed-up"): lambda one: one.speedup,
+        },
+    ),
+    notice=lambda result: "" if result.has_draft else NOTICE,
+    loads=True,
+)

@@ -12,7 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.claims.experiment import Experiment, checked_prompts, checked_range
+from engine.claims import inputs
+from engine.claims.claim import CROSSES, LINE, Chart, Claim, Series, Table, Token
+from engine.claims.experiment import Experiment, checked_prompts
+from engine.claims.inputs import Lines, Numbers
 from engine.claims.uncertainty import counted
 from engine.claims.verdict import AT_MOST, Check, noted
 from engine.errors import PromptError, msg
@@ -23,7 +26,12 @@ from engine.sampling.ranking import RankedRow
 from engine.study.likelihood import next_rows
 from engine.values import Amount, Logprob, Name, Positive, Row, Text, Whole
 
-MOST_TEMPERATURES = 16
+PROMPTS = """The capital of France is
+Once upon a time, there was a little
+Two and two make"""
+WORDS = """banana
+parliament
+thermometer"""
 POINTS = 200  # of a curve over all ranks
 _LOG10 = float(np.log(10.0))
 
@@ -94,74 +102,46 @@ class Tails:
         return tuple(checks)
 
 
-class TailExperiment(Experiment[Tails]):
-    """Looks at the whole vocabulary after each prompt.
+def tail(
+    model: LanguageModel,
+    prompts: Sequence[str],
+    words: Sequence[str],
+    temperatures: Sequence[float],
+) -> Experiment[Tails]:
+    """Looks at the whole vocabulary after each prompt, and finds absurd words in the tail."""
+    if not words:
+        raise PromptError("There is no absurd word; type at least one, each on its own line.")
+    encode, label = model.vocabulary.encode, model.vocabulary.label
+    firsts = [(word, (encode(f" {word.strip()}") or encode(word))[0]) for word in words]
 
-    Args:
-        model: whose distribution it is.
-        prompts: some prompts.
-        words: absurd ones, to be found in the tail.
-        temperatures: of the softmax, above 0.
-
-    Raises:
-        PromptError, SettingError: prompts, words or temperatures out of range.
-    """
-
-    noun = "prompt"
-
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompts: Sequence[str],
-        words: Sequence[str],
-        temperatures: Sequence[float],
-    ) -> None:
-        if not words:
-            raise PromptError("There is no absurd word; type at least one, each on its own line.")
-        for temperature in temperatures:
-            checked_range(msg("Temperatures"), temperature, 0.001, 1000.0)
-        self._prompts = checked_prompts(model, prompts, 1)
-        super().__init__([1.0] * len(prompts))
-        self._model = model
-        self._temperatures = tuple(temperatures)
-        encode = model.vocabulary.encode
-        self._words = [(word, (encode(f" {word.strip()}") or encode(word))[0]) for word in words]
-        self._tails: list[Tail] = []
-
-    def _measure(self, part: int) -> None:
-        prompt = self._prompts[part]
-        (row,) = next_rows(self._model, prompt, [0])
+    def look(prompt: str) -> list[Tail]:
+        (row,) = next_rows(model, prompt, [0])
         ranked = RankedRow(row)
-        label = self._model.vocabulary.label
         absurd = [
             Absurd(word, label(one)[:200], ranked.rank(one), ranked.logprob(one) / _LOG10)
-            for word, one in self._words
+            for word, one in firsts
         ]
         ordered = np.sort(log_probabilities(row[None])[0])[::-1] / _LOG10
         ranks = np.unique(np.geomspace(1, len(ordered), POINTS).round().astype(int))
-        least = [log_probabilities(row[None] / t).min() / _LOG10 for t in self._temperatures]
-        self._tails[part:] = [
+        least = [log_probabilities(row[None] / t).min() / _LOG10 for t in temperatures]
+        return [
             Tail(
                 prompt,
                 tuple(absurd),
-                tuple(int((float32_softmax(row, t) == 0).sum()) for t in self._temperatures),
+                tuple(int((float32_softmax(row, t) == 0).sum()) for t in temperatures),
                 tuple(map(float, least)),
                 tuple(ranks.tolist()),
                 tuple(ordered[ranks - 1].tolist()),
             )
         ]
 
-    @property
-    def result(self) -> Tails | None:
-        if not self._tails:
-            return None
-        return Tails(self._temperatures, self._model.vocab_size, tuple(self._tails))
+    def judged(found: tuple[Tail, ...]) -> Tails:
+        return Tails(tuple(temperatures), model.vocab_size, found)
 
-    def seconds(self, pace: Pace) -> float:
-        return sum(
-            pace.read_seconds(len(self._model.vocabulary.encode(prompt)))
-            for prompt in self._prompts
-        )
+    def seconds(pace: Pace) -> float:
+        return sum(pace.read_seconds(len(encode(prompt))) for prompt in prompts)
+
+    return Experiment(checked_prompts(model, prompts, 1), look, judged, seconds, "prompt")
 
 
 def float32_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
@@ -169,3 +149,59 @@ def float32_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
     scaled = logits.astype(np.float32) / np.float32(temperature)
     weights = np.exp(scaled - scaled.max())
     return weights / weights.sum(dtype=np.float32)
+
+
+def _curves(result: Tails) -> Chart:
+    """The probability of every rank after each prompt; the absurd words as crosses."""
+    series = [
+        one
+        for tail in result.tails
+        for one in (
+            Series(tail.prompt, [*zip(tail.ranks, tail.exponents, strict=True)], form=LINE),
+            Series(
+                "",
+                [(one.rank, one.exponent) for one in tail.absurd],
+                [Token(one.token) for one in tail.absurd],
+                form=CROSSES,
+            ),
+        )
+    ]
+    return Chart(
+        "tail",
+        msg("The whole vocabulary"),
+        msg(
+            "Every token has a place on the curve of its prompt. The crosses are the absurd words."
+        ),
+        msg("rank"),
+        msg("probability, power of ten"),
+        series,
+        logs="x",
+    )
+
+
+def _power(exponent: float) -> str:
+    return msg("10^{exponent}", f"{exponent:.1f}".replace("-", "−"))
+
+
+CLAIM = Claim(
+    "tail",
+    Tails,
+    (
+        inputs.prompts(PROMPTS, height=100),
+        Lines("words", msg("Absurd words, one a line"), WORDS, height=100),
+        Numbers("temperatures", msg("Temperatures"), "0.2, 0.7, 1", low=0.001, high=1000.0),
+    ),
+    tail,
+    Table(
+        msg("Absurd words"),
+        lambda result: [(tail.prompt, one) for tail in result.tails for one in tail.absurd],
+        {
+            msg("prompt"): lambda prompt, one: prompt,
+            msg("absurd token"): lambda prompt, one: Token(one.token),
+            msg("rank"): lambda prompt, one: one.rank,
+            msg("probability"): lambda prompt, one: _power(one.exponent),
+            msg("draws until it comes once"): lambda prompt, one: _power(-one.exponent),
+        },
+    ),
+    charts=lambda result: (_curves(result),),
+)

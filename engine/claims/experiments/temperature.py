@@ -12,18 +12,18 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.claims.experiment import Experiment, checked_range
-from engine.claims.facts import Fact, checked_facts
+from engine.claims.claim import Chart, Claim, Columns, Series, Table
+from engine.claims.experiment import Experiment
+from engine.claims.facts import FACTS, Fact, checked_facts
+from engine.claims.inputs import Numbers
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
-from engine.errors import SettingError, msg
+from engine.errors import msg
 from engine.measure.divergence import log_probabilities
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.study.likelihood import next_rows
 from engine.values import Amount, Row, Share
-
-MOST_TEMPERATURES = 16
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Temperatures:
         checks = []
         first, *others = self.temperatures
         for place, temperature in enumerate(others, start=1):
-            part = f"T {first:g} to {temperature:g}"
+            part = msg("T {low} to {high}", (f"{first:g}", f"{temperature:g}"))
             bits = mean([one.bits[place] - one.bits[0] for one in self.scored])
             right = mean([one.right[place] - one.right[0] for one in self.scored])
             checks.append(Check("random", bits, ABOVE, 0.0, part))
@@ -82,57 +82,31 @@ class Temperatures:
         return tuple(checks)
 
 
-class TemperatureExperiment(Experiment[Temperatures]):
-    """Scores every fact at every temperature.
+def temperature(
+    model: LanguageModel, facts: Sequence[Fact], temperatures: Sequence[float]
+) -> Experiment[Temperatures]:
+    """Scores every fact at every temperature."""
+    encode = model.vocabulary.encode
 
-    Args:
-        model: what is asked.
-        facts: what it is asked.
-        temperatures: at least two, ascending, above 0.
-
-    Raises:
-        PromptError, SettingError: facts or temperatures out of range.
-    """
-
-    noun = "fact"
-
-    def __init__(
-        self, model: LanguageModel, facts: Sequence[Fact], temperatures: Sequence[float]
-    ) -> None:
-        if len(temperatures) < 2:
-            remedy = msg("give at least two, as in 0.5, 1")
-            raise SettingError(msg("Temperatures"), list(temperatures), "are too few", remedy)
-        for temperature in temperatures:
-            checked_range(msg("Temperatures"), temperature, 0.01, 100.0)
-        self._facts = checked_facts(model, facts)
-        super().__init__([1.0] * len(facts))
-        self._model = model
-        self._temperatures = tuple(temperatures)
-        self._scored: list[Scored] = []
-
-    def _measure(self, part: int) -> None:
-        fact = self._facts[part]
-        vocabulary = self._model.vocabulary
-        answers = [tuple(vocabulary.encode(f" {word.strip()}")) for word in fact.answers]
-        right = np.zeros(len(self._temperatures))
+    def look(fact: Fact) -> list[Scored]:
+        answers = [tuple(encode(f" {word.strip()}")) for word in fact.answers]
+        right = np.zeros(len(temperatures))
         for ids in _without_longer(answers):
-            rows = np.array(list(next_rows(self._model, fact.question, ids)))
-            shaped = [log_probabilities(rows / t) for t in self._temperatures]
+            rows = np.array(list(next_rows(model, fact.question, ids)))
+            shaped = [log_probabilities(rows / t) for t in temperatures]
             right += [np.exp(sum(row[i] for row, i in zip(p, ids, strict=True))) for p in shaped]
             first = np.array([rows[0] for rows in shaped])  # the same for every answer
         bits = -(np.exp(first) * np.where(np.isfinite(first), first, 0.0)).sum(1) / np.log(2)
-        self._scored[part:] = [Scored(fact, tuple(right.tolist()), tuple(bits.tolist()))]
+        return [Scored(fact, tuple(right.tolist()), tuple(bits.tolist()))]
 
-    @property
-    def result(self) -> Temperatures | None:
-        if not self._scored:
-            return None
-        return Temperatures(self._temperatures, tuple(self._scored))
+    def seconds(pace: Pace) -> float:
+        question, answer = pace.read_seconds(8), pace.read_seconds(2)
+        return sum(question + answer * len(fact.answers) for fact in facts)
 
-    def seconds(self, pace: Pace) -> float:
-        return sum(
-            pace.read_seconds(8) + pace.read_seconds(2) * len(fact.answers) for fact in self._facts
-        )
+    def judged(found: tuple[Scored, ...]) -> Temperatures:
+        return Temperatures(tuple(temperatures), found)
+
+    return Experiment(checked_facts(model, facts), look, judged, seconds, "fact")
 
 
 def _without_longer(answers: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -142,3 +116,58 @@ def _without_longer(answers: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]
         if not any(ids[: len(other)] == other for other in kept):
             kept.append(ids)
     return kept
+
+
+def _charts(result: Temperatures) -> tuple[Chart, Chart]:
+    """Probability of a right answer by kind of fact, and mean entropy of the first token."""
+    places = list(enumerate(result.temperatures))
+    right = [
+        Series(msg(group), [(t, result.right(place, group)) for place, t in places])
+        for group in result.groups
+    ]
+    return (
+        Chart(
+            "score",
+            msg("Right answers"),
+            msg("Exact: the probability that a draw is a right answer. Whiskers are 95 %."),
+            msg("temperature"),
+            msg("a draw is right"),
+            right,
+            is_share=True,
+        ),
+        Chart(
+            "entropy",
+            msg("Random"),
+            msg("Uncertainty of the first token that is drawn."),
+            msg("temperature"),
+            msg("entropy, bits"),
+            (Series("", [(t, result.bits(place)) for place, t in places]),),
+        ),
+    )
+
+
+def _columns(result: Temperatures) -> Columns:
+    at = {
+        msg("right at T = {t}", f"{one:g}"): lambda one, place=place: one.right[place]
+        for place, one in enumerate(result.temperatures)
+    }
+    return {
+        msg("question"): lambda one: one.fact.question,
+        msg("kind"): lambda one: msg(one.fact.group),
+    } | at
+
+
+TEMPERATURES = Numbers(
+    *("temperatures", msg("Temperatures"), "0.25, 0.5, 1, 1.5, 2"),
+    low=0.01,
+    high=100.0,
+    least=2,
+)
+CLAIM = Claim(
+    "temperature",
+    Temperatures,
+    (FACTS, TEMPERATURES),
+    temperature,
+    Table(msg("Scores"), lambda result: result.scored, _columns),
+    charts=_charts,
+)

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.claims.experiment import Experiment, checked_range, writing_seconds
-from engine.claims.facts import ANSWER_TOKENS, Fact, checked_facts, first_word
+from engine.claims.claim import Claim, Table
+from engine.claims.experiment import Experiment, writing_seconds
+from engine.claims.facts import ANSWER_TOKENS, FACTS, Fact, checked_facts, first_word
+from engine.claims.inputs import Whole
 from engine.claims.uncertainty import Figure, counted, share
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.batch import MOST_ROWS, Batch, Row
@@ -19,11 +21,12 @@ from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.values import Name, Positive, Whole
+from engine.values import Name, Positive
 from engine.values import Row as Values
+from engine.values import Whole as Count
 
-MOST_SAMPLES = 64
 OFTEN = 0.8  # the share of right answers that counts as the truth; the words of the claim name it
+IS_RIGHT = {True: msg("yes"), False: msg("no"), None: msg("no answer")}
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Answered:
     fact: Fact
     greedy: Name
     majority: Name
-    votes: Whole
+    votes: Count
 
     @property
     def greedy_right(self) -> bool | None:
@@ -80,7 +83,9 @@ class Truth:
         silent = greedy.count(None)
         return (
             *(
-                Check("greedy", right([one.greedy_right for one in group]), AT_LEAST, OFTEN, name)
+                Check(
+                    "greedy", right([one.greedy_right for one in group]), AT_LEAST, OFTEN, msg(name)
+                )
                 for name, group in ((name, self.group(name)) for name in self.groups)
             ),
             noted("all", right(greedy)),
@@ -95,34 +100,17 @@ def right(answers: Sequence[bool | None]) -> Figure:
     return share([is_right for is_right in answers if is_right is not None])
 
 
-class TruthExperiment(Experiment[Truth]):
-    """Asks every fact greedily, and several times with draws.
+def truth(model: LanguageModel, facts: Sequence[Fact], samples: int) -> Experiment[Truth]:
+    """Asks every fact greedily, and several times with draws at temperature 1."""
+    together = max(1, MOST_ROWS // (1 + samples))  # facts that are asked at once
+    facts = checked_facts(model, facts)
+    parts = [facts[start : start + together] for start in range(0, len(facts), together)]
+    ways = [SamplingSettings(temperature=0.0)]
+    ways += [SamplingSettings(seed=seed) for seed in range(samples)]
 
-    Args:
-        model: what is asked.
-        facts: what it is asked.
-        samples: draws of each fact, at temperature 1.
-
-    Raises:
-        PromptError, SettingError: facts or settings out of range.
-    """
-
-    def __init__(self, model: LanguageModel, facts: Sequence[Fact], samples: int = 9) -> None:
-        checked_range(msg("Samples"), samples, 1, MOST_SAMPLES)
-        self._facts = checked_facts(model, facts)
-        self._together = max(1, MOST_ROWS // (1 + samples))  # facts that are asked at once
-        starts = range(0, len(self._facts), self._together)
-        self._parts = [self._facts[start : start + self._together] for start in starts]
-        super().__init__([float(len(asked)) for asked in self._parts])
-        self._model, self._samples = model, samples
-        self._answers: list[Answered] = []
-
-    def _measure(self, part: int) -> None:
-        ways = [SamplingSettings(temperature=0.0)]
-        ways += [SamplingSettings(seed=seed) for seed in range(self._samples)]
-        asked = self._parts[part]
+    def look(asked: Sequence[Fact]) -> list[Answered]:
         rows = [Row(fact.question, way, ANSWER_TOKENS) for fact in asked for way in ways]
-        batch = Batch(self._model, rows)
+        batch = Batch(model, rows)
         for _ in batch.run():
             pass
         words = [first_word(text.text)[:1000] for text in batch.texts]
@@ -131,14 +119,40 @@ class TruthExperiment(Experiment[Truth]):
             greedy, *drawn = words[place * len(ways) : (place + 1) * len(ways)]
             majority, votes = Counter(drawn).most_common(1)[0]
             answers.append(Answered(fact, greedy, majority, votes))
-        self._answers[part * self._together :] = answers
+        return answers
 
-    @property
-    def result(self) -> Truth | None:
-        if not self._answers:
-            return None
-        return Truth(tuple(self._answers), self._samples)
+    def seconds(pace: Pace) -> float:
+        return writing_seconds(pace, ANSWER_TOKENS, len(ways) * together) * len(parts)
 
-    def seconds(self, pace: Pace) -> float:
-        texts = (1 + self._samples) * self._together
-        return writing_seconds(pace, ANSWER_TOKENS, texts) * len(self._parts)
+    costs = [float(len(asked)) for asked in parts]
+    return Experiment(parts, look, lambda found: Truth(found, samples), seconds, costs=costs)
+
+
+def _majorities(result: Truth) -> list[Check]:
+    """The same by kind of fact, of the majority of the samples."""
+    return [
+        noted("majority", right([one.majority_right for one in result.group(name)]), msg(name))
+        for name in result.groups
+    ]
+
+
+CLAIM = Claim(
+    "truth",
+    Truth,
+    (FACTS, Whole("samples", msg("Samples of each fact"), 9, low=1, high=64)),
+    truth,
+    Table(
+        msg("Answers"),
+        lambda result: result.answers,
+        {
+            msg("question"): lambda one: one.fact.question,
+            msg("right answers"): lambda one: " or ".join(one.fact.answers),
+            msg("greedy"): lambda one: one.greedy,
+            msg("is right"): lambda one: IS_RIGHT[one.greedy_right],
+            msg("majority"): lambda one: one.majority,
+            msg("votes for it"): lambda one: one.votes,
+            msg("kind"): lambda one: msg(one.fact.group),
+        },
+    ),
+    more=_majorities,
+)

@@ -8,6 +8,7 @@ reading_again.py      such a text where its cache was lost
 """
 
 from engine.decoding.speculative.decoder import SpeculativeDecoder
+from engine.decoding.speculative.proposers import ITSELF, LOOKUP, PROPOSERS
 from engine.decoding.speculative.verifier import RoundDistributions
 
-__all__ = ["RoundDistributions", "SpeculativeDecoder"]
+__all__ = ["ITSELF", "LOOKUP", "PROPOSERS", "RoundDistributions", "SpeculativeDecoder"]

@@ -13,13 +13,19 @@ from engine.decoding.record import LogitRecord
 from engine.decoding.shaping import shaped
 from engine.decoding.speculative.block_reader import BlockReader
 from engine.errors import NoCandidatesError, SettingError, TraceError, msg
-from engine.model import LanguageModel, load_model
+from engine.model import BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.cache import CacheSize
 from engine.sampling import Distribution
 from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings
 from engine.sampling.stages import Context
 from engine.sampling.verification import DRAFT_STREAM
 
+LOOKUP, ITSELF = "lookup", "itself"
+PROPOSERS = {  # by the names that pages keep; any other is the name of a draft model
+    BUNDLED_DRAFT: msg("Bundled draft"),
+    LOOKUP: msg("Prompt lookup (no model)"),
+    ITSELF: msg("The target itself"),
+}
 # Of the text and the tokens proposed so far, and what stages with a memory remember of them.
 ContextOf = Callable[[Sequence[int], Mapping[str, object]], Context]
 

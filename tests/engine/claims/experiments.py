@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import product
+from typing import Any
 
+from engine.claims.claim import claim_of
 from engine.claims.experiment import Experiment
-from engine.claims.experiments.beam import BeamExperiment
-from engine.claims.experiments.broken_json import BrokenJsonExperiment
-from engine.claims.experiments.determinism import DeterminismExperiment
-from engine.claims.experiments.greedy_loops import GreedyLoopsExperiment
-from engine.claims.experiments.letters import LettersExperiment
-from engine.claims.experiments.long_context import long_context_experiment
-from engine.claims.experiments.one_token import OneTokenExperiment
-from engine.claims.experiments.penalties import PenaltiesExperiment
-from engine.claims.experiments.same_seed import SameSeedExperiment
-from engine.claims.experiments.speculative import SpeculativeExperiment
-from engine.claims.experiments.survivors import FixedK, NucleusAdapts, SurvivorsExperiment
-from engine.claims.experiments.tail import TailExperiment
-from engine.claims.experiments.temperature import TemperatureExperiment
-from engine.claims.experiments.truth import TruthExperiment
-from engine.claims.facts import Fact
+from engine.decoding.speculative import ITSELF
 from engine.model import LanguageModel
 
 PROMPTS = ("the dog", "one step", "and then", "the mat", "on the dog", "here the mat")
-FACTS = [
-    Fact("pets", f"{word} the cat", ("sat",)) for word in ("and", "on", "then", "in", "at", "re")
-]
 WORDS = ("the", "cat", "and", "sat", "on", "mat", "then", "dog", "there", "one")
-TRUTHS = [Fact("pets", f"{a} {b} the cat", ("sat",)) for a in ("and", "on") for b in WORDS]
-CATS = [fact.question for fact in FACTS]
-SCHEMA = {"enum": [["the", "cat"], ["on", "mat"]]}
+CATS = [f"{word} the cat" for word in ("and", "on", "then", "in", "at", "re")]
 RARE = ("zugzwang", "fjord", "quay", "sphinx", "wyvern", "vellum", "yurt", "umlaut", "kumquat")
+SCHEMA = '{"enum": [["the", "cat"], ["on", "mat"]]}'
 
-EXPERIMENTS: dict[str, Callable[[LanguageModel], Experiment]] = {
-    "one_token": lambda model: OneTokenExperiment(model, PROMPTS, 10, (2,)),
-    "same_seed": lambda model: SameSeedExperiment(model, PROMPTS[:2], (1.0,), 4, 4),
-    "determinism": lambda model: DeterminismExperiment(model, PROMPTS[:2], 4, 3),
-    "nucleus_adapts": lambda model: SurvivorsExperiment(NucleusAdapts, model, PROMPTS, 16, 1),
-    "fixed_k": lambda model: SurvivorsExperiment(FixedK, model, PROMPTS, 16, 1, top_k=20),
-    "tail": lambda model: TailExperiment(model, PROMPTS[:2], ("mat",), (0.05, 1.0)),
-    "truth": lambda model: TruthExperiment(model, TRUTHS, 3),
-    "temperature": lambda model: TemperatureExperiment(model, FACTS, (1.0, 8.0)),
-    "greedy_loops": lambda model: GreedyLoopsExperiment(model, PROMPTS, 16),
-    "penalties": lambda model: PenaltiesExperiment(model, PROMPTS, "and the", 16),
-    "letters": lambda model: LettersExperiment(model, WORDS, RARE),
-    "beam": lambda model: BeamExperiment(model, CATS[:5], 12, 2),
-    "broken_json": lambda model: BrokenJsonExperiment(model, "the cat", SCHEMA, 6),
-    "speculative": lambda model: SpeculativeExperiment(model, PROMPTS[:1], lambda: model, (2,), 8),
-    "long_context": lambda model: long_context_experiment(model, 40),
+
+def lines(texts) -> str:
+    return "\n".join(texts)
+
+
+def facts(questions) -> str:
+    return lines(["[pets]", *(f'"{question}" = ["sat"]' for question in questions)])
+
+
+TRUTHS = [f"{a} {b} the cat" for a, b in product(("and", "on"), WORDS)]
+MANY, TWO = lines(PROMPTS), lines(PROMPTS[:2])
+SHORT: dict[str, dict[str, Any]] = {  # inputs, as a person types them
+    "one_token": {"prompts": MANY, "tokens": 10, "places": "2"},
+    "same_seed": {"prompts": TWO, "temperatures": "1", "tokens": 4},
+    "determinism": {"prompts": TWO, "tokens": 4, "batch": 3},
+    "nucleus_adapts": {"prompts": MANY, "tokens": 16, "texts": 1},
+    "fixed_k": {"prompts": MANY, "tokens": 16, "texts": 1, "top_k": 20},
+    "tail": {"prompts": TWO, "words": "mat", "temperatures": "0.05, 1"},
+    "truth": {"facts": facts(TRUTHS), "samples": 3},
+    "temperature": {"facts": facts(CATS), "temperatures": "1, 8"},
+    "greedy_loops": {"prompts": MANY, "tokens": 16},
+    "penalties": {"prompts": MANY, "words": "and the", "tokens": 16},
+    "letters": {"common": lines(WORDS), "rare": lines(RARE)},
+    "beam": {"prompts": lines(CATS[:5]), "tokens": 12, "width": 2},
+    "broken_json": {"prompt": "the cat", "source": SCHEMA, "runs": 6},
+    "speculative": {"prompts": PROMPTS[0], "proposer": ITSELF, "lengths": "2", "tokens": 8},
+    "long_context": {"positions": 40},
 }
+
+
+def experiment(name: str, model: LanguageModel, **changes: Any) -> Experiment:
+    """The short experiment of a claim, with other inputs."""
+    return claim_of(name).experiment(model, **SHORT.get(name, {}) | changes)

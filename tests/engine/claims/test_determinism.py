@@ -1,8 +1,8 @@
 """Determinism: what follows from differences, and what a model does whose weights have no copy."""
 
-from engine.claims.experiments.determinism import Compared, Determinism, DeterminismExperiment
+from engine.claims.experiments.determinism import Compared, Determinism
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, verdict
-from tests.engine.claims.experiments import PROMPTS
+from tests.engine.claims.experiments import PROMPTS, experiment
 
 
 def made_up(batch: float, dtype: float, again: float = 0.0) -> Determinism:
@@ -30,8 +30,8 @@ def test_a_way_is_as_claimed_that_repeats_itself_and_differs():
 
 def test_without_a_copy_the_other_ways_are_computed_and_it_is_said(chain, monkeypatch):
     monkeypatch.setattr("engine.claims.experiments.determinism.free_bytes", lambda device: 1)
-    experiment = DeterminismExperiment(chain, PROMPTS[:1], 3, 2)
-    for _ in experiment.run():
+    run = experiment("determinism", chain, prompts=PROMPTS[0], tokens=3, batch=2)
+    for _ in run.run():
         pass
-    assert experiment.result.ways == ["in a batch of 2", "without the cache"]
-    assert "other dtypes were not tried" in experiment.result.left_out
+    assert run.result.ways == ["in a batch of 2", "without the cache"]
+    assert "other dtypes were not tried" in run.result.left_out

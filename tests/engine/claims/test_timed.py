@@ -5,11 +5,10 @@ import time
 
 import pytest
 
-from engine.claims.experiment import MOST_PROMPTS
-from engine.claims.experiments.cached_flat import CachedFlat, cached_flat_experiment
-from engine.claims.experiments.output_slower import OutputSlower, output_slower_experiment
-from engine.claims.experiments.output_time import OutputTime, output_time_experiment
-from engine.claims.experiments.speculative import SpeculativeExperiment
+from engine.claims.experiments.cached_flat import CachedFlat
+from engine.claims.experiments.output_slower import OutputSlower
+from engine.claims.experiments.output_time import OutputTime
+from engine.claims.inputs import MOST_LINES
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
 from engine.errors import SettingError
 from engine.measure.machine import Setting
@@ -18,6 +17,7 @@ from engine.measure.passes import processor_clock
 from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
 from engine.measure.report import Report
 from engine.measure.with_and_without import WithAndWithout
+from tests.engine.claims.experiments import experiment
 
 ROUNDS = 6
 PROMPTS, OUTPUTS = (10, 20, 80), (2, 4)
@@ -117,21 +117,21 @@ def test_cached_decoding_is_flat_where_its_later_half_takes_no_longer():
     assert outcome(steps(0.01, 1.0, slow=8)) == OPEN, "the machine grew slow for half of it"
 
 
-EXPERIMENTS = {
-    "output_slower": lambda model: output_slower_experiment(model, (2, 4), 3, 2),
-    "output_time": lambda model: output_time_experiment(model, (2, 4), (2, 3), 2),
-    "cached_flat": lambda model: cached_flat_experiment(model, "the dog", 20),
+SHORT = {
+    "output_slower": {"prompts": "2, 4", "output": 3, "rounds": 2},
+    "output_time": {"prompts": "2, 4", "outputs": "2, 3", "rounds": 2},
+    "cached_flat": {"prompt": "the dog", "positions": 20},
 }
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", SHORT)
 def test_an_experiment_measures_and_a_file_keeps_it(name, chain):
-    experiment = EXPERIMENTS[name](chain)
-    assert experiment.result is None and experiment.seconds(Pace((1, 8), (1.0, 2.0), 1.0)) > 0
-    assert verdict(next(_after_each(experiment)).checks).outcome, "a first part is enough to draw"
-    for _ in experiment.run():
+    run = experiment(name, chain, **SHORT[name])
+    assert run.result is None and run.seconds(Pace((1, 8), (1.0, 2.0), 1.0)) > 0
+    assert verdict(next(_after_each(run)).checks).outcome, "a first part is enough to draw"
+    for _ in run.run():
         pass
-    result = experiment.result
+    result = run.result
     kept = Report.from_json(
         Report(Setting.here(chain), {name: result}).to_json(), {name: type(result)}
     )
@@ -146,9 +146,9 @@ def test_times_of_claims_are_those_of_the_processor_clock(chain, monkeypatch):
 
     for place in ("grid", "experiments.cached_flat"):
         monkeypatch.setattr(f"engine.claims.{place}.processor_clock", lambda model: clock)
-    found = {name: make(chain) for name, make in EXPERIMENTS.items()}
-    for experiment in found.values():
-        for _ in experiment.run():
+    found = {name: experiment(name, chain, **inputs) for name, inputs in SHORT.items()}
+    for run in found.values():
+        for _ in run.run():
             pass
     cells = found["output_slower"].result.measured.cells
     assert [cell.first_ms for cell in cells] == [pytest.approx((1.0, 1.0))] * 2
@@ -160,17 +160,21 @@ def test_times_of_claims_are_those_of_the_processor_clock(chain, monkeypatch):
     assert processor_clock(chain) in (time.thread_time, time.process_time)
 
 
-def _after_each(experiment):
-    for _ in experiment.run():
-        yield experiment.result
+def _after_each(run):
+    for _ in run.run():
+        yield run.result
 
 
-def test_what_cannot_be_timed_is_refused(chain):
-    for prompts, outputs, said in (((2,), (2, 3), "too few"), ((0, 2), (2, 3), "Prompt tokens")):
-        with pytest.raises(SettingError, match=said):
-            output_time_experiment(chain, prompts, outputs)
-    with pytest.raises(SettingError, match="Flat, below"):
-        cached_flat_experiment(chain, "the dog", 20, flat=0.5)
-    many = ["the dog"] * (MOST_PROMPTS + 1)
-    with pytest.raises(SettingError, match="Prompts, how many"):
-        SpeculativeExperiment(chain, many, lambda: None)
+@pytest.mark.parametrize(
+    ("name", "inputs", "said"),
+    [
+        ("output_time", {"prompts": "2"}, "Prompt tokens are too few.*at least 2, as in 8, 64"),
+        ("output_time", {"prompts": "0, 2"}, "Prompt tokens"),
+        ("cached_flat", {"flat": 0.5}, "Flat, below"),
+        ("speculative", {"prompts": "the dog\n" * (MOST_LINES + 1)}, "Lines are more than 200"),
+        ("speculative", {"lengths": "1, 2, 3, 4, 5, 6, 7, 8, 9"}, "must be 1 to 8 numbers"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(name, inputs, said, chain):
+    with pytest.raises(SettingError, match=said):
+        experiment(name, chain, **SHORT.get(name, {}) | inputs)

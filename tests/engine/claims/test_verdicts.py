@@ -5,26 +5,21 @@ from string import ascii_lowercase
 import pytest
 
 from engine.claims.experiments.beam import BeamTexts, Searched
-from engine.claims.experiments.broken_json import (
-    WAYS,
-    BrokenJson,
-    BrokenJsonExperiment,
-    JsonRun,
-    Judged,
-)
+from engine.claims.experiments.broken_json import WAYS, BrokenJson, JsonRun, Judged
 from engine.claims.experiments.letters import TASKS, Letters, Spelt
+from engine.claims.experiments.nucleus_adapts import NucleusAdapts
 from engine.claims.experiments.one_token import Fork, OneToken, lacks
 from engine.claims.experiments.speculative import Sped, Speedups
-from engine.claims.experiments.survivors import NucleusAdapts, Steps
 from engine.claims.experiments.truth import Answered, Truth
 from engine.claims.facts import Fact
+from engine.claims.survivors import Steps
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
 from engine.errors import SettingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
 from engine.measure.report import Report
 from engine.study.set_texts import BEAM, GREEDY, SAMPLE
-from tests.engine.claims.experiments import EXPERIMENTS
+from tests.engine.claims.experiments import SHORT, experiment
 
 # By claim: the verdict on the chain, and on the broken model, whose logits are all 0.
 WANTED = {
@@ -46,15 +41,15 @@ WANTED = {
 }
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", SHORT)
 def test_the_verdicts_flip_that_should(name, chain, uniform):
     found = []
     for model in (chain, uniform):
-        experiment = EXPERIMENTS[name](model)
-        assert experiment.result is None and experiment.seconds(Pace((1, 8), (1.0, 2.0), 1.0)) > 0
-        for _ in experiment.run():
+        run = experiment(name, model)
+        assert run.result is None and run.seconds(Pace((1, 8), (1.0, 2.0), 1.0)) > 0
+        for _ in run.run():
             pass
-        result = experiment.result
+        result = run.result
         kept = Report.from_json(
             Report(Setting.here(model), {name: result}).to_json(), {name: type(result)}
         )
@@ -164,7 +159,7 @@ def test_beam_search_is_held_against_greedy_decoding_too():
 
 
 def test_json_that_no_parser_can_judge_is_no_broken_json(uniform):
-    schema = {"enum": [["the"], ["on"]], "items": {"format": "hostname"}}
-    experiment = BrokenJsonExperiment(uniform, "the cat", schema, 2)
+    schema = '{"enum": [["the"], ["on"]], "items": {"format": "hostname"}}'
+    run = experiment("broken_json", uniform, source=schema)
     with pytest.raises(SettingError, match="cannot be judged: no second parser of the format"):
-        next(experiment.run())
+        next(run.run())

@@ -8,10 +8,7 @@ import pytest
 from engine.claims.experiment import steady
 from engine.claims.uncertainty import Figure, counted, mean
 from engine.claims.verdict import ABOVE, BELOW, DEPENDS, FAILS, HOLDS, OPEN, Check, noted, verdict
-from engine.errors import SettingError
 from ui.claims.claims import CLAIMS
-from ui.claims.facts import facts_of
-from ui.claims.inputs import lines, numbers, wholes
 from ui.claims.words import KINDS, FigureName, all_words, interval
 
 
@@ -77,18 +74,3 @@ def test_a_difference_of_shares_is_in_percentage_points_with_its_unit_once():
     figure = Figure(0.1, -0.03, 0.2, 9, "bootstrap")
     assert interval(figure, points) == "−3.0 to 20 percentage points"
     assert interval(Figure(1.0, 0.5, 2.0, 9, "bootstrap"), bits) == "0.50 to 2.00 bits"
-
-
-def test_what_is_typed_is_read_or_refused_in_a_sentence():
-    assert lines("a\n\n b \n") == ["a", " b "]
-    assert numbers("T", "2, 0.5,2") == [0.5, 2.0]
-    for typed in ("", "x", "nan", ",".join(map(str, range(99)))):
-        with pytest.raises(SettingError, match="write them as in"):
-            numbers("T", typed)
-    assert wholes("T", "8, 4") == [4, 8]
-    with pytest.raises(SettingError, match="is not whole"):
-        wholes("T", "1.5")
-    assert len(facts_of("")) > 40 and facts_of('[k]\n"a b" = ["c"]')[0].answers == ("c",)
-    for typed in ("x", "a = 1", '[k]\n"a" = "b"', '[k]\n"a" = [1]'):
-        with pytest.raises(SettingError, match="cannot be read"):
-            facts_of(typed)

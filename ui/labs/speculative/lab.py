@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from engine.decoding.speculative import SpeculativeDecoder
+from engine.decoding.speculative import ITSELF, LOOKUP, SpeculativeDecoder
 from engine.errors import DecodingError, TraceError
 from engine.model import BUNDLED_DRAFT, LanguageModel
 from engine.runner.scheduler import this_job
@@ -21,14 +21,7 @@ from ui.labs.speculative.work import SpeedWork
 from ui.models.chooser import Choice, check_allowed, shared_model
 from ui.texts.constraints import typed_of
 from ui.texts.limits import MOST_TOKENS
-from ui.words.language import marked, say
-
-LOOKUP, ITSELF = "lookup", "itself"
-PROPOSERS = {
-    BUNDLED_DRAFT: marked("Bundled draft"),
-    LOOKUP: marked("Prompt lookup (no model)"),
-    ITSELF: marked("The target itself"),
-}
+from ui.words.language import say
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from engine.decoding.speculative import LOOKUP, PROPOSERS
 from engine.errors import DecodingError
 from engine.study.acceptance import Acceptance
 from ui.charts.figure import show_figure
@@ -18,7 +19,7 @@ from ui.labs.speculative.charts import (
     overlap_figure,
     waterfall_figure,
 )
-from ui.labs.speculative.lab import LOOKUP, PROPOSERS, SpeculativeLab
+from ui.labs.speculative.lab import SpeculativeLab
 from ui.models.chooser import allowed
 from ui.skeleton.fields import bound
 from ui.skeleton.theme import is_dark

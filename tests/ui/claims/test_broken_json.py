@@ -26,11 +26,12 @@ def test_a_text_is_judged_up_to_the_end_of_its_first_value():
 
 def test_it_is_drawn():
     def script() -> None:
-        from tests.ui.claims.experiments.test_broken_json import made_up
-        from ui.claims.experiments.broken_json import SECTION
+        from tests.ui.claims.test_broken_json import made_up
+        from ui.claims.claims import CLAIMS
         from ui.measurements.section import Shown
 
-        SECTION.picture(made_up(), Shown("json", None, False, False))
+        (section,) = [one for one in CLAIMS if one.key == "broken_json"]
+        section.picture(made_up(), Shown("json", None, False, False))
 
     app = AppTest.from_function(script, default_timeout=60).run()
     assert not app.exception and len(charts(app)) == 1

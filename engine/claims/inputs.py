@@ -1,0 +1,162 @@
+"""The inputs of experiments: each with its label, its beginning, its range.
+
+A record and a field hold what a person typed, a text or a number; `value` makes of it what the
+experiment is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.checks import typed_list
+from engine.claims.experiment import checked_range
+from engine.errors import SettingError, msg
+
+MOST_LINES = 200
+MOST_NUMBERS = 16
+LARGEST = 2**53 - 1  # that a browser's numbers hold exactly
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of an experiment.
+
+    Attributes:
+        name: of the argument that it is.
+        label: name for reading.
+        first: what it begins with.
+        help: more about it; empty for nothing.
+    """
+
+    name: str
+    label: str
+    first: Any
+    help: str = ""
+
+    def value(self, typed: Any) -> Any:
+        """Return what the experiment is given for it; raises `DecodingError` to refuse it."""
+        return typed
+
+
+@dataclass(frozen=True)
+class Text(Input):
+    """A text of several lines, in a field of some pixels."""
+
+    height: int = 150
+
+
+class Lines(Text):
+    """Texts, one a line."""
+
+    def value(self, typed: str) -> list[str]:
+        """The lines that are not empty."""
+        found = [line for line in typed.splitlines() if line.strip()]
+        if len(found) > MOST_LINES:
+            problem = msg("are more than {most}", MOST_LINES)
+            raise SettingError(msg("Lines"), len(found), problem, "remove some")
+        return found
+
+
+@dataclass(frozen=True)
+class Line(Input):
+    """A text on one line; a wide one takes all of it."""
+
+    is_wide: bool = False
+
+
+@dataclass(frozen=True)
+class Numbers(Input):
+    """Numbers with commas between them, ascending, each once.
+
+    Attributes, besides those of every input:
+        low, high: the range of each.
+        least, most: how many there may be.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    least: int = 1
+    most: int = MOST_NUMBERS
+
+    def value(self, typed: str) -> list[float]:
+        """The numbers."""
+        try:
+            found = sorted({float(part) for part in typed_list(typed).split(",") if part.strip()})
+        except ValueError:
+            found = []
+        if not 1 <= len(found) <= self.most or not all(map(math.isfinite, found)):
+            problem = msg("must be 1 to {most} numbers with commas between them", self.most)
+            raise SettingError(self.label, typed, problem, "write them as in 0.5, 1, 2")
+        if len(found) < self.least:
+            remedy = msg("give at least {least}, as in {example}", (self.least, self.first))
+            raise SettingError(self.label, found, "are too few", remedy)
+        return [checked_range(self.label, number, self.low, self.high) for number in found]
+
+
+class Wholes(Numbers):
+    """Whole numbers, as `Numbers`."""
+
+    def value(self, typed: str) -> list[int]:
+        """The numbers."""
+        found = super().value(typed)
+        for number in found:
+            if not number.is_integer():
+                raise SettingError(
+                    self.label, number, "is not whole", "use whole numbers as in 4, 12"
+                )
+        return [int(number) for number in found]
+
+
+@dataclass(frozen=True)
+class Whole(Input):
+    """A whole number from `low` to `high`; None for as many as the model has tokens."""
+
+    low: int = 0
+    high: int | None = LARGEST
+
+    def value(self, typed: int) -> int:
+        """The number."""
+        return checked_range(
+            self.label, typed, self.low, LARGEST if self.high is None else self.high
+        )
+
+
+@dataclass(frozen=True)
+class Real(Input):
+    """A number from `low` to `high`; `step` is what the buttons of its field add."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    step: float = 0.1
+
+    def value(self, typed: float) -> float:
+        """The number."""
+        return checked_range(self.label, typed, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Choice(Input):
+    """One of several keys, each with a name for reading."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def prompts(first: str, height: int = 150) -> Lines:
+    """The prompts of an experiment."""
+    return Lines("prompts", msg("Prompts, one a line"), first, height=height)
+
+
+def tokens(first: int, low: int, high: int) -> Whole:
+    """The number of tokens of each text, exactly or at most."""
+    return Whole("tokens", msg("Tokens of a text"), first, low=low, high=high)
+
+
+STORY_PROMPTS = """Once upon a time, there was a little
+The old house stood
+In the middle of the forest
+One day, the king
+The girl opened the box and found
+My favourite thing in the world is"""

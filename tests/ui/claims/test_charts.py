@@ -1,0 +1,54 @@
+"""The default picture: every figure that a verdict stands on, with its interval and its bound."""
+
+import math
+
+import pytest
+
+from engine.claims.claim import CROSSES, DOTS, Chart, Series
+from engine.claims.uncertainty import Figure, counted, mean
+from engine.claims.verdict import ABOVE, AT_MOST, Check, noted
+from ui.claims.charts import chart_figure, checks_figure
+from ui.claims.words import all_words
+from ui.words.language import speaking
+
+LOOPS = [  # two units: percentage points and percent
+    Check("loops", Figure(0.25, 0.1, 0.5, 16, "bootstrap"), ABOVE, 0.0),
+    Check("repeats", Figure(-0.5, -math.inf, math.inf, 3, "bootstrap"), ABOVE, 0.2),
+    noted("looped", counted(0.25, 16)),
+    noted("drawn", mean([])),
+]
+
+
+def test_every_figure_is_a_bar_on_the_scale_of_its_unit_with_interval_and_bound():
+    figure = checks_figure(all_words()["greedy_loops"], LOOPS)
+    (bars,) = figure.data
+    assert bars.x[:3] == pytest.approx((0.5, -1.0, 1.0)) and math.isnan(bars.x[3])
+    assert bars.error_x.array[:2] == pytest.approx((0.5, 0.0)), "none where there is none"
+    assert bars.error_x.arrayminus[:2] == pytest.approx((0.3, 0.0))
+    assert [shape.x0 for shape in figure.layout.shapes] == pytest.approx([0.0, 0.4])
+    places = [(shape.y0 + shape.y1) / 2 for shape in figure.layout.shapes]
+    assert places == pytest.approx(bars.y[:2]), "a bound stands at its own bar"
+    assert bars.marker.pattern.shape == ("", "/", "", "")
+
+
+def test_words_and_figures_stand_above_the_bars_in_the_language_spoken():
+    words = all_words()["tail"]
+    zeros = [
+        Check("zeros", counted(25_618, 49_152), AT_MOST, 0.0, "T = 0.2"),
+        Check("zeros", counted(0, 49_152), AT_MOST, 0.0, "T = 1"),
+    ]
+    with speaking("de"):
+        texts = [one.text for one in checks_figure(words, zeros).layout.annotations]
+    assert texts[0].startswith("Token") and texts[1:] == ["✗ T = 0.2: 25.618", "✓ T = 1: 0"]
+
+
+def test_a_chart_has_whiskers_gaps_and_texts_that_are_no_markup():
+    series = (
+        Series("<b>", [(1, Figure(2.0, 1.0, 4.0, 9, "bootstrap")), (2, None)], form=DOTS),
+        Series("", [(1, 3.0)], ["<i>"], form=CROSSES),
+    )
+    dots, crosses = chart_figure(Chart("key", "", "", "x", "y", series, logs="y")).data
+    assert dots.name == "&lt;b&gt;" and dots.y == (2.0, None)
+    assert (dots.error_y.array[0], dots.error_y.arrayminus[0]) == (2.0, 1.0)
+    assert crosses.customdata == ("&lt;i&gt;",) and not crosses.showlegend
+    assert crosses.marker.symbol == "x" and crosses.marker.color == dots.marker.color
