@@ -44,6 +44,7 @@ class Table(Generic[AnyResult]):
         texts: how many of the last columns are texts to read; a row begins with their prompt.
         prompts: how many of the first columns are that prompt, one after the other.
         about: what there is to know of it; empty for nothing.
+        is_open: whether it can be seen without opening it.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Table(Generic[AnyResult]):
     texts: int = 0
     prompts: int = 1
     about: str = ""
+    is_open: bool = False
 
     def of(self, result: AnyResult) -> tuple[list[str], list[tuple[Cell, ...]]]:
         """The names of the columns, and the cells of each row."""
@@ -133,10 +135,7 @@ class Claim(Generic[AnyResult]):
     loads: bool = False
 
     def experiment(
-        self,
-        model: LanguageModel,
-        load: Callable[[str], LanguageModel] = load_model,
-        **typed: Any,
+        self, model: LanguageModel, load: Callable[[str], LanguageModel] = load_model, **typed: Any
     ) -> Experiment[AnyResult]:
         """The experiment, not run yet.
 

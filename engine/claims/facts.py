@@ -13,7 +13,7 @@ from engine.claims.experiment import checked_prompts
 from engine.claims.inputs import Text
 from engine.errors import PromptError, SettingError, msg
 from engine.model import LanguageModel
-from engine.values import Name, Row
+from engine.values import Name, Row, Wrong, convert
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "facts.toml"
 KINDS = msg("capitals"), msg("everyday"), msg("world")  # of facts, in that file
@@ -57,14 +57,11 @@ class Facts(Text):
     def value(self, typed: str) -> list[Fact]:
         """The facts."""
         try:
-            return [
-                Fact(kind, question, tuple(_texts(answers)))
-                for kind, entries in tomllib.loads(typed or known_facts()).items()
-                for question, answers in entries.items()
-            ]
-        except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
+            data = convert(tomllib.loads(typed or known_facts()), dict[Name, dict[Name, Row[Name]]])
+        except (tomllib.TOMLDecodeError, Wrong) as error:
             remedy = msg('write each as in "Grass is" = ["green"], below a kind such as [colours]')
             raise SettingError(msg("Facts"), typed[:40], "cannot be read", remedy) from error
+        return [Fact(kind, *fact) for kind, facts in data.items() for fact in facts.items()]
 
 
 FACTS = Facts(
@@ -81,10 +78,9 @@ def known_facts() -> str:
     return FILE.read_text("utf-8")
 
 
-def _texts(answers: object) -> list[str]:
-    if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
-        raise TypeError("answers are a list of texts")
-    return answers
+def kind_name(group: str) -> str:
+    """A kind of fact for reading; one that a person made up is as they typed it."""
+    return msg(group) if group in KINDS else group
 
 
 def first_word(text: str) -> str:

@@ -28,12 +28,7 @@ YES, NO = "yes", "no"
 
 ABOVE, BELOW, AT_LEAST, AT_MOST = ">", "<", "≥", "≤"
 NOTED = ""  # shown beside the others, and decides nothing
-_SIDES = {
-    ABOVE: operator.gt,
-    BELOW: operator.lt,
-    AT_LEAST: operator.ge,
-    AT_MOST: operator.le,
-}
+_SIDES = {ABOVE: operator.gt, BELOW: operator.lt, AT_LEAST: operator.ge, AT_MOST: operator.le}
 MOST_NEEDED = 10_000  # from which more trials are no advice
 
 

@@ -10,16 +10,15 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from engine.claims.claim import CROSSES, Chart, Token
+from engine.claims.claim import CROSSES, Chart
 from engine.claims.uncertainty import Figure, counted
 from engine.claims.verdict import NO, NOTED, OPEN, YES, Check
 from ui.cache.bytes.charts import bytes_figure
 from ui.cache.prefill_and_decode.charts import time_figure
 from ui.cache.with_and_without.charts import latency_figure
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
-from ui.claims.words import ClaimWords, interval
+from ui.claims.words import ClaimWords, interval, shown
 from ui.skeleton.theme import colour
-from ui.words.labels import token_label
 from ui.words.language import localised, marked, say
 
 LINE = 18  # pixels of a line of text
@@ -126,7 +125,7 @@ def _said(words: ClaimWords, check: Check) -> str:
     if found.low != found.high:
         said = f"{said} ({interval(found, name)})"
     if check.part:
-        said = f"{say(check.part)}: {said}"
+        said = f"{shown(check.part)}: {said}"
     return FILLS[check.answer][2] + said
 
 
@@ -144,14 +143,13 @@ def chart_figure(chart: Chart, dark: bool = False) -> go.Figure:
         place += not is_cross
         found = [one if isinstance(one, Figure) else _exact(one) for _, one in series.points]
         least = min([least, *(one.value for one in found)])
-        name, hue = literal(say(series.name), 40), ink.series[place % len(ink.series)]
-        shown = f"{x}: %{{x}}<br>{y}: %{{y{':.0%' if chart.is_share else ''}}}"
-        labels = [token_label(one) if isinstance(one, Token) else say(one) for one in series.labels]
+        name, hue = literal(shown(series.name), 40), ink.series[place % len(ink.series)]
+        hover = f"{x}: %{{x}}<br>{y}: %{{y{':.0%' if chart.is_share else ''}}}"
         figure.add_scatter(
             x=[x for x, _ in series.points],
             y=[None if math.isnan(one.value) else one.value for one in found],
             error_y=whiskers(found),
-            customdata=[literal(label, 30) for label in labels],
+            customdata=[literal(shown(label), 30) for label in series.labels],
             name=name,
             showlegend=bool(name),
             mode="markers" if is_cross else series.form,
@@ -161,7 +159,8 @@ def chart_figure(chart: Chart, dark: bool = False) -> go.Figure:
                 "color": hue,
             },
             line={"color": hue, "dash": DASHES[place % len(DASHES)]},
-            hovertemplate=("%{customdata}<br>" if labels else "") + f"{shown}<extra>{name}</extra>",
+            hovertemplate=("%{customdata}<br>" if series.labels else "")
+            + f"{hover}<extra>{name}</extra>",
         )
     for edge in chart.edges:
         figure.add_vline(edge, line={"color": ink.muted, "dash": "dot"})

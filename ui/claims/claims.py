@@ -8,16 +8,15 @@ from typing import Any
 
 import streamlit as st
 
-from engine.claims.claim import Cell, Claim, Stop, Token, claim_of
+from engine.claims.claim import Claim, claim_of
 from engine.claims.experiment import AnyResult, Experiment
 from engine.claims.facts import Facts, known_facts
 from engine.claims.inputs import Choice, Input, Line, Real, Text, Whole
 from engine.claims.verdict import verdict
-from engine.errors import Message
 from engine.model import LanguageModel
 from ui.claims.charts import PICTURES, chart_figure, checks_figure
 from ui.claims.verdict import draw_verdict, plain_table
-from ui.claims.words import PREDICTIONS, SYMBOLS, all_words
+from ui.claims.words import PREDICTIONS, SYMBOLS, all_words, shown
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
@@ -28,10 +27,9 @@ from ui.models.chooser import Choice as ModelChoice
 from ui.models.chooser import shared_model
 from ui.skeleton.fields import bound
 from ui.skeleton.tables import text_list
-from ui.words.labels import stop_name, token_label
-from ui.words.language import Literal, localised, marked, say
+from ui.words.language import localised, marked, say
 
-FEW_ROWS, MOST_ROWS = 20, 300  # of a table that stands open, and of one that is on the page
+MOST_ROWS = 300  # of a table that is on the page
 LONG_LABEL = 20  # characters from which a field for a number is wider
 
 
@@ -64,9 +62,9 @@ def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
                     with row:
                         _field(held, one)
 
-    def picture(found: AnyResult, shown: Shown) -> None:
-        if not shown.is_running:
-            held, name, dark = shown.held, shown.name, shown.dark
+    def picture(found: AnyResult, page: Shown) -> None:
+        if not page.is_running:
+            held, name, dark = page.held, page.name, page.dark
             predicted = held.measured.predicted if held else ""
             took = held.work.took if held and held.work else None
             draw_verdict(words, verdict(found.checks), predicted, took)
@@ -159,34 +157,22 @@ def _field(held: Held, one: Input) -> None:
 def table_of(claim: Claim[AnyResult], found: AnyResult) -> Table:
     """The table of a claim, in the language that is spoken."""
     head, rows = claim.table.of(found)
-    return Table(say(claim.table.name), [*map(say, head)], [[*map(_said, row)] for row in rows])
+    return Table(say(claim.table.name), [*map(say, head)], [[*map(shown, row)] for row in rows])
 
 
-def _said(value: Cell) -> str | int | float | None:
-    if isinstance(value, tuple):
-        return " ".join(map(_said, value))
-    if isinstance(value, Token):
-        return token_label(value)
-    if isinstance(value, Stop):
-        return stop_name(value)
-    if isinstance(value, Message):
-        return say(value)
-    return Literal(value) if isinstance(value, str) else value
-
-
-def _draw_table(claim: Claim, shown: Table) -> None:
+def _draw_table(claim: Claim, table: Table) -> None:
     """A table to open, unless it is so long that it is in its file alone."""
-    if len(shown.rows) > MOST_ROWS:
+    if len(table.rows) > MOST_ROWS:
         return
-    with st.expander(shown.name, expanded=len(shown.rows) <= FEW_ROWS):
+    with st.expander(table.name, expanded=claim.table.is_open):
         if claim.table.about:
             st.caption(say(claim.table.about))
         if not claim.table.texts:
-            sheet(shown)
+            sheet(table)
             return
-        first, last = claim.table.prompts, len(shown.head) - claim.table.texts
-        for prompt, rows in groupby(shown.rows, key=lambda row: "".join(row[:first])):
-            texts = [one for row in rows for one in _texts(shown.head, row, first, last)]
+        first, last = claim.table.prompts, len(table.head) - claim.table.texts
+        for prompt, rows in groupby(table.rows, key=lambda row: "".join(row[:first])):
+            texts = [one for row in rows for one in _texts(table.head, row, first, last)]
             st.html(text_list(say("Texts of {name}", name=prompt), prompt, texts))
 
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import streamlit as st
 
 from engine.claims.verdict import NOTED, OPEN, Check, Verdict
-from ui.claims.words import (
-    NAMES,
-    SYMBOLS,
-    ClaimWords,
-    answer_said,
-    interval,
-    method_said,
-)
+from ui.claims.words import NAMES, SYMBOLS, ClaimWords, answer_said, interval, method_said, shown
 from ui.measurements.measured import sheet
 from ui.measurements.section import Table
 from ui.words.language import marked, say
@@ -25,19 +20,7 @@ PREDICTED = {
     "fails": marked("You predicted that it does not hold."),
     "depends": marked("You predicted that it depends."),
 }
-MET, MISSED = (
-    marked("The result is as you predicted."),
-    marked("The result is different."),
-)
-HEAD = (
-    marked("figure"),
-    marked("part"),
-    marked("measured"),
-    marked("95 % interval"),
-    "n",
-    marked("the claim says"),
-    marked("so it is"),
-)
+MET, MISSED = (marked("The result is as you predicted."), marked("The result is different."))
 
 
 def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: float | None) -> None:
@@ -71,56 +54,47 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
 
 def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
     """The figures behind a verdict."""
-    rows = [tuple(map(say, HEAD)), *(_row(words, check) for check in verdict.checks)]
+
+    def wanted(check: Check) -> str:
+        said = f"{say(check.side)} {words.figures[check.name].said(check.bound)}"
+        said = "" if check.side == NOTED else said
+        return say("needed: {bound}", bound=said) if check.is_condition else said
+
+    columns: dict[str, Callable[[Check], Any]] = {
+        say("figure"): lambda check: say(words.figures[check.name].name),
+        say("part"): lambda check: shown(check.part),
+        say("measured"): lambda check: words.figures[check.name].said(check.figure.value),
+        say("95 % interval"): lambda check: interval(check.figure, words.figures[check.name]),
+        "n": lambda check: check.figure.count,
+        say("the claim says"): wanted,
+        say("so it is"): answer_said,
+    }
     if not any(check.part for check in verdict.checks):
-        rows = [(first, *others) for first, _, *others in rows]
-    head, *figures = rows
-    return Table(say("What the verdict stands on"), head, figures)
+        del columns[say("part")]
+    return _table(say("What the verdict stands on"), columns, verdict)
 
 
 def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
     """The same as plain numbers, for a file; what is unknown or unbounded is empty."""
-    rows = [
-        (
-            say(words.figures[check.name].name),
-            say(check.part),
-            *map(_known, (check.figure.value, check.figure.low, check.figure.high)),
-            check.figure.count,
-            check.figure.method,
-            check.side,
-            check.bound if check.side else None,
-            answer_said(check),
-        )
-        for check in verdict.checks
-    ]
-    head = (
-        say("figure"),
-        say("part"),
-        say("measured"),
-        say("low"),
-        say("high"),
-        "n",
-        say("method"),
-        say("side"),
-        say("bound"),
-        say("so it is"),
-    )
-    return Table(say("Figures"), head, rows)
+    columns: dict[str, Callable[[Check], Any]] = {
+        say("figure"): lambda check: say(words.figures[check.name].name),
+        say("part"): lambda check: shown(check.part),
+        say("measured"): lambda check: _known(check.figure.value),
+        say("low"): lambda check: _known(check.figure.low),
+        say("high"): lambda check: _known(check.figure.high),
+        "n": lambda check: check.figure.count,
+        say("method"): lambda check: check.figure.method,
+        say("side"): lambda check: check.side,
+        say("bound"): lambda check: check.bound if check.side else None,
+        say("so it is"): answer_said,
+    }
+    return _table(say("Figures"), columns, verdict)
+
+
+def _table(name: str, columns: Mapping[str, Callable[[Check], Any]], verdict: Verdict) -> Table:
+    rows = [[cell(check) for cell in columns.values()] for check in verdict.checks]
+    return Table(name, list(columns), rows)
 
 
 def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _row(words: ClaimWords, check: Check) -> tuple[str | int, ...]:
-    name = words.figures[check.name]
-    wanted = "" if check.side == NOTED else f"{say(check.side)} {name.said(check.bound)}"
-    return (
-        say(name.name),
-        say(check.part),
-        name.said(check.figure.value),
-        interval(check.figure, name),
-        check.figure.count,
-        say("needed: {bound}", bound=wanted) if check.is_condition else wanted,
-        answer_said(check),
-    )

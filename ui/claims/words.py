@@ -9,18 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from engine.claims.uncertainty import (
-    BOOTSTRAP,
-    CLOPPER_PEARSON,
-    COUNTED,
-    LEAST,
-    RESAMPLES,
-    Figure,
-)
+from engine.claims.claim import Cell, Stop, Token
+from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, LEAST, RESAMPLES, Figure
 from engine.claims.verdict import NO, OPEN, YES, Check, Verdict
+from engine.errors import Message
 from ui.measurements.measured import digits
-from ui.words.labels import size
-from ui.words.language import localised, marked, say
+from ui.words.labels import size, stop_name, token_label
+from ui.words.language import Literal, localised, marked, say
 from ui.words.metrics import number
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "claims.toml"
@@ -169,7 +164,7 @@ class ClaimWords:
 
     def part_said(self, part: str) -> str:
         """A part of the experiment, or a figure that is one by itself."""
-        return say(self.figures[part].name if part in self.figures else part)
+        return say(self.figures[part].name) if part in self.figures else shown(part)
 
     def _marks(self, check: Check) -> dict[str, str]:
         """The marks of a figure; of several parts of an experiment, those of the last one."""
@@ -180,6 +175,19 @@ class ClaimWords:
             f"{name}_high": localised(said(found.high)),
             f"{name}_n": localised(f"{found.count:,}"),
         }
+
+
+def shown(value: Cell) -> str | int | float | None:
+    """A cell or a name of `engine.claims` for reading: what a person typed stays as it is."""
+    if isinstance(value, tuple):
+        return " ".join(map(shown, value))
+    if isinstance(value, Token):
+        return token_label(value)
+    if isinstance(value, Stop):
+        return stop_name(value)
+    if isinstance(value, Message):
+        return say(value)
+    return Literal(value) if isinstance(value, str) else value
 
 
 def answer_said(check: Check) -> str:

@@ -19,7 +19,6 @@ from engine.claims.verdict import ABOVE, Check, noted
 from engine.decoder import Decoder
 from engine.errors import SettingError, msg
 from engine.grammar import PERSON, PERSON_PROMPT
-from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
@@ -76,10 +75,6 @@ class JsonRun:
     wrong: Name
     texts: Row[Judged]
 
-    def is_valid(self, way: str) -> bool:
-        """Whether the text of a way is valid."""
-        return next(text.is_valid for text in self.texts if text.way == way)
-
 
 @dataclass(frozen=True)
 class BrokenJson:
@@ -89,7 +84,7 @@ class BrokenJson:
 
     def broken(self, way: str) -> list[bool]:
         """Of each run, whether the text of a way is not valid."""
-        return [not run.is_valid(way) for run in self.runs]
+        return [not one.is_valid for run in self.runs for one in run.texts if one.way == way]
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -128,10 +123,10 @@ def broken_json(
         judged = tuple(_judged(constraint, way, own) for way, own in texts.items())
         return [JsonRun(seed, index, label(ids[index])[:200], label(wrong)[:200], judged)]
 
-    def seconds(pace: Pace) -> float:
-        return pace.step_seconds(_USUAL_TOKENS + 2 * FURTHER) * runs
-
-    return Experiment(range(runs), look, BrokenJson, seconds, "object")
+    tokens = _USUAL_TOKENS + 2 * FURTHER
+    return Experiment(
+        range(runs), look, BrokenJson, lambda pace: pace.step_seconds(tokens) * runs, "object"
+    )
 
 
 def _wrong(text: Decoder, index: int) -> int:

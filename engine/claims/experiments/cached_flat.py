@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from statistics import fmean, median  # of few values, thousands of times
 
-from engine.claims.claim import Claim, Columns, Table
+from engine.claims.claim import Claim, Table
 from engine.claims.experiment import Experiment, checked_prompts, judged_measurement, steady
 from engine.claims.inputs import Line, Real, Whole
 from engine.claims.uncertainty import Figure, bootstrap
@@ -93,18 +93,11 @@ def cached_flat(
     return judged_measurement(measurement, partial(CachedFlat, flat=flat), seconds)
 
 
-def _columns(result: CachedFlat) -> Columns:
+def _steps(result: CachedFlat) -> list[tuple[int, float, float | None]]:
     found = result.measured
     without = dict(zip(found.positions, found.uncached_ms, strict=True))
-    return {
-        msg("position"): lambda position, ms: position,
-        msg("with the cache, ms"): lambda position, ms: ms,
-        msg("without, ms"): lambda position, ms: without.get(position),
-    }
-
-
-def _steps(result: CachedFlat) -> list[tuple[int, float]]:
-    return list(zip(result.measured.cached_positions, result.measured.cached_ms, strict=True))
+    steps = zip(found.cached_positions, found.cached_ms, strict=True)
+    return [(position, ms, without.get(position)) for position, ms in steps]
 
 
 EVERY = Whole(
@@ -133,5 +126,13 @@ CLAIM = Claim(
         FLAT,
     ),
     cached_flat,
-    Table(msg("Steps"), _steps, _columns),
+    Table(
+        msg("Steps"),
+        _steps,
+        {
+            msg("position"): lambda position, ms, without: position,
+            msg("with the cache, ms"): lambda position, ms, without: ms,
+            msg("without, ms"): lambda position, ms, without: without,
+        },
+    ),
 )

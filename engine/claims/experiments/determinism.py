@@ -122,11 +122,7 @@ def determinism(
 
     All rows of the batch hold the same text.
     """
-    label = model.vocabulary.label
-
-    @cache
-    def left_out() -> str:
-        return _why_no_copy(model)
+    label, left_out = model.vocabulary.label, cache(lambda: _why_no_copy(model))
 
     @cache
     def ways() -> dict[str, Callable[[list[int], list[int]], Rows]]:
@@ -145,19 +141,16 @@ def determinism(
     def look(prompt: str) -> list[Compared]:
         ids = model.vocabulary.encode(prompt)
         plain, text = _cached(model, ids, None, tokens)
-        again = max(_apart(plain, _cached(model, ids, text)[0]))
+        once = max(_apart(plain, _cached(model, ids, text)[0]))
         found = []
         for way, compute in ways().items():
             rows, others = (compute(ids, text) for _ in range(TWICE))
-            repeated = max(again, *_apart(rows, others))
-            found.append(compared(prompt, way, repeated, plain, rows))
+            again, steps = max(once, *_apart(rows, others)), tuple(_apart(plain, rows))
+            pairs = [(int(a.argmax()), int(b.argmax())) for a, b in zip(plain, rows, strict=True)]
+            first = next((n for n, (one, other) in enumerate(pairs) if one != other), None)
+            names = ("", "") if first is None else [label(token)[:200] for token in pairs[first]]
+            found.append(Compared(prompt, way, again, steps, first, *names))
         return found
-
-    def compared(prompt: str, way: str, again: float, plain: Rows, rows: Rows) -> Compared:
-        pairs = [(int(a.argmax()), int(b.argmax())) for a, b in zip(plain, rows, strict=True)]
-        first = next((n for n, (one, other) in enumerate(pairs) if one != other), None)
-        names = ("", "") if first is None else [label(token)[:200] for token in pairs[first]]
-        return Compared(prompt, way, again, tuple(_apart(plain, rows)), first, *names)
 
     def seconds(pace: Pace) -> float:
         rows = TWICE * (2 + ROW_SHARE * (batch - 1))  # of the batch, and the other dtype
@@ -236,9 +229,6 @@ def _copy(model: LanguageModel, dtype: torch.dtype) -> LanguageModel:
     hf = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=attention)
     hf.load_state_dict(model.hf.state_dict())
     return LanguageModel(hf.to(model.device), model.tokenizer, name=model.name)
-
-
-# --- on the page ----------------------------------------------------------------------------------
 
 
 def _differences(result: Determinism) -> Chart:

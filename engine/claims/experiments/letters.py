@@ -94,10 +94,6 @@ class Letters:
 
     words: Row[Spelt]
 
-    def group(self, name: str) -> list[Spelt]:
-        """The common or the rare words."""
-        return [word for word in self.words if word.group == name]
-
     def guessed(self, task: str) -> float:
         """The share that one fixed answer gets right at best, without a look at the word."""
         answers = Counter(TASKS[task].right(word.word) for word in self.words)
@@ -107,8 +103,8 @@ class Letters:
     def checks(self) -> tuple[Check, ...]:
         checks = [
             Check("more", bootstrap(self.words, _more_tokens), ABOVE, 0.0, MORE),
-            noted("common", bootstrap(self.group(COMMON), _mean_tokens), MORE),
-            noted("rare", bootstrap(self.group(RARE), _mean_tokens), MORE),
+            noted("common", bootstrap(_of(self.words, COMMON), _mean_tokens), MORE),
+            noted("rare", bootstrap(_of(self.words, RARE), _mean_tokens), MORE),
         ]
         for place, task in enumerate(TASKS):
             pairs = [(word.spelled_right[place], word.right[place]) for word in self.words]
@@ -124,15 +120,17 @@ class Letters:
         return tuple(checks)
 
 
+def _of(words: Sequence[Spelt], group: str) -> list[Spelt]:
+    return [word for word in words if word.group == group]
+
+
 def _mean_tokens(words: Sequence[Spelt]) -> float:
     return float(np.mean([len(word.tokens) for word in words])) if words else math.nan
 
 
 def _more_tokens(words: Sequence[Spelt]) -> float:
     """By how many tokens the mean rare word is longer; NaN where a kind is missing."""
-    groups = ([word for word in words if word.group == name] for name in (RARE, COMMON))
-    rare, common = map(_mean_tokens, groups)
-    return rare - common
+    return _mean_tokens(_of(words, RARE)) - _mean_tokens(_of(words, COMMON))
 
 
 def letters(

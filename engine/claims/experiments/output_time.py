@@ -62,11 +62,7 @@ class OutputTime:
 
 
 def output_time(
-    model: LanguageModel,
-    prompts: Sequence[int],
-    outputs: Sequence[int],
-    rounds: int,
-    hardly: float,
+    model: LanguageModel, prompts: Sequence[int], outputs: Sequence[int], rounds: int, hardly: float
 ) -> Experiment[OutputTime]:
     """Measures every prompt length with every output length; `hardly` as in `OutputTime`."""
     return grid_experiment(model, prompts, outputs, rounds, partial(OutputTime, hardly=hardly))

@@ -18,11 +18,7 @@ from engine.sampling import SamplingSettings
 from engine.values import Row
 
 PLAIN, PENALTY, FORBID = "plain", "penalty", "words"
-WAYS = {
-    PLAIN: msg("plain"),
-    PENALTY: msg("with the penalty"),
-    FORBID: msg("with the words"),
-}
+WAYS = {PLAIN: msg("plain"), PENALTY: msg("with the penalty"), FORBID: msg("with the words")}
 WORDS = "Never repeat yourself. Say something new in every sentence."
 
 

@@ -55,32 +55,16 @@ class SameSeed:
 
     runs: Values[Runs]
 
-    @property
-    def temperatures(self) -> list[float]:
-        """Those that were tried."""
-        return sorted({run.temperature for run in self.runs})
-
-    def at(self, temperature: float) -> list[Runs]:
-        """The runs at a temperature."""
-        return [run for run in self.runs if run.temperature == temperature]
-
-    def other(self, temperature: float) -> list[bool]:
-        """Of each text with a fresh seed but the first of its prompt: whether it is another one."""
-        runs = self.at(temperature)
-        return [text != run.unseeded[0] for run in runs for text in run.unseeded[1:]]
-
-    def same(self, temperature: float) -> list[bool]:
-        """Of each text with the seed but the first of its prompt: whether it is the same."""
-        runs = self.at(temperature)
-        return [text == run.seeded[0] for run in runs for text in run.seeded[1:]]
-
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         checks = []
-        for temperature in self.temperatures:
-            part = f"T = {temperature:g}"
-            same = self.same(temperature)
-            checks.append(Check("other", share(self.other(temperature)), ABOVE, HALF, part))
+        for temperature in sorted({run.temperature for run in self.runs}):
+            part = msg("T = {t}", f"{temperature:g}")
+            runs = [run for run in self.runs if run.temperature == temperature]
+            # Of each text but the first of its prompt.
+            other = [text != run.unseeded[0] for run in runs for text in run.unseeded[1:]]
+            same = [text == run.seeded[0] for run in runs for text in run.seeded[1:]]
+            checks.append(Check("other", share(other), ABOVE, HALF, part))
             equal = counted(sum(same) / len(same), len(same))
             checks.append(Check("same", equal, AT_LEAST, 1.0, part))
         return tuple(checks)

@@ -7,7 +7,7 @@ first step or round, which reads the prompt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
@@ -16,7 +16,7 @@ from typing import Any
 from engine.claims import inputs
 from engine.claims.claim import Claim, Table
 from engine.claims.experiment import Experiment, checked_prompts, steady
-from engine.claims.inputs import Choice, Numbers, Real
+from engine.claims.inputs import Choice, Real, Wholes
 from engine.claims.uncertainty import ratio
 from engine.claims.verdict import AT_LEAST, Check, noted
 from engine.decoding.decoder import Decoder
@@ -83,20 +83,12 @@ class Speedups:
     has_draft: bool
     reference_ms: Row[Amount]
 
-    def at(self, length: int) -> list[Sped]:
-        """The trials of a draft length."""
-        return [trial for trial in self.trials if trial.length == length]
-
-    @property
-    def lengths(self) -> list[int]:
-        """The draft lengths, ascending."""
-        return sorted({trial.length for trial in self.trials})
-
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         checks = []
-        for length in self.lengths:
-            part, trials = f"g = {length}", self.at(length)
+        for length in sorted({trial.length for trial in self.trials}):
+            part = f"g = {length}"
+            trials = [trial for trial in self.trials if trial.length == length]
             accepted = ratio([(one.accepted, one.looked_at) for one in trials])
             # Over all prompts together, so that a round's tokens over its cost are the speed-up.
             speedup = ratio([(one.tokens, one.rounds * one.cost) for one in trials])
@@ -113,7 +105,7 @@ def speculative(
     model: LanguageModel,
     prompts: Sequence[str],
     proposer: str,
-    lengths: Sequence[float],
+    lengths: Sequence[int],
     tokens: int,
     temperature: float,
     bound: float,
@@ -124,8 +116,7 @@ def speculative(
     A draft is loaded once, when it begins; prompt lookup proposes if it has another tokenizer.
     """
     sampling, clock = SamplingSettings(temperature=temperature), processor_clock(model)
-    checked = [SpeculativeSettings(sampling, _whole(length)) for length in lengths]
-    cases = [None, *(settings.draft_length for settings in checked)]
+    cases = [None, *(SpeculativeSettings(sampling, each).draft_length for each in lengths)]
     reference = Reference(model, clock)
 
     @cache
@@ -159,9 +150,15 @@ def speculative(
     ) -> list[tuple[Any, float]]:
         """The steps of plain decoding, or the rounds of a draft length, and the time of each."""
         if length is None:
-            return _of_each(Decoder(model, prompt, sampling).run(most), clock)
-        settings = SpeculativeSettings(sampling, length, max_new_tokens=most)
-        return _of_each(SpeculativeDecoder(model, prompt, own, settings).run(), clock)
+            steps = Decoder(model, prompt, sampling).run(most)
+        else:
+            settings = SpeculativeSettings(sampling, length, max_new_tokens=most)
+            steps = SpeculativeDecoder(model, prompt, own, settings).run()
+        found, start = [], clock()
+        for step in steps:
+            found.append((step, clock() - start))
+            start = clock()
+        return found
 
     def judged(found: tuple[tuple[list[float], list[Sped]], ...]) -> Speedups:
         references, trials = (tuple(chain.from_iterable(one)) for one in zip(*found, strict=True))
@@ -173,23 +170,10 @@ def speculative(
     return Experiment(checked_prompts(model, prompts, tokens), look, judged, seconds, "prompt")
 
 
-def _of_each(steps: Iterable[Any], clock: Callable[[], float]) -> list[tuple[Any, float]]:
-    found, start = [], clock()
-    for step in steps:
-        found.append((step, clock() - start))
-        start = clock()
-    return found
-
-
 def _sped(prompt: str, length: int, rounds: Sequence, cost: float) -> Sped:
     counts = Acceptance.of(rounds)
     accepted, looked_at = sum(counts.accepted), sum(counts.looked_at)
     return Sped(prompt, length, accepted, looked_at, counts.tokens, counts.rounds, cost)
-
-
-def _whole(length: float) -> float:
-    """A draft length as a whole number where it is one; the settings refuse any other."""
-    return int(length) if float(length).is_integer() else length
 
 
 def _accepted(one: Sped) -> float | None:
@@ -203,17 +187,10 @@ CLAIM = Claim(
     (
         inputs.prompts(PROMPTS),
         Choice("proposer", msg("Proposer"), BUNDLED_DRAFT, names=PROPOSERS),
-        Numbers("lengths", msg("Draft lengths"), "2, 4, 8", most=8),
+        Wholes("lengths", msg("Draft lengths"), "2, 4, 8", most=8),
         inputs.tokens(32, 8, 256),
         Real("temperature", msg("Temperature"), 0.0),
-        Real(
-            "bound",
-            msg("Speed-up that the claim promises"),
-            2.0,
-            low=1.0,
-            high=100.0,
-            step=0.5,
-        ),
+        Real("bound", msg("Speed-up that the claim promises"), 2.0, low=1.0, high=100.0, step=0.5),
     ),
     speculative,
     Table(
@@ -227,6 +204,7 @@ CLAIM = Claim(
             msg("time of a round, plain steps"): lambda one: one.cost,
             msg("speed-up"): lambda one: one.speedup,
         },
+        is_open=True,
     ),
     notice=lambda result: "" if result.has_draft else NOTICE,
     loads=True,

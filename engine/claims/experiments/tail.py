@@ -94,7 +94,7 @@ class Tails:
         every = self.vocab_size * len(self.tails)
         checks = []
         for place, temperature in enumerate(self.temperatures):
-            part = f"T = {temperature:g}"
+            part = msg("T = {t}", f"{temperature:g}")
             zeros = sum(tail.zeros[place] for tail in self.tails)
             least = min(tail.least[place] for tail in self.tails)
             checks.append(Check("zeros", counted(zeros, every), AT_MOST, 0.0, part))
@@ -202,6 +202,7 @@ CLAIM = Claim(
             msg("probability"): lambda prompt, one: _power(one.exponent),
             msg("draws until it comes once"): lambda prompt, one: _power(-one.exponent),
         },
+        is_open=True,
     ),
     charts=lambda result: (_curves(result),),
 )

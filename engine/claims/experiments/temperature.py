@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.claims.claim import Chart, Claim, Columns, Series, Table
 from engine.claims.experiment import Experiment
-from engine.claims.facts import FACTS, Fact, checked_facts
+from engine.claims.facts import FACTS, Fact, checked_facts, kind_name
 from engine.claims.inputs import Numbers
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
@@ -122,7 +122,7 @@ def _charts(result: Temperatures) -> tuple[Chart, Chart]:
     """Probability of a right answer by kind of fact, and mean entropy of the first token."""
     places = list(enumerate(result.temperatures))
     right = [
-        Series(msg(group), [(t, result.right(place, group)) for place, t in places])
+        Series(kind_name(group), [(t, result.right(place, group)) for place, t in places])
         for group in result.groups
     ]
     return (
@@ -153,15 +153,12 @@ def _columns(result: Temperatures) -> Columns:
     }
     return {
         msg("question"): lambda one: one.fact.question,
-        msg("kind"): lambda one: msg(one.fact.group),
+        msg("kind"): lambda one: kind_name(one.fact.group),
     } | at
 
 
 TEMPERATURES = Numbers(
-    *("temperatures", msg("Temperatures"), "0.25, 0.5, 1, 1.5, 2"),
-    low=0.01,
-    high=100.0,
-    least=2,
+    *("temperatures", msg("Temperatures"), "0.25, 0.5, 1, 1.5, 2"), low=0.01, high=100.0, least=2
 )
 CLAIM = Claim(
     "temperature",

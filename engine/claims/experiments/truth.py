@@ -12,7 +12,7 @@ from functools import cached_property
 
 from engine.claims.claim import Claim, Table
 from engine.claims.experiment import Experiment, writing_seconds
-from engine.claims.facts import ANSWER_TOKENS, FACTS, Fact, checked_facts, first_word
+from engine.claims.facts import ANSWER_TOKENS, FACTS, Fact, checked_facts, first_word, kind_name
 from engine.claims.inputs import Whole
 from engine.claims.uncertainty import Figure, counted, share
 from engine.claims.verdict import AT_LEAST, Check, noted
@@ -83,10 +83,9 @@ class Truth:
         silent = greedy.count(None)
         return (
             *(
-                Check(
-                    "greedy", right([one.greedy_right for one in group]), AT_LEAST, OFTEN, msg(name)
-                )
-                for name, group in ((name, self.group(name)) for name in self.groups)
+                Check("greedy", right(said), AT_LEAST, OFTEN, kind_name(name))
+                for name in self.groups
+                for said in ([one.greedy_right for one in self.group(name)],)
             ),
             noted("all", right(greedy)),
             noted("silent", counted(silent / len(greedy), len(greedy))),
@@ -131,7 +130,9 @@ def truth(model: LanguageModel, facts: Sequence[Fact], samples: int) -> Experime
 def _majorities(result: Truth) -> list[Check]:
     """The same by kind of fact, of the majority of the samples."""
     return [
-        noted("majority", right([one.majority_right for one in result.group(name)]), msg(name))
+        noted(
+            "majority", right([one.majority_right for one in result.group(name)]), kind_name(name)
+        )
         for name in result.groups
     ]
 
@@ -151,7 +152,7 @@ CLAIM = Claim(
             msg("is right"): lambda one: IS_RIGHT[one.greedy_right],
             msg("majority"): lambda one: one.majority,
             msg("votes for it"): lambda one: one.votes,
-            msg("kind"): lambda one: msg(one.fact.group),
+            msg("kind"): lambda one: kind_name(one.fact.group),
         },
     ),
     more=_majorities,

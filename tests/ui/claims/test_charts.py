@@ -7,6 +7,7 @@ import pytest
 from engine.claims.claim import CROSSES, DOTS, Chart, Series
 from engine.claims.uncertainty import Figure, counted, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check, noted
+from engine.errors import msg
 from ui.claims.charts import chart_figure, checks_figure
 from ui.claims.words import all_words
 from ui.words.language import speaking
@@ -34,12 +35,12 @@ def test_every_figure_is_a_bar_on_the_scale_of_its_unit_with_interval_and_bound(
 def test_words_and_figures_stand_above_the_bars_in_the_language_spoken():
     words = all_words()["tail"]
     zeros = [
-        Check("zeros", counted(25_618, 49_152), AT_MOST, 0.0, "T = 0.2"),
-        Check("zeros", counted(0, 49_152), AT_MOST, 0.0, "T = 1"),
+        Check("zeros", counted(zeros, 49_152), AT_MOST, 0.0, msg("T = {t}", t))
+        for zeros, t in ((25_618, "0.2"), (0, "1"))
     ]
     with speaking("de"):
         texts = [one.text for one in checks_figure(words, zeros).layout.annotations]
-    assert texts[0].startswith("Token") and texts[1:] == ["✗ T = 0.2: 25.618", "✓ T = 1: 0"]
+    assert texts[0].startswith("Token") and texts[1:] == ["✗ T = 0,2: 25.618", "✓ T = 1: 0"]
 
 
 def test_a_chart_has_whiskers_gaps_and_texts_that_are_no_markup():

@@ -12,7 +12,10 @@ from engine.claims.experiments.speculative import Sped, Speedups
 from engine.claims.experiments.tail import Absurd, Tail, Tails
 from engine.claims.experiments.truth import Answered, Truth
 from engine.claims.facts import Fact
+from engine.claims.verdict import verdict
 from ui.claims.claims import table_of
+from ui.claims.verdict import plain_table
+from ui.claims.words import all_words
 from ui.words.language import localised, speaking
 
 TYPED = "0.5"
@@ -46,3 +49,15 @@ def test_texts_with_figures_keep_their_point(key: str, result: Any, count: int):
         rows = table_of(claim_of(key), result).rows
         shown = [localised(value) for row in rows for value in row]
     assert shown.count(TYPED) == count and "0,5" not in shown
+
+
+def test_a_kind_of_fact_that_a_person_made_up_is_as_they_typed_it():
+    said = Truth(
+        tuple(Answered(Fact(kind, "a", ("b",)), "b", "b", 1) for kind in ("yes", "world")), 1
+    )
+    with speaking("de"):
+        rows = table_of(claim_of("truth"), said).rows
+        parts = [
+            part for _, part, *_ in plain_table(all_words()["truth"], verdict(said.checks)).rows
+        ]
+    assert [row[-1] for row in rows] == ["yes", "Welt"] == parts[:2]
