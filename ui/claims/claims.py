@@ -27,6 +27,7 @@ from ui.models.chooser import Choice as ModelChoice
 from ui.models.chooser import shared_model
 from ui.skeleton.fields import bound
 from ui.skeleton.tables import text_list
+from ui.words.labels import visible
 from ui.words.language import localised, marked, say
 
 MOST_ROWS = 300  # of a table that is on the page
@@ -84,7 +85,7 @@ def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
             if claim.key in PICTURES:
                 title, about, figure = PICTURES[claim.key]
                 chart(f"{name}_curve", say(title), say(about), figure(found.measured, dark=dark))
-        _draw_table(claim, table_of(claim, found))
+        draw_table(claim, table_of(claim, found))
 
     return Section(
         key=claim.key,
@@ -160,7 +161,7 @@ def table_of(claim: Claim[AnyResult], found: AnyResult) -> Table:
     return Table(say(claim.table.name), [*map(say, head)], [[*map(shown, row)] for row in rows])
 
 
-def _draw_table(claim: Claim, table: Table) -> None:
+def draw_table(claim: Claim, table: Table) -> None:
     """A table to open, unless it is so long that it is in its file alone."""
     if len(table.rows) > MOST_ROWS:
         return
@@ -178,9 +179,15 @@ def _draw_table(claim: Claim, table: Table) -> None:
 
 def _texts(head: Any, row: Any, first: int, last: int) -> list[tuple[list[str], str]]:
     """The texts of a row, each with its name; the last one with what was measured."""
-    about = [f"{head[n]}: {localised(cell(row[n]))}" for n in range(first, last)]
+    about = [f"{head[n]}: {_fact(row[n])}" for n in range(first, last)]
     named = [([head[n]], row[n]) for n in range(last, len(row) - 1)]
     return [*named, ([*([head[-1]] if named else []), *about], row[-1])]
+
+
+def _fact(value: Any) -> str:
+    """A cell within a line; what has no ink at its ends, such as a token's space, as a glyph."""
+    said = localised(cell(value))
+    return said if said.isprintable() and said == said.strip() else visible(said)
 
 
 CLAIMS = tuple(section(claim_of(key)) for key in all_words())

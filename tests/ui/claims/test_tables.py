@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from engine.claims.claim import claim_of
 from engine.claims.experiments.beam import GREEDY, BeamTexts, Searched
@@ -61,3 +62,20 @@ def test_a_kind_of_fact_that_a_person_made_up_is_as_they_typed_it():
             part for _, part, *_ in plain_table(all_words()["truth"], verdict(said.checks)).rows
         ]
     assert [row[-1] for row in rows] == ["yes", "Welt"] == parts[:2]
+
+
+def test_texts_to_read_have_their_prompt_and_what_was_measured():
+    def script() -> None:
+        from engine.claims.claim import claim_of
+        from engine.claims.experiments.one_token import Fork, OneToken
+        from ui.claims.claims import draw_table, table_of
+
+        fork = Fork("Once", " upon", " a", "\n", 0.5, " time", "<b>", (True, False), 0.0)
+        draw_table(claim_of("one_token"), table_of(claim_of("one_token"), OneToken((fork,))))
+
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception
+    (texts,) = [str(one.proto.body) for one in app.get("html")]
+    assert texts.count("<span>Once upon</span>") == 2, "both texts go on from the fork"
+    assert "</span> time" in texts and "</span>&lt;b&gt;" in texts
+    assert "token: ␣a" in texts and "replaced by: ⏎" in texts and "0.500" in texts
