@@ -59,24 +59,26 @@ def checks_figure(words: ClaimWords, checks: Sequence[Check], dark: bool = False
     Each unit has a scale of its own: a bar is as long as its share of the longest.
     """
     ink = palette(dark)
-    figure, y = go.Figure(), 0.0
-    scales: dict[str, float] = {}
+    y, texts = 0.0, []
+    kinds = {name: words.figures[name].kind for name in dict.fromkeys(one.name for one in checks)}
+    scales = dict.fromkeys(kinds.values(), 1e-12)
     for check in checks:
-        one, kind = check.figure, words.figures[check.name].kind
-        ends = (abs(end) for end in (one.value, one.low, one.high, check.bound))
-        scales[kind] = max(1e-12, scales.get(kind, 0.0), *filter(math.isfinite, ends))
+        found = check.figure
+        ends = (abs(end) for end in (found.value, found.low, found.high, check.bound))
+        scales[kinds[check.name]] = max(scales[kinds[check.name]], *filter(math.isfinite, ends))
     rows: list[tuple[Check, float, str]] = []  # with the place of the bar, and what is said of it
-    for name in dict.fromkeys(check.name for check in checks):
-        y = _write(figure, say(words.figures[name].name), y, ink.muted)
+    for name in kinds:
+        y = _write(texts, say(words.figures[name].name), y, ink.muted)
         for check in checks:
             if check.name == name:
                 said = _said(words, check)
-                y = _write(figure, said, y, ink.text)
+                y = _write(texts, said, y, ink.text)
                 rows.append((check, y + 0.4, said))
                 y += 0.9
         y += 0.4
-    shares = [_share(check.figure, scales[words.figures[check.name].kind]) for check, _, _ in rows]
+    shares = [_share(check.figure, scales[kinds[check.name]]) for check, _, _ in rows]
     fills = [FILLS[check.answer] for check, _, _ in rows]
+    figure = go.Figure()
     figure.add_bar(
         x=[share.value for share in shares],
         y=[place for _, place, _ in rows],
@@ -87,33 +89,39 @@ def checks_figure(words: ClaimWords, checks: Sequence[Check], dark: bool = False
             "color": [colour(name, dark=dark) for name, _, _ in fills],
             "pattern": {"shape": [pattern for _, pattern, _ in fills]},
         },
-        customdata=[said for _, _, said in rows],
+        customdata=[literal(said) for _, _, said in rows],
         hovertemplate="%{customdata}<extra></extra>",
     )
-    for check, place, _ in rows:
-        if check.side != NOTED:
-            x = check.bound / scales[words.figures[check.name].kind]
-            line = {"color": ink.text, "dash": "dot", "width": 2}
-            figure.add_shape(x0=x, x1=x, y0=place - 0.45, y1=place + 0.45, line=line)
+    line = {"color": ink.text, "dash": "dot", "width": 2}
+    bounds = [  # at once, as Plotly checks all that there are whenever one is added
+        {"x0": x, "x1": x, "y0": place - 0.45, "y1": place + 0.45, "line": line}
+        for check, place, _ in rows
+        if check.side != NOTED
+        for x in (check.bound / scales[kinds[check.name]],)
+    ]
     figure.update_layout(
         template=template(dark),
         height=20 + round(LINE * y),
         margin={"t": 10},
         showlegend=False,
+        annotations=texts,
+        shapes=bounds,
         xaxis={"showticklabels": False, "showgrid": False},
         yaxis={"range": [y, 0], "visible": False},
     )
     return figure
 
 
-def _write(figure: go.Figure, text: str, y: float, ink: str) -> float:
-    """Write a text at a place, from the left edge on; returns the place below it."""
+def _write(texts: list[dict[str, Any]], text: str, y: float, ink: str) -> float:
+    """Put a text at a place, from the left edge on; returns the place below it."""
     lines = wrap(text, MOST_CHARACTERS)
-    figure.add_annotation(
-        text="<br>".join(map(literal, lines)),
-        **{"x": 0, "xref": "paper", "xanchor": "left", "align": "left"},
-        **{"y": y, "yanchor": "top", "showarrow": False, "borderpad": 0},
-        font={"size": 12, "color": ink},
+    texts.append(
+        {
+            "text": "<br>".join(map(literal, lines)),
+            **{"x": 0, "xref": "paper", "xanchor": "left", "align": "left"},
+            **{"y": y, "yanchor": "top", "showarrow": False, "borderpad": 0},
+            "font": {"size": 12, "color": ink},
+        }
     )
     return y + len(lines)
 

@@ -53,16 +53,13 @@ class Temperatures:
     temperatures: Row[Amount]
     scored: Row[Scored]
 
-    def right(self, place: int, group: str | None = None) -> Figure:
-        """Mean probability of a right answer at a temperature."""
-        return mean([one.right[place] for one in self._of(group)])
+    def right(self, place: int, group: str) -> Figure:
+        """Mean probability of a right answer to a kind of fact at a temperature."""
+        return mean([one.right[place] for one in self.scored if one.fact.group == group])
 
     def bits(self, place: int) -> Figure:
         """Mean entropy at a temperature."""
         return mean([one.bits[place] for one in self.scored])
-
-    def _of(self, group: str | None) -> list[Scored]:
-        return [one for one in self.scored if group in (None, one.fact.group)]
 
     @property
     def groups(self) -> list[str]:

@@ -6,7 +6,7 @@ An answer is the first word. Where that is none, such as "the", the fact counts 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,14 +68,11 @@ class Truth:
     answers: Values[Answered]
     samples: Positive
 
-    def group(self, name: str) -> list[Answered]:
-        """The answers to facts of a kind."""
-        return [one for one in self.answers if one.fact.group == name]
-
-    @property
-    def groups(self) -> list[str]:
-        """The kinds of facts."""
-        return list(dict.fromkeys(one.fact.group for one in self.answers))
+    def of_kinds(self, attribute: str) -> Iterator[tuple[Figure, str]]:
+        """By kind of fact, the share of answers that are right, and the name of the kind."""
+        for group in dict.fromkeys(one.fact.group for one in self.answers):
+            asked = [one for one in self.answers if one.fact.group == group]
+            yield right([getattr(one, attribute) for one in asked]), kind_name(group)
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -83,9 +80,8 @@ class Truth:
         silent = greedy.count(None)
         return (
             *(
-                Check("greedy", right(said), AT_LEAST, OFTEN, kind_name(name))
-                for name in self.groups
-                for said in ([one.greedy_right for one in self.group(name)],)
+                Check("greedy", found, AT_LEAST, OFTEN, kind)
+                for found, kind in self.of_kinds("greedy_right")
             ),
             noted("all", right(greedy)),
             noted("silent", counted(silent / len(greedy), len(greedy))),
@@ -127,16 +123,6 @@ def truth(model: LanguageModel, facts: Sequence[Fact], samples: int) -> Experime
     return Experiment(parts, look, lambda found: Truth(found, samples), seconds, costs=costs)
 
 
-def _majorities(result: Truth) -> list[Check]:
-    """The same by kind of fact, of the majority of the samples."""
-    return [
-        noted(
-            "majority", right([one.majority_right for one in result.group(name)]), kind_name(name)
-        )
-        for name in result.groups
-    ]
-
-
 CLAIM = Claim(
     "truth",
     Truth,
@@ -155,5 +141,5 @@ CLAIM = Claim(
             msg("kind"): lambda one: kind_name(one.fact.group),
         },
     ),
-    more=_majorities,
+    more=lambda result: [noted("majority", *one) for one in result.of_kinds("majority_right")],
 )

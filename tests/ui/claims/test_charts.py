@@ -36,11 +36,13 @@ def test_words_and_figures_stand_above_the_bars_in_the_language_spoken():
     words = all_words()["tail"]
     zeros = [
         Check("zeros", counted(zeros, 49_152), AT_MOST, 0.0, msg("T = {t}", t))
-        for zeros, t in ((25_618, "0.2"), (0, "1"))
+        for zeros, t in ((25_618, "0.2"), (0, "<b>"))
     ]
     with speaking("de"):
-        texts = [one.text for one in checks_figure(words, zeros).layout.annotations]
-    assert texts[0].startswith("Token") and texts[1:] == ["✗ T = 0,2: 25.618", "✓ T = 1: 0"]
+        figure = checks_figure(words, zeros)
+    texts = [one.text for one in figure.layout.annotations]
+    assert texts[0].startswith("Token") and texts[1:] == ["✗ T = 0,2: 25.618", "✓ T = &lt;b&gt;: 0"]
+    assert list(figure.data[0].customdata) == texts[1:], "hovering says the same"
 
 
 def test_a_chart_has_whiskers_gaps_and_texts_that_are_no_markup():
