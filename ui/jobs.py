@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.guarded import asking
@@ -243,6 +243,7 @@ class Job:
         worked: seconds that it has had turns for since it was started.
         rest: seconds of turns that it is estimated to need yet.
         since: when it began to wait for its turn.
+        inputs: those of its page that it was begun with, None for work without any.
     """
 
     doing = marked("this work")
@@ -252,6 +253,7 @@ class Job:
     is_told: ClassVar[bool] = True
     breaks_off: ClassVar[bool] = False
     lane = WORKS
+    inputs: Any = None
 
     def __init__(self, count: int) -> None:
         self.count = count

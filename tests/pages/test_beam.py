@@ -25,10 +25,10 @@ def lab_of(app: AppTest) -> BeamLab:
 def settled(app: AppTest) -> BeamLab:
     """Draw until nothing grows and the texts are there."""
     lab = lab_of(app)
-    while lab.is_growing or lab.is_busy:
-        if lab.is_busy:
-            lab.task.wait(30)
-        lab.look()
+    while lab.player.is_growing or lab.player.is_busy:
+        if lab.player.is_busy:
+            lab.player.job.wait(30)
+        lab.player.look()
     app.run()  # begins the texts, once there is a search to look at
     if lab.texts is not None:
         lab.texts.wait(60)
@@ -127,7 +127,7 @@ def test_every_beam_keeps_to_a_constraint(app):
     field(app, "selectbox", "beam_language").set_value("choices").run()
     field(app, "text_area", "beam_source").set_value('[" we went home", " it was late"]').run()
     lab = settled(app)
-    while lab.can_go_on:
+    while lab.player.can_go_on:
         press(app, "Step")
     assert {one.text for one in lab.text.hypotheses} == {" we went home", " it was late"}
     assert "Both keep to the constraint" in " ".join(one.value for one in app.caption)

@@ -44,7 +44,7 @@ def at_compare(app: AppTest) -> AppTest:
     is_new = not visit_of(app).has("compare")
     app.switch_page(PAGE).run()
     for _ in range(FIRST_TOKENS if is_new else 0):  # only the bundled model begins by itself
-        held(app).step()
+        held(app).player.step()
     settle(held(app))  # on a busy machine the texts are still growing when the page is drawn
     app.run()
     assert not app.exception
@@ -105,7 +105,7 @@ def test_an_example_gives_its_prompt_and_the_columns_keep_their_settings(app, mo
     app.run()
     settings = [column.settings for column in held(app).columns]
     field(app, "selectbox", "compare_example").set_value("Here").run()
-    assert held(app).prompt == field(app, "text_area", "compare_prompt").value == "w8|w9"
+    assert held(app).inputs.prompt == field(app, "text_area", "compare_prompt").value == "w8|w9"
     assert field(app, "selectbox", "compare_example").value is None
     assert [column.settings for column in held(app).columns] == settings
 
@@ -161,11 +161,11 @@ def test_everything_is_there_after_a_visit_to_another_page(app):
 
 def test_a_column_opens_in_the_step_page(app):
     number(app, 4, "min_p").set_value(0.2).run()
-    wanted = held(app).effective(held(app).column(4))
+    wanted = held(app).inputs.effective(held(app).column(4))
     app.button(key="compare_4_open").click().run()
     assert not app.exception
     session = step_of(app)
-    assert session.prompt == held(app).prompt
+    assert session.prompt == held(app).inputs.prompt
     assert session.settings == wanted
     assert "min_p" in session.order
     for _ in range(5):
@@ -178,8 +178,8 @@ def test_the_step_page_s_prompt_and_settings_come_over(app):
     settings = SamplingSettings(temperature=0.9, top_k=5, seed=11)
     session.decoder.settings = settings
     app.button(key="compare_3_from").click().run()
-    assert held(app).prompt == session.prompt
-    assert held(app).effective(held(app).column(3)) == settings
+    assert held(app).inputs.prompt == session.prompt
+    assert held(app).inputs.effective(held(app).column(3)) == settings
     assert number(app, 3, "top_k").value == 5
 
 
@@ -188,13 +188,17 @@ def test_the_step_page_s_model_comes_over_although_it_has_no_chat_template(app):
     tokenizer = hostile.tokenizer()
     tokenizer.chat_template = "w7|{{ messages[0]['content'] }}"
     comparison.load(LanguageModel(hostile.language_model(), tokenizer, name="chat"))
-    comparison.set_prompt(PROMPT, chat=True)
-    assert comparison.chat
+    comparison.change(prompt=PROMPT, chat=True)
+    assert comparison.inputs.chat
     app.run()
     app.button(key="compare_3_from").click().run()
     assert not app.exception
     assert held(app).model is session.model
-    assert (held(app).prompt, held(app).chat, held(app).error) == (session.prompt, False, "")
+    assert (held(app).inputs.prompt, held(app).inputs.chat, held(app).error) == (
+        session.prompt,
+        False,
+        "",
+    )
 
 
 def test_what_is_on_the_step_page_can_be_had_after_a_restart_too(app):
@@ -208,7 +212,7 @@ def test_what_is_on_the_step_page_can_be_had_after_a_restart_too(app):
     app.button(key="compare_3_from").click().run()
     assert not app.exception
     assert held(app).column(3).settings.top_k == 7
-    assert held(app).prompt == session.prompt
+    assert held(app).inputs.prompt == session.prompt
 
 
 def test_everything_is_there_after_a_reload(app):
@@ -234,7 +238,7 @@ def test_everything_is_there_after_a_restart(app):
     assert after is not before
     settle(after)
     assert [ids(column) for column in after.columns] == texts
-    assert (after.prompt, after.max_tokens) == ("w4|w5", 30)
+    assert (after.inputs.prompt, after.inputs.max_tokens) == ("w4|w5", 30)
     assert [c.settings for c in after.columns] == [c.settings for c in before.columns]
     assert after.said == "The texts were generated again. All tokens are the same."
     app.run()
@@ -293,7 +297,7 @@ def test_a_second_tab_has_a_copy_of_its_own(app):
     twin = held(other)
     assert twin is not comparison and visit_of(other).token != with_token
     assert [ids(c) for c in twin.columns] == [ids(c) for c in comparison.columns]
-    twin.step()
+    twin.player.step()
     assert twin.columns[0].length == comparison.columns[0].length + 1
 
 
@@ -316,14 +320,14 @@ def test_a_column_keeps_to_its_constraint_and_a_refused_one_stays_in_its_field(a
     source = field(app, "text_area", f"compare_{column}_source")
     source.set_value('["w1w2", "w3w4w5"]').run()
     settle(comparison)
-    texts = {one.number: one.decoder.text for one in comparison.columns}
+    texts = {one.number: one.text.text for one in comparison.columns}
     assert texts[column] in ("w1w2", "w3w4w5")
     assert texts[comparison.columns[0].number] not in ("w1w2", "w3w4w5")
     field(app, "text_area", f"compare_{column}_source").set_value('["w1"').run()
     assert "no JSON at line 1" in app.error[0].value
     assert field(app, "text_area", f"compare_{column}_source").value == '["w1"'
     assert any("before it still holds" in one.value for one in app.caption)
-    assert comparison.column(column).decoder.text == texts[column]
+    assert comparison.column(column).text.text == texts[column]
     field(app, "selectbox", f"compare_{column}_language").set_value("").run()
     assert comparison.column(column).settings.constraint is None and not app.error
 

@@ -47,10 +47,10 @@ def settled(app: AppTest) -> AppTest:
     """Until nothing is at work any more."""
     lab = held(app)
     for _ in range(200):
-        if not (lab.is_growing or lab.is_busy or (lab.walk and lab.walk.is_running)):
+        if not (lab.player.is_growing or lab.player.is_busy or (lab.walk and lab.walk.is_running)):
             break
         time.sleep(0.02)
-        lab.look()
+        lab.player.look()
     assert not app.run().exception
     return app
 

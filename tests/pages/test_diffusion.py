@@ -39,7 +39,7 @@ def app(monkeypatch, opened) -> AppTest:
 def settled(app: AppTest) -> AppTest:
     lab, was_busy = held(app), True  # when it was last drawn
     while was_busy:
-        was_busy = lab.is_growing or lab.is_busy
+        was_busy = lab.player.is_growing or lab.player.is_busy
         app.run()
     assert not app.exception
     return app

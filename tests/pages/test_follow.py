@@ -38,7 +38,7 @@ def start(app: AppTest, prompt: str, **settings) -> None:
 def test_the_prompt_and_its_settings_go_with_a_person(app):
     start(app, "w1|w2|w3", temperature=0.3, top_p=0.6, seed=7)
     comparison = opened(app, "compare")
-    assert comparison.prompt == "w1|w2|w3" and comparison.seed == 7
+    assert comparison.inputs.prompt == "w1|w2|w3" and comparison.inputs.seed == 7
     first, *others = [column.settings for column in comparison.columns]
     assert (first.temperature, first.top_p) == (0.3, 0.6)
     assert all(settings.chain != first.chain for settings in others)
@@ -59,11 +59,11 @@ def test_what_is_typed_on_another_page_stays_there_and_comes_back(app):
     comparison = opened(app, "compare")
     comparison.set_settings(2, SamplingSettings(temperature=0.9))
     field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
-    assert comparison.prompt == "w4|w5"
+    assert comparison.inputs.prompt == "w4|w5"
     assert opened(app, "beam").inputs.prompt == "w4|w5"
-    assert opened(app, "compare").prompt == "w4|w5"
+    assert opened(app, "compare").inputs.prompt == "w4|w5"
     start(app, "w6", temperature=0.5)
-    assert opened(app, "compare").prompt == "w6"
+    assert opened(app, "compare").inputs.prompt == "w6"
     assert comparison.columns[1].settings.temperature == 0.9, "only a new page takes settings"
     assert opened(app, "beam").inputs.prompt == "w6"
 
@@ -84,6 +84,6 @@ def test_nothing_begins_by_itself_on_a_model_that_a_person_loaded(app):
         assert column.length == 0
     for page in ("beam", "speculative"):
         lab = opened(app, page)
-        assert lab.text.steps == [] and not lab.is_growing
+        assert lab.text.steps == [] and not lab.player.is_growing
     opened(app, "tune")
     assert visit_of(app).present("tuning").work is None

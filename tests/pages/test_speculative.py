@@ -23,7 +23,7 @@ def held(app: AppTest) -> SpeculativeLab:
 
 
 def settle(app: AppTest) -> None:
-    while held(app).look_every is not None:
+    while held(app).player.look_every is not None:
         app.run()
     assert not app.exception
 

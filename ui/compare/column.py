@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.decoder import Decoder
 from engine.decoding.batch import RECORD
-from engine.errors import DecodingError
+from engine.errors import CancelledError, DecodingError
 from engine.sampling import SamplingSettings
 from engine.sampling.presets import PRESETS
 from engine.study.metrics import TextMetrics, text_metrics
-from engine.text import stopping
 from engine.trace import Step
+from ui.playing import PlayedText
 from ui.words.labels import with_minus
 from ui.words.language import localised, marked, say
 from ui.words.refusals import told
@@ -21,21 +22,21 @@ from ui.words.refusals import told
 OWN = marked("Custom")
 
 
-@dataclass
-class Column:
-    """One setting and the text it makes.
+@dataclass(eq=False)
+class Column(PlayedText[Decoder]):
+    """One setting and the text it makes; one that begins again is another value.
 
-    Attributes:
+    Attributes, besides those of `PlayedText`:
         number: names the column, also after others have gone.
         settings: how its tokens are chosen; their seed counts unless all columns share one.
-        decoder: the text; None before the first.
         error: why it could not go on, empty if it could.
+        recorded: the tokens that its text had when it was kept, until it has them again.
     """
 
     number: int
     settings: SamplingSettings
-    decoder: Decoder | None = None
     error: str = ""
+    recorded: Sequence[int] = ()
 
     @property
     def preset(self) -> str:
@@ -50,12 +51,7 @@ class Column:
     @property
     def in_force(self) -> SamplingSettings:
         """The settings of the next token, with what the model needs besides (`fitted`)."""
-        return self.decoder.settings if self.decoder else self.settings
-
-    @property
-    def steps(self) -> list[Step]:
-        """The steps of its text."""
-        return self.decoder.steps if self.decoder else []
+        return self.text.settings if self.text else self.settings
 
     @property
     def token_ids(self) -> list[int]:
@@ -63,37 +59,32 @@ class Column:
         return [step.token_id for step in self.steps]
 
     @property
-    def length(self) -> int:
-        """Generated tokens."""
-        return len(self.steps)
-
-    @property
     def stop_reason(self) -> str | None:
         """Why its text has ended, None while it can go on."""
-        return self.decoder.stop_reason if self.decoder else None
+        return self.text.stop_reason if self.text else None
 
-    def begin(self, decoder: Decoder) -> None:
-        """Start over with a new text."""
-        self.decoder = decoder
-        self.error = ""
+    @property
+    def is_same(self) -> bool:
+        """True if the text has all tokens that were recorded."""
+        return list(self.recorded) == self.token_ids[: len(self.recorded)]
 
-    def copy(self) -> Column:
-        """The same column with a text of its own."""
-        return replace(self, decoder=self.decoder and self.decoder.fork())
+    def can_go_on(self, limit: int | None) -> bool:
+        """Return True if another token may follow."""
+        return not self.error and super().can_go_on(limit)
 
-    def can_go_on(self, max_tokens: int) -> bool:
-        """Whether another token may follow."""
-        if self.decoder is None or self.error or self.length >= max_tokens:
-            return False
-        ended = self.stop_reason not in (None, stopping.MAX_TOKENS)
-        return not ended and self.decoder.tokens_left != 0
-
-    def step(self, max_tokens: int) -> None:
-        """One token more, unless the text is over; a failure becomes `error`."""
+    def step(self, limit: int | None) -> None:
+        """Take a step; a failure becomes `error`."""
         try:
-            next(self.decoder.run(max_tokens), None)
+            super().step(limit)
+        except CancelledError:
+            raise
         except DecodingError as error:
             self.error = told(error)
+
+    def rewind(self, length: int) -> None:
+        """Keep at most so many tokens; what failed may be tried again."""
+        self.error = ""
+        super().rewind(length)
 
     @property
     def metrics(self) -> TextMetrics:

@@ -1,48 +1,74 @@
 """What a visitor compares: columns of settings, each with a text of its own from one prompt.
 
 A column's text is a `Decoder`'s, so it is the very text that the step page makes of the same
-prompt, settings and seed. A change of a column's settings begins its text anew; a change that is
+prompt, settings and seed. A change begins the texts again that it concerns; a change that is
 refused leaves everything as it was.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from msgspec import Meta, Struct
 
 from engine.decoder import Decoder
-from engine.errors import DecodingError, PromptError, SettingError
+from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.presets import PRESETS
 from engine.values import Whole
 from ui.compare.column import Column
 from ui.compare.sampling_run import KeptSamples, SamplesRecord, SamplingRun
-from ui.jobs import UNKNOWN, Owner, in_thread
+from ui.jobs import Owner
+from ui.labs.inputs import Inputs, PlainInputs
+from ui.labs.state import InputsState
+from ui.playing import Player
 from ui.texts.constraints import constraint_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
 from ui.visits.in_hand import Prompt
-from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
+from ui.visits.records import BrokenRecord, Choice, choice_of, read
 from ui.words.language import ENGLISH, marked, say, speaking
-from ui.words.refusals import told
 
 FEWEST, MOST = 2, 6  # columns
 FIRST_TOKENS = 24  # that a column has when the page opens
-SPEEDS = {  # by name, seconds between two looks, and of generating in each; one token at least
+SPEEDS = {
     marked("2 tokens/s"): (0.5, 0.0),
     marked("5 tokens/s"): (0.2, 0.0),
     marked("Fastest"): (0.2, 0.15),
 }
-BUDGET_S = 0.8  # of generating at once; the rest comes in further looks
 
 FIRST_SEED = 5  # by which the texts of `FIRST` differ from the bundled model's first example on
 FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
+RANGES = {  # of inputs that are typed as numbers: what they are called, least, most
+    "max_tokens": (marked("Max tokens"), 1, MOST_TOKENS),
+    "seed": (marked("Seed"), 0, LARGEST_SEED),
+}
+
+
+@dataclass(frozen=True)
+class CompareInputs(Inputs):
+    """What all columns have in common.
+
+    Attributes, besides the prompt:
+        chat: True if it goes through the chat template.
+        max_tokens: most generated tokens of a text.
+        same_u: True if all columns draw with the uniform numbers of `seed`.
+        seed: that seed.
+    """
+
+    prompt: str = EXAMPLES[0].prompt
+    chat: bool = False
+    max_tokens: int = 64
+    same_u: bool = True
+    seed: int = FIRST_SEED
+
+    def effective(self, column: Column) -> SamplingSettings:
+        """A column's settings with the seed that it draws with."""
+        return column.settings.replace(seed=self.seed) if self.same_u else column.settings
 
 
 class _KeptColumn(Struct):
@@ -63,53 +89,47 @@ class _Kept(Struct):
     samples: SamplesRecord | None
 
 
-class Comparison:
+class Comparison(InputsState[CompareInputs]):
     """One visitor's columns, and what they have in common.
 
-    Attributes:
-        model: the model, shared with other visitors.
-        prompt, chat: what all texts start from, and whether through the chat template.
-        max_tokens: most generated tokens of a text.
-        same_u: whether all columns draw with the uniform numbers of `seed`.
-        seed: that seed.
-        columns: two to six, from left to right; the first is what the others are compared with.
-        playing: whether tokens are being added.
-        speed: how fast, by the name that the page gives it.
-        error: what went wrong with the last change, empty if nothing did.
+    Args:
+        model, inputs: what the texts begin with.
+        columns: without texts; None for those of a new visitor.
+
+    Attributes, besides those of `InputsState`:
+        player: plays the columns.
         said: what there is to know of texts that were generated again; empty for nothing.
         sampling: the samples per setting, None before they are asked for.
-        owner: whose columns they are.
     """
 
     name: ClassVar[str] = "compare"
-    owner: Owner = UNKNOWN
+    inputs_class: ClassVar[type[PlainInputs]] = CompareInputs
+    works: ClassVar[tuple[str, ...]] = ("sampling",)
 
-    def __init__(self, model: LanguageModel) -> None:
-        self.model = model
-        self.prompt = EXAMPLES[0].prompt
-        self.chat = False
-        self.max_tokens = 64
-        self.same_u = True
-        self.seed = FIRST_SEED
-        self.playing = False
-        self.speed = "5 tokens/s"
-        self._prepare()
-        self.columns = [self._made(name) for name in FIRST if name in self.presets]
-        self._begin(self.columns)
-        self._wanted = FIRST_TOKENS
+    said = ""
+    sampling: SamplingRun | None = None
 
-    def _prepare(self) -> None:
-        self.error = self.said = ""
-        self.sampling: SamplingRun | None = None
-        self._wanted = 0  # tokens that a text is to have again after it was begun anew
-        self._recorded: dict[int, list[int]] = {}  # texts of a record that are to come again
-        self._next_number = 1
+    def __init__(
+        self,
+        model: LanguageModel,
+        inputs: CompareInputs | None = None,
+        speed: str = "5 tokens/s",
+        columns: Sequence[Column] | None = None,
+    ) -> None:
+        super().__init__(model, inputs)
+        self.player: Player[Column] = Player(self, SPEEDS, speed, None)
+        if columns is None:
+            names = [name for name in FIRST if name in self.presets]
+            columns = [_of_preset(name, number) for number, name in enumerate(names, start=1)]
+        self._next_number = 1 + max(column.number for column in columns)
+        self._exchange(columns=columns, wanted=FIRST_TOKENS, now=False)
 
-    def _made(self, preset: str) -> Column:
-        # Every column has a seed of its own for when they do not share one.
-        column = Column(self._next_number, PRESETS[preset].replace(seed=self._next_number))
-        self._next_number += 1
-        return column
+    # --- columns ----------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """Two to six, from left to right; the first is what the others are compared with."""
+        return self.player.texts
 
     @property
     def presets(self) -> tuple[str, ...]:
@@ -120,10 +140,6 @@ class Comparison:
         """The column of that number, None if it is gone."""
         return next((column for column in self.columns if column.number == number), None)
 
-    def effective(self, column: Column) -> SamplingSettings:
-        """A column's settings with the seed that it draws with."""
-        return column.settings.replace(seed=self.seed) if self.same_u else column.settings
-
     @property
     def settings_differ(self) -> bool:
         """True if columns have different settings, seeds aside."""
@@ -131,44 +147,31 @@ class Comparison:
             column.settings.chain != self.columns[0].settings.chain for column in self.columns
         )
 
-    # --- changes: each begins texts anew, or leaves everything as it was and says why -------------
+    # --- changes: each begins texts again, or leaves everything as it was and says why ------------
 
-    def set_prompt(self, prompt: str, chat: bool = False) -> None:
-        """Another prompt for all columns."""
-        before = self.prompt, self.chat
-        self.prompt, self.chat = prompt, chat
-        if not self._restart():
-            self.prompt, self.chat = before
+    def change(self, **changes: Any) -> None:
+        """Take other inputs, by name; numbers as they were typed."""
+        with self.refusing():
+            for name in RANGES.keys() & changes:
+                label, least, most = RANGES[name]
+                changes[name] = checked_whole(say(label), changes[name], least, most)
+            self._exchange(replace(self.inputs, **changes))
 
     @property
     def prompt_held(self) -> Prompt:
-        """Its prompt, for `ui.visits.in_hand`."""
-        return Prompt(self.prompt, self.chat)
+        return Prompt(self.inputs.prompt, self.inputs.chat)
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Another prompt for all columns; settings that no column has yet, for the first one."""
-        chat = self.chat if prompt.chat is None else prompt.chat
+        """Take another prompt for all columns; settings that none has yet, for the first one."""
+        chat = self.inputs.chat if prompt.chat is None else prompt.chat
         chat = chat and self.model.vocabulary.has_chat_template
-        own, seed = {column.number: column.settings for column in self.columns}, self.seed
+        inputs, columns = replace(self.inputs, prompt=prompt.text, chat=chat), list(self.columns)
         if settings is not None:
-            seed = settings.seed
-            if all(column.settings.chain != settings.chain for column in self.columns):
-                own[self.columns[0].number] = settings
-        try:
-            self._exchange(self.model, prompt.text, chat, seed, own)
-        except DecodingError as error:
-            self.error = told(error)
-
-    def set_seeds(self, same_u: bool, seed: float | None) -> None:
-        """Whether all columns draw with the numbers of one seed, and which, as it was typed."""
-        before = self.same_u, self.seed
-        try:
-            self.same_u, self.seed = same_u, checked_whole(say("Seed"), seed, 0, LARGEST_SEED)
-        except DecodingError as error:
-            self.error = told(error)
-            return
-        if not self._restart():
-            self.same_u, self.seed = before
+            inputs = replace(inputs, seed=settings.seed)
+            if all(column.settings.chain != settings.chain for column in columns):
+                columns[0] = replace(columns[0], settings=settings)
+        with self.refusing():
+            self._exchange(inputs, columns, now=False)
 
     def vary_seed(self) -> None:
         """Give all columns the settings of the first that draws, and each a seed of its own."""
@@ -176,66 +179,39 @@ class Comparison:
         if not drawing:
             self.error = say("No column draws; choose settings that are not greedy for one.")
             return
-        settings, before = drawing[0], self.same_u
-        seeds = range(self.seed, self.seed + len(self.columns))
-        own = {
-            column.number: settings.replace(seed=seed % (LARGEST_SEED + 1))
-            for column, seed in zip(self.columns, seeds, strict=True)
-        }
-        self.same_u, self.error = False, ""
-        try:
-            self._exchange(self.model, self.prompt, self.chat, self.seed, own)
-        except DecodingError as error:
-            self.same_u, self.error = before, told(error)
-        else:
-            self._catch_up()
-
-    def set_max_tokens(self, max_tokens: float | None) -> None:
-        """Another limit, as it was typed; texts that are longer already stay."""
-        self.error = ""
-        try:
-            self.max_tokens = checked_whole(say("Max tokens"), max_tokens, 1, MOST_TOKENS)
-        except DecodingError as error:
-            self.error = told(error)
+        columns = [
+            replace(column, settings=drawing[0].replace(seed=seed % (LARGEST_SEED + 1)))
+            for seed, column in enumerate(self.columns, start=self.inputs.seed)
+        ]
+        with self.refusing():
+            self._exchange(replace(self.inputs, same_u=False), columns)
 
     def set_settings(self, number: int, settings: SamplingSettings) -> None:
-        """Other settings for one column, with the seed that holds where there is no common one."""
-        column = self.column(number)
-        if column is not None:  # else it was removed meanwhile
-            self._set(column, settings)
+        """Other settings for one column, with the seed that holds if there is no common one."""
+        with self.refusing():
+            self._exchange(columns=self._with(number, settings))
 
-    def change(self, number: int, **changes: object) -> None:
+    def adjust(self, number: int, **changes: object) -> None:
         """Some settings of one column, by keyword as in `SamplingSettings`, typed in its fields."""
         column = self.column(number)
-        if column is None:
+        if column is None:  # it was removed meanwhile
             return
-        try:
+        with self.refusing():
             if "seed" in changes:
                 label, seed = say("Seed of this column"), changes["seed"]
                 changes["seed"] = checked_whole(label, seed, 0, LARGEST_SEED)
-            self._set(column, column.settings.replace(**changes))
-        except DecodingError as error:
-            self.error = told(error)
+            self._exchange(columns=self._with(number, column.settings.replace(**changes)))
 
     def constrain(self, number: int, language: str, source: str) -> bool:
-        """Another constraint for one column, as it was typed; whether it is taken."""
-        try:
+        """Another constraint for one column, as it was typed; return True if it is taken."""
+        with self.refusing():
             constraint = constraint_of(language, source)
-        except DecodingError as error:
-            self.error = told(error)
-            return False
-        self.change(number, constraint=constraint)
+        if not self.error:
+            self.adjust(number, constraint=constraint)
         return not self.error
 
-    def _set(self, column: Column, settings: SamplingSettings) -> None:
-        before = column.settings
-        column.settings = settings
-        if not self._restart([column]):
-            column.settings = before
-
     def add(self) -> None:
-        """One column more: the first preset that is not there yet."""
-        self.error = ""
+        """Add a column: the first preset that is not there yet."""
         if len(self.columns) >= MOST:
             self.error = say(
                 "There are {most} columns, the most there can be; remove one first.", most=MOST
@@ -243,32 +219,25 @@ class Comparison:
             return
         present = {column.preset for column in self.columns}
         name = next((name for name in self.presets if name not in present), "Pure sampling")
-        column = self._made(name)
-        try:
-            self._begin([column])
-        except DecodingError as error:
-            self.error = told(error)
-            return
-        length = self._length()
-        self.columns.append(column)
-        self._want(length)
+        with self.refusing():
+            self._exchange(columns=[*self.columns, _of_preset(name, self._next_number)])
+            self._next_number += 1
 
     def remove(self, number: int) -> None:
-        """One column less."""
-        self.error = ""
-        column = self.column(number)
-        if column is not None and len(self.columns) > FEWEST:
-            self.columns.remove(column)
+        """Remove a column."""
+        columns = [column for column in self.columns if column.number != number]
+        with self.refusing():
+            if len(columns) >= FEWEST:
+                self._exchange(columns=columns)
 
     def load(self, model: LanguageModel) -> None:
-        """Go on with another model from the same prompt; raises what `Decoder` raises.
+        """Continue with another model from the same prompt; raises what `Decoder` raises.
 
         What names tokens of the old vocabulary is switched off, and `error` says so.
         """
-        settings, lost = self._fitted(self.columns, model)
-        chat = self.chat and model.vocabulary.has_chat_template
-        self._exchange(model, self.prompt, chat, self.seed, settings)
-        self._catch_up()
+        columns, lost = self._fitted(self.columns, model)
+        chat = self.inputs.chat and model.vocabulary.has_chat_template
+        self._exchange(replace(self.inputs, chat=chat), columns, model)
         self.error = lost
 
     def take_over(
@@ -281,313 +250,194 @@ class Comparison:
     ) -> None:
         """Model and prompt for all columns and the settings for one, seed included.
 
-        All together or, where they are refused, nothing: the prompt that is here need not fit a
+        All together or, if they are refused, nothing: the prompt that is here need not fit a
         model that comes with a prompt of its own.
         """
-        column = self.column(number)
-        if column is None:
-            return
-        others, lost = self._fitted([other for other in self.columns if other is not column], model)
-        seed = settings.seed if self.same_u else self.seed
-        try:
-            self._exchange(model, prompt, chat, seed, {**others, number: settings})
-        except DecodingError as error:
-            self.error = told(error)
-        else:
-            self._catch_up()
+        others = [column for column in self.columns if column.number != number]
+        fitting, lost = self._fitted(others, model)
+        by_number = {column.number: column for column in fitting}
+        columns = [by_number.get(column.number, column) for column in self._with(number, settings)]
+        seed = settings.seed if self.inputs.same_u else self.inputs.seed
+        with self.refusing():
+            inputs = replace(self.inputs, prompt=prompt, chat=chat, seed=seed)
+            self._exchange(inputs, columns, model)
             self.error = lost
 
-    def _fitted(
-        self, columns: list[Column], model: LanguageModel
-    ) -> tuple[dict[int, SamplingSettings], str]:
-        """Settings by column number as another model can take them, and what it cannot."""
-        taken = {column.number: fitted(column.settings, self.model, model) for column in columns}
-        lost = " ".join(dict.fromkeys(lost for _, lost in taken.values() if lost))
-        return {number: settings for number, (settings, _) in taken.items()}, lost
+    def _with(self, number: int, settings: SamplingSettings) -> list[Column]:
+        """The columns, one of them with other settings."""
+        return [
+            replace(column, settings=settings) if column.number == number else column
+            for column in self.columns
+        ]
+
+    def _fitted(self, columns: Sequence[Column], model: LanguageModel) -> tuple[list[Column], str]:
+        """Columns as another model can take them, and what it cannot."""
+        taken = [(column, *fitted(column.settings, self.model, model)) for column in columns]
+        lost = " ".join(dict.fromkeys(lost for _, _, lost in taken if lost))
+        return [replace(column, settings=settings) for column, settings, _ in taken], lost
 
     def _exchange(
         self,
-        model: LanguageModel,
-        prompt: str,
-        chat: bool,
-        seed: int,
-        settings: dict[int, SamplingSettings],
+        inputs: CompareInputs | None = None,
+        columns: Sequence[Column] | None = None,
+        model: LanguageModel | None = None,
+        *,
+        wanted: int | None = None,
+        now: bool = True,
     ) -> None:
-        """Begin all texts anew from this; what fails, fails before anything has changed."""
-        start = _readable(model, prompt, chat)
-        decoders = []
-        for column in self.columns:
-            own = settings[column.number]
-            decoders.append(Decoder(model, start, own.replace(seed=seed) if self.same_u else own))
-        length = self._length()
+        """Begin from this, what is None as it is; what fails, fails before anything has changed.
+
+        Args:
+            inputs, columns, model: a column stays as it is if its text would begin as it did.
+            wanted: tokens that the others are to have; None for as many as the longest text.
+            now: True to take them at once, else at the next look.
+        """
+        inputs, model = inputs or self.inputs, model or self.model
+        if wanted is None:
+            wanted = self.player.aim if model is self.model else FIRST_TOKENS
+        wanted = min(wanted, inputs.max_tokens)
+        start = _readable(model, inputs.prompt, inputs.chat)
+        was = self.inputs
+        is_same = (model, inputs.prompt, inputs.chat) == (self.model, was.prompt, was.chat)
+        texts = []
+        for column in self.columns if columns is None else columns:
+            settings, stays = inputs.effective(column), is_same and column in self.columns
+            if not stays or column.error or settings != was.effective(column):
+                text = Decoder(model, start, settings)
+                column = replace(column, text=text, error="", recorded=())
+            texts.append(column)
         if model is not self.model:
-            self.stop()
-            self.drop_sampling()
-            length = FIRST_TOKENS
-        self.model, self.prompt, self.chat, self.seed = model, prompt, chat, seed
-        for column, decoder in zip(self.columns, decoders, strict=True):
-            column.settings = settings[column.number]
-            column.begin(decoder)
-        self._wanted = min(length, self.max_tokens)
-
-    def reset(self) -> None:
-        """All texts back to the prompt."""
+            self.player.stop()
+            self.forget_works()
+        self.model, self.inputs, self.player.limit = model, inputs, inputs.max_tokens
         self.error = ""
-        self.stop()
-        try:
-            self._begin(self.columns)
-        except DecodingError as error:
-            self.error = told(error)
-
-    def _restart(self, columns: list[Column] | None = None) -> bool:
-        """New texts for these columns (None: all), as long as the longest was; False if refused."""
-        self.error = ""
-        length = self._length()
-        try:
-            self._begin(self.columns if columns is None else columns)
-        except DecodingError as error:
-            self.error = told(error)
-            return False
-        self._want(length)
-        return True
-
-    def _begin(self, columns: list[Column]) -> None:
-        prompt = _readable(self.model, self.prompt, self.chat)
-        decoders = [Decoder(self.model, prompt, self.effective(column)) for column in columns]
-        for column, decoder in zip(columns, decoders, strict=True):
-            column.begin(decoder)
-
-    def _length(self) -> int:
-        """Tokens of the longest text, or those that it is still to have again."""
-        return max(self._wanted, *(column.length for column in self.columns))
+        for column in texts:
+            column.wanted = len(column.recorded) or wanted
+        self.player.take(texts, now=now)
 
     # --- growing ----------------------------------------------------------------------------------
 
     @property
-    def can_go_on(self) -> bool:
-        """Whether any text may have another token."""
-        return any(column.can_go_on(self.max_tokens) for column in self.columns)
-
-    @property
     def why_over(self) -> str:
         """Why no text may have another token, and what to do; empty while one may."""
-        if self.can_go_on:
+        if self.player.can_go_on:
             return ""
         if any(column.can_go_on(MOST_TOKENS) for column in self.columns):
-            return say(
-                "No text may have more than {most} tokens; raise Max tokens.", most=self.max_tokens
-            )
+            most = self.inputs.max_tokens
+            return say("No text may have more than {most} tokens; raise Max tokens.", most=most)
         return say("Every text has ended; adjust a column, or press Rewind.")
 
-    @property
-    def is_growing(self) -> bool:
-        """Whether `tick` is to be called: it plays, or a new text is not yet as long as others."""
-        is_behind = self._shortest() < self._wanted or bool(self._recorded)
-        return is_behind or (self.can_go_on and self.playing)
-
-    def stop(self) -> None:
-        """Add no more tokens."""
-        self.playing, self._wanted, self._recorded = False, 0, {}
-
-    def step(self) -> None:
-        """One token for every column that is not ahead of others; those behind catch up first."""
+    def pressed(self) -> None:
+        """Forget what was said of texts that came again."""
         self.said = ""
-        going_on = self._going_on()
-        shortest = self._shortest()
-        behind = [column for column in going_on if column.length == shortest]
-        in_thread(partial(self._step, behind), self.owner)
 
-    def _step(self, columns: list[Column]) -> None:
-        for column in columns:
-            column.step(self.max_tokens)
-
-    def tick(self, budget_s: float) -> None:
-        """One token for every column, and more while there is time; where all have ended, stop."""
-        if self._recorded:
-            self._come_again()
+    def look(self) -> None:
+        """Do what every drawing does first: add tokens, and compare texts that have come again."""
+        self.player.look()
+        again = [column for column in self.columns if column.recorded]
+        if not again or self.player.is_behind or self.player.is_busy:
             return
-        if self._shortest() < self._wanted:
-            self._catch_up()
-            return
-        end = time.monotonic() + budget_s
-        while self.can_go_on:
-            self.step()
-            if time.monotonic() >= end:
-                break
-        if not self.can_go_on:
-            self.stop()
-
-    def _want(self, length: int) -> None:
-        """Bring all texts to this length, as far as there is time; `tick` does the rest."""
-        self._wanted = min(length, self.max_tokens)
-        self._catch_up()
-
-    def _catch_up(self) -> None:
-        end = time.monotonic() + BUDGET_S
-        while self._shortest() < self._wanted and time.monotonic() < end:
-            self.step()
-        if self._shortest() >= self._wanted:
-            self._wanted = 0
-
-    def _come_again(self) -> None:
-        """Bring the texts of a record to the lengths that they had, as far as there is time."""
-        end = time.monotonic() + BUDGET_S
-        while time.monotonic() < end:
-            behind = [
-                (column, len(tokens))
-                for column, tokens in zip(self.columns, self._tokens_recorded(), strict=True)
-                if column.length < len(tokens) and column.can_go_on(len(tokens))
-            ]
-            if not behind:
-                self._compare_with_record()
-                return
-            for column, length in behind:
-                in_thread(partial(column.step, length), self.owner)
-
-    def _tokens_recorded(self) -> list[list[int]]:
-        return [self._recorded.get(column.number, []) for column in self.columns]
-
-    def _compare_with_record(self) -> None:
-        same = [
-            tokens[: column.length] == column.decoder.token_ids[: len(tokens)]
-            and column.length >= len(tokens)
-            for column, tokens in zip(self.columns, self._tokens_recorded(), strict=True)
-        ]
-        self._recorded = {}
-        if all(same):
+        others = [str(place) for place, column in enumerate(self.columns, 1) if not column.is_same]
+        if not all(column.wanted for column in again):
+            pass  # a person has stopped them
+        elif others:
+            self.said = say(
+                "The texts were generated again. Those of these columns are no longer the same: "
+                "{columns}.",
+                columns=", ".join(others),
+            )
+        else:
             self.said = say("The texts were generated again. All tokens are the same.")
-            return
-        others = ", ".join(str(place) for place, is_same in enumerate(same, start=1) if not is_same)
-        self.said = say(
-            "The texts were generated again. Those of these columns are no longer the same: "
-            "{columns}.",
-            columns=others,
-        )
-
-    def _going_on(self) -> list[Column]:
-        return [column for column in self.columns if column.can_go_on(self.max_tokens)]
-
-    def _shortest(self) -> int:
-        """Length of the shortest text that can go on; the longest there can be where none can."""
-        return min((column.length for column in self._going_on()), default=self.max_tokens)
+        for column in again:
+            column.recorded = ()
 
     # --- samples ----------------------------------------------------------------------------------
 
-    def sample(self, count: float | None) -> SamplingRun | None:
-        """`count` texts per column, to be started; None, and `error`, where that cannot be."""
-        self.error = ""
-        self.drop_sampling()
+    def sample(self, count: float | None, owner: Owner) -> None:
+        """Begin `count` texts per column."""
         with speaking(ENGLISH):  # the files of all languages are the same
             columns = [
                 (column.number, f"{place}. {column.title}", column.settings)
                 for place, column in enumerate(self.columns, start=1)
             ]
-        try:
-            self.sampling = SamplingRun(
+
+        def made() -> SamplingRun:
+            inputs = self.inputs
+            return SamplingRun(
                 self.model,
-                _readable(self.model, self.prompt, self.chat),
+                _readable(self.model, inputs.prompt, inputs.chat),
                 columns,
                 count=count,
-                first_seed=self.seed,
-                max_tokens=self.max_tokens,
-                prompt_text=self.prompt,
-                chat=self.chat,
+                first_seed=inputs.seed,
+                max_tokens=inputs.max_tokens,
+                prompt_text=inputs.prompt,
+                chat=inputs.chat,
             )
-        except DecodingError as error:
-            self.error = told(error)
-        return self.sampling
 
-    def drop_sampling(self) -> None:
-        """End the samples under way and forget them."""
-        if self.sampling is not None:
-            self.sampling.cancel()
-            self.sampling = None
+        self.begin_work("sampling", made, owner)
 
-    # --- to disk and back -------------------------------------------------------------------------
+    # --- to disk and back, to another tab ---------------------------------------------------------
 
     @property
     def version(self) -> object:
         """Compares unequal once the record would be another."""
-        columns = [(c.number, c.settings, id(c.decoder), c.length) for c in self.columns]
-        common = (self.prompt, self.chat, self.max_tokens, self.same_u, self.seed, self.speed)
+        columns = tuple((column.number, column.settings) for column in self.columns)
         sampling = self.sampling and (id(self.sampling), self.sampling.is_done)
-        return id(self.model), common, tuple(columns), sampling
+        return super().version, self.player.version, columns, sampling
 
     def record(self) -> dict[str, Any]:
         """All of it as plain values."""
-        sampling = self.sampling
-        return {
-            "model": choice_record(self.model),
-            "prompt": self.prompt,
-            "chat": self.chat,
-            "max_tokens": self.max_tokens,
-            "same_u": self.same_u,
-            "seed": self.seed,
-            "speed": self.speed,
-            "columns": [
-                {
-                    "number": column.number,
-                    "settings": column.settings.to_dict(),
-                    "tokens": self._recorded.get(column.number) or column.token_ids,
-                }
-                for column in self.columns
-            ],
-            "samples": sampling.record() if sampling and sampling.is_done else None,
-        }
+        record, sampling = super().record(), self.sampling
+        return (
+            record
+            | record.pop("inputs")
+            | {
+                "speed": self.player.speed,
+                "columns": [
+                    {
+                        "number": column.number,
+                        "settings": column.settings.to_dict(),
+                        "tokens": list(column.recorded) or column.token_ids,
+                    }
+                    for column in self.columns
+                ],
+                "samples": sampling.record() if sampling and sampling.is_done else None,
+            }
+        )
 
     @classmethod
-    def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Comparison:
-        """The inverse of `record`; `tick` generates the texts again.
-
-        Args:
-            data: the record.
-            load: gives a model by source and revision.
-
-        Raises:
-            DecodingError: a record that cannot be used, or a model that cannot be loaded.
-        """
+    def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Self:
+        """The inverse of `record`; the texts are generated again at the next looks."""
         kept = read(data, _Kept)
-        made = cls.__new__(cls)
-        made._prepare()
-        made.model = load(*choice_of(kept.model))
-        made.prompt, made.chat, made.max_tokens = kept.prompt, kept.chat, kept.max_tokens
-        made.same_u, made.seed = kept.same_u, kept.seed
-        made.playing, made.speed = False, kept.speed
-        made.columns = [
-            Column(column.number, SamplingSettings.from_dict(column.settings))
-            for column in kept.columns
+        common = {item.name: getattr(kept, item.name) for item in fields(CompareInputs)}
+        columns = [
+            Column(one.number, SamplingSettings.from_dict(one.settings)) for one in kept.columns
         ]
-        numbers = [column.number for column in made.columns]
-        if len(set(numbers)) < len(numbers):
+        if len({column.number for column in columns}) < len(columns):
             raise BrokenRecord("It has a column twice.")
-        made._next_number = max(numbers) + 1
-        made._begin(made.columns)
-        made._recorded = {column.number: column.tokens for column in kept.columns}
-        if not any(made._recorded.values()):
-            made._recorded = {}
+        model = load(*choice_of(kept.model))
+        made = cls(model, CompareInputs(**common), kept.speed, columns)
+        for column, one in zip(made.columns, kept.columns, strict=True):
+            column.recorded, column.wanted = one.tokens, len(one.tokens)
         if kept.samples is not None:
-            made.sampling = KeptSamples(kept.samples, made.model)
+            made.sampling = KeptSamples(kept.samples, model)
         return made
 
-    def copy(self) -> Comparison:
+    def copy(self) -> Self:
         """An independent comparison with the same texts, for a second tab."""
-        twin = Comparison.__new__(Comparison)
-        twin.__dict__.update(self.__dict__)
-        twin.playing, twin.error, twin.said = False, "", ""
-        twin.columns = [column.copy() for column in self.columns]
-        twin._recorded = dict(self._recorded)
-        if self.sampling is not None and not self.sampling.is_done:
-            twin.sampling = None
+        twin = super().copy()
+        twin.said, twin.player = "", self.player.copy(twin)
         return twin
 
     def release(self) -> None:
-        """Give back the memory of caches, and end what nobody waits for any more."""
-        self.stop()
-        for column in self.columns:
-            if column.decoder is not None:
-                column.decoder.release_cache()
-        if self.sampling is not None:
-            self.sampling.cancel()
+        """Give back the memory of caches, and end what is being done."""
+        super().release()
+        self.player.release()
+
+
+def _of_preset(name: str, number: int) -> Column:
+    # Every column has a seed of its own for when they do not share one.
+    return Column(number, PRESETS[name].replace(seed=number))
 
 
 def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:

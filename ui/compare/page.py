@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,11 +13,12 @@ from engine.sampling.presets import PRESETS
 from ui.charts.compare import TextSeries, surprisal_figure
 from ui.charts.figure import show_figure
 from ui.compare.column import OWN, Column, divergence
-from ui.compare.comparison import FEWEST, MOST, SPEEDS, Comparison
+from ui.compare.comparison import FEWEST, MOST, Comparison
 from ui.compare.parting import parting_data
 from ui.compare.samples import samples
 from ui.compare.view import cards, figures, meanings, staged_columns
 from ui.components.apps import mount_app
+from ui.labs.transport import job_state, speed_field
 from ui.models.chooser import show_limits
 from ui.server.problems import guarded
 from ui.skeleton.constraint_field import ConstraintField
@@ -48,7 +48,7 @@ PAGE = VisitPage(
     restore=Comparison.restored,
     lost=marked("Your last comparison could not be read, so a new one begins."),
     kept=marked("Prompt and settings are kept; every column writes its text again."),
-    hold=Comparison.stop,
+    hold=lambda comparison: comparison.player.stop(),
 )
 CAPTION = marked("≠ marks the first token that differs from column 1.")
 SAME_U = marked(
@@ -92,7 +92,7 @@ def compare_page() -> None:
             st.info(markdown_text(comparison.said))
     watching(
         guarded(_live, marked("the texts")),
-        lambda: SPEEDS[comparison.speed][0] if comparison.is_growing else None,
+        lambda: comparison.player.look_every,
     )(comparison)
     with st.expander(say("What the metrics say")):
         st.html(meanings())
@@ -108,18 +108,22 @@ def compare_page() -> None:
 
 
 def _common(comparison: Comparison) -> None:
-    def field(name: str, held: object, take: Callable) -> dict:
-        return bound(f"compare_{name}", held, take)
+    def field(name: str) -> dict:
+        return bound(
+            f"compare_{name}",
+            getattr(comparison.inputs, name),
+            lambda typed: comparison.change(**{name: typed}),
+        )
 
-    prompt = comparison.prompt
+    inputs = comparison.inputs
     left, right = st.columns([5, 2], vertical_alignment="top")
     with left:
         st.text_area(
             say("Prompt"),
-            prompt,
+            inputs.prompt,
             height=76,
             help=meaning("prompt"),
-            **field("prompt", prompt, lambda typed: comparison.set_prompt(typed, comparison.chat)),
+            **field("prompt"),
         )
     with right:
         prompts = {say(example.name): example.prompt for example in EXAMPLES}
@@ -129,39 +133,40 @@ def _common(comparison: Comparison) -> None:
             index=None,
             placeholder=say("Choose a prompt"),
             help=say("Takes the prompt of an example. The columns keep their settings."),
-            **field("example", None, lambda name: comparison.set_prompt(prompts[name])),
+            **bound(
+                "compare_example",
+                None,
+                lambda name: comparison.change(prompt=prompts[name], chat=False),
+            ),
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        same_u, seed = comparison.same_u, comparison.seed
         whole_number(
             say("Seed"),
-            seed,
+            inputs.seed,
             width=140,
-            disabled=not same_u,
+            disabled=not inputs.same_u,
             help=meaning("seed"),
-            **field("seed", seed, lambda typed: comparison.set_seeds(comparison.same_u, typed)),
+            **field("seed"),
         )
         whole_number(
             say("Max tokens"),
-            comparison.max_tokens,
+            inputs.max_tokens,
             width=140,
             help=meaning("max tokens"),
-            **field("max_tokens", comparison.max_tokens, comparison.set_max_tokens),
+            **field("max_tokens"),
         )
         st.checkbox(
             say("Same random numbers"),
-            same_u,
+            inputs.same_u,
             help=meaning("u"),
-            **field("same_u", same_u, lambda same: comparison.set_seeds(same, comparison.seed)),
+            **field("same_u"),
         )
         if comparison.model.vocabulary.has_chat_template:
             st.checkbox(
                 say("Chat template"),
-                comparison.chat,
+                inputs.chat,
                 help=meaning("chat template"),
-                **field(
-                    "chat", comparison.chat, lambda on: comparison.set_prompt(comparison.prompt, on)
-                ),
+                **field("chat"),
             )
         st.button(
             say("Add column"),
@@ -181,9 +186,9 @@ def _common(comparison: Comparison) -> None:
             ),
         )
     if comparison.settings_differ:
-        st.caption(say(SAME_U if comparison.same_u else OWN_U))
+        st.caption(say(SAME_U if inputs.same_u else OWN_U))
     else:
-        st.caption(say(NOTHING_DIFFERS if comparison.same_u else ONLY_U))
+        st.caption(say(NOTHING_DIFFERS if inputs.same_u else ONLY_U))
 
 
 # --- one column's settings ------------------------------------------------------------------------
@@ -214,7 +219,7 @@ def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
 
 def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
     def take(name: str, typed: float | None) -> None:
-        comparison.change(column.number, **{name: typed})
+        comparison.adjust(column.number, **{name: typed})
 
     boxes = st.columns(2)
     for number, name in enumerate(USUAL):
@@ -225,7 +230,7 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
         whole_number(
             say("Seed of this column"),
             seed,
-            disabled=comparison.same_u,
+            disabled=comparison.inputs.same_u,
             help=say("Used where the columns do not draw with the same random numbers."),
             **bound(f"{key}_seed", seed, partial(take, "seed")),
         )
@@ -261,9 +266,9 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
             visit,
             HandedOver(
                 comparison.model,
-                Beginning(comparison.prompt, comparison.chat),
-                comparison.effective(column),
-                comparison.max_tokens,
+                Beginning(comparison.inputs.prompt, comparison.inputs.chat),
+                comparison.inputs.effective(column),
+                comparison.inputs.max_tokens,
             ),
         )
     st.button(
@@ -298,8 +303,7 @@ def _take_over(visit: Visit, comparison: Comparison, column: Column) -> None:
 
 def _live(comparison: Comparison) -> None:
     """Transport, texts, figures; only this part runs again while it plays."""
-    if comparison.is_growing:
-        comparison.tick(SPEEDS[comparison.speed][1])
+    comparison.look()
     with stage():
         _transport(comparison)
         staged(staged_columns(comparison))
@@ -308,35 +312,31 @@ def _live(comparison: Comparison) -> None:
 
 
 def _transport(comparison: Comparison) -> None:
-    why_over = comparison.why_over
-    over = bool(why_over)
+    player, why_over = comparison.player, comparison.why_over
+    off = bool(why_over) or player.is_busy
     with st.container(horizontal=True, vertical_alignment="center", key="compare_transport"):
-        if comparison.is_growing:
+        if player.is_growing:
             if st.button(say("Stop"), type="primary", key="compare_stop", width=90):
-                comparison.stop()
+                player.stop()
                 st.rerun()
-        elif st.button(say("Play"), type="primary", key="compare_play", disabled=over, width=90):
-            comparison.playing, comparison.error = True, ""
+        elif st.button(say("Play"), type="primary", key="compare_play", disabled=off, width=90):
+            player.play()
             st.rerun()
-        if st.button(say("Step"), key="compare_step", disabled=over):
-            comparison.step()
+        if st.button(say("Step"), key="compare_step", disabled=off):
+            player.step()
             st.rerun()
         if st.button(
-            say("Rewind"), key="compare_rewind", help=say("Takes all texts back to the prompt.")
+            say("Rewind"),
+            key="compare_rewind",
+            disabled=player.is_busy,
+            help=say("Takes all texts back to the prompt."),
         ):
-            comparison.reset()
+            player.rewind()
             st.rerun()
-        st.segmented_control(
-            say("Speed"),
-            list(SPEEDS),
-            format_func=say,
-            default=comparison.speed,
-            required=True,
-            label_visibility="collapsed",
-            **bound("compare_speed", comparison.speed, partial(setattr, comparison, "speed")),
-        )
-        if over:
+        speed_field("compare", player)
+        if why_over:
             st.caption(why_over, width="content")
+    job_state("compare", player)
 
 
 def _parting(comparison: Comparison) -> None:
@@ -348,7 +348,9 @@ def _parting(comparison: Comparison) -> None:
         return
     where = say("Token {place}.", place=data.pop("place") + 1)
     differs = (
-        (ONLY_SETTINGS if comparison.same_u else BOTH) if comparison.settings_differ else ONLY_U
+        (ONLY_SETTINGS if comparison.inputs.same_u else BOTH)
+        if comparison.settings_differ
+        else ONLY_U
     )
     st.caption(f"{where} {say(PARTING, differs=say(differs))}")
     mount_app("distributions", marked("First token that differs"), data)

@@ -39,17 +39,17 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
     place = parting_place(columns)
     if place is None:
         return None
-    distributions = [column.decoder.distribution(place) for column in columns]
-    first = columns[0].decoder
+    distributions = [column.text.distribution(place) for column in columns]
+    first = columns[0].text
     named = {
         token_id
         for column in columns
-        for token_id in (column.token_ids[place], *edited_ids(column.decoder.settings_at(place)))
+        for token_id in (column.token_ids[place], *edited_ids(column.text.settings_at(place)))
     }
     row, data = _row(distributions[0].raw, named, labels_of(comparison.model.vocabulary))
     parts = []
     for number, (column, distribution) in enumerate(zip(columns, distributions, strict=True), 1):
-        decoder = column.decoder
+        decoder = column.text
         settings = decoder.settings_at(place)
         step = decoder.steps[place]
         told, arrays = shaped(distribution.raw, distribution.stages, settings, step.u)

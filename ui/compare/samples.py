@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -13,7 +14,6 @@ from ui.compare.column import title_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
 from ui.compare.view import SHOWN, sample_texts, summary_table
-from ui.jobs import Owner
 from ui.skeleton.csv_file import NOTE
 from ui.skeleton.fields import whole_number
 from ui.skeleton.theme import is_dark
@@ -36,12 +36,7 @@ def samples(comparison: Comparison) -> None:
             say(SAMPLES), USUAL, width=180, key="compare_samples", persist_state="session"
         )
         problem = _problem(count)
-
-        def begin(owner: Owner) -> None:
-            begun = comparison.sample(count)
-            if begun is not None:
-                begun.start(owner)
-
+        begin = partial(comparison.sample, count)
         work_buttons("compare_sampling", say("Sample"), run, begin, can_begin=not problem)
     if problem:
         st.error(markdown_text(problem))

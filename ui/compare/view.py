@@ -50,17 +50,18 @@ def cards(comparison: Comparison) -> str:
 def _card(comparison: Comparison, column: Column, place: int, parts: Divergence | None) -> str:
     labels = labels_of(comparison.model.vocabulary)
     title = html.escape(f"{place}. {column.title}")
-    seed = comparison.effective(column).seed
+    seed = comparison.inputs.effective(column).seed
     about = html.escape(
         say("{settings}; seed {seed}", settings=summary_of(column.in_force), seed=seed)
     )
     shown = _marked_text(column, parts, labels)
+    prompt = before_text(comparison.inputs.prompt, comparison.inputs.chat)
     notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))
     label = html.escape(say("Text of column {place}", place=place))
     return (
         f'<section class="dv-card cmp-card" aria-label="{label}"><h3>{title}</h3>'
         f'<p class="dv-facts">{about}</p><p class="dv-written cmp-text" tabindex="0">'
-        f"<span>{escaped(before_text(comparison.prompt, comparison.chat))}</span>{shown}</p>"
+        f"<span>{escaped(prompt)}</span>{shown}</p>"
         f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{notes}</section>'
     )
 
@@ -89,7 +90,7 @@ def staged_columns(comparison: Comparison) -> str:
         mark = f"<mark>≠&nbsp;{escaped(labels[parts.here.token_id])}</mark>" if parts else ""
         head = f"<h2><span>{title}</span>{mark}</h2>"
         cards.append(f"<section>{head}{staged_text('', body)}</section>")
-    prompt = staged_text(comparison.prompt, "")
+    prompt = staged_text(comparison.inputs.prompt, "")
     return f'{prompt}<div class="dv-staged-columns">{"".join(cards)}</div>'
 
 
@@ -140,7 +141,7 @@ def figures(comparison: Comparison) -> str:
         (
             f"{place}. {column.title}",
             *_values(column.metrics),
-            reason(column, comparison.max_tokens),
+            reason(column, comparison.inputs.max_tokens),
         )
         for place, column in enumerate(comparison.columns, start=1)
     ]

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
-from msgspec import Struct
-
 from engine.grammar import MOST_BYTES
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 from ui.texts.constraints import NOTHING, constraint_of, typed_of
 from ui.texts.limits import LONGEST_PROMPT
-from ui.visits.records import BrokenRecord, Choice, read
+from ui.visits.records import BrokenRecord, read
 
 LONGEST_TEXT = max(LONGEST_PROMPT, MOST_BYTES)  # of any input that is a text
 LARGEST = 2**53  # of any input that is a number
@@ -39,13 +37,6 @@ class PlainInputs:
             if not size <= (LONGEST_TEXT if isinstance(value, str) else LARGEST):  # nor is NaN
                 raise BrokenRecord(f"Its {name} is too large.")
         return inputs
-
-
-class Kept(Struct):
-    """The record of a page with a model and inputs."""
-
-    model: Choice
-    inputs: dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class LabPage(Generic[AnyLab]):
             restore=self.lab.restored,
             lost=marked("Your last text on this page could not be read, so a new one begins."),
             kept=marked("Prompt and settings are kept; the text begins anew."),
-            hold=self.lab.stop,
+            hold=lambda lab: lab.player.stop(),
             needs=self.lab.needs,
         )
 
@@ -96,7 +96,7 @@ class LabPage(Generic[AnyLab]):
             return
         with st.container(key=f"{lab.name}_fields"):
             self.draw_fields(lab)
-        watching(guarded(self.live, "the text"), lambda: lab.look_every)(lab)
+        watching(guarded(self.live, "the text"), lambda: lab.player.look_every)(lab)
         for experiment in self.experiments:
             experiment.watched(lab)
 
@@ -108,7 +108,7 @@ class LabPage(Generic[AnyLab]):
 
     def live(self, lab: AnyLab) -> None:
         """Transport and picture, within a fragment that runs again while it plays."""
-        lab.look()
+        lab.player.look()
         with stage():
             transport(lab, self.unit)
             if lab.text is not None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from ui.labs.lab import SPEEDS, Lab
+from ui.labs.lab import Lab
 from ui.labs.opening import trace_field
+from ui.playing import Player
 from ui.skeleton.fields import bound
 from ui.words.labels import counted, markdown_text, stop_name
 from ui.words.language import say
@@ -20,26 +21,18 @@ def transport(lab: Lab, unit: str = "step") -> None:
         lab: the lab.
         unit: what a step of it is called.
     """
-    over = not lab.can_go_on
-    taken = len(lab.text.steps) if lab.text else 0
+    player, taken = lab.player, lab.text.steps if lab.text else ()
+    over, busy = not player.can_go_on, player.is_busy
     with st.container(key=f"{lab.name}_transport", horizontal=True, vertical_alignment="center"):
-        if lab.playing:
-            _button(lab, "pause", say("Pause"), lab.stop, "P", primary=True)
+        if player.playing:
+            _button(lab, "pause", say("Pause"), player.stop, "P", primary=True)
         else:
-            _button(lab, "play", say("Play"), lab.play, "P", primary=True, off=over or lab.is_busy)
-        _button(lab, "step", say("Step"), lab.step, "S", off=over or lab.is_busy)
-        _button(lab, "back", say("Back"), lab.back, "B", off=not taken or lab.is_busy)
-        _button(lab, "rewind", say("Rewind"), lab.rewind, "0", off=not taken or lab.is_busy)
-        st.segmented_control(
-            say("Speed"),
-            list(SPEEDS),
-            format_func=say,
-            default=lab.speed,
-            required=True,
-            label_visibility="collapsed",
-            **bound(f"{lab.name}_speed", lab.speed, lambda speed: setattr(lab, "speed", speed)),
-        )
-        st.caption(f"{counted(taken, unit)}{_end(lab, unit)}", width="content")
+            _button(lab, "play", say("Play"), player.play, "P", primary=True, off=over or busy)
+        _button(lab, "step", say("Step"), player.step, "S", off=over or busy)
+        _button(lab, "back", say("Back"), player.back, "B", off=not taken or busy)
+        _button(lab, "rewind", say("Rewind"), player.rewind, "0", off=not taken or busy)
+        speed_field(lab.name, player)
+        st.caption(f"{counted(len(taken), unit)}{_end(lab, unit)}", width="content")
         st.download_button(
             say("Trace"),
             data=lambda: lab.text.trace().to_json() if lab.text else "",
@@ -48,25 +41,42 @@ def transport(lab: Lab, unit: str = "step") -> None:
             key=f"{lab.name}_trace",
             on_click="ignore",
             type="tertiary",
-            disabled=lab.is_busy or not taken,
+            disabled=busy or not taken,
             help=say("Every step of this text as JSON, to look at or to repeat."),
         )
         if lab.opens:
             trace_field(lab.open_trace)
-    if lab.is_busy:
-        _busy(lab)
+    job_state(lab.name, player)
+
+
+def speed_field(name: str, player: Player) -> None:
+    """The choice of a speed.
+
+    Args:
+        name: of the page.
+        player: plays its texts.
+    """
+    st.segmented_control(
+        say("Speed"),
+        list(player.speeds),
+        format_func=say,
+        default=player.speed,
+        required=True,
+        label_visibility="collapsed",
+        **bound(f"{name}_speed", player.speed, lambda speed: setattr(player, "speed", speed)),
+    )
 
 
 def _end(lab: Lab, unit: str) -> str:
     """The reason why the text does not grow, in a few words; empty before its first step."""
-    if lab.text is None or not lab.text.steps or lab.look_every is not None:
+    if lab.text is None or not lab.text.steps or lab.player.look_every is not None:
         return ""
-    if lab.can_go_on:
+    if lab.player.can_go_on:
         why = say("not at its end; Play or Step adds more")
     elif lab.text.stop_reason:
         why = say("ended: {reason}", reason=stop_name(lab.text.stop_reason))
-    elif lab.limit is not None:
-        why = say("ended: this page goes to {count}", count=counted(lab.limit, unit))
+    elif lab.player.limit is not None:
+        why = say("ended: this page goes to {count}", count=counted(lab.player.limit, unit))
     else:
         why = say("ended")
     return f" · {why}"
@@ -93,10 +103,12 @@ def _button(
         st.rerun()
 
 
-def _busy(lab: Lab) -> None:
+def job_state(name: str, player: Player) -> None:
     """Progress of what takes long, and Cancel."""
+    if not player.is_busy:
+        return
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(say("Cancel"), key=f"{lab.name}_cancel", shortcut="Esc"):
-            lab.cancel()
+        if st.button(say("Cancel"), key=f"{name}_cancel", shortcut="Esc"):
+            player.cancel()
             st.rerun()
-        st.progress(lab.task.share, text=markdown_text(lab.task.progress))
+        st.progress(player.job.share, text=markdown_text(player.job.progress))

@@ -78,7 +78,7 @@ class Bench:
 
     def records(self) -> dict[str, Any]:
         """Results of its sections that are whole, by key, for a record."""
-        records = {key: held.record() for key, held in self.sections.items()}
+        records = {key: held.results for key, held in self.sections.items()}
         return {key: record for key, record in records.items() if record is not None}
 
     def restore(self, data: dict[str, Any]) -> list[str]:
@@ -88,7 +88,7 @@ class Bench:
             record = data.get(key)
             try:
                 if record is not None:
-                    held.restore(record)
+                    held.take_results(record)
             except BrokenRecord:
                 broken.append(key)
         return broken

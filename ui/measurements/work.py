@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
+from engine.measure.machine import Setting
 from engine.measure.measurement import Measurement
+from engine.values import Real, plain
 from ui.jobs import Job
+from ui.labs.inputs import PlainInputs
+from ui.visits.records import read
 from ui.words.language import marked
+
+MOST_KEPT = 2**18  # characters of a result in a record
 
 AnyResult = TypeVar("AnyResult")
 
 
 class SectionWork(Job, Generic[AnyResult]):
-    """Work of a section: background work that has results so far."""
+    """Work of a section: background work that has results so far.
+
+    Attributes:
+        setting: machine and model as it was begun.
+    """
 
     doing = marked("the measurement")
     noun = "part"
     breaks_off = True
+    setting: Setting
 
     @property
     def result(self) -> AnyResult | None:
@@ -26,34 +41,48 @@ class SectionWork(Job, Generic[AnyResult]):
 
     @property
     def took(self) -> float | None:
-        """Seconds that it has taken so far, None where nobody counts them."""
+        """Seconds that it has taken so far, None if they are not counted."""
         return None
+
+    @cached_property
+    def kept(self) -> dict[str, Any] | None:
+        """The whole result as plain values; None if it is too large."""
+        data = {
+            "inputs": self.inputs.record(),
+            "setting": plain(self.setting),
+            "took": self.took,
+            "result": plain(self.result),
+        }
+        return data if len(json.dumps(data)) <= MOST_KEPT else None
+
+
+class _Kept(Struct):
+    inputs: dict[str, Any]
+    setting: Setting
+    took: Real | None
+    result: Any
 
 
 class KeptWork(SectionWork[AnyResult]):
     """A measurement that ended earlier, as a record has it.
 
     Args:
-        result: all of it.
-        took: seconds that it took; None if it was not counted.
+        data: what `kept` gave.
+        inputs, result: their classes.
+
+    Raises:
+        BrokenRecord: a record that cannot be used.
     """
 
     is_done = True
     texts_done = 1
+    result = took = None  # set below
 
-    def __init__(self, result: AnyResult, took: float | None) -> None:
+    def __init__(self, data: Any, inputs: type[PlainInputs], result: type[AnyResult]) -> None:
         super().__init__(1)
-        self._kept, self._took = result, took
-
-    @property
-    def result(self) -> AnyResult:
-        """All of it."""
-        return self._kept
-
-    @property
-    def took(self) -> float | None:
-        """Seconds that it took."""
-        return self._took
+        kept = read(data, _Kept)
+        self.inputs, self.result = inputs.restored(kept.inputs), read(kept.result, result)
+        self.setting, self.took = kept.setting, kept.took
 
 
 class MeasureWork(SectionWork[AnyResult]):

@@ -18,7 +18,7 @@ from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
 from ui.labs.page import notice_line
 from ui.measurements.measured import sheet
-from ui.models.chooser import allowed, begins_alone
+from ui.models.chooser import allowed
 from ui.server.problems import guarded
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.fields import bound
@@ -195,8 +195,7 @@ def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
     inputs = state.inputs
     sheet(price_table(shown, inputs.input_price, inputs.output_price))
     st.caption(say("An estimate: a provider counts with a tokenizer of its own."))
-    if not state.began_alone and begins_alone(state.model):
-        state.begin(owner())
+    state.begin_alone(owner())
     watching(guarded(_times, "the times"), lambda: look_every(state.work))(state)
 
 

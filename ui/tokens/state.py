@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from engine.backend import require
-from engine.errors import DecodingError, PromptError, msg
+from engine.errors import PromptError, msg
 from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
 from engine.model import LanguageModel
 from engine.tokenizing import TextTokenizer, TokenizedText
 from ui.jobs import Owner
-from ui.labs.inputs import Inputs, Kept
+from ui.labs.inputs import Inputs, PlainInputs
+from ui.labs.state import InputsState
 from ui.measurements.work import MeasureWork
 from ui.tokens.measures import MEASURES
 from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import BYTES, MODEL, NOTHING, name_of, tokenizer_of
-from ui.visits.in_hand import Prompt
-from ui.visits.records import BrokenRecord, choice_of, choice_record, read
 from ui.words.language import say
-from ui.words.refusals import told
 
 TOKENIZERS = {"first", "second"}  # inputs that are keys of tokenizers
 LONGEST = 5_000  # characters of a text
@@ -40,7 +37,7 @@ class TokensInputs(Inputs):
     prompt: str = experiments()[0].text
     first: str = MODEL
     second: str = BYTES
-    measure: str = "tokens"
+    measure: Literal[*MEASURES] = "tokens"
     input_price: float = 1.0
     output_price: float = 5.0
 
@@ -62,53 +59,29 @@ class Shown:
     cut: TokenizedText
 
 
-class TokensState:
+class TokensState(InputsState[TokensInputs]):
     """One visitor's tokens page.
 
-    Attributes:
+    Attributes, besides those of `InputsState`:
         model: its tokenizer is the first one, and its passes are timed.
-        inputs: what is on screen.
-        error: what went wrong last, empty if nothing did.
-        work: the last timing; None before the first.
-        began_alone: whether the first timing was begun without a press.
+        work: the last timing.
     """
 
     name: ClassVar[str] = "tokens"
+    inputs_class: ClassVar[type[PlainInputs]] = TokensInputs
+    work: MeasureWork[PrefillAndDecode] | None = None
 
     def __init__(self, model: LanguageModel, inputs: TokensInputs | None = None) -> None:
-        self.model = model
-        self.inputs = inputs or TokensInputs()
-        self.error = ""
-        self.work: MeasureWork[PrefillAndDecode] | None = None
-        self.began_alone = False
+        super().__init__(model, inputs)
         self._cuts: dict[tuple[str, str], TokenizedText] = {}
         self._tokenizers: dict[str, TextTokenizer] = {}
 
-    def change(self, **changes: Any) -> None:
-        """Other inputs, by name; a tokenizer that cannot be had leaves the one before."""
-        self.error = ""
-        inputs = replace(self.inputs, **changes)
-        try:
-            for name in TOKENIZERS & changes.keys():
-                if changes[name] != NOTHING:
-                    self._tokenizer(changes[name])
-        except DecodingError as error:
-            self.refuse(error)
-            return
-        self.inputs = inputs
-
-    @property
-    def prompt_held(self) -> Prompt:
-        """Its text, for `ui.visits.in_hand`."""
-        return Prompt(self.inputs.prompt)
-
-    def take_prompt(self, prompt: Prompt, settings: Any = None) -> None:
-        """Another text; settings mean nothing here."""
-        self.change(prompt=prompt.text)
-
-    def refuse(self, error: DecodingError) -> None:
-        """Say why something was not done."""
-        self.error = told(error)
+    def check(self, inputs: TokensInputs) -> None:
+        """Raise `DecodingError` if another tokenizer cannot be had."""
+        for name in TOKENIZERS:
+            key = getattr(inputs, name)
+            if key not in (NOTHING, getattr(self.inputs, name)):
+                self._tokenizer(key)
 
     # --- tokens -----------------------------------------------------------------------------------
 
@@ -159,50 +132,15 @@ class TokensState:
 
     def begin(self, owner: Owner) -> None:
         """Time the text on the model; what is refused leaves the last times."""
-        self.error = ""
-        try:
-            require(self.model, msg("Timing"), "weights")
-            count = len(self.cut(MODEL, self._text()).tokens)
-            work = MeasureWork(PrefillAndDecodeMeasurement(self.model, [count], [OUTPUT], ROUNDS))
-        except DecodingError as error:
-            self.refuse(error)
-        else:
-            work.start(owner)  # first: a page may be drawn again at any word, before it began
-            self.release()
-            self.work = work
+        self.begin_work("work", self._timing, owner)
         self.began_alone = True
 
+    def _timing(self) -> MeasureWork[PrefillAndDecode]:
+        require(self.model, msg("Timing"), "weights")
+        count = len(self.cut(MODEL, self._text()).tokens)
+        return MeasureWork(PrefillAndDecodeMeasurement(self.model, [count], [OUTPUT], ROUNDS))
+
     def load(self, model: LanguageModel) -> None:
-        """Go on with another model and its tokenizer; times are measured anew."""
-        self.release()
-        self.model, self.work, self.error, self.began_alone = model, None, "", False
+        """Continue with another model and its tokenizer; times are measured again."""
+        super().load(model)
         self._cuts, self._tokenizers = {}, {}
-
-    # --- to disk and back -------------------------------------------------------------------------
-
-    @property
-    def version(self) -> object:
-        """Compares unequal once the record would be another."""
-        return id(self.model), self.inputs
-
-    def record(self) -> dict[str, Any]:
-        """Model and inputs; times are measured again."""
-        return {"model": choice_record(self.model), "inputs": self.inputs.record()}
-
-    @classmethod
-    def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> TokensState:
-        """The inverse of `record`.
-
-        Raises:
-            DecodingError: a record that cannot be used, or a model that cannot be loaded.
-        """
-        kept = read(data, Kept)
-        inputs = TokensInputs.restored(kept.inputs)
-        if inputs.measure not in MEASURES:
-            raise BrokenRecord("Its measure is not known.")
-        return cls(load(*choice_of(kept.model)), inputs)
-
-    def release(self) -> None:
-        """End what nobody waits for any more."""
-        if self.work is not None:
-            self.work.cancel()

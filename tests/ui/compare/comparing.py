@@ -8,9 +8,13 @@ PROMPT = "w1|w2|w3"
 
 def settle(comparison: Comparison) -> None:
     """Let all texts become as long as they are to be."""
-    while comparison.is_growing:
-        comparison.tick(0)
+    player = comparison.player
+    while player.is_growing or player.is_busy:
+        if player.is_busy:
+            player.job.wait(30)
+        comparison.look()
+    comparison.look()
 
 
 def ids(column: Column) -> list[int]:
-    return column.decoder.token_ids
+    return column.text.token_ids

@@ -17,7 +17,7 @@ def model() -> LanguageModel:
 @pytest.fixture
 def comparison(model) -> Comparison:
     made = Comparison(model)
-    made.set_prompt(PROMPT)
+    made.change(prompt=PROMPT)
     settle(made)
     assert made.error == ""
     return made

@@ -8,13 +8,15 @@ from engine.sampling.presets import PRESETS
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN, divergence
 from ui.compare.comparison import MOST
+from ui.compare.sampling_run import SamplingRun
+from ui.jobs import UNKNOWN
 from ui.texts.limits import MOST_TOKENS
 
 
 def test_a_column_s_text_is_that_of_a_lone_decoder(comparison, model):
     assert len(comparison.columns) == 4
     for column in comparison.columns:
-        decoder = Decoder(model, PROMPT, comparison.effective(column))
+        decoder = Decoder(model, PROMPT, comparison.inputs.effective(column))
         alone = [step.token_id for step in decoder.run(column.length)]
         assert column.length == 24
         assert ids(column) == alone
@@ -22,7 +24,7 @@ def test_a_column_s_text_is_that_of_a_lone_decoder(comparison, model):
 
 def test_a_column_s_figures_are_those_of_its_steps(comparison):
     column = comparison.columns[3]
-    finals = [column.decoder.distribution(i).final_entropy_bits for i in range(column.length)]
+    finals = [column.text.distribution(i).final_entropy_bits for i in range(column.length)]
     assert column.metrics.final_entropy_bits == pytest.approx(sum(finals) / len(finals))
     assert column.metrics.length == column.length == 24
     logprobs = [step.logprob for step in column.steps]
@@ -34,7 +36,7 @@ def test_a_step_is_in_its_figures_although_it_cannot_be_shaped_again(comparison,
         raise LogitsError("The logits are gone.")
 
     monkeypatch.setattr(Decoder, "distribution", refused)
-    comparison.step()
+    comparison.player.step()
     for column in comparison.columns:
         assert (column.length, column.metrics.length, column.error) == (25, 25, "")
 
@@ -60,20 +62,22 @@ def test_with_the_same_numbers_equal_settings_make_equal_texts_else_other_seeds(
     for column in (first, second):
         comparison.set_settings(column.number, PRESETS["Pure sampling"].replace(seed=column.number))
     settle(comparison)
+    first, second = comparison.columns[:2]
     assert divergence(second, first) is None
-    comparison.set_seeds(False, 0)
+    comparison.change(same_u=False, seed=0)
     settle(comparison)
+    first, second = comparison.columns[:2]
     assert divergence(second, first) is not None
-    assert second.decoder.settings.seed == second.number
+    assert second.text.settings.seed == second.number
 
 
 def test_a_change_begins_only_that_column_anew_and_brings_it_to_the_others_length(comparison):
-    texts = [column.decoder for column in comparison.columns]
+    texts = [column.text for column in comparison.columns]
     column = comparison.columns[1]
-    comparison.change(column.number, temperature=2.0)
+    comparison.adjust(column.number, temperature=2.0)
     settle(comparison)
-    assert column.preset == OWN
-    assert [c.decoder is t for c, t in zip(comparison.columns, texts, strict=True)] == [
+    assert comparison.column(column.number).preset == OWN
+    assert [c.text is t for c, t in zip(comparison.columns, texts, strict=True)] == [
         True,
         False,
         True,
@@ -94,21 +98,21 @@ def test_a_change_begins_only_that_column_anew_and_brings_it_to_the_others_lengt
 )
 def test_a_refused_value_changes_nothing_and_is_named(comparison, changes, sentence):
     column = comparison.columns[1]
-    before, text = column.settings, column.decoder
-    comparison.change(column.number, **changes)
+    before = column.settings
+    comparison.adjust(column.number, **changes)
     assert sentence in comparison.error
+    assert comparison.columns[1] is column
     assert column.settings == before
-    assert column.decoder is text
 
 
 def test_a_prompt_that_does_not_fit_leaves_the_texts(comparison):
     before = [ids(column) for column in comparison.columns]
     for prompt in ("", "w1|" * 500, "x" * 30_000):
-        comparison.set_prompt(prompt)
+        comparison.change(prompt=prompt)
         assert comparison.error
-        assert comparison.prompt == PROMPT
+        assert comparison.inputs.prompt == PROMPT
         assert [ids(column) for column in comparison.columns] == before
-    comparison.set_max_tokens(MOST_TOKENS + 1)
+    comparison.change(max_tokens=MOST_TOKENS + 1)
     assert "Max tokens is out of range, got 513; use a whole number from 1 to" in comparison.error
 
 
@@ -124,17 +128,18 @@ def test_there_are_two_to_six_columns(comparison):
 
 
 def test_play_goes_on_to_the_limit_and_stops_itself(comparison):
-    comparison.set_max_tokens(30)
-    comparison.playing = True
+    comparison.change(max_tokens=30)
+    comparison.player.play()
     lengths = []
-    while comparison.is_growing:
-        comparison.tick(0)
+    while comparison.player.is_growing:
+        comparison.look()
+        comparison.player.job.wait(30)
         lengths.append({column.length for column in comparison.columns})
     assert lengths == [{length} for length in range(25, 31)]
-    assert not comparison.playing
-    comparison.reset()
+    assert not comparison.player.playing
+    comparison.player.rewind()
     assert {column.length for column in comparison.columns} == {0}
-    comparison.step()
+    comparison.player.step()
     assert {column.length for column in comparison.columns} == {1}
 
 
@@ -142,9 +147,9 @@ def test_play_goes_on_to_the_limit_and_stops_itself(comparison):
 
 
 def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
-    comparison.set_max_tokens(8)
-    run = comparison.sample(3)
-    run.start()
+    comparison.change(max_tokens=8)
+    comparison.sample(3, UNKNOWN)
+    run = comparison.sampling
     run.wait()
     assert run.is_done
     assert run.problem == ""
@@ -159,22 +164,22 @@ def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
 
 
 def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison, monkeypatch):
-    comparison.set_max_tokens(20)
-    whole = comparison.sample(20)
-    whole.start()
+    comparison.change(max_tokens=20)
+    comparison.sample(20, UNKNOWN)
+    whole = comparison.sampling
     whole.wait()
-    run = comparison.sample(20)
-    passes = run._passes
+    passes = SamplingRun._passes
 
-    def cancelled_as_soon_as_there_is_something():
-        for left in passes():
+    def cancelled_as_soon_as_there_is_something(run):
+        for left in passes(run):
             if run.samples():
                 run.cancel()
             yield left
 
     with monkeypatch.context() as cancelled:
-        cancelled.setattr(run, "_passes", cancelled_as_soon_as_there_is_something)
-        run.start()
+        cancelled.setattr(SamplingRun, "_passes", cancelled_as_soon_as_there_is_something)
+        comparison.sample(20, UNKNOWN)
+        run = comparison.sampling
         run.wait()
     kept = len(run.samples())
     assert 0 < kept < 80
@@ -198,13 +203,14 @@ def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison
     ],
 )
 def test_a_count_out_of_range_is_answered_in_words(comparison, count, sentence):
-    assert comparison.sample(count) is None
+    comparison.sample(count, UNKNOWN)
+    assert comparison.sampling is None
     assert comparison.error.startswith(sentence)
 
 
 def test_what_ends_all_texts_is_said(comparison):
     assert comparison.why_over == ""
-    comparison.set_max_tokens(24)
+    comparison.change(max_tokens=24)
     assert comparison.why_over == "No text may have more than 24 tokens; raise Max tokens."
     for column in comparison.columns:
         column.error = "The context is full."
@@ -215,11 +221,11 @@ def test_what_ends_all_texts_is_said(comparison):
 def test_one_press_leaves_only_the_seed_to_differ(comparison, preset):
     assert comparison.columns[0].settings.is_greedy, "which draws nothing, so it is passed over"
     comparison.set_settings(2, PRESETS[preset])
-    comparison.set_seeds(True, 11)
+    comparison.change(same_u=True, seed=11)
     assert comparison.settings_differ
     comparison.vary_seed()
     settle(comparison)
-    assert comparison.error == "" and not comparison.same_u
-    assert [column.decoder.settings.seed for column in comparison.columns] == [11, 12, 13, 14]
+    assert comparison.error == "" and not comparison.inputs.same_u
+    assert [column.text.settings.seed for column in comparison.columns] == [11, 12, 13, 14]
     assert not comparison.settings_differ
     assert len({tuple(ids(column)) for column in comparison.columns}) == 4

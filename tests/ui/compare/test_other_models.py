@@ -11,6 +11,7 @@ from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.comparison import MOST, Comparison
 from ui.compare.sampling_run import KeptSamples, SamplesRecord
+from ui.jobs import UNKNOWN
 from ui.visits.records import read
 
 
@@ -53,32 +54,35 @@ def test_a_column_that_cannot_begin_is_not_added(comparison, monkeypatch):
 
 def test_the_chat_template_ends_with_a_model_that_has_none(comparison, model, chat_model):
     comparison.load(chat_model)
-    comparison.set_prompt(PROMPT, chat=True)
+    comparison.change(prompt=PROMPT, chat=True)
     assert comparison.error == ""
-    with_template = len(comparison.columns[0].decoder.prompt_ids)
+    with_template = len(comparison.columns[0].text.prompt_ids)
     comparison.load(model)
-    assert (comparison.model, comparison.chat, comparison.error) == (model, False, "")
+    assert (comparison.model, comparison.inputs.chat, comparison.error) == (model, False, "")
     for column in comparison.columns:
-        assert column.decoder.model is model
-        assert len(column.decoder.prompt_ids) == with_template - 2
+        assert column.text.model is model
+        assert len(column.text.prompt_ids) == with_template - 2
 
 
 def test_samples_keep_whether_they_are_answers(comparison, chat_model):
     comparison.load(chat_model)
-    comparison.set_prompt(PROMPT, chat=True)
-    run = comparison.sample(1)
-    comparison.set_prompt(PROMPT, chat=False)
+    comparison.change(prompt=PROMPT, chat=True)
+    comparison.sample(1, UNKNOWN)
+    run = comparison.sampling
+    run.wait()
+    comparison.change(prompt=PROMPT, chat=False)
     assert run.chat and KeptSamples(read(run.record(), SamplesRecord), chat_model).chat
 
 
 def test_a_model_comes_with_its_prompt_also_where_the_old_one_does_not_fit(comparison, chat_model):
-    comparison.set_prompt("|".join(["w1"] * 60))
+    comparison.change(prompt="|".join(["w1"] * 60))
     settings = SamplingSettings(top_k=5, seed=11)
     comparison.take_over(chat_model, "w4|w5", True, settings, 2)
     settle(comparison)
     assert comparison.error == ""
-    assert (comparison.model, comparison.prompt, comparison.chat) == (chat_model, "w4|w5", True)
-    assert comparison.effective(comparison.column(2)) == settings
+    inputs = comparison.inputs
+    assert (comparison.model, inputs.prompt, inputs.chat) == (chat_model, "w4|w5", True)
+    assert comparison.inputs.effective(comparison.column(2)) == settings
     decoder = Decoder(chat_model, chat_model.vocabulary.chat_ids("w4|w5"), settings)
     alone = [step.token_id for step in decoder.run(24)]
     assert ids(comparison.column(2)) == alone
@@ -86,12 +90,12 @@ def test_a_model_comes_with_its_prompt_also_where_the_old_one_does_not_fit(compa
 
 def test_a_model_and_prompt_that_are_refused_leave_everything_and_say_why(comparison, chat_model):
     before = [ids(column) for column in comparison.columns]
-    comparison.sample(1)
-    held = comparison.model, comparison.prompt, comparison.chat, comparison.seed
+    comparison.sample(1, UNKNOWN)
+    held = comparison.model, comparison.inputs
     settings, sampling = comparison.column(2).settings, comparison.sampling
     too_long = "|".join(["w1"] * 60)
     comparison.take_over(chat_model, too_long, False, SamplingSettings(top_k=5, seed=11), 2)
     assert "60 tokens, but chat reads at most 40" in comparison.error
-    assert (comparison.model, comparison.prompt, comparison.chat, comparison.seed) == held
+    assert (comparison.model, comparison.inputs) == held
     assert (comparison.column(2).settings, comparison.sampling) == (settings, sampling)
     assert [ids(column) for column in comparison.columns] == before

@@ -33,20 +33,20 @@ def test_the_place_is_the_first_at_which_any_two_texts_differ(comparison):
     assert len({text[place] for text in texts}) > 1
     header = message_of(comparison)
     assert header["text_ids"] == texts[0][:place]
-    assert header["prompt_ids"] == list(comparison.columns[0].decoder.prompt_ids)
+    assert header["prompt_ids"] == list(comparison.columns[0].text.prompt_ids)
 
 
 @pytest.mark.parametrize("same_u", [True, False])
 def test_every_column_s_distribution_is_the_engine_s(comparison, model, same_u):
-    comparison.set_seeds(same_u, 5)
-    comparison.change(2, min_p=0.01, repetition_penalty=1.3)
+    comparison.change(same_u=same_u, seed=5)
+    comparison.adjust(2, min_p=0.01, repetition_penalty=1.3)
     settle(comparison)
     place = parting_place(comparison.columns)
     header = message_of(comparison)
     assert len(header["columns"]) == len(comparison.columns)
     raws = []
     for column, shown in zip(comparison.columns, header["columns"], strict=True):
-        alone = Decoder(model, PROMPT, comparison.effective(column))
+        alone = Decoder(model, PROMPT, comparison.inputs.effective(column))
         list(alone.run(place + 1))
         step, probs = alone.steps[place], alone.distribution(place).probs
         raws.append(alone.logits(place))

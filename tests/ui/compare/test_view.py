@@ -1,6 +1,7 @@
 """The compare page's HTML: every text that is not ours stays text."""
 
 import html.parser
+from dataclasses import replace
 
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import DynamicTemperature, Temperature
@@ -25,10 +26,10 @@ class Tags(html.parser.HTMLParser):
 
 def test_hostile_tokens_are_text_wherever_they_stand(comparison):
     first, second = comparison.columns[:2]
-    comparison.reset()
+    comparison.player.rewind()
     for token_id in range(1, len(hostile.HOSTILE) + 1):
-        second.decoder.step(token_id)
-        first.decoder.step(40)
+        second.text.step(token_id)
+        first.text.step(40)
     seen = Tags()
     staged = staged_columns(comparison)
     assert staged.count("<mark>") == 2, "where it parts, in its text and in its title"
@@ -60,7 +61,8 @@ def test_a_card_says_which_sampler_has_no_effect(comparison):
 
 
 def test_an_answer_does_not_run_on_from_its_question(comparison):
-    comparison.chat = True  # as its prompt then reads; the text is not made again
-    assert f"<span>{comparison.prompt}\n\n</span>" in cards(comparison)
-    comparison.chat = False
-    assert f"<span>{comparison.prompt}</span>" in cards(comparison)
+    inputs = comparison.inputs
+    comparison.inputs = replace(inputs, chat=True)  # its text is not made again
+    assert f"<span>{inputs.prompt}\n\n</span>" in cards(comparison)
+    comparison.inputs = inputs
+    assert f"<span>{inputs.prompt}</span>" in cards(comparison)

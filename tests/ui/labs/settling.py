@@ -9,8 +9,9 @@ AnyLab = TypeVar("AnyLab", bound=Lab)
 
 def settled(lab: AnyLab) -> AnyLab:
     """The lab, once nothing grows any more."""
-    while lab.is_growing or lab.is_busy:
-        if lab.is_busy:
-            lab.task.wait(30)
-        lab.look()
+    while lab.player.is_growing or lab.player.is_busy:
+        if lab.player.is_busy:
+            lab.player.job.wait(30)
+        lab.player.look()
+    lab.player.look()
     return lab

@@ -178,11 +178,11 @@ def test_choosing_looking_back_and_going_back(lab, model):
     assert twin.chosen == (3, 1) and twin.columns == (2, 3)
     twin.show(last=5)
     assert twin.columns == (4, 5)
-    twin.step()
+    twin.player.step()
     assert twin.columns == (5, 6)  # the newest goes on moving
-    twin.rewind_to(2)
+    twin.player.rewind(2)
     assert twin.chosen[0] == 1, "what is no longer there is not chosen"
-    twin.rewind()
+    twin.player.rewind()
     assert twin.chosen is None
     settled(twin)
 
@@ -235,7 +235,7 @@ def test_a_refused_change_leaves_the_search(lab, changes, said):
 def test_texts_are_set_side_by_side(lab, model):
     twin = settled(lab.copy())
     twin.change(max_new_tokens=10)
-    twin.begin_texts(UNKNOWN)
+    twin.begin(UNKNOWN)
     twin.texts.wait(60)
     work = twin.texts
     assert work.is_done and not work.problem and len(work.texts) == work.count

@@ -14,8 +14,9 @@ from tests.engine.test_panics import PanicException
 from tests.pages.tab import field, in_tab, visit_of
 from tests.ui.labs.example import SearchInputs, SearchLab
 from tests.ui.labs.settling import settled
+from ui import playing
 from ui.jobs import Call
-from ui.labs import lab as labs
+from ui.labs.lab import SPEEDS
 from ui.visits.records import BrokenRecord
 
 
@@ -42,37 +43,37 @@ def ids(lab: SearchLab) -> list[int]:
 def test_it_opens_with_steps(opened):
     lab = opened
     assert len(lab.text.steps) == SearchLab.first_steps
-    assert lab.look_every is None and lab.error == "" and lab.can_go_on
+    assert lab.player.look_every is None and lab.error == "" and lab.player.can_go_on
 
 
 def test_step_back_and_rewind(lab):
     before = ids(lab)
-    lab.step()
+    lab.player.step()
     after = ids(lab)
     assert after[:-1] == before
-    lab.back()
+    lab.player.back()
     assert ids(lab) == before
-    lab.step()
+    lab.player.step()
     assert ids(lab) == after
-    lab.rewind()
-    assert ids(lab) == [] and lab.can_go_on
-    lab.back()
+    lab.player.rewind()
+    assert ids(lab) == [] and lab.player.can_go_on
+    lab.player.back()
     assert ids(lab) == []
 
 
 def test_play_goes_to_the_limit_and_stops(lab, monkeypatch):
-    monkeypatch.setattr(SearchLab, "limit", 12)
-    lab.speed = "Fastest"
-    lab.play()
-    assert lab.look_every == labs.SPEEDS["Fastest"][0]
+    lab.player.limit = 12
+    lab.player.speed = "Fastest"
+    lab.player.play()
+    assert lab.player.look_every == SPEEDS["Fastest"][0]
     settled(lab)
-    assert len(lab.text.steps) == 12 and not lab.playing and not lab.can_go_on
-    lab.play()
-    assert not lab.playing
+    assert len(lab.text.steps) == 12 and not lab.player.playing and not lab.player.can_go_on
+    lab.player.play()
+    assert not lab.player.playing
 
 
 def test_a_change_begins_the_text_anew_with_as_many_steps(lab):
-    lab.step()
+    lab.player.step()
     text, before = lab.text, ids(lab)
     lab.change(top_k=1)
     settled(lab)
@@ -85,7 +86,7 @@ def test_a_change_begins_the_text_anew_with_as_many_steps(lab):
 def test_a_change_that_the_text_takes_keeps_it(lab):
     text, before = lab.text, ids(lab)
     lab.change(penalty_alpha=0.1)
-    lab.step()
+    lab.player.step()
     assert lab.text is text and ids(lab)[:-1] == before
     assert text.steps[-1].penalty_alpha == 0.1
 
@@ -114,9 +115,9 @@ def test_a_step_that_fails_says_why_and_keeps_the_text(lab, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(type(lab.text), "_step", full)
-        lab.step()
+        lab.player.step()
         assert lab.error == "The memory is full." and ids(lab) == before
-    lab.step()
+    lab.player.step()
     assert lab.error == "" and ids(lab)[:-1] == before
 
 
@@ -125,18 +126,18 @@ def test_a_panic_is_shown(lab, monkeypatch):
         raise PanicException("out of bounds")
 
     monkeypatch.setattr(type(lab.text), "_step", panics)
-    lab.step()
+    lab.player.step()
     assert "gave up on what it was given (out of bounds)" in lab.error
 
 
 def test_an_error_that_nobody_expected_is_shown(lab, monkeypatch):
     monkeypatch.setattr(type(lab.text), "_step", lambda *_: 1 / 0)
-    lab.step()
+    lab.player.step()
     assert Call.kept in lab.error
 
 
 def test_what_takes_long_goes_on_beside_the_page_and_can_be_cancelled(lab, monkeypatch):
-    monkeypatch.setattr(labs, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(playing, "PATIENCE_SECONDS", 0.0)
     begun, before = threading.Event(), ids(lab)
 
     def waits(*_):
@@ -146,25 +147,31 @@ def test_what_takes_long_goes_on_beside_the_page_and_can_be_cancelled(lab, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(type(lab.text), "_step", waits)
-        lab.step()
-        assert begun.wait(30) and lab.is_busy and lab.look_every == labs.LOOK_SECONDS
-        lab.step()  # one thing at a time
-        lab.cancel()
+        lab.player.step()
+        assert (
+            begun.wait(30) and lab.player.is_busy and lab.player.look_every == playing.LOOK_SECONDS
+        )
+        lab.player.step()  # one thing at a time
+        lab.player.cancel()
         settled(lab)
-    assert lab.error == Call.cancelled and ids(lab) == before and not lab.is_busy
-    lab.step()
+    assert lab.error == Call.cancelled and ids(lab) == before and not lab.player.is_busy
+    lab.player.step()
     settled(lab)
     assert ids(lab)[:-1] == before
 
 
 def test_it_comes_back_from_its_record(lab, model):
     lab.change(top_k=3, note="seen")
-    lab.step()
+    lab.player.step()
     settled(lab)
     record = json.loads(json.dumps(lab.record()))
     again = SearchLab.restored(record, lambda source, revision: model)
     settled(again)
-    assert ids(again) == ids(lab) and again.inputs == lab.inputs and again.speed == lab.speed
+    assert (
+        ids(again) == ids(lab)
+        and again.inputs == lab.inputs
+        and again.player.speed == lab.player.speed
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +187,7 @@ def test_a_record_with_a_wrong_value_is_refused(lab, model, name, value):
 def test_a_copy_goes_its_own_way(lab):
     twin = lab.copy()
     before = ids(lab)
-    twin.step()
+    twin.player.step()
     assert ids(lab) == before and ids(twin)[:-1] == before
 
 
@@ -243,7 +250,7 @@ def why_still(app: AppTest) -> str:
 
 def test_a_text_at_the_end_of_the_page_says_so(drawn, monkeypatch):
     lab = settled(visit_of(drawn).present("search"))
-    monkeypatch.setattr(type(lab), "limit", 8)
+    lab.player.limit = 8
     assert why_still(drawn.run()) == "8 steps · ended: this page goes to 8 steps"
 
 

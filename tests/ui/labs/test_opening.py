@@ -72,8 +72,8 @@ def test_a_trace_comes_back_as_the_same_text_with_the_same_inputs(kind, model):
     if kind is not DiffusionLab:  # a space before a gap may stand there or not
         assert lab.inputs == before.inputs
     assert settled(kind.restored(lab.record(), lambda *_: model)).text.text == lab.text.text
-    lab.rewind()
-    lab.play()
+    lab.player.rewind()
+    lab.player.play()
     assert settled(lab).text.trace().token_ids[: len(trace.token_ids)] == trace.token_ids
 
 

@@ -16,7 +16,7 @@ from tests.ui.hostile import HOSTILE
 from tests.ui.labs.settling import settled
 from ui.jobs import UNKNOWN
 from ui.labs.speculative import charts, view
-from ui.labs.speculative.lab import ITSELF, LOOKUP, SpeculativeInputs, SpeculativeLab
+from ui.labs.speculative.lab import ITSELF, LOOKUP, SpeculativeLab
 from ui.labs.speculative.work import SpeedWork
 
 MARKUP = next(text for text in HOSTILE if "<" in text)
@@ -57,7 +57,7 @@ def test_it_opens_with_rounds_and_shows_a_rejection(opened):
     assert lab.text.steps[index].proposed[position].verdict == "rejected"
     lab.chosen = (0, 1)
     assert lab.looked_at == (0, 1)
-    lab.rewind()
+    lab.player.rewind()
     assert lab.looked_at is None
 
 
@@ -73,25 +73,21 @@ def test_max_tokens_hold_from_the_next_round_on(lab):
     text, count = lab.text, len(lab.text.token_ids)
     lab.change(max_tokens=count + 2)
     assert lab.text is text
-    lab.play()
+    lab.player.play()
     settled(lab)
-    assert len(lab.text.token_ids) == count + 2 and not lab.can_go_on
+    assert len(lab.text.token_ids) == count + 2 and not lab.player.can_go_on
 
 
 def test_a_draft_that_does_not_fit_falls_back_and_says_so():
-    other = SpeculativeLab.__new__(SpeculativeLab)
     target = LanguageModel(tiny_models.build("llama"), name="mine")
-    other._prepare(target, SpeculativeInputs())
     target.vocabulary.encode = lambda text: tiny_models.prompt(2)
-    other._begin(2)
+    other = SpeculativeLab(target, steps=2)
     assert "another tokenizer than mine, so prompt lookup proposes" in other.fell_back
     assert settled(other).text.draft is None and len(other.text.steps) == 2
 
 
 def test_another_draft_is_loaded_beside_the_page(lab):
     lab.load_draft("models/draft")
-    settled(lab)
-    lab.look()
     assert settled(lab).inputs.proposer == "models/draft" and not lab.error
     assert lab.text.draft.source == "models/draft"
     for typed, said in (("nowhere/at/all", "There is no folder"), (" ", "has no name")):
@@ -109,7 +105,6 @@ def test_a_draft_can_be_typed_where_the_page_has_no_text(lab, model):
     lab.load_draft("not/a/folder")
     assert "There is no folder 'not/a/folder'" in settled(lab).error and lab.text is None
     lab.load_draft("models/draft")
-    settled(lab).look()
     assert settled(lab).text.draft.source == "models/draft" and not lab.error
 
 
@@ -125,7 +120,7 @@ def test_a_record_downloads_no_draft(lab, model, monkeypatch):
 def test_a_visitor_loads_only_what_is_allowed(lab, monkeypatch):
     monkeypatch.setenv("DECODING_MODELS", "bundled")
     lab.load_draft("models/draft")
-    assert "not among the models that may be loaded here" in lab.error and not lab.is_busy
+    assert "not among the models that may be loaded here" in lab.error and not lab.player.is_busy
 
 
 def test_a_record_brings_the_rounds_back(lab, model):
@@ -157,7 +152,7 @@ def test_what_the_trial_refuses_is_a_sentence(lab, monkeypatch):
         raise DecodingError("It cannot be measured.")
 
     monkeypatch.setattr("ui.labs.speculative.lab.SpeedWork", refused)
-    lab.measure(UNKNOWN)
+    lab.begin(UNKNOWN)
     assert lab.error == "It cannot be measured." and lab.work is None
 
 

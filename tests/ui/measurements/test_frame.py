@@ -14,7 +14,7 @@ from tests.ui.measurements.drawn import drawn
 from tests.ui.measurements.example import SECTION, Readings
 from ui import jobs
 from ui.jobs import UNKNOWN
-from ui.measurements import held
+from ui.labs import state as labs_state
 from ui.measurements.page import MeasurementPage
 from ui.measurements.state import MeasurementState
 
@@ -61,7 +61,7 @@ def test_a_page_that_is_drawn_again_at_any_word_still_begins(state, monkeypatch,
         return "en"
 
     monkeypatch.setattr(jobs, "language", word)
-    monkeypatch.setattr(held, "begins_alone", word)
+    monkeypatch.setattr(labs_state, "begins_alone", word)
     for _ in range(3):
         with suppress(RerunException):
             state.look(UNKNOWN)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import ClassVar
 
 from engine.decoding.beam import BeamSearch, BeamSettings, NextTokens
-from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.trace import Trace
 from engine.trace.beam import KEPT
@@ -16,7 +15,6 @@ from ui.labs.beam.tree import Place, best_place, way_to
 from ui.labs.beam.work import ExactWork, TextsWork
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
-from ui.models.chooser import begins_alone
 from ui.texts.constraints import typed_of
 from ui.texts.texts import check_prompt
 
@@ -37,6 +35,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
     inputs_class: ClassVar[type[Inputs]] = BeamInputs
     first_steps: ClassVar[int] = 6
     opens: ClassVar[tuple[str, ...]] = BeamSearch.strategies
+    works: ClassVar[tuple[str, ...]] = ("texts", "exact")
 
     shown: int = 5
     last_shown: int | None = None
@@ -44,7 +43,6 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
     exact: ExactWork | None = None
     _chosen: Place | None = None
     _following: tuple[tuple[BeamSearch, int, int], NextTokens] | None = None
-    _began_alone: bool = False
 
     def begun(self, model: LanguageModel, inputs: BeamInputs) -> BeamSearch:
         return BeamSearch(model, inputs.prompt, inputs.settings, stop_strings=inputs.stops)
@@ -71,8 +69,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         return self.inputs.of_texts == inputs.of_texts
 
     def begun_anew(self) -> None:
-        self._end_works()
-        self.texts = self.exact = None
+        self.forget_works()
         self._chosen = self._following = self.last_shown = None
 
     # --- the tree ---------------------------------------------------------------------------------
@@ -125,50 +122,27 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
             def read() -> None:
                 self._following = key, text.candidates(step + 1, beam, CANDIDATES)
 
-            self.do("Reading the beams", read)
+            self.player.do("Reading the beams", read)
         found = self._following
         return found[1] if found is not None and found[0] == key else None
 
     # --- experiments ------------------------------------------------------------------------------
 
-    def begin_texts(self, owner: Owner) -> None:
+    def begin(self, owner: Owner) -> None:
         """Set the texts of several decoders side by side."""
-        try:
-            check_prompt("prompt", self.inputs.prompt)
-            work = TextsWork(self.model, self.inputs)
-        except DecodingError as error:
-            self.refuse(error)
-        else:
-            work.start(owner)  # first: a page may be drawn again at any word, before it began
-            if self.texts is not None:
-                self.texts.cancel()
-            self.texts = work
-        self._began_alone = True
+        self.begin_work("texts", lambda: TextsWork(self.model, self._checked_inputs), owner)
+        self.began_alone = True
 
     def begin_alone(self, owner: Owner) -> None:
         """Begin the first texts without a press, once there is a search to look at."""
-        is_ready = not self._began_alone and self.text is not None and not self.is_busy
-        if is_ready and begins_alone(self.model):
-            self.begin_texts(owner)
+        if self.text is not None and not self.player.is_busy:
+            super().begin_alone(owner)
 
     def begin_exact(self, owner: Owner) -> None:
         """Search the best text and prove it."""
-        try:
-            check_prompt("prompt", self.inputs.prompt)
-            work = ExactWork(self.model, self.inputs)
-        except DecodingError as error:
-            self.refuse(error)
-            return
-        if self.exact is not None:
-            self.exact.cancel()
-        self.exact, self.error = work, ""
-        work.start(owner)
+        self.begin_work("exact", lambda: ExactWork(self.model, self._checked_inputs), owner)
 
-    def _end_works(self) -> None:
-        for work in (self.texts, self.exact):
-            if work is not None:
-                work.cancel()
-
-    def release(self) -> None:
-        self._end_works()
-        super().release()
+    @property
+    def _checked_inputs(self) -> BeamInputs:
+        check_prompt("prompt", self.inputs.prompt)
+        return self.inputs

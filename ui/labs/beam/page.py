@@ -134,7 +134,7 @@ def _node(lab: BeamLab, labels: TokenLabels) -> None:
     st.html(view.hypothesis(lab.inputs.prompt, steps, place))
     if not lab.has_following(place):
         st.caption(view.no_more(steps, place))
-    elif (found := None if lab.is_busy else lab.following(place)) is not None:
+    elif (found := None if lab.player.is_busy else lab.following(place)) is not None:
         st.html(view.following_table(steps, place, found, labels.__getitem__))
 
 
@@ -155,7 +155,7 @@ def _texts(lab: BeamLab) -> None:
             "beam_texts",
             say("Write the texts"),
             lab.texts,
-            lab.begin_texts,
+            lab.begin,
             can_begin=bool(lab.text),
         )
     work = lab.texts

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 from engine.decoder import Decoder
 from engine.errors import DecodingError, TraceError
@@ -23,7 +25,6 @@ from ui.texts.limits import checked_whole
 from ui.texts.traces import REMEDY
 from ui.visits.in_hand import Prompt
 from ui.words.language import say
-from ui.words.refusals import told
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,13 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
     inputs_class: ClassVar[type[Inputs]] = ConstrainedInputs
     first_steps: ClassVar[int] = 64
     opens: ClassVar[tuple[str, ...]] = ("sampling",)
+    works: ClassVar[tuple[str, ...]] = ("walk",)
 
-    def _prepare(self, model: LanguageModel, inputs: ConstrainedInputs) -> None:
-        super()._prepare(model, inputs)
-        self.walk: WalkWork | None = None
-        self._forget()
-
-    def _forget(self) -> None:
-        self._figures: list[ConstraintFigures] = []
-        self._ribbon: tuple[tuple[Constraint, bytes], Ribbon] | None = None
-        self.looked_at: int | None = None
-        self.broken: Broken | None = None
+    walk: WalkWork | None = None
+    looked_at: int | None = None
+    broken: Broken | None = None
+    _figures: Sequence[ConstraintFigures] = ()
+    _ribbon: tuple[tuple[Constraint, bytes], Ribbon] | None = None
 
     def begun(self, model: LanguageModel, inputs: ConstrainedInputs) -> Decoder:
         settings = SamplingSettings(
@@ -119,22 +116,14 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
             super().take_prompt(prompt, settings)
 
     def begun_anew(self) -> None:
-        if self.walk is not None:
-            self.walk.cancel()
-            self.walk = None
-        self._forget()
+        self.forget_works()
+        self._figures, self.looked_at = (), None
+        self.broken = self._ribbon = None
 
-    def change(self, **changes: Any) -> None:
-        """Other inputs, by name.
-
-        Another constraint may need more steps than the text before it had, so it gets those of a
-        new page, unless that text was rewound.
-        """
-        before = self.text
-        super().change(**changes)
-        if self.text is not before and before is not None and before.steps:
-            self._wanted = self.first_steps
-            self._catch_up()
+    @property
+    def steps_again(self) -> int:
+        """As many as a new page has, for another constraint may need more; none once rewound."""
+        return self.first_steps if self.text is None or self.player.aim else 0
 
     def choose(self, example: Example) -> None:
         """Begin with an example."""
@@ -154,12 +143,11 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         return self.text.settings.stage(Constraint.setting)
 
     @property
-    def figures(self) -> list[ConstraintFigures]:
+    def figures(self) -> Sequence[ConstraintFigures]:
         """What the constraint meant in each step so far."""
-        steps = len(self.text.steps)
-        del self._figures[steps:]
-        while len(self._figures) < steps:
-            self._figures.append(figures_at(self.text, len(self._figures)))
+        steps, known = len(self.text.steps), self._figures
+        new = [figures_at(self.text, index) for index in range(len(known), steps)]
+        self._figures = [*known[:steps], *new]
         return self._figures
 
     @property
@@ -203,24 +191,13 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         def work() -> None:
             self.broken = without_constraint(self.text, index, token_id)
 
-        self.stop()
-        self.do("Going on without the constraint", work)
+        self.player.stop()
+        self.player.do("Going on without the constraint", work)
 
-    def begin_walk(self, owner: Owner) -> None:
+    def begin(self, owner: Owner) -> None:
         """Walk over all texts of the constraint."""
-        if self.walk is not None:
-            self.walk.cancel()
-        try:
-            self.walk = WalkWork(self.model, self.inputs.prompt, self.constraint)
-        except DecodingError as error:
-            self.walk, self.error = None, told(error)
-            return
-        self.walk.start(owner)
-
-    def release(self) -> None:
-        if self.walk is not None:
-            self.walk.cancel()
-        super().release()
+        work = partial(WalkWork, self.model, self.inputs.prompt, self.constraint)
+        self.begin_work("walk", work, owner)
 
 
 def written(text: Decoder) -> bytes:

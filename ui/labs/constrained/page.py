@@ -117,7 +117,7 @@ def _one_bad_token(lab: ConstrainedLab) -> None:
             key=f"constrained_wrong_{index}_{ids[0]}",
             width=200,
         )
-        pressed = st.button(say("Force it"), key="constrained_force", disabled=lab.is_busy)
+        pressed = st.button(say("Force it"), key="constrained_force", disabled=lab.player.is_busy)
     if pressed:
         lab.break_at(index, token_id)
         st.rerun()
@@ -137,7 +137,7 @@ def _whole_texts(lab: ConstrainedLab) -> None:
     if lab.text is None:
         return
     with fields.row():
-        work_buttons("constrained_walk", say("Compute both"), lab.walk, lab.begin_walk)
+        work_buttons("constrained_walk", say("Compute both"), lab.walk, lab.begin)
     walk = lab.walk
     if walk is None:
         return

@@ -48,7 +48,7 @@ def history(lab: DiffusionLab) -> None:
         st.rerun()  # the tiles show what was chosen here
     if lab.text is None or not lab.text.steps:
         return
-    if lab.is_growing:
+    if lab.player.is_growing:
         st.caption(say("The charts follow once it stands still."))
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -111,7 +111,7 @@ def _distribution(lab: DiffusionLab) -> None:
         format_func=lambda one: f"{one}: {_name(lab, step, one)}",
         **bound("diffusion_position", place, lambda one: lab.look_at(position=one)),
     )
-    if lab.is_busy:
+    if lab.player.is_busy:
         st.caption(say("A step is being taken."))
         return
     found = lab.text.distribution(step.index, place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from engine.decoding.diffusion import (
     DiffusionDecoder,
@@ -25,8 +25,9 @@ from ui.labs.diffusion.inputs import GAPS, DiffusionInputs
 from ui.labs.diffusion.masked_model import masked_model
 from ui.labs.diffusion.passages import PassagesWork
 from ui.labs.inputs import Inputs
-from ui.labs.lab import PATIENCE_SECONDS, Lab
+from ui.labs.lab import Lab
 from ui.models.opening import load_quietly
+from ui.playing import PATIENCE_SECONDS
 from ui.texts.limits import checked_whole
 from ui.words.language import marked, say
 
@@ -67,7 +68,9 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     inputs_class: ClassVar[type[Inputs]] = DiffusionInputs
     first_steps: ClassVar[int] = 9
     prompt_holders: ClassVar[tuple[()]] = ()  # its prompt marks gaps, as no other page's does
+    limit: ClassVar[int | None] = None  # there are as many steps as the settings say
     opens: ClassVar[tuple[str, ...]] = DiffusionDecoder.strategies
+    works: ClassVar[tuple[str, ...]] = ("passages", "joint_task")
     view = View()
     has_looked = False
     adjusted = ""
@@ -108,14 +111,10 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     def begun_anew(self) -> None:
         self.view, self.joint = View(), None
 
-    @property
-    def limit(self) -> int | None:
-        return None  # there are as many steps as the settings say
-
     def change(self, **changes: Any) -> None:
         """Other inputs; those that no longer fit follow, and `adjusted` says so."""
         self.adjusted = ""
-        self.joint_task = self._ended(self.joint_task)
+        self.forget_works("joint_task")
         if changes.get("remasking", "low_confidence") != "low_confidence" and self.inputs.eta:
             changes = {"eta": 0.0} | changes
             self.adjusted = say(
@@ -165,23 +164,12 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         """Look at another step, position or pair."""
         self.view = replace(self.view, **changes)
         if self.view.steps == len(self.text.steps):
-            self._look_at_latest()
+            self.pressed()
         self.has_looked = True
 
-    def _look_at_latest(self) -> None:
+    def pressed(self) -> None:
+        """Look at the latest step."""
         self.view = replace(self.view, steps=None)
-
-    def step(self) -> None:
-        self._look_at_latest()
-        super().step()
-
-    def play(self) -> None:
-        self._look_at_latest()
-        super().play()
-
-    def rewind_to(self, steps: int) -> None:
-        self._look_at_latest()
-        super().rewind_to(steps)
 
     @property
     def shown_steps(self) -> int:
@@ -224,7 +212,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     # --- experiments ------------------------------------------------------------------------------
 
     def compare_pair(self) -> None:
-        """Compare joint and product of the pair, in both orders, in a worker."""
+        """Compare joint and product of the pair, in both orders, in a job."""
         canvas, pair, model = self.shown_ids, self.pair, self.text.model
         if pair is None or self.is_comparing:
             return
@@ -239,18 +227,13 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
                 found.append(joint_error(model, canvas, first, second, most=TRIED, progress=tell))
             self.joint = canvas, tuple(found)
 
-        self.joint_task = Call("Comparing", work).start(self.owner)
+        self.begin_work("joint_task", lambda: Call("Comparing", work), self.owner)
         self.joint_task.wait(PATIENCE_SECONDS)
 
     @property
     def is_comparing(self) -> bool:
         """Whether a comparison is under way."""
         return self.joint_task is not None and self.joint_task.is_running
-
-    @staticmethod
-    def _ended(task: Call[None] | None) -> None:
-        if task is not None:
-            task.cancel()
 
     @property
     def plan(self) -> Plan:
@@ -262,27 +245,9 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         counts = sorted(wanted.intersection(fitting) | {masks})
         return Plan(text.canvas, tuple(counts), tuple(range(self.seeds)), text.settings)
 
-    def write_passages(self, owner: Owner) -> None:
+    def begin(self, owner: Owner) -> None:
         """Write passages in few and in many steps, in the background."""
-        if self.passages is not None:
-            self.passages.cancel()
-        self.error = ""
-        try:
-            judge = load_quietly(BUNDLED, None)
-            work = PassagesWork(self.plan, self.text.model, judge)
-        except DecodingError as error:
-            self.refuse(error)
-            return
-        self.passages = work
-        work.start(owner)
+        self.begin_work("passages", self._to_write, owner)
 
-    def copy(self) -> Self:
-        twin = super().copy()
-        twin.passages = twin.joint_task = None
-        return twin
-
-    def release(self) -> None:
-        super().release()
-        self._ended(self.joint_task)
-        if self.passages is not None:
-            self.passages.cancel()
+    def _to_write(self) -> PassagesWork:
+        return PassagesWork(self.plan, self.text.model, load_quietly(BUNDLED, None))

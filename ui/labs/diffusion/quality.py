@@ -38,7 +38,7 @@ def quality(lab: DiffusionLab) -> None:
             "diffusion_passages",
             say("Write passages"),
             work,
-            lab.write_passages,
+            lab.begin,
             version=work.version if work else 0,
         )
         steps = ", ".join(map(str, plan.step_counts))

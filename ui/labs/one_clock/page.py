@@ -10,7 +10,6 @@ from ui.labs.one_clock.charts import balance_figure, time_figure
 from ui.labs.one_clock.clock import MOST_TOKENS, Clock
 from ui.labs.one_clock.view import cards, figures, notice, staged_runs
 from ui.labs.page import STYLE, notice_line
-from ui.models.chooser import begins_alone
 from ui.server.problems import guarded
 from ui.skeleton.stage import stage, staged
 from ui.skeleton.theme import is_dark
@@ -44,10 +43,7 @@ def one_clock_page() -> None:
         return
     with st.container(key="one_clock_fields"):
         guarded(_fields, "the fields")(clock)
-    if not clock.began_alone:  # something to look at, without a press
-        if begins_alone(clock.model):
-            clock.begin(owner())
-        clock.began_alone = True  # not before: a page may be drawn again at any word
+    clock.begin_alone(owner())  # something to look at, without a press
     watching(guarded(_runs, "the runs"), lambda: look_every(clock.work))(clock)
 
 

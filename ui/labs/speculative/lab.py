@@ -73,7 +73,6 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         chosen: round and position that the person chose to look at; None for the latest rejection.
         fell_back: why prompt lookup proposes though another proposer was chosen; else empty.
         work: the last speed trial, None before the first.
-        measured: the inputs that it was begun with.
     """
 
     name: ClassVar[str] = "speculative"
@@ -81,14 +80,15 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
     first_steps: ClassVar[int] = 4
     opens: ClassVar[tuple[str, ...]] = SpeculativeDecoder.strategies
 
-    def _prepare(self, model: LanguageModel, inputs: SpeculativeInputs) -> None:
-        super()._prepare(model, inputs)
-        self.chosen: tuple[int, int] | None = None
-        self.fell_back = ""
-        self.work: SpeedWork | None = None
-        self.measured: SpeculativeInputs | None = None
+    works: ClassVar[tuple[str, ...]] = ("work",)
+
+    chosen: tuple[int, int] | None = None
+    fell_back = ""
+    work: SpeedWork | None = None
+
+    def __init__(self, *beginning: Any, **more: Any) -> None:
         self._loaded: dict[str, LanguageModel] = {}  # drafts by proposer
-        self._wants = ""  # a proposer whose draft was loaded just now
+        super().__init__(*beginning, **more)
 
     # --- the text ---------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         self.chosen = None
 
     def load_draft(self, typed: str) -> None:
-        """Load a draft by folder or hub id in a worker; it proposes once it is there."""
+        """Load a draft by folder or hub id in a job; it proposes once it is there."""
         typed = typed.strip()
         try:
             if not typed:
@@ -182,16 +182,9 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
 
         def load() -> None:
             self._loaded[typed] = shared_model(Choice.parse(typed), told)
-            self._wants = typed
 
-        self.stop()
-        self.do("Loading the draft", load)
-
-    def look(self) -> None:
-        super().look()
-        if self._wants and not self.is_busy:
-            wanted, self._wants = self._wants, ""
-            self.change(proposer=wanted)
+        self.player.stop()
+        self.player.do("Loading the draft", load, lambda _: self.change(proposer=typed))
 
     # --- what is looked at ------------------------------------------------------------------------
 
@@ -215,34 +208,14 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
 
     # --- the speed trial --------------------------------------------------------------------------
 
-    def measure(self, owner: Owner) -> None:
+    def begin(self, owner: Owner) -> None:
         """Begin a speed trial from the inputs; what is refused leaves the last one."""
-        if self.text is None:
-            return
-        try:
-            text = self.text
-            work = SpeedWork(self.model, text.prompt_ids, text.draft, self.inputs.settings)
-        except DecodingError as error:
-            self.refuse(error)
-            return
-        if self.work is not None:
-            self.work.cancel()
-        self.work, self.measured = work, self.inputs
-        work.start(owner)
+        if self.text is not None:
+            self.begin_work("work", self._trial, owner)
+
+    def _trial(self) -> SpeedWork:
+        return SpeedWork(self.model, self.text.prompt_ids, self.text.draft, self.inputs.settings)
 
     def load(self, model: LanguageModel) -> None:
         super().load(model)
-        if self.work is not None:
-            self.work.cancel()
-            self.work = self.measured = None
-
-    def copy(self) -> SpeculativeLab:
-        twin: Any = super().copy()
-        twin.work = twin.measured = None
-        twin._loaded = dict(self._loaded)
-        return twin
-
-    def release(self) -> None:
-        super().release()
-        if self.work is not None:
-            self.work.cancel()
+        self.forget_works()

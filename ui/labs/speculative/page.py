@@ -140,7 +140,7 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
             width=260,
             **bound("speculative_place", position, lambda place: _choose(lab, index, place)),
         )
-    if lab.is_busy:
+    if lab.player.is_busy:
         st.caption(say("The text is growing; the distributions come when it stands."))
         return
     try:
@@ -168,7 +168,7 @@ def _speed(lab: SpeculativeLab) -> None:
             "speculative_speed",
             say("Measure speed"),
             lab.work,
-            lab.measure,
+            lab.begin,
             can_begin=bool(lab.text),
         )
     work = lab.work
@@ -189,7 +189,7 @@ def _speed(lab: SpeculativeLab) -> None:
         st.error(markdown_text(in_words(error)))
         return
     point = curve.at(lab.inputs.draft_length)
-    if lab.measured != lab.inputs:
+    if work.inputs != lab.inputs:
         st.caption(say("These figures are of the inputs that were there when it was measured."))
     st.markdown(markdown_text(view.speed_sentence(curve, point)))
     left, right = st.columns(2)

@@ -26,7 +26,7 @@ def lab(bundled) -> ConstrainedLab:
 
 @pytest.mark.parametrize("length", [3, 12])
 def test_each_token_is_allowed_with_its_share_or_refused(lab, length):
-    lab.rewind_to(length)
+    lab.player.rewind(length)
     last, text = lab.figures[-1], lab.text
     found, step = text.distribution(last.index), text.steps[last.index]
     rows = ROW.findall(staged("<b>", text, lab.ribbon, last))
@@ -53,13 +53,13 @@ def test_the_forced_bytes_are_looked_for_once_for_each_text(lab, monkeypatch):
         "ui.labs.constrained.lab.ribbon", lambda of, data: texts.append(data) or ribbon(of, data)
     )
     for length in (2, 2, 1):
-        lab.rewind_to(length)
+        lab.player.rewind(length)
         for _ in range(3):
             assert lab.ribbon == ribbon(lab.constraint, written(lab.text))
     assert len(texts) == len(set(texts)) == 2
 
 
 def test_before_the_first_step_there_is_the_prompt_alone(lab):
-    lab.rewind()
+    lab.player.rewind()
     page = staged("<b>", lab.text, lab.ribbon, None)
     assert "&lt;b&gt;" in page and "<table" not in page

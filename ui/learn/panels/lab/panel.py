@@ -19,7 +19,6 @@ from ui.learn.panels.panel import LoadModel, Panel
 from ui.learn.source import Table
 from ui.server.problems import guarded
 from ui.skeleton.page import DECODERS
-from ui.visits.records import choice_record
 from ui.visits.visits import Visit
 from ui.words.language import say
 
@@ -77,19 +76,13 @@ class LabPanel(Panel[Lab]):
     # --- its state --------------------------------------------------------------------------------
 
     def begun(self, model: LanguageModel) -> Lab:
-        record = {
-            "model": choice_record(model),
-            "inputs": self.inputs.record(),
-            "speed": "3 steps/s",
-            "steps": self.steps,
-        }
-        return self.restored(record, lambda source, revision: model)
+        return self.lab_page.lab(model, self.inputs, steps=self.steps)
 
     def restored(self, record: dict[str, Any], load: LoadModel) -> Lab:
         return self.lab_page.lab.restored(record, load)
 
     def begin_anew(self, live: Lab, actions: Iterable[Call] = ()) -> None:
-        live.begin_anew(self.inputs, self.steps)
+        live.begin_with(self.inputs, self.steps)
         settle(live)
         for action in actions:
             action(live)
@@ -109,7 +102,7 @@ class LabPanel(Panel[Lab]):
                 experiment.watched(live)
 
     def look_every(self, live: Lab) -> float | None:
-        return live.look_every
+        return live.player.look_every
 
     def open_page(self, live: Lab, visit: Visit) -> NoReturn:
         visit.put(live.name, live.copy())
@@ -118,16 +111,17 @@ class LabPanel(Panel[Lab]):
 
 def settle(lab: Lab) -> None:
     """Wait until nothing grows any more; raises `DecodingError` where the lab says why not."""
-    while lab.is_growing or lab.is_busy:
-        if lab.is_busy and not lab.task.wait(TASK_SECONDS):
+    player = lab.player
+    while player.is_growing or player.is_busy:
+        if player.is_busy and not player.job.wait(TASK_SECONDS):
             raise DecodingError(
                 say(
                     "A step took longer than {seconds} s; use fewer steps.",
                     seconds=f"{TASK_SECONDS:g}",
                 )
             )
-        lab.look()
-    lab.look()
+        player.look()
+    player.look()
     if lab.error:
         raise DecodingError(lab.error)
 
@@ -139,28 +133,28 @@ def settle(lab: Lab) -> None:
 def step(lab: Lab, times: int = 1) -> None:
     """Press Step."""
     for _ in range(times):
-        lab.step()
+        lab.player.step()
         settle(lab)
 
 
 @ACTIONS.add
 def play(lab: Lab) -> None:
     """Press Play, and wait until the text has ended."""
-    lab.speed = "Fastest"
-    lab.play()
+    lab.player.speed = "Fastest"
+    lab.player.play()
 
 
 @ACTIONS.add
 def back(lab: Lab, times: int = 1) -> None:
     """Press Back."""
     for _ in range(times):
-        lab.back()
+        lab.player.back()
 
 
 @ACTIONS.add
 def rewind(lab: Lab) -> None:
     """Press Rewind."""
-    lab.rewind()
+    lab.player.rewind()
 
 
 @ACTIONS.add

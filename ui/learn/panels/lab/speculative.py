@@ -50,7 +50,7 @@ def trial_done(lab: SpeculativeLab) -> bool:
 @ACTIONS.add
 def try_speed(lab: SpeculativeLab) -> None:
     """Begin the speed trial, and wait until it has ended."""
-    lab.measure(UNKNOWN)
+    lab.begin(UNKNOWN)
     if lab.work is not None:
         lab.work.wait()
 

@@ -1,0 +1,183 @@
+"""What a visitor has of a page with a model and inputs: changed, worked from, kept in one way."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from msgspec import Struct
+
+from engine.errors import DecodingError
+from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
+from ui.jobs import UNKNOWN, Job, Owner
+from ui.labs.inputs import PlainInputs
+from ui.models.chooser import begins_alone
+from ui.visits.in_hand import Prompt
+from ui.visits.records import Choice, choice_of, choice_record, read
+from ui.words.refusals import told
+
+AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
+
+
+class Kept(Struct):
+    """The record of a page; a page that keeps more adds fields, which its class takes by name."""
+
+    model: Choice
+    inputs: dict[str, Any]
+
+
+class InputsState(Generic[AnyInputs]):
+    """A model, inputs, and the works begun from them.
+
+    Class attributes that a page sets:
+        name: of the page, in addresses, keys and records.
+        inputs_class: its inputs; the defaults are what a new visitor sees.
+        kept: its record.
+        works: the attributes that hold works, each None before the first.
+
+    Attributes:
+        model: the model, shared with other visitors.
+        inputs: what is on screen, and what the next work begins with.
+        error: what went wrong last, empty if nothing did.
+        owner: whose it is.
+        began_alone: True once the first work was begun, or left to a press.
+    """
+
+    name: ClassVar[str]
+    inputs_class: ClassVar[type[PlainInputs]]
+    kept: ClassVar[type[Kept]] = Kept
+    works: ClassVar[tuple[str, ...]] = ("work",)
+
+    error = ""
+    owner: Owner = UNKNOWN
+    began_alone = False
+
+    def __init__(self, model: LanguageModel, inputs: AnyInputs | None = None) -> None:
+        self.model = model
+        self.inputs: AnyInputs = inputs or self.inputs_class()
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def change(self, **changes: Any) -> None:
+        """Take other inputs, by name; those that are refused leave the ones before."""
+        inputs = replace(self.inputs, **changes)
+        with self.refusing():
+            self.check(inputs)
+            self.inputs = inputs
+
+    def check(self, inputs: AnyInputs) -> None:
+        """Raise `DecodingError` for inputs that are not to be taken."""
+
+    def refuse(self, error: DecodingError) -> None:
+        """Say why something was not done."""
+        self.error = told(error)
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Within it, what is refused becomes `error`."""
+        self.error = ""
+        try:
+            yield
+        except DecodingError as error:
+            self.refuse(error)
+
+    @property
+    def prompt_held(self) -> Prompt | None:
+        """Its prompt, for `ui.visits.in_hand`; None if that belongs to its other inputs."""
+        return Prompt(self.inputs.prompt)
+
+    def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
+        """Take another prompt, and those of the settings that are among the inputs."""
+        self.change(**vars(self.inputs.following(prompt.text, settings)))
+
+    def load(self, model: LanguageModel) -> None:
+        """Continue with another model from the same inputs; works begin when asked for."""
+        self.forget_works()
+        self.model, self.error, self.began_alone = model, "", False
+
+    # --- works ------------------------------------------------------------------------------------
+
+    def begin(self, owner: Owner) -> None:
+        """Begin the work of the page."""
+        raise NotImplementedError
+
+    def begin_alone(self, owner: Owner) -> None:
+        """Begin it once without a press, if this visitor's pages may do so."""
+        if not self.began_alone:
+            if begins_alone(self.model):
+                self.begin(owner)
+            self.began_alone = True  # not before: a page may be drawn again at any word
+
+    def begin_work(self, name: str, made: Callable[[], Job], owner: Owner) -> None:
+        """Begin a work in the place of the last one, which stays if this one is refused.
+
+        Args:
+            name: the attribute that holds it.
+            made: the work, not started yet; raises `DecodingError` to refuse.
+            owner: for whom.
+        """
+        before = getattr(self, name)
+        with self.refusing():
+            work = made()
+            work.inputs = self.inputs
+            work.start(owner)  # first: a page may be drawn again at any word, before it began
+            setattr(self, name, work)
+            if before is not None:
+                before.cancel()
+
+    def _works(self) -> dict[str, Job]:
+        works = {name: getattr(self, name) for name in self.works}
+        return {name: work for name, work in works.items() if work is not None}
+
+    def forget_works(self, *names: str) -> None:
+        """End works and forget what they found: these, or without names all."""
+        for name, work in self._works().items():
+            if name in (names or self.works):
+                work.cancel()
+                setattr(self, name, None)
+
+    # --- to disk and back, to another tab ---------------------------------------------------------
+
+    @property
+    def version(self) -> object:
+        """Compares unequal once the record would be another."""
+        return id(self.model), self.inputs
+
+    def record(self) -> dict[str, Any]:
+        """Model and inputs as plain values; a page that keeps more adds it."""
+        return {"model": choice_record(self.model), "inputs": self.inputs.record()}
+
+    @classmethod
+    def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Self:
+        """The inverse of `record`.
+
+        Args:
+            data: the record.
+            load: gives a model by source and revision.
+
+        Raises:
+            DecodingError: a record that cannot be used, or a model that cannot be loaded.
+        """
+        kept = read(data, cls.kept)
+        inputs = cls.inputs_class.restored(kept.inputs)
+        more = {name: getattr(kept, name) for name in kept.__struct_fields__[2:]}
+        return cls(load(*choice_of(kept.model)), inputs, **more)
+
+    def copy(self) -> Self:
+        """The same for another tab; a work goes along if it is done."""
+        twin = copy.copy(self)
+        twin.error = ""
+        for name, work in self._works().items():
+            if not work.is_done:
+                setattr(twin, name, None)
+                twin.began_alone = False
+        return twin
+
+    def release(self) -> None:
+        """End what is being done."""
+        for work in self._works().values():
+            work.cancel()

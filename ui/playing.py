@@ -1,0 +1,310 @@
+"""Texts that play: a step at a press, more at a speed, as many again as they had.
+
+A page has one text or several beside each other, of any strategy in `engine.decoding`. Steps are
+taken in a job. A press waits a moment for it; what takes longer continues beside the page.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from engine.decoding.generation import Generation
+from ui.jobs import Call, Owner
+from ui.words.language import marked
+
+PATIENCE_SECONDS = 0.8  # that a press of a button waits; what takes longer shows progress
+BUDGET_SECONDS = 0.6  # of steps at once while a text catches up
+LOOK_SECONDS = 0.3  # between two looks at a step that takes long
+
+AnyGeneration = TypeVar("AnyGeneration", bound=Generation)
+
+
+def taken(steps: Iterable[object], most: int | None, seconds: float) -> int:
+    """Take steps: one at least, at most `most`, none after so many seconds; return how many."""
+    end, number = time.monotonic() + seconds, 0
+    for number, _ in enumerate(steps, start=1):
+        if number == most or time.monotonic() >= end:
+            break
+    return number
+
+
+@dataclass(eq=False, kw_only=True)
+class PlayedText(Generic[AnyGeneration]):
+    """A text on a page.
+
+    Attributes:
+        text: the generation; None if there can be none.
+        wanted: steps that it is to have, as the text in its place had, before anything else.
+    """
+
+    text: AnyGeneration | None = None
+    wanted: int = 0
+
+    @property
+    def steps(self) -> list[Any]:
+        """Its steps."""
+        return self.text.steps if self.text else []
+
+    @property
+    def length(self) -> int:
+        """The number of its steps."""
+        return len(self.steps)
+
+    @property
+    def aim(self) -> int:
+        """The number of steps that it has, or is to have again."""
+        return max(self.wanted, self.length)
+
+    def can_go_on(self, limit: int | None) -> bool:
+        """Return True if another step may follow, within a limit on their number."""
+        return self.text is not None and self.text.can_go_on(limit)
+
+    def is_behind(self, limit: int | None) -> bool:
+        """Return True if it can have more of the steps that it is to have again."""
+        return self.length < self.wanted and self.can_go_on(self._within(limit))
+
+    def _within(self, limit: int | None) -> int | None:
+        """The limit, which may be a new one, but no less than what it is to have again."""
+        return limit and max(limit, self.wanted)
+
+    def step(self, limit: int | None) -> None:
+        """Take a step, if one may follow."""
+        next(self.text.run(self._within(limit)), None)
+
+    def rewind(self, length: int) -> None:
+        """Keep at most so many steps."""
+        if self.length > length:
+            self.text.rewind(length)
+
+    def copy(self) -> Self:
+        """The same with a text of its own."""
+        return replace(self, text=self.text and self.text.fork())
+
+    def release(self) -> None:
+        """Give back the memory of its cache."""
+        if self.text is not None:
+            self.text.release_cache()
+
+
+AnyText = TypeVar("AnyText", bound=PlayedText)
+
+
+class Played(Protocol):
+    """The state of a page with texts that play.
+
+    Attributes:
+        error: what went wrong last, empty if nothing did.
+        owner: whose it is.
+    """
+
+    error: str
+    owner: Owner
+
+    def pressed(self) -> None:
+        """Do what else a press of Step, Play, Back or Rewind does."""
+
+
+class Player(Generic[AnyText]):
+    """What plays the texts of a page.
+
+    Args:
+        page: the page; what fails becomes its `error`.
+        speeds: by name, seconds between two looks, and of stepping in each; one step at least.
+        speed: the name of one of them.
+        limit: most steps of a text; None for any number.
+
+    Attributes:
+        texts: the texts; others take their places, see `take`.
+        playing: True if steps are being added.
+        job: what is being done; None before the first.
+    """
+
+    def __init__(
+        self, page: Played, speeds: Mapping[str, tuple[float, float]], speed: str, limit: int | None
+    ) -> None:
+        self.page, self.speeds, self.speed, self.limit = page, speeds, speed, limit
+        self.texts: Sequence[AnyText] = ()
+        self.playing = False
+        self.job: Call[Any] | None = None
+        self._then: Callable[[Any], None] | None = None
+
+    def take(self, texts: Sequence[AnyText], *, now: bool = True) -> None:
+        """Play these; what is still done to others is cancelled.
+
+        Args:
+            texts: the texts, of which some may have been here before.
+            now: True to let them catch up at once, else at the next look.
+        """
+        if self.job is not None:
+            self.job.cancel()
+            self.job = None
+        for gone in set(self.texts).difference(texts):
+            gone.release()
+        self.texts = texts
+        if now:
+            self._catch_up()
+
+    # --- how far it is ----------------------------------------------------------------------------
+
+    @property
+    def aim(self) -> int:
+        """The number of steps that the longest text has, or is to have again."""
+        return max((text.aim for text in self.texts), default=0)
+
+    @property
+    def can_go_on(self) -> bool:
+        """True if any text may have another step."""
+        return any(text.can_go_on(self.limit) for text in self.texts)
+
+    @property
+    def is_behind(self) -> bool:
+        """True if a text is to have steps again."""
+        return any(text.is_behind(self.limit) for text in self.texts)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if a job is at work on the texts."""
+        return self.job is not None and self.job.is_running
+
+    @property
+    def is_growing(self) -> bool:
+        """True if a look adds steps: it plays, or catches up."""
+        return self.is_behind or (self.playing and self.can_go_on)
+
+    @property
+    def look_every(self) -> float | None:
+        """Seconds between two drawings; None if nothing changes."""
+        if self.playing and self.can_go_on:
+            return self.speeds[self.speed][0]
+        return LOOK_SECONDS if self.is_behind or self.is_busy else None
+
+    @property
+    def version(self) -> object:
+        """Compares unequal once texts or speed are others."""
+        return self.speed, tuple((id(text.text), text.aim) for text in self.texts)
+
+    # --- what a person presses --------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Take a step with every text that is not ahead of others."""
+        self.stop()
+        self.page.pressed()
+        self.do("Taking a step", partial(taken, self._rounds(self.texts), 1, 0.0))
+
+    def back(self) -> None:
+        """Take the last step back."""
+        self.rewind(max((text.length for text in self.texts), default=0) - 1)
+
+    def rewind(self, length: int = 0) -> None:
+        """Keep the first so many steps."""
+        self.stop()
+        self.page.pressed()
+        if not self.is_busy and length >= 0:
+            self.page.error = ""
+            for text in self.texts:
+                text.rewind(length)
+
+    def play(self) -> None:
+        """Add steps until the texts end, or `stop`."""
+        self.page.pressed()
+        self.playing, self.page.error = self.can_go_on, ""
+
+    def stop(self) -> None:
+        """Add no more steps."""
+        self.playing = False
+        for text in self.texts:
+            text.wanted = 0
+
+    def cancel(self) -> None:
+        """End what takes long."""
+        self.stop()
+        if self.job is not None:
+            self.job.cancel()
+
+    # --- at work ----------------------------------------------------------------------------------
+
+    def do(
+        self, doing: str, work: Callable[[], Any], then: Callable[[Any], None] | None = None
+    ) -> None:
+        """Do something with the texts in a job, unless another one is at work.
+
+        Args:
+            doing: what it is, as progress says it.
+            work: does it.
+            then: takes what comes of it, in the thread that looks next.
+        """
+        self._take_note()
+        if not self.is_busy:
+            self.page.error = ""
+            self._begin(doing, work, then)
+
+    def _begin(
+        self, doing: str, work: Callable[[], Any], then: Callable[[Any], None] | None = None
+    ) -> None:
+        self.job, self._then = Call(doing, work).start(self.page.owner), then
+        if self.job.wait(PATIENCE_SECONDS):
+            self._take_note()
+
+    def look(self) -> None:
+        """Do what every drawing does first: take note of what has ended, and add steps."""
+        self._take_note()
+        if self.is_busy:
+            return
+        if self.is_behind:
+            self._catch_up()
+        elif self.playing and self.can_go_on:
+            self._grow(self.speeds[self.speed][1])
+        if not self.is_growing:
+            self.playing = False
+
+    def _take_note(self) -> None:
+        job = self.job
+        if job is None or job.is_running:
+            return
+        then, self._then = self._then, None
+        if job.problem:
+            self.page.error, job.problem = job.problem, ""
+            self.stop()
+        elif then is not None:
+            then(job.result)
+
+    def _catch_up(self) -> None:
+        if self.is_behind and not self.is_busy:
+            self._grow(BUDGET_SECONDS, again=True)
+
+    def _grow(self, seconds: float, *, again: bool = False) -> None:
+        rounds = self._rounds(self.texts, again=again)
+        self._begin(marked("Taking steps"), partial(taken, rounds, None, seconds))
+
+    def _rounds(self, texts: Sequence[AnyText], *, again: bool = False) -> Iterator[None]:
+        """Let texts take a step each: the shortest, or those that are to have steps again."""
+        while True:
+            if again:
+                turn = [text for text in texts if text.is_behind(self.limit)]
+            else:
+                going_on = [text for text in texts if text.can_go_on(self.limit)]
+                shortest = min((text.length for text in going_on), default=0)
+                turn = [text for text in going_on if text.length == shortest]
+            if not turn:
+                return
+            for text in turn:
+                text.step(self.limit)
+            yield
+
+    # --- another tab, no tab ----------------------------------------------------------------------
+
+    def copy(self, page: Played) -> Player[AnyText]:
+        """The same for the page of another tab, standing still."""
+        twin = Player(page, self.speeds, self.speed, self.limit)
+        twin.texts = [text.copy() for text in self.texts]
+        return twin
+
+    def release(self) -> None:
+        """Give back the memory of caches, and end what is being done."""
+        self.cancel()
+        for text in self.texts:
+            text.release()
