@@ -175,7 +175,7 @@ def test_inputs_view_and_the_finished_sweep_are_there_after_a_restart(app):
     assert not app.exception
     after = session(app)
     assert after is not before
-    assert (after.prompts, after.x.text) == (["One", "Two"], "0.5, 1")
+    assert (after.inputs.prompts, after.inputs.x.text) == (("One", "Two"), "0.5, 1")
     assert (after.view, after.metric, after.chosen) == ("Lowest and highest", "length", (3, 1))
     assert after.work.result.texts.equals(before.work.result.texts)
     assert after.work.result.cells.equals(before.work.result.cells)
@@ -186,8 +186,10 @@ def test_inputs_view_and_the_finished_sweep_are_there_after_a_restart(app):
 
 def test_a_sweep_under_way_comes_back_with_its_finished_texts_and_goes_on(app):
     tuning = session(app)
-    tuning.x.texts["temperature"], tuning.y.texts["top_p"] = "0.5, 1, 1.5", "0.9, 1"
-    tuning.max_tokens, tuning.seeds = 6, 3
+    inputs = tuning.inputs
+    tuning.change(
+        x=inputs.x.typed("0.5, 1, 1.5"), y=inputs.y.typed("0.9, 1"), max_tokens=6, seeds=3
+    )
     finished(tuning)
     whole = tuning.work.result
     half = tuning.work.sweep.run(tuning.model, max_rows=4)

@@ -43,10 +43,6 @@ SPEEDS = {
 
 FIRST_SEED = 5  # by which the texts of `FIRST` differ from the bundled model's first example on
 FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
-RANGES = {  # of inputs that are typed as numbers: what they are called, least, most
-    "max_tokens": (marked("Max tokens"), 1, MOST_TOKENS),
-    "seed": (marked("Seed"), 0, LARGEST_SEED),
-}
 
 
 @dataclass(frozen=True)
@@ -104,6 +100,10 @@ class Comparison(InputsState[CompareInputs]):
 
     name: ClassVar[str] = "compare"
     inputs_class: ClassVar[type[PlainInputs]] = CompareInputs
+    ranges: ClassVar[dict[str, tuple[str, int, int]]] = {
+        "max_tokens": (marked("Max tokens"), 1, MOST_TOKENS),
+        "seed": (marked("Seed"), 0, LARGEST_SEED),
+    }
     works: ClassVar[tuple[str, ...]] = ("sampling",)
 
     said = ""
@@ -149,13 +149,9 @@ class Comparison(InputsState[CompareInputs]):
 
     # --- changes: each begins texts again, or leaves everything as it was and says why ------------
 
-    def change(self, **changes: Any) -> None:
-        """Take other inputs, by name; numbers as they were typed."""
-        with self.refusing():
-            for name in RANGES.keys() & changes:
-                label, least, most = RANGES[name]
-                changes[name] = checked_whole(say(label), changes[name], least, most)
-            self._exchange(replace(self.inputs, **changes))
+    def take(self, inputs: CompareInputs) -> None:
+        """Begin the texts again that begin in another way."""
+        self._exchange(inputs)
 
     @property
     def prompt_held(self) -> Prompt:

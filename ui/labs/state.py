@@ -16,8 +16,10 @@ from engine.sampling import SamplingSettings
 from ui.jobs import UNKNOWN, Job, Owner
 from ui.labs.inputs import PlainInputs
 from ui.models.chooser import begins_alone
+from ui.texts.limits import checked_whole
 from ui.visits.in_hand import Prompt
 from ui.visits.records import Choice, choice_of, choice_record, read
+from ui.words.language import say
 from ui.words.refusals import told
 
 AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
@@ -37,6 +39,7 @@ class InputsState(Generic[AnyInputs]):
         name: of the page, in addresses, keys and records.
         inputs_class: its inputs; the defaults are what a new visitor sees.
         kept: its record.
+        ranges: of inputs that are typed as whole numbers, label, least and most.
         works: the attributes that hold works, each None before the first.
 
     Attributes:
@@ -50,6 +53,7 @@ class InputsState(Generic[AnyInputs]):
     name: ClassVar[str]
     inputs_class: ClassVar[type[PlainInputs]]
     kept: ClassVar[type[Kept]] = Kept
+    ranges: ClassVar[dict[str, tuple[str, int, int]]] = {}
     works: ClassVar[tuple[str, ...]] = ("work",)
 
     error = ""
@@ -64,13 +68,15 @@ class InputsState(Generic[AnyInputs]):
 
     def change(self, **changes: Any) -> None:
         """Take other inputs, by name; those that are refused leave the ones before."""
-        inputs = replace(self.inputs, **changes)
         with self.refusing():
-            self.check(inputs)
-            self.inputs = inputs
+            for name in self.ranges.keys() & changes:
+                label, least, most = self.ranges[name]
+                changes[name] = checked_whole(say(label), changes[name], least, most)
+            self.take(replace(self.inputs, **changes))
 
-    def check(self, inputs: AnyInputs) -> None:
-        """Raise `DecodingError` for inputs that are not to be taken."""
+    def take(self, inputs: AnyInputs) -> None:
+        """Take inputs; raises `DecodingError`, and leaves everything as it was."""
+        self.inputs = inputs
 
     def refuse(self, error: DecodingError) -> None:
         """Say why something was not done."""
@@ -126,7 +132,7 @@ class InputsState(Generic[AnyInputs]):
             work.inputs = self.inputs
             work.start(owner)  # first: a page may be drawn again at any word, before it began
             setattr(self, name, work)
-            if before is not None:
+            if before is not None and before.is_running:
                 before.cancel()
 
     def _works(self) -> dict[str, Job]:

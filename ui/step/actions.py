@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from engine.decoding.contrastive import checked_alpha
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.text import stopping
+from ui.playing import taken
 from ui.step.events import Event, Place
 from ui.step.replay import MOST_BRANCHES, MOST_TOKENS
 from ui.step.text_on_screen import Branch, ShownText
@@ -73,34 +73,26 @@ class ActedOn(ShownText):
         length = self.length
         try:
             if event.playing:
-                next(self.decoder.run(self.max_tokens), None)
+                taken(self.decoder.run(self.max_tokens), 1, 0.0)
             else:
-                self.left = self._steps(event.count)
+                done = taken(self._presses(), event.count, STEPS_BUDGET_S)
+                self.left = 0 if self.is_over else event.count - done
         finally:  # also where the second of several presses fails
             if self.length > length or event.playing:
                 self._follow(event)
 
-    def _steps(self, count: int) -> int:
-        """So many steps, or as many as there is time for; gives how many are left."""
-        end = time.monotonic() + STEPS_BUDGET_S
-        for done in range(1, count + 1):
-            self.decoder.step()
-            if self.is_over:
-                return 0
-            if time.monotonic() >= end:
-                return count - done
-        return 0
+    def _presses(self) -> Iterator[object]:
+        """Take steps beyond any limit that a person has set."""
+        while not self.is_over:
+            yield self.decoder.step()
 
     def _run(self, event: Event) -> None:
         if not self._is_here(event.at):
             return
         self._check_size()
         length = self.length
-        end = time.monotonic() + RUN_BUDGET_S
-        steps = self.decoder.run(self.max_tokens)
         try:
-            while next(steps, None) is not None and time.monotonic() < end:
-                pass
+            taken(self.decoder.run(self.max_tokens), None, RUN_BUDGET_S)
         finally:  # also where a later one fails
             if self.length > length:
                 self._follow(event)

@@ -76,12 +76,13 @@ class TokensState(InputsState[TokensInputs]):
         self._cuts: dict[tuple[str, str], TokenizedText] = {}
         self._tokenizers: dict[str, TextTokenizer] = {}
 
-    def check(self, inputs: TokensInputs) -> None:
-        """Raise `DecodingError` if another tokenizer cannot be had."""
+    def take(self, inputs: TokensInputs) -> None:
+        """Take inputs, unless another tokenizer cannot be had."""
         for name in TOKENIZERS:
             key = getattr(inputs, name)
             if key not in (NOTHING, getattr(self.inputs, name)):
                 self._tokenizer(key)
+        super().take(inputs)
 
     # --- tokens -----------------------------------------------------------------------------------
 

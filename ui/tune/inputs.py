@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -15,7 +16,7 @@ from ui.skeleton.sampler_field import sampler_number
 from ui.step.for_others import has_text, text_of
 from ui.texts.constraints import typed_of
 from ui.texts.settings import FIRST
-from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, SWEEPABLE, AxisInput, Tuning, values_name
+from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, SWEEPABLE, Tuning, values_name
 from ui.visits.tab import this_visit
 from ui.visits.visits import Visit
 from ui.words.catalogue import setting_name
@@ -32,27 +33,32 @@ def _field(name: str, held: object, take: Callable) -> dict:
     return bound(f"tune_{name}", held, take)
 
 
+def _input(tuning: Tuning, name: str) -> dict:
+    held = getattr(tuning.inputs, name)
+    return _field(name, held, lambda typed: tuning.change(**{name: typed}))
+
+
 def inputs(tuning: Tuning) -> None:
     """Draw all of them."""
     _prompts(tuning)
-    _axis(tuning, "X", tuning.x, SWEEPABLE)
-    _axis(tuning, "Y", tuning.y, (NONE, *SWEEPABLE))
+    _axis(tuning, "x", SWEEPABLE)
+    _axis(tuning, "y", (NONE, *SWEEPABLE))
     left, right = st.columns(2)
     with left:
         whole_number(
             say("Seeds"),
-            tuning.seeds,
+            tuning.inputs.seeds,
             help=say("Texts per cell and prompt. Every cell draws with the same random numbers."),
-            **_field("seeds", tuning.seeds, tuning.set_seeds),
+            **_input(tuning, "seeds"),
         )
     with right:
         whole_number(
             say("Max tokens"),
-            tuning.max_tokens,
+            tuning.inputs.max_tokens,
             help=meaning("max tokens"),
-            **_field("max_tokens", tuning.max_tokens, tuning.set_max_tokens),
+            **_input(tuning, "max_tokens"),
         )
-    constraint = ConstraintField(tuning, "tune", typed_of(tuning.base), tuning.constrain)
+    constraint = ConstraintField(tuning, "tune", typed_of(tuning.inputs.base), tuning.constrain)
     constraint.language(say("Constraint of every cell"))
     constraint.source()
     _base(tuning)
@@ -68,7 +74,7 @@ def _prompts(tuning: Tuning) -> None:
         help=say("Takes the prompts and the stop string of an example."),
         **_field("example", None, lambda name: tuning.take_example(examples[name])),
     )
-    for place, prompt in enumerate(tuning.prompts):
+    for place, prompt in enumerate(tuning.inputs.prompts):
         st.text_area(
             say("Prompt {place}", place=place + 1),
             prompt,
@@ -76,9 +82,9 @@ def _prompts(tuning: Tuning) -> None:
             **_field(f"prompt_{place}", prompt, partial(tuning.set_prompt, place)),
         )
     with st.container(horizontal=True):
-        full = len(tuning.prompts) >= MOST_PROMPTS
+        full = len(tuning.inputs.prompts) >= MOST_PROMPTS
         st.button(say("Add prompt"), disabled=full, key="tune_add", on_click=tuning.add_prompt)
-        last = len(tuning.prompts)
+        last = len(tuning.inputs.prompts)
         if last > 1:
             st.button(
                 say("Remove prompt {last}", last=last),
@@ -88,20 +94,28 @@ def _prompts(tuning: Tuning) -> None:
             )
     st.text_input(
         say("Stop string"),
-        tuning.stop,
+        tuning.inputs.stop,
         help=f"{meaning('stop string')} {say(LINE_BREAK, mark=MARK)}",
-        **_field("stop", tuning.stop, tuning.set_stop),
+        **_input(tuning, "stop"),
     )
     if tuning.model.vocabulary.has_chat_template:
         st.checkbox(
             say("Chat template"),
-            tuning.chat,
+            tuning.inputs.chat,
             help=meaning("chat template"),
-            **_field("chat", tuning.chat, tuning.set_chat),
+            **_input(tuning, "chat"),
         )
 
 
-def _axis(tuning: Tuning, name: str, axis: AxisInput, settings: tuple[str, ...]) -> None:
+def _axis(tuning: Tuning, key: str, settings: tuple[str, ...]) -> None:
+    axis, name = getattr(tuning.inputs, key), key.upper()
+
+    def take_setting(setting: str) -> None:
+        tuning.change(**{key: replace(getattr(tuning.inputs, key), setting=setting)})
+
+    def take_values(values: str) -> None:
+        tuning.change(**{key: getattr(tuning.inputs, key).typed(values)})
+
     left, right = st.columns(2)
     with left:
         st.selectbox(
@@ -109,7 +123,7 @@ def _axis(tuning: Tuning, name: str, axis: AxisInput, settings: tuple[str, ...])
             settings,
             settings.index(axis.setting),
             format_func=setting_name,
-            **_field(f"axis_{name}", axis.setting, partial(tuning.set_axis, axis)),
+            **_field(f"axis_{name}", axis.setting, take_setting),
         )
     with right:
         st.text_input(
@@ -117,14 +131,14 @@ def _axis(tuning: Tuning, name: str, axis: AxisInput, settings: tuple[str, ...])
             axis.text,
             disabled=axis.setting == NONE,
             help=say("A list such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3."),
-            **_field(f"values_{name}_{axis.setting}", axis.text, partial(tuning.set_values, axis)),
+            **_field(f"values_{name}_{axis.setting}", axis.text, take_values),
         )
 
 
 def _base(tuning: Tuning) -> None:
     """Settings of the samplers that no axis changes."""
-    axes = (tuning.x.setting, tuning.y.setting)
-    on = [stage.setting for stage in tuning.base.chain]
+    axes = (tuning.inputs.x.setting, tuning.inputs.y.setting)
+    on = [stage.setting for stage in tuning.inputs.base.chain]
     count = sum(name not in (*axes, Constraint.setting) for name in on)
     with st.expander(
         say("Other samplers ({count} on)", count=count)
@@ -170,8 +184,8 @@ def _base(tuning: Tuning) -> None:
 
 
 def _base_number(tuning: Tuning, name: str) -> None:
-    is_axis = name in (tuning.x.setting, tuning.y.setting)
-    sampler_number(name, tuning.base, tuning.set_base, key="tune_base", disabled=is_axis)
+    is_axis = name in (tuning.inputs.x.setting, tuning.inputs.y.setting)
+    sampler_number(name, tuning.inputs.base, tuning.set_base, key="tune_base", disabled=is_axis)
 
 
 def _from_step(visit: Visit, tuning: Tuning) -> None:

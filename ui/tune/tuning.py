@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import pandas as pd
 from msgspec import Meta, Struct
@@ -22,10 +22,12 @@ from engine.sampling import STAGES, SamplingSettings
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep
 from engine.values import Name, Whole
 from ui.jobs import UNKNOWN, Owner
+from ui.labs.inputs import PlainInputs
+from ui.labs.state import InputsState
 from ui.models.chooser import begins_alone
 from ui.skeleton.work import owner
 from ui.texts.constraints import constraint_of
-from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS, checked_whole
+from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.texts.settings import fitted, is_one_number
 from ui.tune.metrics import TRADE_OFFS
 from ui.tune.sweep_record import Prompt, SweepRecord, sweep_of, sweep_record
@@ -85,7 +87,7 @@ def values_name(axis: str) -> str:
     return say("{axis} values", axis=axis)
 
 
-@dataclass
+@dataclass(frozen=True)
 class AxisInput:
     """One axis as it is typed.
 
@@ -102,11 +104,49 @@ class AxisInput:
         """The values as typed."""
         return self.texts.get(self.setting, INITIAL.get(self.setting, ""))
 
+    def typed(self, values: str) -> AxisInput:
+        """The same with other values for its setting."""
+        return replace(self, texts={**self.texts, self.setting: values})
+
     def axis(self, field_name: str) -> Axis | None:
         """The axis; raises `SettingError` naming the field and the value."""
         if self.setting == NONE:
             return None
         return Axis(self.setting, parse_values(field_name, self.text))
+
+
+@dataclass(frozen=True)
+class TuningInputs(PlainInputs):
+    """What a sweep is made from.
+
+    Attributes:
+        prompts, chat: the texts to go on from, and whether through the chat template.
+        base: settings of the stages that no axis changes.
+        x, y: the axes as typed.
+        seeds: texts per cell and prompt, with seeds from 0 on.
+        max_tokens: most tokens of a text.
+        stop: text that ends one, as typed; empty for none.
+    """
+
+    prompts: tuple[str, ...] = EXAMPLES[0].prompts
+    chat: bool = False
+    base: SamplingSettings = field(default_factory=SamplingSettings)
+    x: AxisInput = AxisInput("temperature")
+    y: AxisInput = AxisInput("top_p")
+    seeds: int = 1
+    max_tokens: int = 32
+    stop: str = EXAMPLES[0].stop
+
+    def record(self) -> dict[str, Any]:
+        axes = [asdict(self.x), asdict(self.y)]
+        typed = {name: getattr(self, name) for name in ("chat", "seeds", "max_tokens", "stop")}
+        return typed | {"prompts": list(self.prompts), "base": self.base.to_dict(), "axes": axes}
+
+    @property
+    def has_stop_of_example(self) -> bool:
+        """True if the stop string came with an example of which a prompt is still there."""
+        prompts = [p for one in EXAMPLES if one.stop == self.stop != "" for p in one.prompts]
+        return not set(self.prompts).isdisjoint(prompts)
 
 
 @dataclass(frozen=True)
@@ -147,18 +187,10 @@ class _Kept(Struct):
     work: _KeptWork | None
 
 
-class Tuning:
+class Tuning(InputsState[TuningInputs]):
     """One visitor's page.
 
-    Attributes:
-        model: the model of the next sweep.
-        prompts, chat: the texts to go on from, and whether through the chat template.
-        base: settings of the stages that no axis changes.
-        x, y: the axes as typed.
-        seeds: texts per cell and prompt, with seeds from 0 on.
-        max_tokens: most tokens of a text.
-        stop: text that ends one, as typed; empty for none.
-        error: what went wrong with the last change, empty if nothing did.
+    Attributes, besides those of `InputsState`:
         removed_stop: the stop string that was removed with its example, until another one is typed
             or a sweep begins; empty for none.
         work: the last sweep, under way or over.
@@ -166,50 +198,42 @@ class Tuning:
         metric, trade_off, view, prompt_shown, target: what the page shows of it.
     """
 
-    def __init__(self, model: LanguageModel) -> None:
-        self.model = model
-        self.prompts = list(EXAMPLES[0].prompts)
-        self.chat = False
-        self.base = SamplingSettings()
-        self.x, self.y = AxisInput("temperature"), AxisInput("top_p")
-        self.seeds = 1
-        self.max_tokens = 32
-        self.stop = EXAMPLES[0].stop
-        self.error = self.removed_stop = ""
-        self.work: SweepWork | None = None
-        self._owner = UNKNOWN  # for whom it was begun
-        self.chosen = (0, 0)
-        self.metric = "perplexity"
-        self.trade_off = next(iter(TRADE_OFFS))
-        self.view = VIEWS[0]
-        self.prompt_shown = 0
-        self.target = ""
-        self._plan: tuple[object, Plan] | None = None
+    inputs_class: ClassVar[type[PlainInputs]] = TuningInputs
+    ranges: ClassVar[dict[str, tuple[str, int, int]]] = {
+        "seeds": (marked("Seeds"), 1, MOST_SEEDS),
+        "max_tokens": (marked("Max tokens"), 1, MOST_TOKENS),
+    }
+    prompt_holders: ClassVar[tuple[()]] = ()  # it may have several prompts
+    copy = None  # another tab has what its record has: of a sweep under way the texts so far
+
+    removed_stop = ""
+    work: SweepWork | None = None
+    chosen = (0, 0)
+    metric = "perplexity"
+    trade_off = next(iter(TRADE_OFFS))
+    view = VIEWS[0]
+    prompt_shown = 0
+    target = ""
+    _owner = UNKNOWN  # for whom the work was begun
+    _plan: tuple[object, Plan] | None = None
 
     # --- what to run ------------------------------------------------------------------------------
 
     @property
     def plan(self) -> Plan:
         """What Run would do with the inputs as they stand."""
-        inputs = (
-            language(),
-            id(self.model),
-            tuple(self.prompts),
-            self.chat,
-            self.base,
-            (self.x.setting, self.x.text, self.y.setting, self.y.text),
-            (self.seeds, self.max_tokens, self.stop),
-        )
-        if self._plan is None or self._plan[0] != inputs:
+        made_from = language(), id(self.model), self.inputs
+        if self._plan is None or self._plan[0] != made_from:
             try:
                 plan = Plan(self._sweep())
             except DecodingError as error:
                 plan = Plan(None, told(error))
-            self._plan = inputs, plan
+            self._plan = made_from, plan
         return self._plan[1]
 
     def _sweep(self) -> Sweep:
-        x, y = self.x.axis(values_name("X")), self.y.axis(values_name("Y"))
+        one = self.inputs
+        x, y = one.x.axis(values_name("X")), one.y.axis(values_name("Y"))
         if y and x.setting == y.setting:
             remedy = say("choose another one, or none")
             name = setting_name(x.setting)
@@ -217,7 +241,7 @@ class Tuning:
                 say("{name} axis", name="Y"), name, say("is the setting of the X axis too"), remedy
             )
         cells = len(x.values) * (len(y.values) if y else 1)
-        texts = cells * self.seeds * len(self.prompts)
+        texts = cells * one.seeds * len(one.prompts)
         if texts <= MOST_TEXTS and cells > MOST_CELLS:
             remedy = say("use fewer values at first, then a closer range around what looks good")
             raise SettingError(
@@ -226,7 +250,7 @@ class Tuning:
                 say("has more than {most_cells} cells", most_cells=f"{MOST_CELLS:,}"),
                 remedy,
             )
-        if texts <= MOST_TEXTS and texts * self.max_tokens > MOST_TOKENS_IN_ALL:
+        if texts <= MOST_TEXTS and texts * one.max_tokens > MOST_TOKENS_IN_ALL:
             remedy = say(
                 "use at most {most_tokens_in_all} max tokens, or fewer texts",
                 most_tokens_in_all=f"{MOST_TOKENS_IN_ALL // texts:,}",
@@ -236,18 +260,18 @@ class Tuning:
                 texts=f"{texts:,}",
                 most_tokens_in_all=f"{MOST_TOKENS_IN_ALL:,}",
             )
-            raise SettingError(say("sweep"), texts * self.max_tokens, problem, remedy)
+            raise SettingError(say("sweep"), texts * one.max_tokens, problem, remedy)
         for field_name, axis in ((values_name("X"), x), (values_name("Y"), y)):
             if axis and texts <= MOST_TEXTS:  # else `Sweep` refuses it, before it looks at values
                 self._check(field_name, axis)
-        stop = unescaped(self.stop)
+        stop = unescaped(one.stop)
         return Sweep(
-            base=self.base,
+            base=one.base,
             x=x,
             y=y,
-            prompts=[self._read(place, prompt) for place, prompt in enumerate(self.prompts)],
-            seeds=range(self.seeds),
-            max_tokens=self.max_tokens,
+            prompts=[self._read(place, prompt) for place, prompt in enumerate(one.prompts)],
+            seeds=range(one.seeds),
+            max_tokens=one.max_tokens,
             stop_strings=(stop,) if stop else (),
         )
 
@@ -265,7 +289,7 @@ class Tuning:
             raise PromptError(
                 say("Prompt {place} is empty; write something or remove it.", place=place + 1)
             )
-        return tuple(self.model.vocabulary.chat_ids(prompt)) if self.chat else prompt
+        return tuple(self.model.vocabulary.chat_ids(prompt)) if self.inputs.chat else prompt
 
     @property
     def seconds(self) -> float | None:
@@ -281,9 +305,14 @@ class Tuning:
 
     # --- changes ----------------------------------------------------------------------------------
 
+    def take(self, inputs: TuningInputs) -> None:
+        if inputs.stop != self.inputs.stop:
+            self.removed_stop = ""
+        super().take(inputs)
+
     def set_prompt(self, place: int, prompt: str) -> None:
         """Another text for one prompt."""
-        self.error = ""
+        self.error, prompts = "", list(self.inputs.prompts)
         if len(prompt) > LONGEST_PROMPT:
             self.error = say(
                 "Prompt {place} has {length} characters; use at most {most}.",
@@ -291,96 +320,55 @@ class Tuning:
                 length=f"{len(prompt):,}",
                 most=f"{LONGEST_PROMPT:,}",
             )
-        elif place < len(self.prompts):
-            was_of_example = self._is_stop_of_example
-            self.prompts[place] = prompt.encode("utf-8", "replace").decode("utf-8")
-            if was_of_example and not self._is_stop_of_example:
-                self.removed_stop, self.stop = self.stop, ""
-
-    @property
-    def _is_stop_of_example(self) -> bool:
-        """Whether the stop string came with an example of which a prompt is still there."""
-        prompts = [p for one in EXAMPLES if one.stop == self.stop != "" for p in one.prompts]
-        return not set(self.prompts).isdisjoint(prompts)
+        elif place < len(prompts):
+            prompts[place] = prompt.encode("utf-8", "replace").decode("utf-8")
+            before = self.inputs
+            self.change(prompts=tuple(prompts))
+            if before.has_stop_of_example and not self.inputs.has_stop_of_example:
+                self.change(stop="")
+                self.removed_stop = before.stop
 
     def add_prompt(self) -> None:
-        """One prompt more, empty."""
-        self.error = ""
-        if len(self.prompts) < MOST_PROMPTS:
-            self.prompts.append("")
+        """Add a prompt, empty."""
+        if len(self.inputs.prompts) < MOST_PROMPTS:
+            self.change(prompts=(*self.inputs.prompts, ""))
 
     def remove_prompt(self, place: int) -> None:
-        """One prompt less; the last one stays."""
-        self.error = ""
-        if len(self.prompts) > 1 and place < len(self.prompts):
-            del self.prompts[place]
+        """Remove a prompt; the last one stays."""
+        prompts = self.inputs.prompts
+        if len(prompts) > 1:
+            self.change(prompts=prompts[:place] + prompts[place + 1 :])
 
     def take_example(self, example: Example) -> None:
-        """The prompts and the stop string of an example."""
-        self.error = ""
-        self.prompts, self.stop = list(example.prompts), example.stop
+        """Take the prompts and the stop string of an example."""
+        self.change(prompts=example.prompts, stop=example.stop)
         self.removed_stop = ""
-
-    def set_stop(self, stop: str) -> None:
-        """Another text that ends one, as it was typed."""
-        self.error, self.removed_stop, self.stop = "", "", stop
-
-    def set_chat(self, chat: bool) -> None:
-        """Whether prompts go through the chat template."""
-        self.error, self.chat = "", chat
-
-    def set_axis(self, axis: AxisInput, setting: str) -> None:
-        """Another setting for an axis; the values of the one before are remembered."""
-        self.error, axis.setting = "", setting
-
-    def set_values(self, axis: AxisInput, values: str) -> None:
-        """Other values for an axis, as they were typed."""
-        self.error, axis.texts[axis.setting] = "", values
-
-    def set_seeds(self, seeds: float | None) -> None:
-        """Another number of texts per cell and prompt, as it was typed."""
-        with self._typed():
-            self.seeds = checked_whole(say("Seeds"), seeds, 1, MOST_SEEDS)
-
-    def set_max_tokens(self, max_tokens: float | None) -> None:
-        """Another limit for every text, as it was typed."""
-        with self._typed():
-            self.max_tokens = checked_whole(say("Max tokens"), max_tokens, 1, MOST_TOKENS)
-
-    @contextmanager
-    def _typed(self) -> Iterator[None]:
-        """A value from a field: refused, it becomes `error`, and the field shows the one before."""
-        self.error = ""
-        try:
-            yield
-        except DecodingError as error:
-            self.error = told(error)
 
     def set_base(self, name: str, value: float | None) -> None:
         """Another value for a stage of the base settings; None switches it off."""
-        with self._typed():
-            self.base = self.base.replace(**{name: value})
+        with self.refusing():
+            self.take(replace(self.inputs, base=self.inputs.base.replace(**{name: value})))
 
     def constrain(self, language: str, source: str) -> bool:
-        """Another constraint for every cell, as it was typed; whether it is taken."""
-        with self._typed():
+        """Another constraint for every cell, as it was typed; return True if it is taken."""
+        with self.refusing():
             constraint = constraint_of(language, source)
             if constraint is not None:
                 constraint.check_tokens(self.model.places)
-            self.base = self.base.replace(constraint=constraint)
+            self.take(replace(self.inputs, base=self.inputs.base.replace(constraint=constraint)))
         return not self.error
 
     def load(self, model: LanguageModel) -> None:
-        """Go on with another model; the sweep on screen stays that of the old one."""
-        self.base, self.error = fitted(self.base, self.model, model)
-        self.model = model
-        self.chat = self.chat and model.vocabulary.has_chat_template
+        """Continue with another model; the sweep on screen stays that of the old one."""
+        base, self.error = fitted(self.inputs.base, self.model, model)
+        chat = self.inputs.chat and model.vocabulary.has_chat_template
+        self.model, self.inputs = model, replace(self.inputs, base=base, chat=chat)
 
     def take_settings(self, settings: SamplingSettings, model: LanguageModel) -> None:
         """The settings of another page for all stages that no axis changes, and its model."""
         self.load(model)
         # What `load` says was lost were the settings that these replace.
-        self.base, self.error = settings.replace(parity=False), ""
+        self.change(base=settings.replace(parity=False))
 
     # --- to disk and back -------------------------------------------------------------------------
 
@@ -390,35 +378,30 @@ class Tuning:
         work = self.work
         # Each record of a sweep under way holds all of its texts: not every new one is worth that.
         made = work and (id(work), work.is_running, work.version // (1 + work.count // MANY_TEXTS))
-        inputs = (tuple(self.prompts), self.chat, self.base, self.seeds, self.max_tokens, self.stop)
-        axes = [(axis.setting, tuple(axis.texts.items())) for axis in (self.x, self.y)]
         view = tuple(getattr(self, name) for name in VIEW)
-        return id(self.model), inputs, tuple(axes), view, self.chosen, self.prompt_shown, made
+        return super().version, view, self.chosen, self.prompt_shown, made
 
     def record(self) -> dict[str, Any]:
         """All of it as plain values."""
         work, result = self.work, self.work.result if self.work else None
-        return {
-            "model": choice_record(self.model),
-            "prompts": list(self.prompts),
-            "chat": self.chat,
-            "base": self.base.to_dict(),
-            "axes": [{"setting": axis.setting, "texts": axis.texts} for axis in (self.x, self.y)],
-            "seeds": self.seeds,
-            "max_tokens": self.max_tokens,
-            "stop": self.stop,
-            "view": {name: getattr(self, name) for name in VIEW},
-            "chosen": list(self.chosen),
-            "prompt_shown": self.prompt_shown,
-            "work": None
-            if result is None
-            else {
-                "model": choice_record(work.model),
-                "prompts": list(work.prompts),
-                "chat": work.chat,
-                "sweep": sweep_record(work.sweep, result),
-            },
-        }
+        record = super().record()
+        return (
+            record.pop("inputs")
+            | record
+            | {
+                "view": {name: getattr(self, name) for name in VIEW},
+                "chosen": list(self.chosen),
+                "prompt_shown": self.prompt_shown,
+                "work": None
+                if result is None
+                else {
+                    "model": choice_record(work.model),
+                    "prompts": list(work.prompts),
+                    "chat": work.chat,
+                    "sweep": sweep_record(work.sweep, result),
+                },
+            }
+        )
 
     @classmethod
     def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Tuning:
@@ -432,14 +415,16 @@ class Tuning:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
         """
         kept = read(data, _Kept)
-        tuning = cls(load(*choice_of(kept.model)))
-        tuning.prompts = kept.prompts
-        tuning.chat = kept.chat and tuning.model.vocabulary.has_chat_template
-        tuning.base = SamplingSettings.from_dict(kept.base)
-        tuning.x, tuning.y = kept.axes
-        if tuning.x.setting == NONE:
+        x, y = kept.axes
+        if x.setting == NONE:
             raise BrokenRecord("Its axes are incomplete.")
-        tuning.seeds, tuning.max_tokens, tuning.stop = kept.seeds, kept.max_tokens, kept.stop
+        model = load(*choice_of(kept.model))
+        chat = kept.chat and model.vocabulary.has_chat_template
+        base, prompts = SamplingSettings.from_dict(kept.base), tuple(kept.prompts)
+        tuning = cls(
+            model,
+            TuningInputs(prompts, chat, base, x, y, kept.seeds, kept.max_tokens, kept.stop),
+        )
         known = {"metric": METRICS, "trade_off": TRADE_OFFS, "view": VIEWS}
         for name, value in kept.view.items():
             if name in VIEW and value in known.get(name, (value,)):
@@ -478,21 +463,23 @@ class Tuning:
         self.error = self.plan.problem
         if self.plan.sweep is None or self.is_running:
             return
-        try:
-            make = opening_sweep if for_all else SweepWork
-            work = make(self.plan.sweep, self.model, self.prompts, chat=self.chat)
-        except DecodingError as error:
-            self.error = told(error)
+        make, before, prompts = (
+            opening_sweep if for_all else SweepWork,
+            self.work,
+            self.inputs.prompts,
+        )
+        made = partial(make, self.plan.sweep, self.model, prompts, chat=self.inputs.chat)
+        self._owner = owner
+        self.begin_work("work", made, owner)
+        if self.work is before:  # it was refused
             return
-        sweep, before = work.sweep, self.work
+        sweep = self.work.sweep
         is_same_grid = before is not None and (before.sweep.x, before.sweep.y) == (sweep.x, sweep.y)
         if not is_same_grid:
             rows = len(sweep.y.values) if sweep.y else 1
             self.chosen = (len(sweep.x.values) // 2, rows // 2)
-        self.prompt_shown = min(self.prompt_shown, len(work.prompts) - 1)
+        self.prompt_shown = min(self.prompt_shown, len(self.work.prompts) - 1)
         self.removed_stop = ""
-        self.work, self._owner = work, owner
-        work.start(owner)
 
     def cancel(self) -> None:
         """End the sweep for this visitor; what is there stays."""

@@ -179,7 +179,7 @@ def test_other_sweeps_models_and_chats_are_others(model, gate):
 def test_a_visitors_own_sweep_is_their_own(model, gate):
     pages = [Tuning(model) for _ in range(3)]
     for page in pages:
-        page.prompts, page.stop = ["w1"], ""
+        page.change(prompts=("w1",), stop="")
         page.run(for_all=True)
     until(lambda: gate.begun == 1)
     pages[0].cancel()

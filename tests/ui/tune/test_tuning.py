@@ -18,7 +18,7 @@ from ui.models.chooser import Choice, shared_model
 from ui.tune.metrics import cell_label, extremes
 from ui.tune.results import _cell_metrics
 from ui.tune.sweep_work import SweepWork
-from ui.tune.tuning import EXAMPLES, Tuning
+from ui.tune.tuning import EXAMPLES, AxisInput, Tuning
 from ui.words.metrics import METRICS
 
 
@@ -31,10 +31,20 @@ def model():
 def tuning(model) -> Tuning:
     """Inputs for a sweep of six short texts."""
     tuning = Tuning(model)
-    tuning.x.texts["temperature"] = "0.5, 1, 1.5"
-    tuning.y.texts["top_p"] = "0.9, 1"
-    tuning.max_tokens = 6
+    type_values(tuning, x="0.5, 1, 1.5", y="0.9, 1")
+    tuning.change(max_tokens=6)
     return tuning
+
+
+def type_values(tuning: Tuning, **values: str) -> None:
+    tuning.change(
+        **{name: getattr(tuning.inputs, name).typed(typed) for name, typed in values.items()}
+    )
+
+
+def without_y(tuning: Tuning, x: str) -> None:
+    type_values(tuning, x=x)
+    tuning.change(y=AxisInput("none"))
 
 
 # --- what can be run ------------------------------------------------------------------------------
@@ -49,8 +59,7 @@ def test_the_plan_is_the_sweep_that_is_typed(tuning):
 
 
 def test_a_million_cells_are_refused_with_the_count_and_nothing_runs(tuning):
-    tuning.x.texts["temperature"] = "0.001 to 1 step 0.001"
-    tuning.y.texts["top_p"] = "0.001 to 1 step 0.001"
+    type_values(tuning, x="0.001 to 1 step 0.001", y="0.001 to 1 step 0.001")
     tuning.run()
     assert f"sweep has more than {MOST_TEXTS:,} texts, got 1,000,000" in tuning.error
     assert "use fewer than 1,000 x 1,000 cells" in tuning.error
@@ -64,7 +73,7 @@ def test_a_million_cells_are_refused_with_the_count_and_nothing_runs(tuning):
         ({"x": "1, 1e9"}, "X values: Temperature must be at most 1,000,000, got 1,000,000,000; "),
         ({"y": "0.5, 1.2"}, "Y values: Top-p must be above 0 and at most 1, got 1.2; "),
         ({"y": "0.5, 0.50"}, "Y values hold a value twice, got 0.5; "),
-        ({"prompts": ["a", ""]}, "Prompt 2 is empty"),
+        ({"prompts": ("a", "")}, "Prompt 2 is empty"),
         ({"x": "0.1 to 6 step 0.1", "y": "0.02 to 1 step 0.02"}, "grid has more than 2,500 cells"),
         ({"max_tokens": 512, "seeds": 64, "x": "0.1 to 9 step 0.1"}, "has 11,520 texts with more"),
     ],
@@ -72,18 +81,16 @@ def test_a_million_cells_are_refused_with_the_count_and_nothing_runs(tuning):
 def test_what_cannot_be_run_is_said_before_it_runs(tuning, change, sentence):
     for name, value in change.items():
         if name in ("x", "y"):
-            axis = getattr(tuning, name)
-            axis.texts[axis.setting] = value
+            type_values(tuning, **{name: value})
         else:
-            setattr(tuning, name, value)
+            tuning.change(**{name: value})
     assert tuning.plan.sweep is None
     assert sentence in tuning.plan.problem
     assert tuning.plan.problem.count("got") <= 1, "said twice"
 
 
 def test_a_value_beyond_the_vocabulary_names_axis_and_value(tuning):
-    tuning.x.setting = "top_k"
-    tuning.x.texts["top_k"] = "5, 10000000"
+    tuning.change(x=AxisInput("top_k", {"top_k": "5, 10000000"}))
     assert tuning.plan.problem.startswith("X values: Top-k is above the vocabulary")
     assert tuning.plan.problem.count("10,000,000") == 1
 
@@ -91,21 +98,21 @@ def test_a_value_beyond_the_vocabulary_names_axis_and_value(tuning):
 @pytest.mark.parametrize(
     ("change", "typed", "sentence"),
     [
-        ("set_seeds", 0, "Seeds is out of range, got 0; use a whole number from 1 to 64."),
-        ("set_seeds", 2.5, "Seeds must be a whole number, got 2.5; use a whole number from 1 to"),
-        ("set_max_tokens", 513, "Max tokens is out of range, got 513; use a whole number from 1 "),
-        ("set_max_tokens", None, "Max tokens is empty; use a whole number from 1 to 512."),
+        ("seeds", 0, "Seeds is out of range, got 0; use a whole number from 1 to 64."),
+        ("seeds", 2.5, "Seeds must be a whole number, got 2.5; use a whole number from 1 to"),
+        ("max_tokens", 513, "Max tokens is out of range, got 513; use a whole number from 1 "),
+        ("max_tokens", None, "Max tokens is empty; use a whole number from 1 to 512."),
     ],
 )
 def test_a_bad_number_is_said_and_changes_nothing(tuning, change, typed, sentence):
     before = tuning.plan.sweep
-    getattr(tuning, change)(typed)
+    tuning.change(**{change: typed})
     assert tuning.error.startswith(sentence)
     assert tuning.plan.sweep == before
 
 
 def test_the_same_setting_on_both_axes_is_refused(tuning):
-    tuning.y.setting = "temperature"
+    tuning.change(y=AxisInput("temperature"))
     assert tuning.plan.problem.startswith("Y axis is the setting of the X axis too, got 'Temper")
 
 
@@ -113,15 +120,16 @@ def test_a_refused_base_setting_leaves_the_one_before(tuning):
     tuning.set_base("min_p", 0.1)
     tuning.set_base("min_p", 7)
     assert "Min-p must be between 0 and 1, got 7" in tuning.error
-    assert tuning.base.min_p == 0.1
+    assert tuning.inputs.base.min_p == 0.1
 
 
 def test_what_the_settings_before_would_have_lost_is_no_error(tuning):
     other = LanguageModel(hostile.language_model(context=64), hostile.tokenizer(), name="other")
-    tuning.base = SamplingSettings(chain=[Banned([[5]])])
+    tuning.change(base=SamplingSettings(chain=[Banned([[5]])]))
     tuning.take_settings(SamplingSettings(top_p=0.8, seed=3), other)
     assert tuning.error == ""
-    assert (tuning.model, tuning.base.top_p, tuning.base.stage("banned")) == (other, 0.8, None)
+    base = tuning.inputs.base
+    assert (tuning.model, base.top_p, base.stage("banned")) == (other, 0.8, None)
 
 
 def test_a_seed_of_the_step_page_changes_no_sweep(tuning, model):
@@ -142,7 +150,7 @@ def test_base_settings_hold_in_every_cell_also_those_of_several_fields(tuning, m
 
 
 def test_a_sweep_gives_every_cell_its_texts_and_metrics(tuning):
-    tuning.seeds = 2
+    tuning.change(seeds=2)
     result = finished(tuning).work.result
     assert result.is_complete
     assert len(result.cells) == 6
@@ -161,8 +169,8 @@ def test_a_cell_has_the_texts_of_its_own_settings(tuning):
     assert (tuning.chosen_settings.temperature, tuning.chosen_settings.top_p) == (1.5, 1)
     (text,) = tuning.chosen_texts()["text"]
     alone = Tuning(model)
-    alone.x.texts["temperature"], alone.y.setting = "1.5", "none"
-    alone.max_tokens = 6
+    without_y(alone, "1.5")
+    alone.change(max_tokens=6)
     (same,) = finished(alone).chosen_texts()["text"]
     assert text == same
 
@@ -195,7 +203,7 @@ def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
     monkeypatch.setattr("ui.tune.sweep_work.MAX_ROWS", 3)
     whole = finished(tuning).work.result.texts
     monkeypatch.setattr("ui.tune.sweep_work.SUM_UP_SECONDS", 0)
-    work = Gated(tuning.plan.sweep, model, tuning.prompts)
+    work = Gated(tuning.plan.sweep, model, tuning.inputs.prompts)
     work.start()
     assert work.reached.wait(PATIENCE_S)
     work.cancel()
@@ -218,7 +226,7 @@ def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
 def test_a_visitor_who_has_gone_for_good_ends_the_sweep(tuning, model, monkeypatch):
     monkeypatch.setattr("ui.jobs.LOOK_SECONDS", 0)
     monkeypatch.setattr("ui.jobs.GRACE_SECONDS", -1)
-    work = SweepWork(tuning.plan.sweep, model, tuning.prompts)
+    work = SweepWork(tuning.plan.sweep, model, tuning.inputs.prompts)
     work.start(Owner(is_there=lambda: False))
     work.wait(PATIENCE_S)
     assert not work.is_running
@@ -229,18 +237,18 @@ def test_the_opening_sweep_is_made_once_for_all_visitors(tuning, model):
     tuning.run(for_all=True)
     tuning.work.wait(PATIENCE_S)
     second = Tuning(model)
-    second.x, second.y, second.max_tokens = tuning.x, tuning.y, tuning.max_tokens
+    second.inputs = tuning.inputs
     second.run(for_all=True)
     assert second.work.is_done
     assert second.work.result is tuning.work.result
-    second.seeds = 2
+    second.change(seeds=2)
     second.run(for_all=True)
     assert not second.work.is_done or second.work.result is not tuning.work.result
     second.work.wait(PATIENCE_S)
 
 
 def test_export_holds_what_it_takes_to_make_each_text_again_in_both_formats(tuning):
-    tuning.prompts = ["One", "Two"]
+    tuning.change(prompts=("One", "Two"))
     frame = finished(tuning).export()
     assert len(frame) == 12
     assert set(frame["prompt"]) == {"One", "Two"}
@@ -267,7 +275,7 @@ def test_the_figures_of_a_cell_are_over_its_texts(tuning):
 
 
 def test_one_axis_only(tuning):
-    tuning.y.setting = "none"
+    tuning.change(y=AxisInput("none"))
     finished(tuning)
     assert tuning.plan.sweep.count == 3
     assert "y" not in tuning.export().columns
@@ -277,9 +285,8 @@ def test_one_axis_only(tuning):
 
 
 def test_extremes_have_a_better_end_only_where_less_is_better_by_itself(tuning):
-    tuning.x.texts["temperature"], tuning.y.setting = "0, 1.5", "none"
-    tuning.prompts, tuning.stop, tuning.max_tokens = ["He said that"], "", 48
-    tuning.set_seeds(3)
+    without_y(tuning, "0, 1.5")
+    tuning.change(prompts=("He said that",), stop="", max_tokens=48, seeds=3)
     result = finished(tuning).work.result
     result.__dict__["cells"] = result.cells.assign(seq_rep_4_sd=0.05)
     found = extremes(result)
@@ -290,7 +297,7 @@ def test_extremes_have_a_better_end_only_where_less_is_better_by_itself(tuning):
 
 
 def test_no_end_is_better_where_the_intervals_overlap(tuning):
-    tuning.x.texts["temperature"], tuning.y.setting = "0, 1.5", "none"
+    without_y(tuning, "0, 1.5")
     result = finished(tuning).work.result
     cells = result.cells.assign(texts=4, seq_rep_4=[0.02, 0.01], seq_rep_4_sd=0.05)
     cells = cells.assign(loop_tokens=[9.0, 0.0], loop_tokens_sd=1.0, looped=[0.5, 0.25])
@@ -303,7 +310,7 @@ def test_no_end_is_better_where_the_intervals_overlap(tuning):
 
 
 def test_no_end_is_better_by_four_texts_that_are_alike(tuning):
-    tuning.x.texts["temperature"], tuning.y.setting = "0, 1.5", "none"
+    without_y(tuning, "0, 1.5")
     result = finished(tuning).work.result
     cells = result.cells.assign(texts=4, looped=[0.5, 0.0], seq_rep_4=[0.5, 0.1])
     result.__dict__["cells"] = cells.assign(seq_rep_4_sd=[0.0, 0.01])
@@ -316,7 +323,7 @@ def test_no_end_is_better_by_four_texts_that_are_alike(tuning):
 
 
 def test_a_metric_that_is_the_same_everywhere_has_one_end_and_no_better_one(tuning):
-    tuning.x.texts["temperature"], tuning.y.setting = "0.5, 0.6", "none"
+    without_y(tuning, "0.5, 0.6")
     found = extremes(finished(tuning).work.result)
     assert [(end.value, end.others, end.is_best) for end in found["looped"]] == [(0, 1, False)]
 
@@ -325,15 +332,15 @@ def test_the_stop_string_of_an_example_goes_with_its_last_prompt(tuning):
     tuning.take_example(EXAMPLES[1])
     for place in range(2):
         tuning.set_prompt(place, "My own")
-        assert tuning.stop == EXAMPLES[1].stop
+        assert tuning.inputs.stop == EXAMPLES[1].stop
     tuning.set_prompt(2, "My own too")
-    assert tuning.stop == ""
-    tuning.set_seeds(2)
+    assert tuning.inputs.stop == ""
+    tuning.change(seeds=2)
     assert tuning.removed_stop == r"\nCustomer:", "still to be told after another change"
 
 
 def test_a_stop_string_of_ones_own_stays(tuning):
     tuning.set_prompt(0, "My own")
-    tuning.set_stop(EXAMPLES[0].stop)
+    tuning.change(stop=EXAMPLES[0].stop)
     tuning.set_prompt(0, "My other own")
-    assert (tuning.stop, tuning.removed_stop) == (EXAMPLES[0].stop, "")
+    assert (tuning.inputs.stop, tuning.removed_stop) == (EXAMPLES[0].stop, "")

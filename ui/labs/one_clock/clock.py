@@ -42,9 +42,10 @@ class Clock(InputsState[ClockInputs]):
     inputs_class: ClassVar[type[PlainInputs]] = ClockInputs
     work: ClockWork | None = None
 
-    def check(self, inputs: ClockInputs) -> None:
+    def take(self, inputs: ClockInputs) -> None:
         if inputs.constraint is not None:
             inputs.constraint.check_tokens(self.model.places)
+        super().take(inputs)
 
     def begin(self, owner: Owner) -> None:
         """Begin runs from the inputs; what is refused leaves the last ones."""
