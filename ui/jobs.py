@@ -223,7 +223,7 @@ class Job:
     """Work for one visitor: begun, cancelled, continued.
 
     A class of work adds `_passes`, which does it bit by bit until all is done or it is cancelled,
-    and says how much there is.
+    and `texts_done`.
 
     Class attributes:
         doing: what this is, marked, for a sentence on an unexpected error.
@@ -292,7 +292,7 @@ class Job:
     @property
     def is_done(self) -> bool:
         """True if all of it is done."""
-        raise NotImplementedError
+        return self.texts_done == self.count
 
     @property
     def texts_done(self) -> int:

@@ -7,8 +7,8 @@ refused leaves everything as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from msgspec import Meta, Struct
@@ -30,7 +30,7 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
 from ui.visits.in_hand import Prompt
-from ui.visits.records import BrokenRecord, Choice, choice_of, read
+from ui.visits.records import BrokenRecord, Choice
 from ui.words.language import ENGLISH, marked, say, speaking
 
 FEWEST, MOST = 2, 6  # columns
@@ -56,11 +56,11 @@ class CompareInputs(Inputs):
         seed: that seed.
     """
 
-    prompt: str = EXAMPLES[0].prompt
+    prompt: Annotated[str, Meta(max_length=LONGEST_PROMPT)] = EXAMPLES[0].prompt
     chat: bool = False
-    max_tokens: int = 64
+    max_tokens: Annotated[int, Meta(title=marked("Max tokens"), ge=1, le=MOST_TOKENS)] = 64
     same_u: bool = True
-    seed: int = FIRST_SEED
+    seed: Annotated[int, Meta(title=marked("Seed"), ge=0, le=LARGEST_SEED)] = FIRST_SEED
 
     def effective(self, column: Column) -> SamplingSettings:
         """A column's settings with the seed that it draws with."""
@@ -75,11 +75,6 @@ class _KeptColumn(Struct):
 
 class _Kept(Struct):
     model: Choice
-    prompt: Annotated[str, Meta(max_length=LONGEST_PROMPT)]
-    chat: bool
-    max_tokens: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
-    same_u: bool
-    seed: Annotated[int, Meta(ge=0, le=LARGEST_SEED)]
     speed: Literal[*SPEEDS]
     columns: Annotated[list[_KeptColumn], Meta(min_length=FEWEST, max_length=MOST)]
     samples: SamplesRecord | None
@@ -90,7 +85,8 @@ class Comparison(InputsState[CompareInputs]):
 
     Args:
         model, inputs: what the texts begin with.
-        columns: without texts; None for those of a new visitor.
+        speed: how fast they play, by a name in `SPEEDS`.
+        columns, samples: of a record; None for those of a new visitor.
 
     Attributes, besides those of `InputsState`:
         player: plays the columns.
@@ -100,10 +96,7 @@ class Comparison(InputsState[CompareInputs]):
 
     name: ClassVar[str] = "compare"
     inputs_class: ClassVar[type[PlainInputs]] = CompareInputs
-    ranges: ClassVar[dict[str, tuple[str, int, int]]] = {
-        "max_tokens": (marked("Max tokens"), 1, MOST_TOKENS),
-        "seed": (marked("Seed"), 0, LARGEST_SEED),
-    }
+    kept: ClassVar[type[Struct]] = _Kept
     works: ClassVar[tuple[str, ...]] = ("sampling",)
 
     said = ""
@@ -114,15 +107,24 @@ class Comparison(InputsState[CompareInputs]):
         model: LanguageModel,
         inputs: CompareInputs | None = None,
         speed: str = "5 tokens/s",
-        columns: Sequence[Column] | None = None,
+        columns: Sequence[_KeptColumn] = (),
+        samples: SamplesRecord | None = None,
     ) -> None:
         super().__init__(model, inputs)
         self.player: Player[Column] = Player(self, SPEEDS, speed, None)
-        if columns is None:
+        if columns:
+            begun = [Column(c.number, SamplingSettings.from_dict(c.settings)) for c in columns]
+        else:
             names = [name for name in FIRST if name in self.presets]
-            columns = [_of_preset(name, number) for number, name in enumerate(names, start=1)]
-        self._next_number = 1 + max(column.number for column in columns)
-        self._exchange(columns=columns, wanted=FIRST_TOKENS, now=False)
+            begun = [_of_preset(name, number) for number, name in enumerate(names, start=1)]
+        if len({column.number for column in begun}) < len(begun):
+            raise BrokenRecord("It has a column twice.")
+        self._next_number = 1 + max(column.number for column in begun)
+        self._exchange(columns=begun, wanted=FIRST_TOKENS, now=False)
+        for column, kept in zip(self.columns, columns, strict=bool(columns)):
+            column.recorded, column.wanted = kept.tokens, len(kept.tokens)
+        if samples is not None:
+            self.sampling = KeptSamples(samples, model)
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -383,41 +385,19 @@ class Comparison(InputsState[CompareInputs]):
 
     def record(self) -> dict[str, Any]:
         """All of it as plain values."""
-        record, sampling = super().record(), self.sampling
-        return (
-            record
-            | record.pop("inputs")
-            | {
-                "speed": self.player.speed,
-                "columns": [
-                    {
-                        "number": column.number,
-                        "settings": column.settings.to_dict(),
-                        "tokens": list(column.recorded) or column.token_ids,
-                    }
-                    for column in self.columns
-                ],
-                "samples": sampling.record() if sampling and sampling.is_done else None,
-            }
-        )
-
-    @classmethod
-    def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Self:
-        """The inverse of `record`; the texts are generated again at the next looks."""
-        kept = read(data, _Kept)
-        common = {item.name: getattr(kept, item.name) for item in fields(CompareInputs)}
-        columns = [
-            Column(one.number, SamplingSettings.from_dict(one.settings)) for one in kept.columns
-        ]
-        if len({column.number for column in columns}) < len(columns):
-            raise BrokenRecord("It has a column twice.")
-        model = load(*choice_of(kept.model))
-        made = cls(model, CompareInputs(**common), kept.speed, columns)
-        for column, one in zip(made.columns, kept.columns, strict=True):
-            column.recorded, column.wanted = one.tokens, len(one.tokens)
-        if kept.samples is not None:
-            made.sampling = KeptSamples(kept.samples, model)
-        return made
+        sampling = self.sampling
+        return super().record() | {
+            "speed": self.player.speed,
+            "columns": [
+                {
+                    "number": column.number,
+                    "settings": column.settings.to_dict(),
+                    "tokens": list(column.recorded) or column.token_ids,
+                }
+                for column in self.columns
+            ],
+            "samples": sampling.record() if sampling and sampling.is_done else None,
+        }
 
     def copy(self) -> Self:
         """An independent comparison with the same texts, for a second tab."""

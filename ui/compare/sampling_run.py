@@ -257,11 +257,6 @@ class KeptSamples(SamplingRun):
         self._csv = (0, b"")
 
     @property
-    def is_done(self) -> bool:
-        """All of them have ended."""
-        return True
-
-    @property
     def texts_done(self) -> int:
         """Texts that have ended."""
         return self.count

@@ -11,6 +11,8 @@ import streamlit as st
 from engine.model import LanguageModel
 from engine.sampling import DEFAULT_ORDER
 from ui.components.apps import mount_app
+from ui.labs.inputs import PlainInputs
+from ui.labs.state import InputsState
 from ui.server.problems import guarded
 from ui.skeleton.page import served_glossary, site
 from ui.skeleton.tables import table
@@ -28,40 +30,22 @@ ABOUT = marked(
 )
 
 
-class HowState:
-    """The model whose facts the page names.
-
-    Attributes:
-        model: the model.
-        error: what went wrong last; nothing can.
-    """
+class HowState(InputsState[PlainInputs]):
+    """The model whose facts the page names."""
 
     name: ClassVar[str] = "how"
-
-    def __init__(self, model: LanguageModel) -> None:
-        self.model = model
-        self.error = ""
-
-    def load(self, model: LanguageModel) -> None:
-        """Name another model."""
-        self.model = model
+    inputs_class: ClassVar[type[PlainInputs]] = PlainInputs
+    prompt_holders: ClassVar[tuple[()]] = ()
+    works: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def restored(cls, data: dict[str, Any], load: Callable[..., LanguageModel]) -> HowState:
         """As it was recorded."""
         return cls(load(*choice_of(read(data, Choice))))
 
-    @property
-    def version(self) -> object:
-        """Another one for another model."""
-        return tuple(self.record().values())
-
     def record(self) -> dict[str, Any]:
         """Where the model came from."""
         return choice_record(self.model)
-
-    def release(self) -> None:
-        """Nothing to give back."""
 
 
 PAGE = VisitPage(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import DecodingError
-from ui.labs.inputs import PlainInputs
+from ui.labs.state import InputsState
 from ui.skeleton.constraint_field import ConstraintField
 from ui.skeleton.fields import bound, whole_number
 from ui.skeleton.stage import stage_slider
@@ -23,27 +23,9 @@ LONGEST_LINE = 1_000  # characters of a text on one line
 SEPARATOR = " | "  # between the names of one input
 
 
-class Changeable(Protocol):
-    """What fields need to know of a page's state, such as a `Lab`.
-
-    Attributes:
-        name: of the page.
-        inputs: what the fields show.
-        error: what went wrong last, empty if nothing did.
-    """
-
-    name: str
-    inputs: PlainInputs
-    error: str
-
-    def change(self, **changes: Any) -> None:
-        """Take other inputs, by name."""
-
-    def refuse(self, error: DecodingError) -> None:
-        """Say why something that was typed is not taken."""
-
-
-def _bound(lab: Changeable, name: str, checked: Callable[[Any], Any] = lambda typed: typed) -> dict:
+def _bound(
+    lab: InputsState, name: str, checked: Callable[[Any], Any] = lambda typed: typed
+) -> dict:
     """Key and callback of the field for an input.
 
     Args:
@@ -67,7 +49,7 @@ def row() -> DeltaGenerator:
 
 
 def prompt(
-    lab: Changeable,
+    lab: InputsState,
     examples: Mapping[str, str],
     *,
     label: str = "",
@@ -94,19 +76,19 @@ def prompt(
         )
 
 
-def text(lab: Changeable, name: str, label: str, *, height: int = 68, **options: Any) -> None:
+def text(lab: InputsState, name: str, label: str, *, height: int = 68, **options: Any) -> None:
     """A text of several lines."""
     value = getattr(lab.inputs, name)
     st.text_area(label, value, height=height, **_bound(lab, name), **options)
 
 
-def line(lab: Changeable, name: str, label: str, **options: Any) -> None:
+def line(lab: InputsState, name: str, label: str, **options: Any) -> None:
     """A text on one line; what it must be is checked where the work begins."""
     options = {"width": 230, "max_chars": LONGEST_LINE, **options}
     st.text_input(label, getattr(lab.inputs, name), **_bound(lab, name), **options)
 
 
-def whole(lab: Changeable, name: str, label: str, low: int, high: int, **options: Any) -> None:
+def whole(lab: InputsState, name: str, label: str, low: int, high: int, **options: Any) -> None:
     """A whole number from `low` to `high`."""
     options = {"width": 130, **options}
     checked = partial(_checked_whole, label, low, high)
@@ -118,7 +100,7 @@ def _checked_whole(label: str, low: int, high: int, typed: float | None) -> int:
 
 
 def real(
-    lab: Changeable,
+    lab: InputsState,
     name: str,
     label: str,
     *,
@@ -151,7 +133,7 @@ class Slider:
     step: float
 
 
-def slider(lab: Changeable, one: Slider) -> None:
+def slider(lab: InputsState, one: Slider) -> None:
     """A slider for stage view: elsewhere the input has a field, which may go further."""
     held = type(one.low)(min(max(getattr(lab.inputs, one.name), one.low), one.high))
     with stage_slider(only=True):
@@ -168,7 +150,7 @@ def slider(lab: Changeable, one: Slider) -> None:
 
 
 def choice(
-    lab: Changeable,
+    lab: InputsState,
     name: str,
     label: str,
     options: Sequence[Any] | Mapping[Any, str],
@@ -188,7 +170,7 @@ def choice(
     )
 
 
-def constraint(lab: Changeable, *, is_optional: bool = True) -> ConstraintField:
+def constraint(lab: InputsState, *, is_optional: bool = True) -> ConstraintField:
     """The field of the constraint that a text is kept to; `ConstrainableInputs` have one."""
 
     def take(language: str, source: str) -> bool:
@@ -198,7 +180,7 @@ def constraint(lab: Changeable, *, is_optional: bool = True) -> ConstraintField:
     return ConstraintField(lab, lab.name, lab.inputs.typed, take, is_optional)
 
 
-def several(lab: Changeable, name: str, label: str, options: Sequence[str], **others: Any) -> None:
+def several(lab: InputsState, name: str, label: str, options: Sequence[str], **others: Any) -> None:
     """Some of several names; the input holds them as one text, see `names_in`."""
     known = [one for one in names_in(getattr(lab.inputs, name)) if one in options]
     bound_to = bound(
@@ -219,6 +201,6 @@ def names_in(text: str) -> list[str]:
     return [one for one in text.split(SEPARATOR) if one]
 
 
-def switch(lab: Changeable, name: str, label: str, **options: Any) -> None:
+def switch(lab: InputsState, name: str, label: str, **options: Any) -> None:
     """Yes or no."""
     st.checkbox(label, getattr(lab.inputs, name), **_bound(lab, name), **options)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any, Self, get_type_hints
+
+from msgspec import Meta
 
 from engine.grammar import MOST_BYTES
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
+from engine.values import plain
 from ui.texts.constraints import NOTHING, constraint_of, typed_of
-from ui.texts.limits import LONGEST_PROMPT
+from ui.texts.limits import LONGEST_PROMPT, checked_whole
 from ui.visits.records import BrokenRecord, read
+from ui.words.language import say
 
 LONGEST_TEXT = max(LONGEST_PROMPT, MOST_BYTES)  # of any input that is a text
 LARGEST = 2**53  # of any input that is a number
@@ -21,22 +26,41 @@ class PlainInputs:
     """Inputs of a page: a frozen dataclass, each field with a default.
 
     A field is a text, a whole number, a number or a truth value, or one of them or None. Its
-    annotation says which, and a record is read by it. Ranges are checked where the work begins.
+    annotation says which, and a record is read by it; one with a `Meta` that has a title says what
+    may be typed for a whole number. Other ranges are checked where the work begins.
     """
 
     def record(self) -> dict[str, Any]:
         """Plain values by name."""
-        return asdict(self)
+        return plain(self)
 
     @classmethod
     def restored(cls, data: dict[str, Any]) -> Self:
         """The inverse of `record`; raises `BrokenRecord` for a field of another type."""
         inputs = read(data, cls)
-        for name, value in inputs.record().items():
+        for name, value in vars(inputs).items():
             size = len(value) if isinstance(value, str) else abs(value or 0)
             if not size <= (LONGEST_TEXT if isinstance(value, str) else LARGEST):  # nor is NaN
                 raise BrokenRecord(f"Its {name} is too large.")
         return inputs
+
+    @classmethod
+    def checked(cls, typed: dict[str, Any]) -> dict[str, Any]:
+        """Inputs by name with whole numbers for those typed; raises `SettingError`."""
+        titled = _titled(cls)
+        return {
+            name: checked_whole(say(one.title), value, one.ge, one.le)
+            if (one := titled.get(name))
+            else value
+            for name, value in typed.items()
+        }
+
+
+@cache
+def _titled(kind: type[PlainInputs]) -> dict[str, Meta]:
+    hints = get_type_hints(kind, include_extras=True).items()
+    metas = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints}
+    return {name: meta for name, meta in metas.items() if isinstance(meta, Meta) and meta.title}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
@@ -16,10 +16,8 @@ from engine.sampling import SamplingSettings
 from ui.jobs import UNKNOWN, Job, Owner
 from ui.labs.inputs import PlainInputs
 from ui.models.chooser import begins_alone
-from ui.texts.limits import checked_whole
 from ui.visits.in_hand import Prompt
 from ui.visits.records import Choice, choice_of, choice_record, read
-from ui.words.language import say
 from ui.words.refusals import told
 
 AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
@@ -38,8 +36,7 @@ class InputsState(Generic[AnyInputs]):
     Class attributes that a page sets:
         name: of the page, in addresses, keys and records.
         inputs_class: its inputs; the defaults are what a new visitor sees.
-        kept: its record.
-        ranges: of inputs that are typed as whole numbers, label, least and most.
+        kept: its record; without `inputs` if these stand beside the model.
         works: the attributes that hold works, each None before the first.
 
     Attributes:
@@ -53,7 +50,6 @@ class InputsState(Generic[AnyInputs]):
     name: ClassVar[str]
     inputs_class: ClassVar[type[PlainInputs]]
     kept: ClassVar[type[Kept]] = Kept
-    ranges: ClassVar[dict[str, tuple[str, int, int]]] = {}
     works: ClassVar[tuple[str, ...]] = ("work",)
 
     error = ""
@@ -69,10 +65,7 @@ class InputsState(Generic[AnyInputs]):
     def change(self, **changes: Any) -> None:
         """Take other inputs, by name; those that are refused leave the ones before."""
         with self.refusing():
-            for name in self.ranges.keys() & changes:
-                label, least, most = self.ranges[name]
-                changes[name] = checked_whole(say(label), changes[name], least, most)
-            self.take(replace(self.inputs, **changes))
+            self.take(replace(self.inputs, **self.inputs.checked(changes)))
 
     def take(self, inputs: AnyInputs) -> None:
         """Take inputs; raises `DecodingError`, and leaves everything as it was."""
@@ -155,7 +148,9 @@ class InputsState(Generic[AnyInputs]):
 
     def record(self) -> dict[str, Any]:
         """Model and inputs as plain values; a page that keeps more adds it."""
-        return {"model": choice_record(self.model), "inputs": self.inputs.record()}
+        inputs = self.inputs.record()
+        is_apart = "inputs" in self.kept.__struct_fields__
+        return {"model": choice_record(self.model)} | ({"inputs": inputs} if is_apart else inputs)
 
     @classmethod
     def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Self:
@@ -168,10 +163,9 @@ class InputsState(Generic[AnyInputs]):
         Raises:
             DecodingError: a record that cannot be used, or a model that cannot be loaded.
         """
-        kept = read(data, cls.kept)
-        inputs = cls.inputs_class.restored(kept.inputs)
-        more = {name: getattr(kept, name) for name in kept.__struct_fields__[2:]}
-        return cls(load(*choice_of(kept.model)), inputs, **more)
+        more = structs.asdict(read(data, cls.kept))
+        choice, inputs = more.pop("model"), cls.inputs_class.restored(more.pop("inputs", data))
+        return cls(load(*choice_of(choice)), inputs, **more)
 
     def copy(self) -> Self:
         """The same for another tab; a work goes along if it is done."""

@@ -10,22 +10,18 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs
-from ui.labs.state import InputsState
-from ui.measurements.section import Section
+from ui.measurements.section import Drawn, Section
 from ui.measurements.work import KeptWork, SectionWork
 from ui.visits.in_hand import Prompt
 
 
-class Held(InputsState[Any]):
+class Held(Drawn):
     """A section as one visitor has it; fields show its inputs and change them.
 
-    Attributes, besides those of `InputsState`:
+    Attributes, besides those of `Drawn`:
         section: which it is.
         name: of its fields, within the session.
-        work: the last work; None before the first, and if nothing is measured.
     """
-
-    work: SectionWork | None = None
 
     def __init__(
         self, name: str, section: Section, model: LanguageModel, inputs: PlainInputs | None = None
@@ -38,16 +34,6 @@ class Held(InputsState[Any]):
     def mark(self) -> str:
         """What a list says of the section; empty for nothing."""
         return self.section.mark(self)
-
-    @property
-    def is_running(self) -> bool:
-        """True if it is being measured, or waits for its turn."""
-        return self.work is not None and self.work.is_running
-
-    @property
-    def measured(self) -> Any | None:
-        """The inputs that the last work was begun with, None before the first."""
-        return self.work and self.work.inputs
 
     @property
     def setting(self) -> Setting | None:
@@ -103,7 +89,7 @@ class Held(InputsState[Any]):
     def result(self) -> Any | None:
         """What there is to show; None before there is anything, and `error` if it is refused."""
         if self.section.computed is None:
-            return self.work.result if self.work is not None else None
+            return super().result()
         try:
             return self.section.computed(self.model, self.inputs)
         except DecodingError as error:

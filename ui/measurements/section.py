@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
-from ui.labs.fields import Changeable
 from ui.labs.inputs import PlainInputs
+from ui.labs.state import InputsState
 from ui.measurements.work import SectionWork
 from ui.words.language import marked
 
@@ -17,25 +17,28 @@ AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
 AnyResult = TypeVar("AnyResult")
 
 
-class Drawn(Changeable, Protocol):
+class Drawn(InputsState[Any]):
     """The part that fields and pictures may use of a section as a visitor has it, see `Held`.
 
-    Attributes:
-        model: what is measured.
-        work: the last work; None before the first.
-        measured: the inputs that it was begun with, None before the first.
+    Attributes, besides those of `InputsState`:
+        work: the last work; None before the first, and if nothing is measured.
     """
 
-    model: LanguageModel
-    work: SectionWork | None
-    measured: Any | None
+    work: SectionWork | None = None
 
     @property
     def is_running(self) -> bool:
-        """Tell if it is being measured, or waits for its turn."""
+        """True if it is being measured, or waits for its turn."""
+        return self.work is not None and self.work.is_running
+
+    @property
+    def measured(self) -> Any | None:
+        """The inputs that the last work was begun with, None before the first."""
+        return self.work and self.work.inputs
 
     def result(self) -> Any | None:
-        """Results to show; None before there is anything."""
+        """What there is to show; None before there is anything."""
+        return self.work and self.work.result
 
 
 @dataclass(frozen=True)

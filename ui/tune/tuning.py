@@ -133,8 +133,8 @@ class TuningInputs(PlainInputs):
     base: SamplingSettings = field(default_factory=SamplingSettings)
     x: AxisInput = AxisInput("temperature")
     y: AxisInput = AxisInput("top_p")
-    seeds: int = 1
-    max_tokens: int = 32
+    seeds: Annotated[int, Meta(title=marked("Seeds"), ge=1, le=MOST_SEEDS)] = 1
+    max_tokens: Annotated[int, Meta(title=marked("Max tokens"), ge=1, le=MOST_TOKENS)] = 32
     stop: str = EXAMPLES[0].stop
 
     def record(self) -> dict[str, Any]:
@@ -199,10 +199,7 @@ class Tuning(InputsState[TuningInputs]):
     """
 
     inputs_class: ClassVar[type[PlainInputs]] = TuningInputs
-    ranges: ClassVar[dict[str, tuple[str, int, int]]] = {
-        "seeds": (marked("Seeds"), 1, MOST_SEEDS),
-        "max_tokens": (marked("Max tokens"), 1, MOST_TOKENS),
-    }
+    kept: ClassVar[type[Struct]] = _Kept
     prompt_holders: ClassVar[tuple[()]] = ()  # it may have several prompts
     copy = None  # another tab has what its record has: of a sweep under way the texts so far
 
@@ -384,24 +381,18 @@ class Tuning(InputsState[TuningInputs]):
     def record(self) -> dict[str, Any]:
         """All of it as plain values."""
         work, result = self.work, self.work.result if self.work else None
-        record = super().record()
-        return (
-            record.pop("inputs")
-            | record
-            | {
-                "view": {name: getattr(self, name) for name in VIEW},
-                "chosen": list(self.chosen),
-                "prompt_shown": self.prompt_shown,
-                "work": None
-                if result is None
-                else {
-                    "model": choice_record(work.model),
-                    "prompts": list(work.prompts),
-                    "chat": work.chat,
-                    "sweep": sweep_record(work.sweep, result),
-                },
-            }
-        )
+        made = result and {
+            "model": choice_record(work.model),
+            "prompts": list(work.prompts),
+            "chat": work.chat,
+            "sweep": sweep_record(work.sweep, result),
+        }
+        return super().record() | {
+            "view": {name: getattr(self, name) for name in VIEW},
+            "chosen": list(self.chosen),
+            "prompt_shown": self.prompt_shown,
+            "work": made,
+        }
 
     @classmethod
     def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Tuning:

@@ -17,6 +17,7 @@ from ui.cache.prefill_and_decode.prices import (
     source_of,
 )
 from ui.labs import fields
+from ui.labs.state import InputsState
 from ui.measurements.measured import sheet
 from ui.measurements.section import Table
 from ui.skeleton.fields import bound
@@ -31,7 +32,7 @@ class Prices(Protocol):
     output_price: float
 
 
-def cost_fields(held: fields.Changeable) -> None:
+def cost_fields(held: InputsState) -> None:
     """The prices, and whose they are where they are published ones."""
     inputs: Prices = held.inputs
     names = [OWN, *published()]

@@ -45,10 +45,6 @@ class PassagesWork(Job):
             yield self._left_by_count()
 
     @property
-    def is_done(self) -> bool:
-        return len(self.passages) == self.count
-
-    @property
     def texts_done(self) -> int:
         return len(self.passages)
 

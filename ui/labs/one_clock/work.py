@@ -61,11 +61,6 @@ class ClockWork(Job):
         return f"{words}: {say(self.running)}" if self.running else words
 
     @property
-    def is_done(self) -> bool:
-        """Whether every run is over."""
-        return self._clock.done == self._clock.runs
-
-    @property
     def texts_done(self) -> int:
         """Runs that are over."""
         return self._clock.done

@@ -46,11 +46,6 @@ class SpeedWork(Job):
                 return
 
     @property
-    def is_done(self) -> bool:
-        """Whether every text is there."""
-        return self._trial.is_done
-
-    @property
     def texts_done(self) -> int:
         """Texts that are there."""
         return self._trial.done
