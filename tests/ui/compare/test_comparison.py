@@ -1,15 +1,19 @@
 """What the compare page compares: columns, where they differ, samples."""
 
+import threading
+
 import pytest
 
 from engine.decoder import Decoder
 from engine.errors import LogitsError
+from engine.runner.scheduler import this_job
 from engine.sampling.presets import PRESETS
 from tests.ui.compare.comparing import PROMPT, ids, settle
+from ui import playing
 from ui.compare.column import OWN, divergence
-from ui.compare.comparison import MOST
+from ui.compare.comparison import MOST, Comparison
 from ui.compare.sampling_run import SamplingRun
-from ui.jobs import UNKNOWN
+from ui.jobs import UNKNOWN, Call
 from ui.texts.limits import MOST_TOKENS
 
 
@@ -143,6 +147,46 @@ def test_play_goes_on_to_the_limit_and_stops_itself(comparison):
     assert {column.length for column in comparison.columns} == {1}
 
 
+def test_a_step_that_takes_long_continues_beside_the_page_and_can_be_cancelled(
+    comparison, monkeypatch
+):
+    monkeypatch.setattr(playing, "PATIENCE_SECONDS", 0.0)
+    begun, before = threading.Event(), [ids(column) for column in comparison.columns]
+
+    def waits(*_: object) -> None:
+        begun.set()
+        while True:
+            this_job().check()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Decoder, "_step", waits)
+        comparison.player.step()
+        assert begun.wait(30) and comparison.player.is_busy
+        comparison.player.cancel()
+        settle(comparison)
+    assert comparison.error == Call.cancelled
+    assert [ids(column) for column in comparison.columns] == before
+    assert not any(column.error for column in comparison.columns)
+
+
+def test_of_texts_that_come_again_those_that_stay_are_compared(comparison, model):
+    texts = [ids(column) for column in comparison.columns]
+    comparison.columns[0].text.settings = comparison.columns[0].settings.replace(temperature=3)
+    comparison.player.rewind(20)
+    comparison.player.step()  # which another run does not take again
+    record = comparison.record()
+    again = Comparison.restored(record, lambda source, revision: model)
+    assert again.record() == record, "until then the tokens are those that were kept"
+    again.adjust(2, temperature=2.0)
+    settle(again)
+    assert again.said.endswith("Those of these columns are no longer the same: 1.")
+    assert ids(again.columns[3])[:20] == texts[3][:20]
+    stopped = Comparison.restored(record, lambda source, revision: model)
+    stopped.player.stop()
+    settle(stopped)
+    assert stopped.said == "" and not any(ids(column) for column in stopped.columns)
+
+
 # --- samples --------------------------------------------------------------------------------------
 
 
@@ -206,6 +250,14 @@ def test_a_count_out_of_range_is_answered_in_words(comparison, count, sentence):
     comparison.sample(count, UNKNOWN)
     assert comparison.sampling is None
     assert comparison.error.startswith(sentence)
+
+
+def test_a_refused_count_leaves_the_last_samples(comparison):
+    comparison.sample(1, UNKNOWN)
+    run = comparison.sampling
+    comparison.sample(0, UNKNOWN)
+    assert comparison.error and comparison.sampling is run and not run.is_cancelled
+    run.wait()
 
 
 def test_what_ends_all_texts_is_said(comparison):

@@ -9,6 +9,7 @@ from html import unescape
 from weakref import WeakKeyDictionary
 
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, RerunException
 
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.errors import DecodingError
@@ -20,6 +21,7 @@ from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SAMPLES
 from engine.trace.beam import FINISHED, KEPT, PRUNED
 from tests.ui.hostile import HOSTILE, language_model, tokenizer
 from tests.ui.labs.settling import settled
+from ui import jobs
 from ui.jobs import UNKNOWN
 from ui.labs.beam import view
 from ui.labs.beam.charts import likely_figure, tree_figure
@@ -331,6 +333,35 @@ def test_an_exact_search_that_cannot_begin_says_why(lab):
     assert twin.exact is None
     with pytest.raises(DecodingError):
         BeamInputs(width=0).settings  # noqa: B018
+
+
+def test_a_second_tab_leaves_the_works_of_the_first(lab):
+    first = settled(lab.copy())
+    first.change(prompt="Once a ship")
+    first.begin(UNKNOWN)
+    twin = first.copy()
+    assert twin.texts in (None, first.texts) and not first.texts.is_cancelled
+    assert first.texts.wait(60) and first.texts.is_done
+    assert first.copy().texts is first.texts
+
+
+@pytest.mark.parametrize(("begin", "work"), [("begin", "texts"), ("begin_exact", "exact")])
+def test_a_work_is_kept_once_it_has_begun(lab, monkeypatch, begin, work):
+    """Streamlit ends a drawing at the next word to it if another one is due."""
+    twin = settled(lab.copy())
+    words = iter((False, True))
+
+    def word() -> str:
+        if next(words, False):
+            raise RerunException(RerunData())
+        return "en"
+
+    monkeypatch.setattr(jobs, "language", word)
+    with pytest.raises(RerunException):
+        getattr(twin, begin)(UNKNOWN)
+    assert getattr(twin, work) is None
+    getattr(twin, begin)(UNKNOWN)
+    assert getattr(twin, work).wait(60)
 
 
 def test_a_hostile_vocabulary_stays_text():
