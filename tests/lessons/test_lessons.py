@@ -20,8 +20,8 @@ LESSONS = [*read_course().lessons, read_lesson(FOLDER / "template")]
 def test_a_lesson_holds(lesson: Lesson, monkeypatch):
     # Whether a speed is measured does not hang on how often, nor on how long a text; no check asks
     # what it is.
-    monkeypatch.setattr("ui.labs.speculative.work.TURNS", 1)
-    monkeypatch.setattr("ui.labs.speculative.work.TOKENS", 12)
+    monkeypatch.setattr("ui.labs.speculative.lab.TURNS", 1)
+    monkeypatch.setattr("ui.labs.speculative.lab.TOKENS", 12)
     tried = list(trials(lesson, lesson_model()))
     assert tried and [trial for trial in tried if trial.problem] == []
 

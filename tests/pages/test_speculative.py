@@ -10,8 +10,8 @@ from ui.labs.speculative.lab import LOOKUP, SpeculativeLab
 @pytest.fixture
 def app(monkeypatch) -> AppTest:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
-    monkeypatch.setattr("ui.labs.speculative.work.TOKENS", 3)
-    monkeypatch.setattr("ui.labs.speculative.work.TURNS", 1)
+    monkeypatch.setattr("ui.labs.speculative.lab.TOKENS", 3)
+    monkeypatch.setattr("ui.labs.speculative.lab.TURNS", 1)
     app = in_tab(new_app()).run()
     app.switch_page("pages/speculative.py").run()
     assert not app.exception and not app.error

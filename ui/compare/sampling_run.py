@@ -239,15 +239,18 @@ class KeptSamples(SamplingRun):
         DecodingError: a setting that is refused today.
     """
 
+    is_done = True
+    texts_done = notices = None  # set below
+
     def __init__(self, data: SamplesRecord, model: LanguageModel) -> None:
         Job.__init__(self, len(data.samples))
+        self.texts_done, self.notices = self.count, tuple(data.notices)
         self.columns = tuple(
             (number, title, SamplingSettings.from_dict(settings))
             for number, title, settings in data.columns
         )
         self.prompt_text, self.chat = data.prompt_text, data.chat
         self.model_name = model.name
-        self._kept_notices = tuple(data.notices)
         settings = {number: settings for number, _, settings in self.columns}
         self._columns_of_rows = []
         self._samples = {
@@ -255,16 +258,6 @@ class KeptSamples(SamplingRun):
         }
         self._summaries = (0, {})
         self._csv = (0, b"")
-
-    @property
-    def texts_done(self) -> int:
-        """Texts that have ended."""
-        return self.count
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Sentences on what went another way than usual."""
-        return self._kept_notices
 
 
 def _sample(data: _KeptSample, settings: dict[int, SamplingSettings]) -> Sample:

@@ -4,17 +4,20 @@ A lab shows one text that a strategy of `engine.decoding` generates. What all la
 here; a lab says what is its own.
 
     inputs.py       what a person chooses: prompt, settings; a frozen dataclass
-    lab.py          one visitor's text: step, back, rewind, play, record, restore, trace
+    state.py        model, inputs and works of a page: changed, begun, recorded, restored, copied
+    lab.py          such a state with a text, which `ui.playing` plays; its traces
     opening.py      a trace opened: its text made again and compared
-    task.py         something done in a worker, with progress and Cancel
     fields.py       fields that show an input, and change it
     transport.py    Play, Step, Back, Rewind, their keys, and what takes long
     page.py         the page: header, fields, transport, picture, experiments
 
+Other pages keep their inputs by `state.py` as well: one clock, tokens, Compare, Tune and the
+sections of measuring pages.
+
 To add a lab:
 
     ui/labs/<name>/inputs.py    its `Inputs`, where there are many; else beside the lab
-    ui/labs/<name>/lab.py       a `Lab` that says how a text begins, and which traces it opens
+    ui/labs/<name>/lab.py       a `Lab`: how a text begins, which traces it opens, its works
     ui/labs/<name>/page.py      a `LabPage`: fields, picture, notice, stage view, experiments
     ui/labs/<name>/charts.py    pure functions from plain results to Plotly figures
     pages/<name>.py             two lines; its name in `DECODERS` of `ui/skeleton/page.py`

@@ -2,12 +2,10 @@
 
     section.py      what a section is
     held.py         what a visitor has of a section: inputs, work, what went wrong
-    bench.py        a model, and what is measured of it
-    state.py        what a visitor has of the page: one model or two, the chosen section, a file
+    state.py        what a visitor has of the page: a model or two, what is measured of each, a file
     work.py         a measurement in the background
     page.py         the page: choice of the section, its fields, its results
-    choice.py       the choice of the section: side by side, or a list by topic
-    second.py       the choice of a second model
+    choice.py       the choice of the section, side by side or by topic, and of a second model
     export.py       tables as CSV, everything as JSON, a measurement of another machine laid over
     measured.py     tables, charts and sentences that sections share
 

@@ -8,10 +8,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from ui.measurements.bench import Bench
 from ui.measurements.held import Held
 from ui.measurements.section import Table
-from ui.measurements.state import MeasurementState
+from ui.measurements.state import Bench, MeasurementState
 from ui.skeleton.csv_file import NOTE, spreadsheet_csv
 from ui.skeleton.file_field import file_field
 from ui.words.labels import markdown_text

@@ -15,10 +15,9 @@ from engine.model import LanguageModel
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
 from ui.labs.page import notice_line
-from ui.measurements.choice import by_topic, side_by_side
+from ui.measurements.choice import by_topic, second_model, side_by_side
 from ui.measurements.export import export
 from ui.measurements.held import Held
-from ui.measurements.second import second_model
 from ui.measurements.section import Laid, Section, Shown
 from ui.measurements.state import MeasurementState
 from ui.server.problems import guarded

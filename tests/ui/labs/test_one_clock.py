@@ -86,7 +86,7 @@ def test_one_that_cannot_take_part_is_named(run, model, monkeypatch):
         raise DecodingError("It needs another model.")
 
     several = (decoders.TimedDecoder("Odd", "nothing", refused), decoders.DECODERS[0])
-    monkeypatch.setattr("ui.labs.one_clock.work.DECODERS", several)
+    monkeypatch.setattr("ui.labs.one_clock.clock.DECODERS", several)
     clock = Clock(model, run.inputs)
     clock.begin(UNKNOWN)
     clock.work.wait(60)

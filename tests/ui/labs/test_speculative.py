@@ -16,8 +16,7 @@ from tests.ui.hostile import HOSTILE
 from tests.ui.labs.settling import settled
 from ui.jobs import UNKNOWN
 from ui.labs.speculative import charts, view
-from ui.labs.speculative.lab import ITSELF, LOOKUP, SpeculativeLab
-from ui.labs.speculative.work import SpeedWork
+from ui.labs.speculative.lab import ITSELF, LOOKUP, SpeculativeLab, SpeedWork
 
 MARKUP = next(text for text in HOSTILE if "<" in text)
 
@@ -134,7 +133,7 @@ def test_a_record_brings_the_rounds_back(lab, model):
 
 
 def test_a_speed_trial_is_measured_and_goes_on_after_a_cancel(monkeypatch):
-    monkeypatch.setattr("ui.labs.speculative.work.TOKENS", 3)
+    monkeypatch.setattr("ui.labs.speculative.lab.TOKENS", 3)
     settings = SpeculativeSettings(SamplingSettings(seed=1))
     work = SpeedWork(tiny_models.shared("llama"), tiny_models.prompt(2), None, settings)
     work.start(UNKNOWN)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -14,17 +16,17 @@ from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 from engine.study.constraint import ConstraintFigures, Ribbon, figures_at, ribbon
 from engine.study.verdict import Verdict, verdict
+from engine.study.whole_texts import Progress, Walk, WholeTexts
 from engine.study.wrong_token import Broken, without_constraint
 from engine.trace import Trace
-from ui.jobs import Owner
-from ui.labs.constrained.work import WalkWork
+from ui.jobs import Job, Owner
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
 from ui.texts.constraints import EXAMPLES, FIRST, NOTHING, Example, typed_of
 from ui.texts.limits import checked_whole
 from ui.texts.traces import REMEDY
 from ui.visits.in_hand import Prompt
-from ui.words.language import say
+from ui.words.language import marked, say
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,57 @@ class ConstrainedInputs(ConstrainableInputs):
     source: str = EXAMPLES[0].source
     temperature: float = 1.0
     seed: int = 5  # by which the first example reads well
+
+
+MOST_PASSES = 300
+
+
+class WalkWork(Job):
+    """A walk over all texts of a constraint.
+
+    Raises:
+        DecodingError: the constraint or the prompt does not fit the model.
+    """
+
+    doing = marked("the walk over all texts")
+    noun = "beginning"
+    breaks_off = True
+
+    def __init__(self, model: LanguageModel, prompt: str, constraint: Constraint) -> None:
+        super().__init__(MOST_PASSES)
+        self._walk = Walk(model, prompt, constraint, most_passes=MOST_PASSES)
+        self._ended_by_itself = False
+        self._last: Progress | None = None
+        self._result: tuple[Progress | None, WholeTexts] | None = None
+        self._reading = threading.Lock()
+
+    def _passes(self) -> Iterator[float | None]:
+        began, done = time.monotonic(), self.texts_done
+        for progress in self._walk.run(self._cancel):
+            self._last = progress
+            each = (time.monotonic() - began) / (progress.passes - done)
+            yield each * (progress.passes_at_most - progress.passes)
+        self._ended_by_itself = not self.is_cancelled
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the walk is over: everything found, or all passes used."""
+        return self._ended_by_itself
+
+    @property
+    def texts_done(self) -> int:
+        """Beginnings that were looked at."""
+        return self._last.passes if self._last else 0
+
+    @property
+    def result(self) -> WholeTexts | None:
+        """What was found; None while it runs."""
+        if self.is_running:
+            return None
+        with self._reading:
+            if self._result is None or self._result[0] is not self._last:
+                self._result = (self._last, self._walk.result)
+        return self._result[1]
 
 
 class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
@@ -129,7 +182,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         """Begin with an example."""
         self.change(language=example.language, source=example.source, prompt=example.prompt)
 
-    def take(self, language: str, source: str) -> bool:
+    def take_source(self, language: str, source: str) -> bool:
         """Another source, or the first example of another language; whether it is taken."""
         if language != self.inputs.language:
             self.choose(FIRST[language])

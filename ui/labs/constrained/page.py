@@ -24,7 +24,9 @@ from ui.words.language import marked, say
 
 
 def _fields(lab: ConstrainedLab) -> None:
-    constraint = ConstraintField(lab, "constrained", lab.inputs.typed, lab.take, is_optional=False)
+    constraint = ConstraintField(
+        lab, "constrained", lab.inputs.typed, lab.take_source, is_optional=False
+    )
     left, right = st.columns(2)
     with left:
         fields.text(lab, "prompt", say("Prompt"), height=68)

@@ -7,6 +7,6 @@ page.py           fields, and what the page is made of
 notice.py         the sentence on what there is to see
 picture.py        tiles, heat map, order, positions per step, one distribution
 joint.py          two positions drawn at once, against one after the other
-quality.py        quality and time against the number of steps; passages.py writes them
+quality.py        quality and time against the number of steps
 charts.py         the figures
 """

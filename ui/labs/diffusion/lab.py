@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,15 +16,15 @@ from engine.decoding.diffusion import (
 )
 from engine.errors import DecodingError
 from engine.model import BUNDLED, LanguageModel
+from engine.model.diffusion_model import DiffusionModel
 from engine.runner.scheduler import this_job
 from engine.study.generation_order import gap_positions
 from engine.study.joint_error import JointError, joint_error
-from engine.study.steps_and_quality import Plan
+from engine.study.steps_and_quality import Passage, Plan
 from engine.trace import Trace
-from ui.jobs import Call, Owner
+from ui.jobs import Call, Job, Owner
 from ui.labs.diffusion.inputs import GAPS, DiffusionInputs
 from ui.labs.diffusion.masked_model import masked_model
-from ui.labs.diffusion.passages import PassagesWork
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
 from ui.models.opening import load_quietly
@@ -34,6 +35,49 @@ from ui.words.language import marked, say
 MOST_SEEDS = 20
 MOST_STEP_COUNTS = 7  # points of the chart of quality
 TRIED = 48  # values of the first position, each by a pass
+
+
+class PassagesWork(Job):
+    """All passages of a plan.
+
+    Args:
+        plan: which they are.
+        model: fills the canvas.
+        judge: writes autoregressively, and scores every passage.
+
+    Attributes:
+        plan, model, judge: as given.
+        passages: those that are done.
+
+    Raises:
+        PromptError, SettingError: what does not fit the models.
+    """
+
+    doing = marked("the passages")
+    noun = "passage"
+
+    def __init__(self, plan: Plan, model: DiffusionModel, judge: LanguageModel) -> None:
+        super().__init__(plan.count)
+        plan.check(model, judge)
+        self.plan, self.model, self.judge = plan, model, judge
+        self.passages: list[Passage] = []
+
+    def _passes(self) -> Iterator[float | None]:
+        run = self.plan.run(
+            self.model, self.judge, done=tuple(self.passages), should_stop=self._cancel.is_set
+        )
+        for passage in run:
+            self.passages.append(passage)
+            yield self._left_by_count()
+
+    @property
+    def texts_done(self) -> int:
+        return len(self.passages)
+
+    @property
+    def version(self) -> int:
+        """Counts the passages; each one more on screen is a new one."""
+        return len(self.passages)
 
 
 @dataclass(frozen=True)

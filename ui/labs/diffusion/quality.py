@@ -10,8 +10,7 @@ from engine.study.metrics import Spread
 from engine.study.steps_and_quality import StepsSummary, summaries
 from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import QUALITIES, quality_figure
-from ui.labs.diffusion.lab import DiffusionLab
-from ui.labs.diffusion.passages import PassagesWork
+from ui.labs.diffusion.lab import DiffusionLab, PassagesWork
 from ui.skeleton.fields import bound, whole_number
 from ui.skeleton.tables import table, text_list
 from ui.skeleton.theme import is_dark

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from engine.decoding.speculative import ITSELF, LOOKUP, SpeculativeDecoder
@@ -12,12 +13,12 @@ from engine.model import BUNDLED_DRAFT, LanguageModel
 from engine.runner.scheduler import this_job
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
+from engine.study.speedup import SpeedCurve, SpeedTrial
 from engine.trace import Trace
 from engine.trace.speculative import REJECTED
-from ui.jobs import Owner
+from ui.jobs import Job, Owner
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
-from ui.labs.speculative.work import SpeedWork
 from ui.models.chooser import Choice, check_allowed, shared_model
 from ui.texts.constraints import typed_of
 from ui.texts.limits import MOST_TOKENS
@@ -64,6 +65,51 @@ class SpeculativeInputs(ConstrainableInputs):
             self.max_tokens,
             self.acceptance if self.forced else None,
         )
+
+
+TOKENS = 40  # of each text
+TURNS = 3
+
+
+class SpeedWork(Job):
+    """One speed trial.
+
+    Args:
+        model, prompt_ids, draft, settings: as `SpeedTrial` has them.
+
+    Raises:
+        DecodingError: a setting out of range, or a draft that does not fit.
+    """
+
+    doing = marked("the measurement")
+    breaks_off = True
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt_ids: Sequence[int],
+        draft: LanguageModel | None,
+        settings: SpeculativeSettings,
+    ) -> None:
+        self.settings = settings
+        self._trial = SpeedTrial(model, prompt_ids, draft, settings, tokens=TOKENS, turns=TURNS)
+        super().__init__(self._trial.total)
+
+    def _passes(self) -> Iterator[float | None]:
+        for _ in self._trial:
+            yield self._left_by_count()
+            if self.is_cancelled:
+                return
+
+    @property
+    def texts_done(self) -> int:
+        """Texts that are there."""
+        return self._trial.done
+
+    @cached_property
+    def curve(self) -> SpeedCurve:
+        """The figures, once it is done; raises `SettingError` where there is nothing to measure."""
+        return self._trial.result()
 
 
 class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
