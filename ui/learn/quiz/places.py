@@ -101,7 +101,7 @@ class _Compare(_Visited):
         return {"prompt": table.get("prompt", str)}
 
     def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
-        self.page.of(visit).set_prompt(state["prompt"])
+        self.page.of(visit).change(prompt=state["prompt"], chat=False)
 
 
 class _Measuring(_Visited):

@@ -53,7 +53,10 @@ def test_the_step_page_begins_with_guidance_search_and_samplers_of_several_numbe
 @pytest.mark.parametrize(
     ("data", "called"),
     [
-        ({"page": "compare", "prompt": "Once"}, [("set_prompt", ("Once",), {})]),
+        (
+            {"page": "compare", "prompt": "Once"},
+            [("change", (), {"prompt": "Once", "chat": False})],
+        ),
         ({"page": "cache", "section": "window"}, [("choose", ("window",), {})]),
         ({"page": "beam", "width": 1}, [("change", (), {"width": 1})]),
         ({"page": "one_clock", "tokens": 8}, [("change", (), {"tokens": 8})]),
@@ -81,5 +84,5 @@ def test_every_page_of_the_app_has_what_it_is_asked_for():
     }
     assert hasattr(MeasurementState, "choose")
     methods = dict.fromkeys(_PAGES.keys() - {"step", "tune", "cache", "claims"}, "change")
-    for name, method in (methods | {"compare": "set_prompt"}).items():
+    for name, method in methods.items():
         assert hasattr(_PAGES[name].page.begin, method), name
