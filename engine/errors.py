@@ -198,7 +198,23 @@ class CancelledError(DecodingError):
 
 
 class PanicError(DecodingError):
-    """A library written in Rust gave up on what it was given."""
+    """A library written in Rust gave up on what it was given.
+
+    Args:
+        reason: what it says.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            msg(
+                "The tokenizer, or another library, gave up on what it was given ({reason}); "
+                "change the text, or choose another model.",
+                " ".join(reason.split())[:160],
+            )
+        )
+
+    def __reduce__(self):
+        return PanicError, (self.message.values["reason"],)
 
 
 @contextmanager
@@ -213,12 +229,7 @@ def panics_as_errors() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        reason = " ".join(str(error).split())
-        raise PanicError(
-            "The tokenizer, or another library, gave up on what it was given ({reason}); "
-            "change the text, or choose another model.",
-            reason[:160],
-        ) from error
+        raise PanicError(str(error)) from error
 
 
 class TraceError(DecodingError):

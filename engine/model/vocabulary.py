@@ -122,7 +122,7 @@ class Vocabulary:
         try:
             with panics_as_errors():
                 ids = self.tokenizer("\n", add_special_tokens=False, verbose=False)["input_ids"]
-        except PanicError:
+        except (PanicError, TokenizerError):
             return ()
         return tuple(ids[-1:])
 

@@ -9,14 +9,13 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from tokenizers import PreTokenizedString
-
 from engine.errors import TokenizerError, panics_as_errors
+from engine.model.guarded_tokenizer import stages_of
 from engine.model.vocabulary import Vocabulary
 from engine.tokenizing.bpe import BytePairs
 from engine.tokenizing.spans import Span, between
 from engine.tokenizing.tokenizer import Making, TextTokenizer
-from engine.tokenizing.tokens import PreToken, Stage, TokenizedText, checked_text
+from engine.tokenizing.tokens import STAGES, PreToken, Stage, TokenizedText, checked_text
 from engine.tokenizing.unigram import UnigramScores
 from engine.tokenizing.wordpiece import LongestMatches
 
@@ -121,20 +120,16 @@ class StagedTokenizer(TextTokenizer):
 
     def _run(self, text: str, segments: Sequence[Span]) -> tuple[list[Stage], tuple[PreToken, ...]]:
         """The stages before the cut, one by one, and what the tokenizer's model makes of them."""
-        worked = PreTokenizedString(text)
-        worked.split(lambda place, whole: [whole[start:end] for start, end in segments])
-        steps = [Stage("control tokens", (), _texts(worked))]
-        if self._backend.normalizer is not None:
-            worked.normalize(self._backend.normalizer.normalize)
-        steps.append(Stage("normalised", tuple(_names(self._parts["normalizer"])), _texts(worked)))
-        if self._backend.pre_tokenizer is not None:
-            self._backend.pre_tokenizer.pre_tokenize(worked)
-        by = tuple(_names(self._parts["pre_tokenizer"]))
-        steps.append(Stage("pre-tokens", by, _texts(worked)))
-        pre_tokens = (
-            PreToken(piece, *span, tuple(one.id for one in self._backend.model.tokenize(piece)))
-            for piece, span, _ in worked.get_splits("original", "char")
-        )
+        names = [
+            (),
+            *(tuple(_names(self._parts[kind])) for kind in ("normalizer", "pre_tokenizer")),
+        ]
+        texts, parts = stages_of(self._backend, text, segments)
+        steps = [
+            Stage(name, by, tuple(texts))
+            for name, by, texts in zip(STAGES[1:4], names, texts, strict=True)
+        ]
+        pre_tokens = (PreToken(piece, start, end, tuple(ids)) for piece, start, end, ids in parts)
         return steps, tuple(one for one in pre_tokens if one.ids)
 
 
@@ -148,10 +143,6 @@ def _groups(words: Sequence[int | None]) -> list[list[int]]:
     """Places of the tokens of the text, by what they were cut from together."""
     places = (place for place, word in enumerate(words) if word is not None)
     return [list(group) for _, group in groupby(places, words.__getitem__)]
-
-
-def _texts(worked: PreTokenizedString) -> tuple[str, ...]:
-    return tuple(piece for piece, _, _ in worked.get_splits("original", "char"))
 
 
 def _names(part: dict[str, Any] | None) -> list[str]:

@@ -1,5 +1,6 @@
 """A panic of a library in Rust, which is no `Exception`, is told as any other failure."""
 
+import base64
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from engine.errors import PanicError, TokenizerError, panics_as_errors
 from engine.model.loading.tokenizer_files import read_tokenizer
 from engine.model.vocabulary import Vocabulary, _decoded
 from engine.tokenizing import text_tokenizer
+from tests.engine.model.loading.folders import edit_json
 
 
 class PanicException(BaseException):
@@ -49,12 +51,14 @@ def test_a_text_on_which_a_tokenizer_backtracks_is_refused(part):
         assert said.endswith("; change the text, or choose another model.")
 
 
-def test_a_folder_whose_tokenizer_panics_is_refused(monkeypatch, tmp_path):
-    def panics(*_, **__):
-        backtracking("split")(PANICS)
-
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", panics)
-    with pytest.raises(TokenizerError, match="no tokenizer that can be read"):
+def test_a_folder_whose_tokenizer_panics_is_refused(tmp_path):
+    backtracking("split").save_pretrained(tmp_path)
+    broken = base64.b64encode(b"\0\4\0\0" + bytes(100)).decode()
+    edit_json(
+        tmp_path / "tokenizer.json",
+        normalizer={"type": "Precompiled", "precompiled_charsmap": broken},
+    )
+    with pytest.raises(TokenizerError, match="no tokenizer that can be read .*gave up.*Precomp"):
         read_tokenizer(tmp_path)
 
 

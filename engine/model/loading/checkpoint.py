@@ -52,16 +52,20 @@ from engine.model.loading.configuration import (
     make_config,
     read_declared,
 )
-from engine.model.loading.files import TEXT_FILES, check_folder, first_line, other_format
+from engine.model.loading.files import (
+    BUNDLED_DIFFUSION_FOLDER,
+    BUNDLED_DRAFT_FOLDER,
+    BUNDLED_FOLDER,
+    TEXT_FILES,
+    check_folder,
+    first_line,
+    other_format,
+)
 from engine.model.loading.memory import free_bytes
 from engine.model.loading.tokenizer_files import read_tokenizer
 from engine.model.loading.weights import Weights, unfit, wanted_weights, weight_files
 
 BUNDLED, BUNDLED_DRAFT = "bundled", "bundled-draft"
-_MODELS = Path(__file__).resolve().parents[3] / "models"
-BUNDLED_FOLDER = _MODELS / "target"
-BUNDLED_DRAFT_FOLDER = _MODELS / "draft"
-BUNDLED_DIFFUSION_FOLDER = _MODELS / "diffusion"
 
 _HUB_ID = re.compile(r"[\w][\w.\-]*(/[\w][\w.\-]*)?")
 _REFUSED = (GatedRepoError, RevisionNotFoundError, RepositoryNotFoundError)

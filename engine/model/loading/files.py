@@ -22,6 +22,10 @@ MAX_JSON_BYTES = {
     "tokenizer_config.json": 16_000_000,
     "model.safetensors.index.json": 64_000_000,
 }
+_MODELS = Path(__file__).resolve().parents[3] / "models"
+BUNDLED_FOLDER = _MODELS / "target"
+BUNDLED_DRAFT_FOLDER = _MODELS / "draft"
+BUNDLED_DIFFUSION_FOLDER = _MODELS / "diffusion"
 GGUF = ".gguf"
 TEXT_FILES = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _MAX_DEPTH = 64
@@ -57,6 +61,18 @@ def check_folder(folder: Path) -> None:
                 "{limit:,.0f} MB are read; download the model again or choose another one.",
                 (path.name, folder.name, found.st_size / 1e6, limit / 1e6),
             )
+
+
+def is_bundled(folder: Path) -> bool:
+    """True for a model that comes with this program, so that its files can be trusted."""
+    bundled = (BUNDLED_FOLDER, BUNDLED_DRAFT_FOLDER, BUNDLED_DIFFUSION_FOLDER)
+    return folder.resolve() in bundled
+
+
+def text_bytes(folder: Path) -> int:
+    """The size of all text files of a folder that can be looked at."""
+    files = (path for path in folder.iterdir() if path.name.endswith(TEXT_FILES))
+    return sum(path.stat().st_size for path in files if path.is_file())
 
 
 def other_format(path: Path) -> str | None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from engine.errors import TokenizerError, panics_as_errors
+from engine.model.guarded_tokenizer import guard, no_tokenizer, try_to_read
 from engine.model.loaded import is_out_of_memory
-from engine.model.loading.files import first_line
+from engine.model.loading.files import first_line, is_bundled, text_bytes
 
 # Tokenizers may know more ids than the model has rows, but not many times as many: the vocabulary
 # keeps a list as long as the highest id.
@@ -24,8 +25,12 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
         most_ids: how many ids the model takes in, where it is known.
 
     Raises:
-        TokenizerError: there is none, it cannot be read, or its ids are far above the model's.
+        TokenizerError: there is none, it cannot be read, takes more time or memory than it may, or
+            its ids are far above the model's.
     """
+    is_foreign = not is_bundled(folder)
+    if is_foreign:
+        try_to_read(folder, text_bytes(folder))
     try:
         with panics_as_errors():
             tokenizer = AutoTokenizer.from_pretrained(
@@ -37,11 +42,7 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
         # Exceptions from the tokenizers library.
         if is_out_of_memory(error):
             raise
-        raise TokenizerError(
-            "{name} has no tokenizer that can be read ({error}); add its "
-            "tokenizer.json and tokenizer_config.json.",
-            (folder.name, first_line(error)),
-        ) from error
+        raise no_tokenizer(folder.name, first_line(error)) from error
     if len(tokenizer) == 0:
         raise TokenizerError(
             "The tokenizer of {name} has no entries; add its tokenizer.json.", folder.name
@@ -52,4 +53,6 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
             "{most_ids:,} ids; add the tokenizer.json that belongs to the model.",
             (folder.name, highest, most_ids),
         )
+    if is_foreign:
+        guard(tokenizer, folder.name)
     return tokenizer

@@ -142,6 +142,20 @@ def test_a_tokenizer_with_an_id_far_above_the_model(folder, where):
         assert max(model.tokenizer.get_vocab().values()) < 1_000_000
 
 
+def test_a_tokenizer_that_takes_long_to_read_is_tried_out_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.model.guarded_tokenizer.READ_SECONDS", 0.5)
+    config = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 3_000_000}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    with pytest.raises(TokenizerError, match=r"takes more than .* be read; check its tokenizer"):
+        load_tokenizer(str(tmp_path))
+
+
+def test_a_tokenizer_whose_tokens_are_far_more_text_than_they_are(folder):
+    decoder = {"type": "Replace", "pattern": {"Regex": "."}, "content": "y" * 1_000_000}
+    edit_json(folder / "tokenizer.json", decoder=decoder)
+    fails(TokenizerError, folder, "makes 2,000,000 characters or tokens of 1; check its tokenizer")
+
+
 @pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])
 @pytest.mark.parametrize("value", ["owner/repo", "flash_attention_2", {"": "owner/repo:kernel"}])
 def test_attention_code_from_elsewhere_is_not_asked_for(folder, monkeypatch, key, value):

@@ -1,0 +1,136 @@
+"""The child that cuts texts by a tokenizer of other people.
+
+A request is one of
+
+    {"kind": "take"}, tokenizer                     as the file ``tokenizer.json`` has it
+    {"kind": "encode", "special": ..., "as_text": ...}, text
+    {"kind": "plain"}, text                         without its added tokens
+    {"kind": "stages", "segments": [...]}, text     see `stages`
+
+An answer of {"needs": "tokenizer"} asks for what is not here, or no longer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from tokenizers import PreTokenizedString, Tokenizer
+
+from engine.errors import PanicError, panics_as_errors
+from engine.guarded.child import Answer, give_back_memory, serve
+
+# Characters or tokens that may come of one character. Unicode takes one apart into at most 18, and
+# each of those may be three bytes, with a token each.
+MOST_OF_ONE = 64
+_MOST_OF_NONE = 1_000
+
+Part = tuple[str, int, int, tuple[int, ...]]
+
+
+class GrownError(Exception):
+    """A text became far more than it was: how long it was, and what came of it."""
+
+
+def check_growth(given: int, made: int) -> None:
+    """Raise `GrownError` if so much comes of a text of this length."""
+    if made > _MOST_OF_NONE + MOST_OF_ONE * given:
+        raise GrownError(given, made)
+
+
+def refusal(error: Exception) -> dict:
+    """Return an error as an answer; one for want of memory is raised again."""
+    if isinstance(error, MemoryError):
+        raise error
+    if isinstance(error, GrownError):
+        return {"grown": error.args}
+    if isinstance(error, PanicError):
+        return {"panic": error.message.values["reason"]}
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return {"error": lines[0].strip().rstrip(".:")[:160]}
+
+
+def stages(
+    backend: Tokenizer, text: str, segments: Sequence[Sequence[int]]
+) -> tuple[list[list[str]], list[Part]]:
+    """The stages of a tokenizer before the cut, one by one, and what its model makes of them.
+
+    Args:
+        backend: the tokenizer.
+        text: what it cuts.
+        segments: the stretches of the text between its control tokens, as (start, end).
+
+    Returns:
+        What there is after control tokens, normaliser and pre-tokenizer; and of each pre-token its
+        text, its start and end in the text, and the ids that it is cut into.
+    """
+    worked = PreTokenizedString(text)
+    worked.split(lambda place, whole: [whole[start:end] for start, end in segments])
+    steps = [_texts(worked)]
+    if backend.normalizer is not None:
+        worked.normalize(backend.normalizer.normalize)
+    steps.append(_texts(worked))
+    if backend.pre_tokenizer is not None:
+        backend.pre_tokenizer.pre_tokenize(worked)
+    steps.append(_texts(worked))
+    pieces = worked.get_splits("original", "char")
+    return steps, [(piece, *span, _ids(backend, piece)) for piece, span, _ in pieces]
+
+
+def _texts(worked: PreTokenizedString) -> list[str]:
+    return [piece for piece, _, _ in worked.get_splits("original", "char")]
+
+
+def _ids(backend: Tokenizer, piece: str) -> tuple[int, ...]:
+    return tuple(token.id for token in backend.model.tokenize(piece))
+
+
+def plain(backend: Tokenizer, text: str) -> list[int]:
+    """Token ids of a text in which no added token counts, as transformers finds them."""
+    if backend.normalizer is not None:
+        text = backend.normalizer.normalize_str(text)
+    pieces = [text]
+    if backend.pre_tokenizer is not None:
+        pieces = [piece for piece, _ in backend.pre_tokenizer.pre_tokenize_str(text)]
+    return [token_id for piece in pieces for token_id in _ids(backend, piece)]
+
+
+class Cutter:
+    """The tokenizer that was taken in."""
+
+    def __init__(self) -> None:
+        self._backend: Tokenizer | None = None
+
+    def answer(self, request: dict, data: bytes) -> Answer:
+        try:
+            with panics_as_errors():
+                return self._answer(request, data)
+        except Exception as error:  # tokenizers fail in ways of their own
+            return refusal(error), b""
+
+    def _answer(self, request: dict, data: bytes) -> Answer:
+        if request["kind"] == "take":
+            self._backend = Tokenizer.from_buffer(data)
+            self._backend.no_truncation()
+            self._backend.no_padding()
+            give_back_memory()
+            return {}, b""
+        if self._backend is None:
+            return {"needs": "tokenizer"}, b""
+        text = data.decode("utf-8", "surrogatepass")
+        if request["kind"] == "stages":
+            steps, parts = stages(self._backend, text, request["segments"])
+            check_growth(len(text), sum(map(len, steps[-1])))
+            return {}, json.dumps([steps, parts]).encode()
+        if request["kind"] == "plain":
+            ids = plain(self._backend, text)
+            check_growth(len(text), len(ids))
+            return {}, json.dumps(ids).encode()
+        self._backend.encode_special_tokens = request["as_text"]
+        encoding = self._backend.encode(text, add_special_tokens=request["special"])
+        check_growth(len(text), len(encoding))
+        return {}, encoding.__getstate__()
+
+
+if __name__ == "__main__":
+    serve(Cutter().answer)

@@ -1,0 +1,153 @@
+"""Tokenizers of other people are run elsewhere: the same tokens, and nothing breaks this process."""
+
+import gc
+import sys
+
+import pytest
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
+
+from engine.errors import PanicError, TokenizerError
+from engine.model import guarded_tokenizer as module
+from engine.model.guarded_tokenizer import GuardedTokenizer, guard
+from engine.model.loading.files import BUNDLED_FOLDER
+from engine.model.loading.tokenizer_files import read_tokenizer
+from engine.model.vocabulary import Vocabulary
+from engine.tokenizing import load_tokenizer, text_tokenizer
+from tests.engine.kinds_of_tokenizer import (
+    CORPUS,
+    byte_level,
+    sentencepiece,
+    unigram,
+    whole,
+    wordpiece,
+)
+from tests.engine.model.loading.folders import edit_json, tiny_tokenizer
+from tests.engine.test_panics import PANICS
+
+KINDS = {
+    "byte level": byte_level,
+    "SentencePiece BPE": lambda: sentencepiece(metaspace=False),
+    "Metaspace BPE": lambda: sentencepiece(metaspace=True),
+    "WordPiece": wordpiece,
+    "Unigram": lambda: unigram(byte_fallback=True),
+}
+TEXTS = [*CORPUS, "größer gleich</s><|end|> [SEP] x", " \n", "ﷺ" * 300, "\ud800", "\u0301🙂 a"]
+TEMPLATE = "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}"
+
+
+def copy_of(tokenizer: PreTrainedTokenizerFast, **arguments) -> PreTrainedTokenizerFast:
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    special = tokenizer.special_tokens_map
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **special, **arguments)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_are_cut_as_without_a_guard(kind):
+    free = copy_of(KINDS[kind](), chat_template=TEMPLATE)
+    guarded = copy_of(free, chat_template=TEMPLATE)
+    guard(guarded, "copy")
+    one, two = whole(free), whole(guarded)
+    assert guarded.backend_tokenizer.to_str() == free.backend_tokenizer.to_str()
+    cuts = text_tokenizer(one), text_tokenizer(two)
+    for text in TEXTS:
+        assert one.encode(text) == two.encode(text), text
+        assert chat_of(one, text) == chat_of(two, text), text
+        assert cuts[0].tokenize(text) == cuts[1].tokenize(text), text
+    assert isinstance(guarded.backend_tokenizer, GuardedTokenizer)
+
+
+def chat_of(vocabulary: Vocabulary, text: str) -> list[int] | str:
+    """The ids of a message, or why there are none: Unigram makes control tokens of plain text."""
+    try:
+        return vocabulary.chat_ids(text)
+    except TokenizerError as error:
+        return str(error)
+
+
+def replaced(pattern: dict, content: str) -> dict:
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+DOUBLED = replaced({"String": "ꙮ"}, "ꙮꙮ")
+GOES_TOO_FAR = {
+    "doubles 40 times": (
+        {"normalizer": {"type": "Sequence", "normalizers": [DOUBLED] * 40}},
+        "ꙮ",
+        (TokenizerError, "takes more than .* to cut this text; change the text"),
+    ),
+    "tries all ways": (
+        {"normalizer": replaced({"Regex": "a*a*(?!a|$)"}, "")},
+        "a" * 4_000,
+        (TokenizerError, "takes more than 0.* seconds of processor time to cut this text"),
+    ),
+    "compares all pieces": (
+        {
+            "pre_tokenizer": None,
+            "model": {
+                "type": "WordPiece",
+                "unk_token": "a",
+                "continuing_subword_prefix": "##",
+                "max_input_chars_per_word": 10**9,
+                "vocab": {"a": 0, "##a": 1},
+            },
+        },
+        "a" * 20_000,
+        (TokenizerError, "takes more than 0.* seconds of processor time to cut this text"),
+    ),
+    "begins with a novel": (
+        {"normalizer": {"type": "Prepend", "prepend": "x" * 200_000}},
+        "hello",
+        (TokenizerError, r"makes 200,005 characters or tokens of 5; change the text"),
+    ),
+    "panics": (
+        {"normalizer": replaced({"Regex": "(a+)+$"}, "a")},
+        PANICS,
+        (PanicError, r"gave up .* \(.*retry-limit-in-match over"),
+    ),
+    "has no token for it": (
+        {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "zz"}},
+        "hello",
+        (TokenizerError, r"cannot cut this text \(WordLevel error: Missing \[UNK\]"),
+    ),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit of memory")
+@pytest.mark.parametrize("case", GOES_TOO_FAR)
+def test_what_goes_too_far_is_refused_and_the_next_text_is_cut(tmp_path, monkeypatch, case):
+    changes, text, (kind, said) = GOES_TOO_FAR[case]
+    monkeypatch.setattr(module, "CUT_SECONDS", 0.3)
+    monkeypatch.setattr(module, "MEGABYTES", 300)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    edit_json(tmp_path / "tokenizer.json", **changes)
+    loaded = load_tokenizer(str(tmp_path))
+    vocabulary = loaded._vocabulary
+    for cut in (vocabulary.encode, loaded.tokenize):
+        with pytest.raises(kind, match=said):
+            cut(text)
+    if case != "begins with a novel":
+        assert len(vocabulary.encode("a")) == 1
+
+
+def test_the_bundled_tokenizer_is_run_here():
+    assert type(read_tokenizer(BUNDLED_FOLDER).backend_tokenizer) is Tokenizer
+
+
+def test_the_process_ends_with_its_tokenizer():
+    tokenizer = byte_level()
+    guard(tokenizer, "copy")
+    Vocabulary(tokenizer, len(tokenizer)).encode("a")
+    process = vars(tokenizer.backend_tokenizer)["_child"].process
+    assert process.poll() is None
+    del tokenizer
+    gc.collect()
+    assert process.poll() is not None
+
+
+def test_a_tokenizer_is_taken_in_again_by_a_new_process():
+    tokenizer = byte_level()
+    guard(tokenizer, "copy")
+    ids = tokenizer("a cat")["input_ids"]
+    vars(tokenizer.backend_tokenizer)["_child"].end()
+    assert tokenizer("a cat")["input_ids"] == ids
