@@ -58,7 +58,7 @@ def test_a_folder_whose_tokenizer_panics_is_refused(tmp_path):
         tmp_path / "tokenizer.json",
         normalizer={"type": "Precompiled", "precompiled_charsmap": broken},
     )
-    with pytest.raises(TokenizerError, match="no tokenizer that can be read .*gave up.*Precomp"):
+    with pytest.raises(TokenizerError, match=r"no tokenizer that can be read .*gave up.*Precomp"):
         read_tokenizer(tmp_path)
 
 

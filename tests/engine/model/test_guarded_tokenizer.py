@@ -1,4 +1,4 @@
-"""Tokenizers of other people are run elsewhere: the same tokens, and nothing breaks this process."""
+"""Tokenizers of other people are run elsewhere: the same tokens, and nothing breaks."""
 
 import gc
 import sys
