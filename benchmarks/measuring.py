@@ -21,16 +21,22 @@ import torch
 from benchmarks.measures.company import Pace, Seen, Work, prompt_ids, steps, together
 from benchmarks.measures.models import SIZES, chosen_dtype, describe, dtype_name, load
 from benchmarks.report import Report, at_most
-from engine.measure.measurement import Measurement
-from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
-from engine.measure.prefix_reuse import PrefixMeasurement, PrefixResult
-from engine.measure.quantised.measurement import QuantisedMeasurement
-from engine.measure.quantised.reading import ReadText
-from engine.measure.quantised.result import QuantisedResult
+from engine.measure import (
+    Measurement,
+    PrefillAndDecode,
+    PrefillAndDecodeMeasurement,
+    PrefixMeasurement,
+    PrefixResult,
+    QuantisedMeasurement,
+    QuantisedResult,
+    ReadText,
+    WithAndWithout,
+    WithAndWithoutMeasurement,
+    median,
+    p95,
+)
 from engine.measure.roofline.measurement import Plan, RooflineMeasurement
 from engine.measure.roofline.results import BATCH, DECODE, PREFILL, Roofline
-from engine.measure.samples import median, p95
-from engine.measure.with_and_without import WithAndWithout, WithAndWithoutMeasurement
 from engine.model import LanguageModel
 from engine.model.quantised import Quantisation
 

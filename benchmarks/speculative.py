@@ -15,9 +15,8 @@ import torch
 
 from benchmarks.report import Report, at_most
 from engine.model import LanguageModel, load_model
-from engine.sampling import SamplingSettings
-from engine.sampling.speculation import SpeculativeSettings
-from engine.study.speedup import SpeedTrial
+from engine.sampling import SamplingSettings, SpeculativeSettings
+from engine.study import SpeedTrial
 
 PROMPT = "Once upon a time"
 OWN = 0.3  # what our own part of a round may take, beside the passes of both models

@@ -21,7 +21,7 @@ from engine.decoder import Decoder
 from engine.decoding.batch import MOST_ROWS, Batch, Row
 from engine.model import LanguageModel, load_model
 from engine.sampling import SamplingSettings
-from engine.study.sweep import Axis, Sweep
+from engine.study import Axis, Sweep
 
 PROMPT = "Once upon a time"
 WIDTHS = (8, 32, MOST_ROWS)

@@ -28,33 +28,23 @@ order; nothing in here imports Streamlit, Plotly or the user interface.
 from __future__ import annotations
 
 import os
-from importlib import import_module
+
+from engine.doors import door
 
 # PyTorch's threads wait for each other at every product. Where another program takes a core, those
 # that spin as they wait lose their share of the core as well, and a step takes many times as long;
 # sleeping costs some microseconds instead. Read once, when PyTorch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# By the module that has it: each is imported when it is asked for, since PyTorch takes seconds.
-_DOORS = {
-    "Backend": "engine.backend",
-    "Decoder": "engine.decoding.decoder",
-    "DecodingError": "engine.errors",
-    "LanguageModel": "engine.model",
-    "SamplingSettings": "engine.sampling",
-    "Trace": "engine.trace",
-    "load_model": "engine.model",
-    "replay": "engine.decoding.replay",
-}
-
-__all__ = list(_DOORS)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _DOORS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_DOORS[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(_DOORS)  # what Tab completes
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "engine.backend": "Backend",
+        "engine.decoding.decoder": "Decoder",
+        "engine.decoding.replay": "replay",
+        "engine.errors": "DecodingError",
+        "engine.model": "LanguageModel load_model",
+        "engine.sampling": "SamplingSettings",
+        "engine.trace": "Trace",
+    },
+)

@@ -1,8 +1,14 @@
 """The public door, and a module without torch; `lint-imports` holds which way imports point."""
 
+import ast
+import re
 import subprocess
 import sys
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
+
+import pytest
 
 import engine
 
@@ -17,6 +23,23 @@ def test_admission_is_imported_without_torch():
     assert done.returncode == 0, done.stderr or "it brings torch along"
 
 
-def test_every_public_name_is_there_and_is_offered():
-    assert dir(engine) == sorted(engine.__all__)
-    assert [name for name in engine.__all__ if getattr(engine, name).__name__ != name] == []
+@pytest.mark.parametrize("package", ["engine", "engine.decoding", "engine.measure", "engine.study"])
+def test_every_public_name_is_there_and_is_offered(package):
+    door = import_module(package)
+    assert dir(door) == sorted(door.__all__)
+    assert [name for name in door.__all__ if getattr(door, name).__name__ != name] == []
+
+
+def test_pages_and_what_a_notebook_copies_import_from_doors_alone():
+    code = [path.read_text("utf-8") for path in (ROOT / "app.py", *ROOT.glob("pages/*.py"))]
+    documents = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+    for document in documents:
+        code += re.findall(r"^```python\n(.*?)^```", document.read_text("utf-8"), re.M | re.S)
+    found = chain.from_iterable(ast.walk(ast.parse(text)) for text in code)
+    imports = [node for node in found if isinstance(node, ast.ImportFrom)]
+    inner = [node for node in imports if node.module.split(".")[0] == "engine"]
+    assert len(inner) > 5
+    for node in inner:
+        offered = getattr(import_module(node.module), "__all__", ())
+        assert {name.name for name in node.names} <= set(offered), f"{node.module} is no door"
+        assert node.module.count(".") < 2, f"{node.module} is behind a door"

@@ -16,12 +16,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.decoding.batch import Batch, Row
-from engine.decoding.contrastive import ContrastiveSearch
-from engine.decoding.decoder import Decoder
+from engine.decoding import Batch, ContrastiveSearch, Decoder, Row
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.study.sweep import Axis, Sweep
+from engine.study import Axis, Sweep
 
 LENGTH = 1_000  # tokens of a long prompt: the bundled model reads 1,024
 PROMPT_TOKENS = 64

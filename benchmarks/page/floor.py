@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from benchmarks.page.texts import begun_text, leading
 from engine.decoder import Decoder
-from engine.sampling.distribution import Distribution
+from engine.sampling import Distribution
 
 BARS = 20
 PLOTLY = Path(plotly.__file__).parent / "package_data"

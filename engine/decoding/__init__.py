@@ -18,3 +18,18 @@
 A new strategy is a `Generation` in a file of its own. Its step, and what a trace checks of it, are
 a file in `engine.trace`, listed by `engine.trace.strategies`; `STRATEGIES` in `replay.py` lists it.
 """
+
+from engine.doors import door
+
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "engine.decoding.batch": "Batch BatchText Row",
+        "engine.decoding.beam": "BeamSearch BeamSettings",
+        "engine.decoding.contrastive": "ContrastiveSearch",
+        "engine.decoding.decoder": "Decoder",
+        "engine.decoding.diffusion": "DiffusionDecoder DiffusionSettings load_diffusion_model",
+        "engine.decoding.generation": "Generation",
+        "engine.decoding.speculative": "SpeculativeDecoder",
+    },
+)

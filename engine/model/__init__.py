@@ -17,15 +17,19 @@ kernels            how passes run on a CPU
 """
 
 from engine.model.forward import Forward, Scores
+from engine.model.kernels import Kernels
 from engine.model.language_model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.loading.checkpoint import is_here
+from engine.model.vocabulary import Vocabulary
 
 __all__ = [
     "BUNDLED",
     "BUNDLED_DRAFT",
     "Forward",
+    "Kernels",
     "LanguageModel",
     "Scores",
+    "Vocabulary",
     "is_here",
     "load_model",
 ]

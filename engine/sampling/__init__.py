@@ -23,6 +23,7 @@ Nothing here needs PyTorch or a model, but for parity mode, which runs transform
 from engine.sampling.chain import draw, shape
 from engine.sampling.distribution import Candidate, Distribution, Drawn, StageResult
 from engine.sampling.settings import MAX_SEED, SamplingSettings, without_draw
+from engine.sampling.speculation import SpeculativeSettings
 from engine.sampling.stages import DEFAULT_ORDER, STAGES, Context
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Distribution",
     "Drawn",
     "SamplingSettings",
+    "SpeculativeSettings",
     "StageResult",
     "draw",
     "shape",

@@ -14,3 +14,24 @@ steps_and_quality masked diffusion: quality and time against the number of steps
 acceptance        of a draft's proposals, and the paper's formulas
 speedup           speculative decoding timed against plain decoding, loss by loss
 """
+
+from engine.doors import door
+
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "engine.study.acceptance": "Acceptance",
+        "engine.study.attention": "attention_weights",
+        "engine.study.constraint": "ConstraintFigures Ribbon figures_at ribbon",
+        "engine.study.likelihood": "token_logprobs",
+        "engine.study.metrics": "Spread Summary TextMetrics find_loop summary text_metrics",
+        "engine.study.one_clock": "Entrant OneClock Timed",
+        "engine.study.search_error": "Miss SearchError SearchErrorStudy",
+        "engine.study.set_texts": "SetText",
+        "engine.study.speedup": "SpeedCurve SpeedPoint SpeedTrial",
+        "engine.study.steps_and_quality": "Passage StepsSummary summaries",
+        "engine.study.sweep": "Axis Sweep SweepProgress SweepResult",
+        "engine.study.whole_texts": "WholeText WholeTexts",
+        "engine.study.wrong_token": "Broken without_constraint",
+    },
+)

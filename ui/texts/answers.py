@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from engine.decoding.guidance import OFF
 from engine.errors import SettingError, panics_as_errors
-from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel
+from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, Vocabulary
 from engine.model.loading.checkpoint import BUNDLED_DRAFT_FOLDER, BUNDLED_FOLDER
-from engine.model.vocabulary import Vocabulary
 from engine.sampling import SamplingSettings
 from engine.sampling.ranking import RankedRow
 from engine.snippets import ChatPrompt, Snippet, snippets

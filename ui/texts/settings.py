@@ -16,8 +16,7 @@ from typing import Any
 
 from engine.errors import DecodingError, SettingError, panics_as_errors
 from engine.grammar import MOST_BYTES
-from engine.model import LanguageModel
-from engine.model.vocabulary import Vocabulary
+from engine.model import LanguageModel, Vocabulary
 from engine.sampling import STAGES, SamplingSettings
 from engine.sampling.presets import PRESETS
 from engine.sampling.stages import Banned, Dry, LogitBias, Stage

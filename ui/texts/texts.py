@@ -11,7 +11,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from engine.decoder import Decoder
-from engine.decoding.contrastive import ContrastiveSearch
+from engine.decoding import ContrastiveSearch
 from engine.decoding.guidance import MAX_SCALE, OFF
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel

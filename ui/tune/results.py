@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import DecodingError
-from engine.study.sweep import SweepResult
+from engine.study import SweepResult
 from ui.charts.figure import show_figure
 from ui.charts.tune import (
     Grid,

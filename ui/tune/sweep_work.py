@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Self
 
 from engine.model import LanguageModel
-from engine.study.sweep import Sweep, SweepProgress, SweepResult
+from engine.study import Sweep, SweepProgress, SweepResult
 from ui.jobs import UNKNOWN, Job, Owner
 from ui.words.language import marked
 

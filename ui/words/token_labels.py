@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from engine.model.vocabulary import Vocabulary
+from engine.model import Vocabulary
 from ui.words.labels import token_label, visible
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from engine.measure.cache_bytes import CacheBytes
+from engine.measure import CacheBytes
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
 from ui.measurements.section import Laid
 from ui.words.language import say

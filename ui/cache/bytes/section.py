@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.cache_formula import CacheFormula, Paged, in_symbols, numbers
 from engine.calculator.storages import CACHE_STORAGES
+from engine.measure import Pace
 from engine.measure.cache_bytes import (
     MOST_BATCH,
     MOST_POSITIONS,
@@ -16,7 +17,6 @@ from engine.measure.cache_bytes import (
     CacheBytesMeasurement,
     estimated_seconds,
 )
-from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.model.cache_layers import formula_of
 from ui.cache.bytes.charts import bytes_figure

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
-from engine.measure.samples import median
+from engine.measure import Cell, PrefillAndDecode, median
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.measurements.section import Laid
 from ui.words.language import say

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
+from engine.measure import Cell, PrefillAndDecode
 from ui.measurements.measured import cell as written
 from ui.measurements.section import Laid
 from ui.words.labels import counted

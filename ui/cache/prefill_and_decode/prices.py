@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from engine.errors import SettingError
-from engine.measure.prefill_and_decode import Cell
+from engine.measure import Cell
 from ui.words.language import marked, say
 
 FILE = Path(__file__).with_suffix(".toml")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from engine.errors import SettingError
-from engine.measure.pace import Pace
+from engine.measure import Pace
 from engine.measure.prefill_and_decode import (
     MOST_ROUNDS,
     MOST_TOKENS,

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import plotly.graph_objects as go
 
-from engine.measure.prefix_reuse import PrefixResult, Reuse
-from engine.measure.samples import outliers
+from engine.measure import PrefixResult, Reuse, outliers
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.measurements.section import Laid
 from ui.words.language import marked, say

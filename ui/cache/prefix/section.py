@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.errors import PromptError
-from engine.measure.pace import Pace
-from engine.measure.prefix_reuse import PrefixMeasurement, PrefixResult
-from engine.measure.samples import p95
+from engine.measure import Pace, PrefixMeasurement, PrefixResult, p95
 from engine.model import LanguageModel
 from ui.cache.prefix.charts import reuse_figure
 from ui.cache.prefix.texts import BEGINNING, FIRST, SECOND

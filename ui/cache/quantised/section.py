@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.measure.pace import Pace
+from engine.measure import Pace
 from engine.measure.quantised.measurement import QuantisedMeasurement, estimated_seconds
 from engine.measure.quantised.reading import GREEDY, ReadText
 from engine.measure.quantised.result import MOST_POSITIONS, QuantisedResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 
-from engine.measure.quantised.result import QuantisedResult
+from engine.measure import QuantisedResult
 from ui.cache.quantised.words import bits_text
 from ui.skeleton.tables import escaped
 from ui.words.labels import token_label

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.errors import SettingError
-from engine.measure.pace import Pace
+from engine.measure import Pace
 from engine.measure.roofline.measurement import (
     MOST_ROWS,
     Plan,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.measure.pace import Pace
+from engine.measure import Pace
 from engine.measure.window import (
     LEAST_WINDOW,
     MOST_WINDOW,

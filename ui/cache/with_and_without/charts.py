@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from engine.measure.with_and_without import WithAndWithout
+from engine.measure import WithAndWithout
 from ui.charts.template import SYMBOLS, Palette, literal, log_axis, palette, template
 from ui.measurements.section import Laid
 from ui.words.language import say

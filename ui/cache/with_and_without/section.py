@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.measure.pace import Pace
-from engine.measure.samples import median, p95
+from engine.measure import Pace, median, p95
 from engine.measure.with_and_without import (
     MOST_POSITIONS,
     WithAndWithout,

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from engine.decoding.beam import BeamSearch, NextToken, NextTokens
-from engine.study.search_error import Miss, SearchError
+from engine.study import Miss, SearchError
 from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText
 from engine.trace.beam import FINISHED, PRUNED, BeamStep
 from ui.labs.beam.inputs import BeamInputs

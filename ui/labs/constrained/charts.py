@@ -8,8 +8,7 @@ from itertools import accumulate
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from engine.study.constraint import ConstraintFigures
-from engine.study.whole_texts import WholeText
+from engine.study import ConstraintFigures, WholeText
 from ui.charts.template import literal, palette, template
 from ui.words.language import say
 

@@ -9,11 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.decoder import Decoder
-from engine.model.vocabulary import Vocabulary
-from engine.study.constraint import ConstraintFigures, Ribbon
+from engine.model import Vocabulary
+from engine.study import Broken, ConstraintFigures, Ribbon, WholeTexts
 from engine.study.verdict import Verdict
-from engine.study.whole_texts import WholeTexts
-from engine.study.wrong_token import Broken
 from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, facts, table
 from ui.words.labels import counted, token_label

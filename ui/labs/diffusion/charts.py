@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from engine.study import Spread, StepsSummary
 from engine.study.generation_order import Order, StepCount
 from engine.study.joint_error import JointError
-from engine.study.metrics import Spread
-from engine.study.steps_and_quality import StepsSummary
 from ui.charts.template import DASHES, PATTERNS, SYMBOLS, literal, palette, template
 from ui.words.labels import counted
 from ui.words.language import marked, say, with_figures

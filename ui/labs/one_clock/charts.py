@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from engine.study.one_clock import Timed
+from engine.study import Timed
 from ui.charts.template import PATTERNS, SYMBOLS, literal, palette, template
 from ui.words.language import say, with_figures
 

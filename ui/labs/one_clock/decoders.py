@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from engine.decoder import Decoder
+from engine.decoding import ContrastiveSearch
 from engine.decoding.beam import BeamSearch, BeamSettings
-from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings, continuation
 from engine.decoding.speculative import SpeculativeDecoder
 from engine.model import BUNDLED_DRAFT, LanguageModel
-from engine.sampling import SamplingSettings
-from engine.sampling.speculation import SpeculativeSettings
+from engine.sampling import SamplingSettings, SpeculativeSettings
 from engine.sampling.stages import Constraint
-from engine.study.one_clock import Entrant
+from engine.study import Entrant
 from ui.labs.diffusion.masked_model import masked_model
 from ui.models.chooser import Choice, shared_model
 from ui.words.language import marked

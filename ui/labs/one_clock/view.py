@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 
-from engine.study.one_clock import Timed
+from engine.study import Timed
 from ui.labs.one_clock.decoders import DECODERS
 from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, table

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from engine.study.acceptance import Acceptance
-from engine.study.speedup import SpeedCurve, SpeedPoint
+from engine.study import Acceptance, SpeedCurve, SpeedPoint
 from ui.charts.template import literal, palette, template
 from ui.skeleton import theme
 from ui.words.language import marked, say, with_figures

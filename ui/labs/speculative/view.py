@@ -9,8 +9,7 @@ import numpy as np
 
 from engine.decoding.speculative import SpeculativeDecoder
 from engine.decoding.speculative.verifier import RoundDistributions
-from engine.study.acceptance import Acceptance
-from engine.study.speedup import SpeedCurve, SpeedPoint
+from engine.study import Acceptance, SpeedCurve, SpeedPoint
 from engine.trace.speculative import ACCEPTED, REJECTED, RESAMPLED, ProposedToken, SpeculativeStep
 from ui.labs.speculative.charts import TokenBar
 from ui.skeleton.stage import staged_text

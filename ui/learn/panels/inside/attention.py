@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.model import LanguageModel
-from engine.study.attention import attention_weights
+from engine.study import attention_weights
 from ui.charts.figure import show_figure
 from ui.charts.template import palette, template
 from ui.labs import fields

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from engine.decoding.inputs import prompt_ids
 from engine.errors import PromptError
 from engine.model import LanguageModel
-from engine.study.likelihood import token_logprobs
+from engine.study import token_logprobs
 from ui.charts.figure import show_figure
 from ui.charts.template import palette, template
 from ui.labs import fields

@@ -13,7 +13,7 @@ from engine.errors import SettingError
 from engine.sampling import STAGES, Distribution
 from engine.sampling.ranking import RankedRow
 from engine.snippets import Snippet
-from engine.study.metrics import find_loop
+from engine.study import find_loop
 from ui.learn.checks import bits, percent, shown_as
 from ui.learn.functions import Functions
 from ui.learn.panels.step.hands import token_id
