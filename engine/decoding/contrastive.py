@@ -463,9 +463,13 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
     def repeat(self, trace: Trace) -> ContrastiveStep:
         """Take the next step as a trace took it; see `Generation`."""
-        self.penalty_alpha = trace.steps[len(self.steps)].penalty_alpha
-        self.chain = _chain_of(trace.settings_at(len(self.steps)))
+        self.follow(trace, len(self.steps))
         return self.step()
+
+    def follow(self, trace: Trace, index: int) -> None:
+        """Have the next step taken as a trace has one; see `Generation`."""
+        settings = trace.settings_at(index)
+        self.penalty_alpha, self.chain = settings["penalty_alpha"], _chain_of(settings)
 
 
 def _chain_of(settings: Mapping[str, Any]) -> tuple[Stage, ...]:

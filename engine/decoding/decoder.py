@@ -400,7 +400,11 @@ class Decoder(Autoregressive[Step]):
 
     def repeat(self, trace: Trace) -> Step:
         recorded = trace.steps[len(self.steps)]
-        self.settings = SamplingSettings.from_dict(trace.settings_at(recorded.index))
-        if recorded.guidance_scale is not None:
-            self.guidance_scale = recorded.guidance_scale
+        self.follow(trace, recorded.index)
         return self.step(recorded.token_id if recorded.forced else None)
+
+    def follow(self, trace: Trace, index: int) -> None:
+        self.settings = SamplingSettings.from_dict(trace.settings_at(index))
+        scale = trace.guidance_scale_at(index)
+        if scale is not None:
+            self.guidance_scale = scale

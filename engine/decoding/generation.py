@@ -116,6 +116,9 @@ class Generation(ABC, Generic[AnyStep]):
     def repeat(self, trace: Trace) -> AnyStep:
         """Take the next step as a trace took it; raises what stepping raises."""
 
+    def follow(self, trace: Trace, index: int) -> None:
+        """Have the next step taken with what a trace has for one, or for the one after its last."""
+
     # What a strategy says.
 
     @abstractmethod

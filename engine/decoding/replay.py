@@ -145,17 +145,21 @@ def replay(
     model: LanguageModel | DiffusionModel,
     *,
     text: Generation | None = None,
+    to_end: bool = False,
     progress: Callable[[int, int], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Replay:
     """Make the text of a trace again and compare it step by step.
 
-    It ends with the first other token, after which nothing can be compared.
+    It ends with the first other token, after which nothing can be compared. The next step of the
+    text is then taken with the last settings of the trace.
 
     Args:
         trace: any strategy's.
         model: the model that the trace names, or one with the same tokenizer.
-        text: what takes the steps, as `begin` gives it; None for one that nobody needs afterwards.
+        text: what takes the steps, as `begin` gives it, or with the first of them taken already;
+            None for one that nobody needs afterwards.
+        to_end: take as many steps as the trace has, also after another token.
         progress: told how many steps are done, and of how many.
         should_stop: asked before every step; True ends the replay with what there is.
 
@@ -168,23 +172,26 @@ def replay(
     if text is None:
         text = begin(trace, model)
     check_model(trace, text.model)
-    first, differences, token_at, done, stopped = None, (), None, 0, False
+    first, differences, token_at, stopped = None, (), None, False
+    done = len(text.steps)
     if progress is not None:
-        progress(0, total)
-    for recorded in trace.steps:
+        progress(done, total)
+    for recorded in trace.steps[done:]:
         if should_stop is not None and should_stop():
             stopped = True
             break
         repeated = text.repeat(trace)
-        found = tuple(_differences(trace, recorded, repeated))
+        found = tuple(_differences(trace, recorded, repeated)) if first is None else ()
         done += 1
         if found and first is None:
             first, differences = recorded.index, found
         if progress is not None:
             progress(done, total)
-        if trace.tokens_of(recorded) != trace.tokens_of(repeated):
+        if token_at is None and trace.tokens_of(recorded) != trace.tokens_of(repeated):
             token_at = recorded.index
-            break
+            if not to_end:
+                break
+    text.follow(trace, total)
     return Replay(total, done, first, differences, token_at, facts, stopped)
 
 
@@ -256,7 +263,7 @@ def _flat(facts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
 def _differences(trace: Trace, recorded: Any, repeated: Any) -> Iterator[Difference]:
     """The figures of a step that differ, without what it cost."""
     for item in fields(recorded):
-        one, other = getattr(recorded, item.name), getattr(repeated, item.name)
+        one, other = getattr(recorded, item.name), getattr(repeated, item.name, None)
         is_unknown = item.default is not MISSING and one == item.default  # in older files
         if item.name in costs(type(recorded)) or is_unknown:
             continue

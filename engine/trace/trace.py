@@ -12,6 +12,7 @@ from msgspec import Meta, Raw, Struct
 
 from engine.errors import TraceError, msg
 from engine.trace import files
+from engine.trace.brief import BriefStep, BriefSteps, taken
 from engine.trace.steps import Guidance, StopString
 from engine.trace.strategies import STRATEGIES
 from engine.trace.strategy import Strategy, TraceStep
@@ -104,6 +105,23 @@ class Trace:
             "The trace has no settings for step {index:,}; give those it began with.", index
         )
 
+    def guidance_scale_at(self, index: int) -> float | None:
+        """The scale of the guidance of a step, or of the one after the last; None without it."""
+        if index < len(self.steps):
+            return self.steps[index].guidance_scale
+        return self.guidance.scale if self.guidance else None
+
+    def shared_with(self, other: Trace) -> int:
+        """How many leading steps both took alike: the same tokens by the same settings."""
+        if self.prompt_ids != other.prompt_ids:
+            return 0
+        most = min(len(self.steps), len(other.steps))
+        return next((index for index in range(most) if self._at(index) != other._at(index)), most)
+
+    def _at(self, index: int) -> tuple[Any, ...]:
+        """All that decides on a step."""
+        return *taken(self.steps[index]), self.settings_at(index)
+
     def to_frame(self) -> pandas.DataFrame:
         """One row per step; under masked diffusion one per step and predicted mask.
 
@@ -140,6 +158,8 @@ class Trace:
         try:
             strategy = _strategy(data)
             file = decode(data, _File[strategy.step])
+            if isinstance(file.steps, BriefSteps):
+                file.steps = _brief(file.steps, strategy)
             _check(file, strategy)
         except NoJson as error:
             raise TraceError(
@@ -150,8 +170,18 @@ class Trace:
         parts = cls.__dataclass_fields__
         return cls(**{name: getattr(file, name) for name in parts})
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, as they stand in a JSON file."""
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Trace:
+        """The inverse of `to_dict`; raises what `from_json` raises."""
+        return cls.from_json(files.as_json(values))
+
+    def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
+        """Plain values, as they stand in a JSON file.
+
+        Args:
+            brief: without the figures of the steps, which must be tokens: as much as it takes to
+                make the text again. What `from_dict` makes of it has neither text nor table.
+        """
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -164,7 +194,9 @@ class Trace:
         }
         if self.guidance is not None:
             header["guidance"] = plain(self.guidance)
-        return header | {"steps": plain(self.steps)}
+        brief = brief or isinstance(next(iter(self.steps), None), BriefStep)
+        steps = BriefSteps.of(self.steps).plain() if brief else plain(self.steps)
+        return header | {"steps": steps}
 
     def save(self, path: str | Path) -> Path:
         """Write the trace as a ``.json`` file; an existing file is replaced at once.
@@ -199,7 +231,7 @@ class _File(Struct, Generic[Entry], forbid_unknown_fields=True):
     prompt_ids: Annotated[tuple[Whole, ...], Meta(min_length=1)]
     settings: Annotated[tuple[tuple[Whole, dict[str, Any]], ...], Meta(min_length=1)]
     stop_strings: Row[StopString]
-    steps: Annotated[tuple[Entry, ...], Meta(max_length=files.MAX_STEPS)]
+    steps: Annotated[tuple[Entry, ...], Meta(max_length=files.MAX_STEPS)] | BriefSteps
     guidance: Guidance | None = None
 
 
@@ -209,6 +241,7 @@ class _KnownFacts(Struct):
     parameters: Whole = 0
     name: str = ""
     source: str = ""
+    revision: str | None = None
     device: str = ""
     dtype: str = ""
     torch: str = ""
@@ -234,6 +267,12 @@ def _strategy(data: bytes) -> Strategy:
         problem = msg("must be {wanted}, got {value}", (wanted, _shown(head.strategy)))
         raise Wrong("strategy", problem)
     return names[bytes(head.strategy)]
+
+
+def _brief(steps: BriefSteps, strategy: Strategy) -> tuple[BriefStep, ...]:
+    if not hasattr(strategy.step, "token_id"):
+        raise Wrong("steps", msg("must be a list, as a step is more than a token"))
+    return steps.steps()
 
 
 def _shown(value: Raw) -> str:

@@ -63,7 +63,7 @@ SAMPLED = [
     (("steps", 1, "index"), 2, "step 1: index must be 1, got 2"),
     (("steps", 1), 3, "step 1: must be an object, got 3"),
     (("steps", 0, "stages", 1), {"name": "a"}, "step 0: stages[1].survivors is missing"),
-    (("steps",), {}, "steps must be a list, got {}"),
+    (("steps",), 3, "steps must be an object or a list, got 3"),
     (("model", "vocab_size"), 0, "model.vocab_size must be a whole number of at least 1, got 0"),
     (("model", "parameters"), "many", "model.parameters must be a whole number, got 'many'"),
     (
@@ -91,6 +91,7 @@ SAMPLED = [
     (("settings", 0, 1, "seed"), -1, "settings[0] are refused: seed is out of range"),
 ]
 OTHERS = [
+    ("beam", ("steps",), {"tokens": [1]}, "steps must be a list, as a step is more than a token"),
     ("contrastive", ("steps", 1, "chosen"), 9, "step 1: chosen must be below 3, got 9"),
     (
         "contrastive",

@@ -14,7 +14,7 @@ from engine.errors import TraceError
 from engine.trace import Trace
 from ui.components.apps import mount_app
 from ui.labs.inputs import Inputs
-from ui.texts.traces import REMEDY, check_prompt_ids, made_again
+from ui.texts.traces import REMEDY, made_again
 from ui.words.language import say
 
 _APP = "trace_file"
@@ -64,7 +64,13 @@ def check_one_setting(trace: Trace) -> None:
 
 def _check_same(trace: Trace, own: Trace) -> None:
     """Raise `TraceError` where the page would make another text than that of the trace."""
-    check_prompt_ids(trace.prompt_ids, own.prompt_ids)
+    if trace.prompt_ids != own.prompt_ids:
+        raise TraceError(
+            say(
+                "Prompt: the trace has other tokens than its text has here; {remedy}.",
+                remedy=say(REMEDY),
+            )
+        )
     recorded = trace.settings[-1][1] | {"stop_strings": trace.stop_strings}
     now = own.settings[0][1] | {"stop_strings": own.stop_strings}
     for name in sorted(recorded.keys() | now.keys()):

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from engine.decoding.contrastive import checked_alpha
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.text import stopping
+from engine.trace.brief import MOST_TOKENS
 from ui.playing import taken
 from ui.step.events import Event, Place
-from ui.step.replay import MOST_BRANCHES, MOST_TOKENS
+from ui.step.record import MOST_BRANCHES
 from ui.step.text_on_screen import Branch, ShownText
 from ui.texts.texts import checked_scale
 from ui.words.language import say

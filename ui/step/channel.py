@@ -37,7 +37,7 @@ from ui.step import busy
 from ui.step.events import QUESTIONS, Event, Hello, parse, parse_hello, sender
 from ui.step.message import Sent, packed, row_answer, state_message
 from ui.step.questions import answer
-from ui.step.replay import TextRecord
+from ui.step.record import TextRecord
 from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import page_table
@@ -383,7 +383,7 @@ def _restored(
         sentence = say(
             "Your last text, by {model}, could not be generated again, so a new one has begun; "
             "it is among your earlier texts.",
-            model=record.model_name,
+            model=record.trace.model.get("name", ""),
         )
         visit.notices.append(f"{sentence} {reason}")
         session = first_text(first_model(work.told, is_gone)[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import DecodingError, SettingError
-from ui.step.replay import TextRecord
+from ui.step.record import TextRecord, token_counts
 from ui.words.language import say
 
 MOST_EARLIER = 10
@@ -29,17 +29,12 @@ class Earlier:
     @property
     def tokens(self) -> int:
         """Generated tokens of the branch that was on screen."""
-        current = self.record["current"]
-        return next(
-            len(branch["tokens"])
-            for branch in self.record["branches"]
-            if branch["number"] == current
-        )
+        return token_counts(self.record)[0]
 
     @property
     def tokens_in_all(self) -> int:
         """Generated tokens of all its branches."""
-        return sum(len(branch["tokens"]) for branch in self.record["branches"])
+        return sum(token_counts(self.record))
 
 
 class EarlierTexts:

@@ -11,7 +11,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.models.opening import first_model, load_quietly
 from ui.skeleton.page import HOME
-from ui.step.replay import TextRecord
+from ui.step.record import TextRecord
 from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
 from ui.texts.texts import Beginning
@@ -46,7 +46,7 @@ def text_of(visit: Visit) -> HandedOver | None:
     record = TextRecord.parse(data.get("text"))
     model = load_quietly(record.source, record.revision)
     return HandedOver(
-        model, record.beginning, record.settings, record.max_tokens, record.stop_strings
+        model, record.beginning, record.settings, record.max_tokens, record.trace.stop_strings
     )
 
 

@@ -276,7 +276,7 @@ def _earlier(text: Any) -> dict[str, Any]:
         "number": text.number,
         "prompt": text.record["beginning"]["prompt"][:LONGEST_START],
         "tokens": text.tokens,
-        "model": text.record["model"]["name"],
+        "model": text.record["branches"][0]["trace"]["model"].get("name", ""),
         "when": text.record["when"],
     }
 

@@ -1,12 +1,12 @@
 """A trace opened on the step page: its text made again by the model that it names, and compared.
 
-The page keeps a text by what it began from (see `ui.step.replay`), so only a trace that the page
-could have written itself is opened; what else there is, `replay` makes again in Python.
+Only a trace that the page could have written itself is opened; what else there is, `replay` makes
+again in Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.decoder import Decoder
@@ -19,9 +19,9 @@ from engine.sampling import SamplingSettings
 from engine.trace import Trace
 from ui.texts.limits import checked_stops
 from ui.texts.settings import parse_settings, plain_settings, shown_samplers
-from ui.texts.texts import Beginning, Contrastive, Text, new_text
-from ui.texts.traces import REMEDY, check_prompt_ids, made_again, trace_of
-from ui.words.language import marked, say
+from ui.texts.texts import Beginning, Contrastive, Text
+from ui.texts.traces import REMEDY, made_again, trace_of
+from ui.words.language import say
 
 OPENS = (*Decoder.strategies, *ContrastiveSearch.strategies)
 # What a trace tells of the weights and the tokenizer that made it.
@@ -68,12 +68,6 @@ def opened(data: str, model_of: ModelOf) -> Opened:
     beginning = _beginning(trace, model)
     text = begin(trace, model)
     said = made_again(trace, text)
-    if isinstance(text, ContrastiveSearch):
-        text.penalty_alpha, text.chain = beginning.strategy.penalty_alpha, settings.edits
-    else:
-        text.settings = settings
-        if trace.guidance is not None:
-            text.guidance_scale = trace.guidance.scale
     return Opened(text, beginning, settings, f"{instead} {said}".strip())
 
 
@@ -131,40 +125,22 @@ def _last_settings(trace: Trace) -> SamplingSettings:
 
 
 def _beginning(trace: Trace, model: LanguageModel) -> Beginning:
-    """What the page would begin the text from; raises `TraceError` where nothing gives it."""
-    refusal = None
-    for beginning in _beginnings(trace, model):
-        own = new_text(model, beginning, SamplingSettings())
-        try:
-            check_prompt_ids(trace.prompt_ids, own.prompt_ids)
-            if trace.guidance is not None:
-                check_prompt_ids(
-                    trace.guidance.negative_prompt_ids,
-                    own.guidance.negative_prompt_ids,
-                    marked("Negative prompt"),
-                )
-        except TraceError as error:
-            refusal = refusal or error
-        else:
-            return beginning
-    raise refusal
-
-
-def _beginnings(trace: Trace, model: LanguageModel) -> Iterator[Beginning]:
-    """With the prompts as they are spelt out, then without special tokens, which encoding adds."""
-    guidance, strategy, scale = trace.guidance, None, OFF
+    """What the page would begin the text from."""
+    guidance, strategy, scale, negative = trace.guidance, None, OFF, None
     if trace.strategy in ContrastiveSearch.strategies:
         values = trace.settings[-1][1]
         strategy = Contrastive(values["top_k"], values["penalty_alpha"])
     if guidance is not None:
         scale = guidance.scale if guidance.scale != OFF else _USUAL_SCALE
-    negative = None if guidance is None else guidance.negative_prompt
-    yield Beginning(trace.prompt, False, negative, scale, strategy)
-    negative = None if guidance is None else _plain(guidance.negative_prompt_ids, model)
-    yield Beginning(_plain(trace.prompt_ids, model), False, negative, scale, strategy)
+        negative = _typed(guidance.negative_prompt, guidance.negative_prompt_ids, model)
+    prompt = _typed(trace.prompt, trace.prompt_ids, model)
+    return Beginning(prompt, False, negative, scale, strategy)
 
 
-def _plain(token_ids: tuple[int, ...], model: LanguageModel) -> str:
+def _typed(prompt: str, token_ids: tuple[int, ...], model: LanguageModel) -> str:
+    """A prompt as text; without special tokens if encoding adds them."""
     vocabulary = model.vocabulary
+    if vocabulary.known and tuple(vocabulary.encode(prompt)) == token_ids:
+        return prompt
     shown = (token_id for token_id in token_ids if not vocabulary.is_special(token_id))
     return b"".join(map(vocabulary.token_bytes, shown)).decode("utf-8", "replace")

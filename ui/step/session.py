@@ -22,12 +22,7 @@ from ui.step.actions import ACTIONS, ActedOn
 from ui.step.earlier import EarlierTexts
 from ui.step.events import NOT_TOLD, Event, Have
 from ui.step.opening import opened
-from ui.step.replay import (
-    TextRecord,
-    again,
-    replay,
-    text_record,
-)
+from ui.step.record import TextRecord, again, replay, text_record
 from ui.step.text_on_screen import UNSHAPED, Branch
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import fitted, shown_samplers
@@ -354,7 +349,6 @@ class Session(ActedOn):
         self.proposing = record.proposing and not self.search and not self.is_over
         self.order = record.order
         self.max_tokens = record.max_tokens
-        self.decoder.stop_strings = record.stop_strings
         self.said = replayed.sentence
         self._interrupted_at = None if replayed.is_whole else self.length
 
@@ -388,7 +382,7 @@ class Session(ActedOn):
             record: its text.
             rest: the whole record; what is broken in it beside the text is left out.
             model: that which wrote the text.
-            told, should_stop: see `ui.step.replay.replay`.
+            told, should_stop: see `ui.step.record.replay`.
 
         Raises:
             DecodingError: what `replay` raises.

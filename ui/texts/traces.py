@@ -13,7 +13,6 @@ from engine.trace.files import ON_PAGES
 from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.words.language import marked, say
 
-PROMPT = marked("Prompt")
 REMEDY = marked("make it again with `replay` in Python")
 
 
@@ -42,24 +41,6 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
         if seed is not None:  # a search draws nothing
             checked_whole(say("Seed"), seed, 0, LARGEST_SEED)
     return trace
-
-
-def check_prompt_ids(recorded: Sequence[int], own: Sequence[int], name: str = PROMPT) -> None:
-    """Raise `TraceError` where the text of a trace's prompt has other tokens here.
-
-    Args:
-        recorded: token ids of the trace.
-        own: those of the page's text.
-        name: of the prompt, marked.
-    """
-    if tuple(recorded) != tuple(own):
-        raise TraceError(
-            say(
-                "{name}: the trace has other tokens than its text has here; {remedy}.",
-                name=say(name),
-                remedy=say(REMEDY),
-            )
-        )
 
 
 def made_again(trace: Trace, text: Generation) -> str:

@@ -9,7 +9,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings, fill_gaps
-from engine.decoding.replay import changed_facts, replay
+from engine.decoding.replay import begin, changed_facts, replay
 from engine.errors import TraceError
 from engine.model import LanguageModel, load_model
 from engine.model.diffusion_model import load_diffusion_model
@@ -93,6 +93,36 @@ def test_a_loaded_trace_comes_out_identical(way, tmp_path):
     assert found.sentence == f"The text is identical in all {len(trace.steps)} steps."
     assert (found.facts, found.token_at, found.stopped) == ((), None, False)
     assert told == [(done, len(trace.steps)) for done in range(len(trace.steps) + 1)]
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_a_brief_trace_makes_the_text_with_all_its_figures_again(way):
+    model = tiny_models.shared("llama")
+    own = MADE[way](model)
+    brief = Trace.from_json(json.dumps(own.trace().to_dict(brief=True)))
+    assert len(brief.to_json()) < len(own.trace().to_json()) / 2
+    text = begin(brief, model)
+    assert replay(brief, model, text=text).identical
+    assert replay(own.trace(), model, text=text).repeated == len(own.steps), "nothing is left to do"
+    again, whole = text.trace(), own.trace()
+    assert replace(again, steps=()) == replace(whole, steps=())
+    assert [step.probability for step in rows(again)] == [step.probability for step in rows(whole)]
+    other = Trace.from_dict(brief.to_dict() | {"settings": whole.settings[:1]})
+    assert brief.shared_with(brief) == len(brief.steps)
+    assert brief.shared_with(other) == whole.settings[1][0], "with other settings from there on"
+
+
+def rows(trace: Trace) -> list:
+    if trace.strategy == "contrastive":
+        return [step.candidates[step.chosen] for step in trace.steps]
+    return list(trace.steps)
+
+
+def test_after_another_token_it_goes_to_the_end_if_told_to(sampled):
+    trace = altered(sampled, 3, token_id=1)
+    text = begin(trace, tiny_models.shared("llama"))
+    found = replay(trace, text.model, text=text, to_end=True)
+    assert (found.token_at, found.repeated, len(text.steps)) == (3, len(trace.steps), found.repeated)
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "mistral", "gemma2", "jamba"])

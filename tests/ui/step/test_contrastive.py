@@ -9,7 +9,7 @@ from engine.sampling import SamplingSettings
 from engine.sampling.stages import Banned
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.events import EventError, parse
-from ui.step.replay import TextRecord
+from ui.step.record import TextRecord
 from ui.step.session import Session
 from ui.texts.texts import Contrastive
 

@@ -260,8 +260,9 @@ def test_tokens_that_come_out_otherwise_are_said(visits, monkeypatch, tmp_path):
     store = Keeper(tmp_path)
     records, _ = store.records(page.visit)
     record = records[STEP]
-    record["text"]["branches"][0]["tokens"][2] += 1
-    record["text"]["model"]["torch"] = "0.1"
+    trace = record["text"]["branches"][0]["trace"]
+    trace["steps"]["tokens"][2] += 1
+    trace["model"]["torch"] = "0.1"
     store.put(page.visit, STEP, record)
     store.close()
     started_again(monkeypatch, tmp_path)
@@ -275,20 +276,26 @@ def test_tokens_that_come_out_otherwise_are_said(visits, monkeypatch, tmp_path):
         assert again.last["earlier"][0]["tokens"] == 5, "the record is kept"
 
 
+def trace_of(record: dict) -> dict:
+    return record["text"]["branches"][0]["trace"]
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         lambda record: record.pop("text"),
         lambda record: record["text"].pop("branches"),
         lambda record: record["text"].update(branches=[]),
-        lambda record: record["text"]["branches"][0].update(tokens=["a"]),
-        lambda record: record["text"]["branches"][0].update(tokens=[-1]),
+        lambda record: trace_of(record)["steps"].update(tokens=["a"]),
+        lambda record: trace_of(record)["steps"].update(tokens=[-1]),
         lambda record: record["text"]["settings"].update(chain=[["top_p", {"p": 7}]]),
         lambda record: record["text"]["beginning"].update(prompt=3),
         lambda record: record["text"].update(current=9),
-        lambda record: record["text"]["limits"].update(max_tokens="many"),
-        lambda record: record["text"]["model"].update(source="/no/such/folder"),
-        lambda record: record["text"]["branches"][0].update(forced=[0], tokens=[10**9]),
+        lambda record: record["text"].update(max_tokens="many"),
+        lambda record: trace_of(record).update(settings=[]),
+        lambda record: trace_of(record)["model"].update(source="/no/such/folder"),
+        lambda record: trace_of(record)["model"].update(tokenizer_hash="0" * 64),
+        lambda record: trace_of(record)["steps"].update(forced=[0], tokens=[10**9]),
     ],
 )
 def test_a_broken_record_is_a_sentence_and_a_new_text(visits, monkeypatch, tmp_path, damage):

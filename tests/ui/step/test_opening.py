@@ -19,7 +19,7 @@ from tests.ui.step.visitor import PROMPT, Visitor
 from ui.models.opening import load_quietly
 from ui.step import events
 from ui.step.events import EventError, parse
-from ui.step.replay import TextRecord
+from ui.step.record import TextRecord
 from ui.step.session import Session
 from ui.texts.texts import Contrastive
 

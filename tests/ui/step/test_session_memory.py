@@ -7,7 +7,7 @@ from engine.errors import OutOfMemoryError
 from engine.sampling import SamplingSettings
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step import actions, text_on_screen
-from ui.step.replay import TextRecord, replay, text_record
+from ui.step.record import TextRecord, replay, text_record
 from ui.step.session import Session
 
 

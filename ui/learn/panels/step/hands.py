@@ -9,10 +9,10 @@ from typing import Any
 
 from engine.errors import DecodingError, PromptError
 from engine.model import LanguageModel
+from engine.trace.brief import MOST_TOKENS
 from ui.learn.functions import Call, Functions
 from ui.learn.panels.step.session import LessonSession
 from ui.step.events import Event, Place
-from ui.step.replay import MOST_TOKENS
 from ui.texts.settings import parse_settings, plain_settings, stage_defaults
 from ui.texts.texts import Contrastive, begun_anew
 

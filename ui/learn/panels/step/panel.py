@@ -19,7 +19,7 @@ from ui.learn.panels.step.session import LessonSession
 from ui.learn.source import Table
 from ui.server.live import live_address
 from ui.step.for_others import open_in_step_page
-from ui.step.replay import TextRecord
+from ui.step.record import TextRecord
 from ui.texts.settings import FIRST, is_one_number, parse_settings, plain_settings
 from ui.texts.texts import Beginning
 from ui.visits.visits import Visit

@@ -11,7 +11,7 @@ from engine.sampling.stages import Xtc
 from engine.values import plain
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.earlier import MOST_EARLIER
-from ui.step.replay import TextRecord, again, replay, text_record
+from ui.step.record import TextRecord, again, replay, text_record
 from ui.step.session import Session
 from ui.texts.texts import Contrastive
 from ui.visits.records import BrokenRecord
@@ -55,7 +55,7 @@ def test_a_text_comes_out_of_its_record(visitor, bundled):
     assert same(branch.decoder, visitor.session.decoder)
     assert branch.decoder.settings_by_step == visitor.session.decoder.settings_by_step
     assert replayed.sentence == again(10) and replayed.is_same and replayed.is_whole
-    assert [done for _, done, _ in told] == list(range(10))
+    assert [done for _, done, _ in told] == list(range(11))
     assert {total for _, _, total in told} == {10}
 
 
@@ -106,7 +106,9 @@ def test_branches_share_the_passes_of_what_they_share(visitor, bundled, monkeypa
     record = TextRecord.parse(record_of(visitor.session))
     told = []
     replay(record, bundled, lambda *said: told.append(said))
-    assert len(told) == 7 + 1 + 1 + 2, "one for each token that no other branch has"
+    steps = 7 + 1 + 1 + 2
+    assert {total for _, _, total in told} == {steps}, "one for each token that no other has"
+    assert list(dict.fromkeys(done for _, done, _ in told)) == list(range(steps + 1))
 
 
 def test_a_search_comes_out_again(visitor, bundled):
@@ -137,7 +139,8 @@ def test_an_interruption_keeps_what_is_there_and_says_so(visitor, bundled):
 def test_a_record_from_another_machine_says_what_differs(visitor, bundled):
     visitor.steps(3)
     data = record_of(visitor.session)
-    data["branches"][0]["tokens"][1] += 1
+    trace = data["branches"][0]["trace"]
+    trace["steps"]["tokens"][1] += 1
     for fact, value, words in (
         (
             "dtype",
@@ -145,11 +148,15 @@ def test_a_record_from_another_machine_says_what_differs(visitor, bundled):
             f"the model computed in float64 then and in {bundled.facts['dtype']} now",
         ),
         ("parameters", 1, "the model has other weights now"),
-        ("tokenizer_hash", "x", "the model has another tokenizer now"),
     ):
-        changed = {**data, "model": {**data["model"], fact: value}}
+        recorded = trace["model"] | {fact: value}
+        changed = {
+            **data,
+            "branches": [data["branches"][0] | {"trace": trace | {"model": recorded}}],
+        }
         replayed = replay(TextRecord.parse(changed), bundled)
         assert f"from token 2 on it differs, because {words}." in replayed.sentence
+        assert len(replayed.branches[1].decoder.steps) == 3, "to the end"
 
 
 @pytest.mark.parametrize("seed", range(3))
