@@ -14,6 +14,7 @@ import dataclasses
 import re
 import reprlib
 import sys
+from array import array
 from functools import cache, reduce
 from typing import Annotated, Any, TypeVar
 
@@ -31,6 +32,7 @@ Entry = TypeVar("Entry")
 Whole = Annotated[int, Meta(ge=0, le=LARGEST)]
 Positive = Annotated[int, Meta(ge=1, le=LARGEST)]
 Real = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # finite
+Single = Annotated[float, Meta(ge=-3.4e38, le=3.4e38)]  # in float32
 Number = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)] | Real  # whole where it is
 Amount = Annotated[float, Meta(ge=-ROUNDING, le=sys.float_info.max)]
 Share = Annotated[float, Meta(ge=-ROUNDING, le=1 + ROUNDING)]
@@ -98,6 +100,8 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, array):  # nine digits are enough for any float32
+        return value.tolist() if value.typecode != "f" else [float(f"{x:.9g}") for x in value]
     names = _names(type(value))
     if names is None:
         return value

@@ -228,8 +228,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         """
         return super().step()
 
-    def trace(self) -> Trace:
-        """Everything so far as plain values, to be saved or shown."""
+    def outline(self) -> Trace:
+        """See `Autoregressive`."""
         with self._lock:
             alphas = [*(step.penalty_alpha for step in self.steps), self._penalty_alpha]
             used = list(zip(alphas, [*self._samplers_of, self._samplers], strict=True))

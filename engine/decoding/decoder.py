@@ -23,7 +23,7 @@ from engine.decoding import guidance, inputs, parity
 from engine.decoding.one_text import Autoregressive
 from engine.decoding.record import LogitRecord
 from engine.decoding.settings_history import SettingsHistory
-from engine.decoding.shaping import figures_of, shaped
+from engine.decoding.shaping import figures_of, leading, shaped
 from engine.errors import LogitsError
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.stages import Context
@@ -174,6 +174,7 @@ class Decoder(Autoregressive[Step]):
                 logit=float(row.logits[drawn.token_id]) if has_logits else None,
                 logprob=raw.logprob(drawn.token_id),
                 probability=drawn.probability,
+                leading=leading(distribution, self.model.listed),
                 **figures,
                 stop_reason=reason,
                 stop_string=piece.stop_string,
@@ -373,7 +374,7 @@ class Decoder(Autoregressive[Step]):
         self._next = other._next
         self._runner = other._runner.fork()
 
-    def trace(self) -> Trace:
+    def outline(self) -> Trace:
         with self._lock:
             return Trace(
                 model=self.model.facts,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from engine.backend import Backend
@@ -10,6 +13,8 @@ from engine.decoding.generation import AnyStep, Generation
 from engine.decoding.token_sequence import Addition, TokenSequence
 from engine.errors import ContextFullError
 from engine.text import stopping
+from engine.trace import Trace
+from engine.values import TokenBytes
 
 
 class OneText(Generation[AnyStep]):
@@ -111,6 +116,18 @@ class Autoregressive(OneText[AnyTokenStep]):
             SettingError: `max_new_tokens` is negative or beyond any run.
         """
         return super().run(stopping.checked_max_new_tokens(max_new_tokens))
+
+    def trace(self) -> Trace:
+        trace = self.outline()
+        steps = (step.ids for step in trace.steps)
+        negative = trace.guidance.negative_prompt_ids if trace.guidance else ()
+        named = sorted(set(chain(trace.prompt_ids, negative, *steps)))
+        token_bytes = self.model.vocabulary.token_bytes
+        return replace(trace, tokens={each: TokenBytes(token_bytes(each)) for each in named})
+
+    @abstractmethod
+    def outline(self) -> Trace:
+        """The trace without what its tokens spell, for whoever has the model."""
 
     def _goes_on(self, most: int | None) -> bool:
         has_room = self.tokens_left != 0  # an earlier limit may have been the context too

@@ -12,6 +12,7 @@ last digits, and sooner or later a token differs with them.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
@@ -296,7 +297,7 @@ def _compared(what: str, recorded: Any, repeated: Any) -> Iterator[Difference]:
         for item in fields(recorded):
             one, other = getattr(recorded, item.name), getattr(repeated, item.name)
             yield from _compared(f"{what}.{item.name}", one, other)
-    elif isinstance(recorded, tuple) and isinstance(repeated, tuple):
+    elif isinstance(recorded, (tuple, array)) and isinstance(repeated, (tuple, array)):
         if len(recorded) != len(repeated):
             yield Difference(f"number of {what}", len(recorded), len(repeated), None)
             return

@@ -12,7 +12,8 @@ from engine.errors import OutOfMemoryError
 from engine.runner.budget import budget_of, with_room
 from engine.sampling import Distribution, SamplingSettings, shape
 from engine.sampling.stages import NO_CONTEXT, Context, Stage
-from engine.trace import StageState, StageSummary
+from engine.trace import Leading, StageState, StageSummary
+from engine.trace.steps import MOST_LEADING
 
 _HOST = torch.device("cpu")
 
@@ -53,6 +54,21 @@ def figures_of(
         ),
         "stage_states": stage_states(chain, context),
     }
+
+
+def leading(distribution: Distribution, most: int | None) -> Leading:
+    """The tokens with the highest raw scores, and what the chain made of them.
+
+    Args:
+        distribution: of the step.
+        most: how many tokens the model lists; None for all.
+    """
+    raw = distribution.raw
+    count = min(MOST_LEADING, raw.count, most or MOST_LEADING)
+    raw.sort_to_depth(count)
+    ids = raw.ids[:count].tolist()
+    probabilities = [distribution.probability(token_id) for token_id in ids]
+    return Leading(tuple(ids), tuple(raw.values[:count].tolist()), tuple(probabilities))
 
 
 def stage_states(chain: Sequence[Stage], context: Context) -> tuple[StageState, ...]:

@@ -27,6 +27,9 @@ from engine.model.kernels import (
 from engine.model.linear import ask_kernels
 
 
+_HASHED = 1024  # values of each end; all of them would have to be read from the disk
+
+
 class About(TypedDict, total=False):
     """What is said of a model besides its weights and tokenizer; see `LoadedModel`.
 
@@ -128,6 +131,17 @@ class LoadedModel:
             described = backend.to_str()
         return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
 
+    @cached_property
+    def weights_hash(self) -> str:
+        """SHA-256 of both ends of every weight matrix: other weights differ there, training too."""
+        digest = hashlib.sha256()
+        for name, weights in self.hf.named_parameters():
+            digest.update(f"{name} {tuple(weights.shape)}".encode())
+            flat = weights.detach().reshape(-1)
+            for end in (flat[:_HASHED], flat[-_HASHED:]):
+                digest.update(end.float().cpu().numpy().tobytes())
+        return digest.hexdigest()
+
     @property
     def facts(self) -> dict[str, object]:
         """What a text depends on besides prompt and settings, as plain values for a file.
@@ -148,6 +162,7 @@ class LoadedModel:
             "dtype": str(self.dtype).removeprefix("torch."),
             "attention": self.config._attn_implementation,
             "tokenizer_hash": self.tokenizer_hash,
+            "weights_hash": self.weights_hash,
             "torch": str(torch.__version__),  # a subclass of text
             "transformers": transformers.__version__,
         }

@@ -23,7 +23,7 @@ from engine.trace.beam import BeamCandidate, BeamFinished, BeamStep
 from engine.trace.contrastive import ContrastiveCandidate, ContrastiveStep
 from engine.trace.diffusion import REMASKING, DiffusionStep
 from engine.trace.speculative import DrawnToken, ProposedToken, SpeculativeStep
-from engine.trace.steps import Guidance, StageState, StageSummary, Step
+from engine.trace.steps import Guidance, Leading, StageState, StageSummary, Step
 from engine.trace.trace import FORMAT, VERSION, Trace
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "DiffusionStep",
     "DrawnToken",
     "Guidance",
+    "Leading",
     "ProposedToken",
     "SpeculativeStep",
     "StageState",

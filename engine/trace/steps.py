@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
@@ -18,6 +21,7 @@ from engine.values import (
     Real,
     Row,
     Share,
+    Single,
     Text,
     TokenBytes,
     Uniform,
@@ -31,11 +35,17 @@ STOP_REASONS = (
     stopping.CONTEXT,
 )
 LONGEST_STOP_STRING = 2**16
+_NESTED = ("stages", "stage_states", "leading")  # fields that are no column of a table
 MOST_BITS = 64.0  # an entropy: far more tokens than any vocabulary has
 
 Bits = Annotated[float, Meta(ge=-ROUNDING, le=MOST_BITS)]
 StopReason = Literal[STOP_REASONS]
 StopString = Annotated[str, Meta(max_length=LONGEST_STOP_STRING)]
+MOST_LEADING = 10  # tokens of a step that are named besides the one taken
+_ROW = Meta(max_length=MOST_LEADING)
+LeadingIds = Annotated[tuple[Whole, ...], _ROW]
+LeadingScores = Annotated[tuple[Single, ...], _ROW]
+LeadingShares = Annotated[tuple[Share, ...], _ROW]
 TokenText = Annotated[str, Meta(max_length=2**16)]
 
 
@@ -67,6 +77,30 @@ class StageState:
     stage: Name
     name: Name
     value: Real
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The tokens with the highest scores of the model in one step: their ranks are 1, 2, and so on.
+
+    Kept as arrays: a step holds them for as long as its text is there.
+
+    Attributes:
+        token_ids: at most `MOST_LEADING` tokens; fewer where a model lists or allows fewer.
+        scores: (float32) their raw logits; log-probabilities where the model gives these. See
+            `Step.model_probabilities`.
+        probabilities: (float32) those in the draw, after all settings; 0 for a removed token.
+    """
+
+    token_ids: LeadingIds
+    scores: LeadingScores
+    probabilities: LeadingShares
+
+    def __post_init__(self) -> None:
+        if not len(self.token_ids) == len(self.scores) == len(self.probabilities):
+            raise ValueError("every row must have as many entries as there are tokens")
+        for name, kind in ("token_ids", "q"), ("scores", "f"), ("probabilities", "f"):
+            object.__setattr__(self, name, array(kind, getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +164,8 @@ class Step:
         passes: how many tokens each forward pass of this step read, in order; several where a long
             prompt is read in chunks, or a cache was made again. Empty if reused.
         stage_states: what stages with memory or chance knew, in the order of the chain.
+        leading: the tokens with the highest raw scores; None in traces from before this was
+            recorded.
     """
 
     index: Whole
@@ -164,6 +200,20 @@ class Step:
     final_entropy_bits: Bits | None = None
     passes: Cost[tuple[Positive, ...]] = ()
     stage_states: Row[StageState] = ()
+    leading: Leading | None = None
+
+    @property
+    def ids(self) -> Iterator[int]:
+        """Ids of its token and of the leading ones."""
+        yield self.token_id
+        yield from self.leading.token_ids if self.leading else ()
+
+    @property
+    def model_probabilities(self) -> list[float]:
+        """The model's own probabilities of the leading tokens (temperature 1, nothing cut)."""
+        own = self.logprob if self.logit is None else self.logit
+        scores = self.leading.scores if self.leading else ()
+        return [math.exp(min(0.0, score - own + self.logprob)) for score in scores]
 
     def stage_state(self, stage: str, name: str) -> float | None:
         """One number of `stage_states`, None where the stage was not in the chain."""
@@ -181,11 +231,6 @@ class Step:
         """Mirostat's bound on the surprise before the step, in bits; None without it."""
         return self.stage_state("mirostat", "mu")
 
-    @property
-    def ids(self) -> tuple[int]:
-        """The id of its token."""
-        return (self.token_id,)
-
     def rows(self) -> list[dict[str, Any]]:
         """One row of a table; stages add ``survivors_after_``, ``mass_removed_by_`` and state."""
         row = {name: getattr(self, name) for name in self.columns()}
@@ -199,4 +244,4 @@ class Step:
     @classmethod
     def columns(cls) -> list[str]:
         """Names of a row's own columns."""
-        return [item.name for item in fields(cls) if item.name not in ("stages", "stage_states")]
+        return [item.name for item in fields(cls) if item.name not in _NESTED]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic
 
@@ -23,6 +23,7 @@ from engine.values import (
     Number,
     Row,
     Text,
+    TokenBytes,
     Whole,
     Wrong,
     convert,
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     import pandas
 
 FORMAT = "decoding-trace"
-VERSION = 2
+VERSION = 3
+READABLE = (2, VERSION)  # the version before names no leading tokens
 
 Size = Annotated[int, Meta(ge=1, le=2**31)]
 Fact = Annotated[str, Meta(max_length=10_000)] | Number | bool | None
@@ -58,6 +60,8 @@ class Trace:
         guidance: what guided it; None without guidance.
         strategy: how tokens were chosen: a name in `STRATEGIES`, such as ``sampling`` or
             ``contrastive``; ``guidance`` is sampling under guidance.
+        tokens: bytes of every token that it names, so that it can be read without its model; a
+            special token's name. Empty of strategies whose steps hold them, and in older files.
     """
 
     model: dict[str, Any]
@@ -68,6 +72,7 @@ class Trace:
     steps: tuple[TraceStep, ...] = ()
     guidance: Guidance | None = None
     strategy: str = "sampling"
+    tokens: dict[int, bytes] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -194,6 +199,8 @@ class Trace:
         }
         if self.guidance is not None:
             header["guidance"] = plain(self.guidance)
+        if self.tokens and not brief:
+            header["tokens"] = {str(token): spelled.hex() for token, spelled in self.tokens.items()}
         brief = brief or isinstance(next(iter(self.steps), None), BriefStep)
         steps = BriefSteps.of(self.steps).plain() if brief else plain(self.steps)
         return header | {"steps": steps}
@@ -233,6 +240,7 @@ class _File(Struct, Generic[Entry], forbid_unknown_fields=True):
     stop_strings: Row[StopString]
     steps: Annotated[tuple[Entry, ...], Meta(max_length=files.MAX_STEPS)] | BriefSteps
     guidance: Guidance | None = None
+    tokens: dict[Whole, TokenBytes] = {}
 
 
 class _KnownFacts(Struct):
@@ -255,7 +263,7 @@ def _strategy(data: bytes) -> Strategy:
         head = _Head()
     if bytes(head.format) != f'"{FORMAT}"'.encode():
         raise TraceError("This is no decoding trace; choose a file saved by this app.")
-    if bytes(head.version) != str(VERSION).encode():
+    if bytes(head.version) not in (str(version).encode() for version in READABLE):
         raise TraceError(
             "This trace has format version {version}, this app reads {version2}; "
             "update the app or save the trace again.",
@@ -287,7 +295,8 @@ def _check(file: _File, strategy: Strategy) -> None:
     facts = _within("model", convert, file.model, _KnownFacts)
     input_size = facts.input_size or facts.vocab_size
     negative = file.guidance.negative_prompt_ids if file.guidance else ()
-    for name, ids in ("prompt_ids", file.prompt_ids), ("guidance.negative_prompt_ids", negative):
+    named = ("prompt_ids", file.prompt_ids), ("guidance.negative_prompt_ids", negative)
+    for name, ids in (*named, ("tokens", file.tokens)):
         _check_ids(name, ids, input_size)
     size = input_size if strategy.fills else facts.vocab_size
     for place, step in enumerate(file.steps):

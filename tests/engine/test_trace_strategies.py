@@ -145,7 +145,10 @@ def test_the_container_is_the_same_for_all(made):
     assert data["strategy"] == strategy
     names = ["format", "version", "strategy", "model", "prompt", "prompt_ids", "settings"]
     guided = ["guidance"] if strategy == "guidance" else []
-    assert list(data) == [*names, "stop_strings", *guided, "steps"]
+    spelled = ["tokens"] if strategy in ("sampling", "guidance", "contrastive") else []
+    assert list(data) == [*names, "stop_strings", *guided, *spelled, "steps"]
+    named = {str(each) for step in text.steps for each in step.ids}
+    assert not spelled or named <= data["tokens"].keys()
 
 
 def test_each_opens_without_torch(tmp_path):

@@ -32,7 +32,7 @@ from ui.server.problems import AtMost, report
 from ui.server.shares import ASKER, SharedPool
 
 LIVE = "/live"
-LARGEST_FRAME = 256 * 2**10  # characters; a prompt has at most 20,000
+LARGEST_FRAME = 512 * 2**10  # characters; a trace has at most 350,000
 DEEPEST = 16  # lists and objects within each other
 MOST_WAITING = 64  # frames of one connection; more are not read before some are answered
 ROOM_SECONDS = 0.05  # between two looks whether there is room for more

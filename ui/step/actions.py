@@ -18,7 +18,7 @@ from ui.words.language import say
 RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
 STEPS_BUDGET_S = 0.25  # the same of several presses of Step
 # Of all branches of a text together, without those that a branch shares with its parent. A token
-# takes about 4 KiB that cannot be given back (its figures, its hidden state): 128 MiB in all.
+# takes about 4.5 KiB that cannot be given back (its figures, its hidden state): 144 MiB in all.
 MOST_OWN_TOKENS = 32_768
 
 

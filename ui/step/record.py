@@ -46,7 +46,7 @@ MOST_BRANCHES = 50
 def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
     """What is on screen, as plain values."""
     numbers = sorted(text.branches, key=lambda number: number != text.current)
-    traces = [text.branches[number].decoder.trace().to_dict(brief=True) for number in numbers]
+    traces = [text.branches[number].decoder.outline().to_dict(brief=True) for number in numbers]
     return {
         "run": text.run,
         "when": time.time(),

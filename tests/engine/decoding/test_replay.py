@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from engine.decoder import Decoder
@@ -122,7 +123,7 @@ def test_after_another_token_it_goes_to_the_end_if_told_to(sampled):
     trace = altered(sampled, 3, token_id=1)
     text = begin(trace, tiny_models.shared("llama"))
     found = replay(trace, text.model, text=text, to_end=True)
-    assert (found.token_at, found.repeated, len(text.steps)) == (3, len(trace.steps), found.repeated)
+    assert found.token_at == 3 and found.repeated == len(text.steps) == len(trace.steps)
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "mistral", "gemma2", "jamba"])
@@ -228,6 +229,27 @@ def test_an_altered_figure_is_found_at_its_step(sampled, index, name):
     assert difference.by == pytest.approx(0.25)
     assert "(0.25 apart). The tokens are the same to the end. " in found.sentence
     assert found.repeated == found.steps and not found.identical
+
+
+@pytest.mark.parametrize("way", ["sampled", "guided"])
+def test_the_leading_tokens_of_a_step_are_those_of_its_row(way):
+    text = MADE[way](tiny_models.shared("llama"))
+    for step in Trace.from_json(text.trace().to_json()).steps:
+        found, leading = text.distribution(step.index), step.leading
+        order = np.lexsort((np.arange(found.logits.size), -found.logits))[:10]
+        assert list(leading.token_ids) == order.tolist()
+        assert list(leading.scores) == found.logits[order].tolist()
+        assert list(leading.probabilities) == pytest.approx(found.probs[order], rel=1e-6)
+        own = found.raw.all_weights / found.raw.total
+        assert step.model_probabilities == pytest.approx(own[order], rel=1e-6)
+
+
+def test_an_altered_leading_token_is_found(sampled):
+    leading = sampled.steps[1].leading
+    scores = [*leading.scores[:2], 0.5, *leading.scores[3:]]
+    changed = altered(sampled, 1, leading=replace(leading, scores=scores))
+    found = replay(changed, tiny_models.shared("llama"))
+    assert [each.what for each in found.differences] == ["leading.scores[2]"]
 
 
 def test_a_difference_within_a_stage_has_its_place(sampled):

@@ -25,6 +25,14 @@ def test_the_attention_is_named_on_every_device():
     assert LanguageModel(hf).facts["attention"] == "eager"
 
 
+def test_weights_are_known_by_their_hash():
+    one, other = (LanguageModel(tiny_models.build("llama")) for _ in range(2))
+    assert one.facts["weights_hash"] == other.facts["weights_hash"]
+    layer = tiny_models.build("llama")
+    layer.model.layers[-1].mlp.down_proj.weight.data[-1, -1] += 1e-3
+    assert LanguageModel(layer).weights_hash != one.weights_hash
+
+
 @pytest.fixture
 def on_gpu(llama, monkeypatch) -> LanguageModel:
     """A model that takes itself to be on a GPU which PyTorch describes."""

@@ -15,7 +15,7 @@ import { is_drafted, place_of, remember_preferences } from './state.js';
 /** @import { Screen } from './screen.js' */
 
 const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // beyond it whole numbers are no longer exact in a browser
-const LONGEST_TRACE = 100_000; // characters, packed: with the longest settings it fits into one message
+const LONGEST_TRACE = 350_000; // characters, packed: with the longest settings it fits into one message
 const URL_MS = 60_000; // that a download may take to begin
 
 /**
