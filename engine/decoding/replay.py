@@ -252,6 +252,21 @@ def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
         )
 
 
+def is_same_model(trace: Trace, model: LanguageModel) -> bool:
+    """True unless the trace tells of other weights or another tokenizer than a model's.
+
+    Weights are compared by their hash in the same dtype only.
+    """
+    told = ["architecture", "parameters", "vocab_size", "tokenizer_hash"]
+    if trace.model.get("dtype") == model.facts.get("dtype"):
+        told.append("weights_hash")
+    return all(
+        trace.model[name] == model.facts.get(name)
+        for name in told
+        if trace.model.get(name) is not None
+    )
+
+
 def _flat(facts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """(name, value) of facts, those within others by ``outer.inner``."""
     for name, value in facts.items():

@@ -26,7 +26,6 @@ from engine.model.kernels import (
 )
 from engine.model.linear import ask_kernels
 
-
 _HASHED = 1024  # values of each end; all of them would have to be read from the disk
 
 

@@ -116,6 +116,11 @@ class Trace:
             return self.steps[index].guidance_scale
         return self.guidance.scale if self.guidance else None
 
+    @property
+    def is_brief(self) -> bool:
+        """True if its steps have no figures."""
+        return isinstance(next(iter(self.steps), None), BriefStep)
+
     def shared_with(self, other: Trace) -> int:
         """How many leading steps both took alike: the same tokens by the same settings."""
         if self.prompt_ids != other.prompt_ids:
@@ -201,8 +206,7 @@ class Trace:
             header["guidance"] = plain(self.guidance)
         if self.tokens and not brief:
             header["tokens"] = {str(token): spelled.hex() for token, spelled in self.tokens.items()}
-        brief = brief or isinstance(next(iter(self.steps), None), BriefStep)
-        steps = BriefSteps.of(self.steps).plain() if brief else plain(self.steps)
+        steps = BriefSteps.of(self.steps).plain() if brief or self.is_brief else plain(self.steps)
         return header | {"steps": steps}
 
     def save(self, path: str | Path) -> Path:

@@ -172,6 +172,7 @@ class StepChannel:
             if session.acknowledged and self._hello.client not in session.acknowledged:
                 session.error = ""  # it was said to a page that is no more
             session.catch_up(have, self._hello.settings)
+            session.replay_recorded()
             draft = {} if have.run else self._draft(session)
             if (have.run, have.branch) == (session.run, session.current):
                 self._sent.run, self._sent.branch = have.run, have.branch
@@ -273,7 +274,8 @@ class StepChannel:
 
     def update(self) -> list[bytes]:
         session = self._session()
-        with self._at_work(session, "row"):
+        with self._at_work(session, "open" if session.read_only else "row"):
+            session.replay_recorded()
             named = {"client": self._hello.client, "number": None}
             return [state_message(session, self._sent, named | self._notices())]
 
@@ -373,7 +375,10 @@ def _restored(
             session.take_earlier(data)
         return session
     try:
-        model = load(record.source, record.revision, work.told, work.should_stop)
+        if record.read_only:
+            model = first_model(work.told, is_gone)[0]
+        else:
+            model = load(record.source, record.revision, work.told, work.should_stop)
         session = Session.restored(record, data, model, work.told, work.should_stop)
     except (DecodingError, Abandoned) as error:
         if is_gone():

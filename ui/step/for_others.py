@@ -34,7 +34,7 @@ def text_of(visit: Visit) -> HandedOver | None:
     if isinstance(session, Session):
         with session.lock:
             return HandedOver(
-                session.model,
+                session.loaded,
                 session.beginning,
                 session.settings,
                 session.max_tokens,

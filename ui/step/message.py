@@ -142,6 +142,7 @@ def state_message(
         "in_force": _in_force(session),
         "pending_bytes": session.decoder.pending_bytes.hex(" "),
         "search": _searched(session, labels),
+        "recorded": _recorded(session, labels),
         "left": session.left,
     }
     edited = edited_ids(session.settings)[:LABELLED]
@@ -226,7 +227,8 @@ def _text(session: Session, labels: TokenLabels) -> dict:
         if guidance
         else None,
         "guidance_scale": session.guidance_scale,
-        "strategy": _strategy(session),
+        "strategy": None if session.read_only else _strategy(session),
+        "read_only": session.read_only,
         "settings": plain_settings(session.settings, session.order),
         "stage_defaults": stage_defaults(vocabulary),
         "limits": _limits(session),
@@ -263,7 +265,7 @@ def _strategy(session: Session) -> dict | None:
 
 def _remarks(session: Session) -> list[list]:
     """What there is to know of the samplers in force: name, reason, whether it has an effect."""
-    if session.search:
+    if session.search or session.read_only:
         return []
     return [
         [remark.stage.setting, say(remark.reason), remark.has_effect]
@@ -306,6 +308,14 @@ def _searched(session: Session, labels: TokenLabels) -> dict | None:
     }
 
 
+def _recorded(session: Session, labels: TokenLabels) -> dict | None:
+    """The step on screen of a text that is only read; None of other texts."""
+    if not session.read_only or not session.length:
+        return None
+    shown = session.decoder.shown(session.index)
+    return shown | {"rows": [[labels[row[0]], *row] for row in shown["rows"]]}
+
+
 def _plain_text(text: str | None) -> str | None:
     return None if text is None else text.encode("utf-8", "replace").decode("utf-8")
 
@@ -320,7 +330,7 @@ def _steps(session: Session, steps: list, labels: TokenLabels) -> list[list]:
     if not steps:
         return []
     formula = session.decoder.cache_formula
-    figures_of = _search_figures if session.search else _figures
+    figures_of = _search_figures if isinstance(steps[0], ContrastiveStep) else _figures
     sent = []
     for step in steps:
         figures = figures_of(step) | {

@@ -1,4 +1,4 @@
-"""A trace opened on the step page: its text made again by the model that it names, and compared.
+"""A trace opened on the step page: its text made again by the model that it names, or only read.
 
 Only a trace that the page could have written itself is opened; what else there is, `replay` makes
 again in Python.
@@ -12,11 +12,12 @@ from typing import NamedTuple
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.guidance import OFF
-from engine.decoding.replay import begin, check_model
+from engine.decoding.replay import begin, is_same_model
 from engine.errors import CancelledError, DecodingError, TraceError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace import Trace
+from ui.step.recorded import RecordedText
 from ui.texts.limits import checked_stops
 from ui.texts.settings import parse_settings, plain_settings, shown_samplers
 from ui.texts.texts import Beginning, Contrastive, Text
@@ -24,8 +25,6 @@ from ui.texts.traces import REMEDY, made_again, trace_of
 from ui.words.language import say
 
 OPENS = (*Decoder.strategies, *ContrastiveSearch.strategies)
-# What a trace tells of the weights and the tokenizer that made it.
-_TELLING = ("architecture", "parameters", "vocab_size", "tokenizer_hash")
 _USUAL_SCALE = 1.5  # to begin with, where the trace ends without guidance
 
 ModelOf = Callable[[str | None, str | None], LanguageModel]
@@ -41,7 +40,7 @@ class Opened(NamedTuple):
         said: whether the steps are those of the trace, in a sentence.
     """
 
-    text: Text
+    text: Text | RecordedText
     beginning: Beginning
     settings: SamplingSettings
     said: str
@@ -49,6 +48,8 @@ class Opened(NamedTuple):
 
 def opened(data: str, model_of: ModelOf) -> Opened:
     """The text of a trace, made again with progress told to the job of this thread.
+
+    If no model here has the weights and the tokenizer that made it, it is read from the file alone.
 
     Args:
         data: the text of its file.
@@ -58,41 +59,60 @@ def opened(data: str, model_of: ModelOf) -> Opened:
     Raises:
         TraceError: no trace, or one that this page cannot show.
         CancelledError: the job was cancelled.
-        DecodingError: the model may not or cannot be loaded, or what beginning and stepping raise.
+        DecodingError: what beginning and stepping raise.
     """
     trace = trace_of(data, OPENS)
     settings = _last_settings(trace)
-    model, instead = _model(trace, model_of)
-    check_model(trace, model)
     checked_stops(trace.stop_strings)
-    beginning = _beginning(trace, model)
+    model, sentence = _model(trace, model_of)
+    if model is None:
+        text = RecordedText(trace, sentence)
+        return Opened(text, _beginning(trace, None), settings, say("Opened the trace."))
+    found = replayed(trace, model)
+    return found._replace(said=f"{sentence} {found.said}".strip())
+
+
+def replayed(trace: Trace, model: LanguageModel) -> Opened:
+    """The text of a trace that the page shows, made again by a model; raises as `opened` does."""
     text = begin(trace, model)
     said = made_again(trace, text)
-    return Opened(text, beginning, settings, f"{instead} {said}".strip())
+    return Opened(text, _beginning(trace, model), _last_settings(trace), said)
 
 
-def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel, str]:
-    """Return the model to make a trace again with, and a sentence if it is not the one named.
+def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel | None, str]:
+    """The model to make a trace again with, and a sentence if it is not the one named.
 
     A folder of another computer, or a hub repository that was never fetched, is not here. Then the
     model in use takes its place if nothing that the trace tells of weights and tokenizer speaks
-    against it; the comparison of all figures follows.
+    against it; the comparison of all figures follows. None if there is none, and then why.
     """
     source, revision = (trace.model.get(name) for name in ("source", "revision"))
+    named = {"source": str(source)[:80]}
     try:
-        return model_of(source, revision if isinstance(revision, str) else None), ""
+        model = model_of(source, revision)
     except CancelledError:
         raise
     except DecodingError:
         used = model_of(None, None)
-        if any(trace.model.get(name) != used.facts[name] for name in _TELLING):
-            raise
+        if not is_same_model(trace, used) or "tokenizer_hash" not in trace.model:
+            return None, say(
+                "This text is read-only, as the model that wrote it, {source}, cannot be loaded "
+                "here; choose one with the same weights and tokenizer to make the text again.",
+                **named,
+            )
         return used, say(
             "The model that the trace names, {source}, cannot be loaded here; {used}, with the "
             "same tokenizer and number of parameters, made the text again.",
-            source=str(source)[:80],
+            **named,
             used=used.name,
         )
+    if is_same_model(trace, model):
+        return model, ""
+    return None, say(
+        "This text is read-only, as {source} has other weights or another tokenizer here; choose "
+        "a model with the same ones to make the text again.",
+        **named,
+    )
 
 
 def _last_settings(trace: Trace) -> SamplingSettings:
@@ -124,7 +144,7 @@ def _last_settings(trace: Trace) -> SamplingSettings:
     return last
 
 
-def _beginning(trace: Trace, model: LanguageModel) -> Beginning:
+def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
     """What the page would begin the text from."""
     guidance, strategy, scale, negative = trace.guidance, None, OFF, None
     if trace.strategy in ContrastiveSearch.strategies:
@@ -137,8 +157,10 @@ def _beginning(trace: Trace, model: LanguageModel) -> Beginning:
     return Beginning(prompt, False, negative, scale, strategy)
 
 
-def _typed(prompt: str, token_ids: tuple[int, ...], model: LanguageModel) -> str:
+def _typed(prompt: str, token_ids: tuple[int, ...], model: LanguageModel | None) -> str:
     """A prompt as text; without special tokens if encoding adds them."""
+    if model is None:
+        return prompt
     vocabulary = model.vocabulary
     if vocabulary.known and tuple(vocabulary.encode(prompt)) == token_ids:
         return prompt

@@ -65,7 +65,7 @@ def _waiting() -> None:
 def _chooser() -> None:
     from ui.models.chooser import model_chooser
 
-    model_chooser(_session().model, _on_load, say(KEPT))
+    model_chooser(_session().loaded, _on_load, say(KEPT))
 
 
 def _on_load(model: LanguageModel) -> None:

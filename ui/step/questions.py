@@ -45,6 +45,8 @@ def answer(
     kept = session.error, session.cancelled
     session.error, session.cancelled = "", False
     try:
+        if session.read_only and event.kind not in ("trace", "labels"):
+            raise DecodingError(session.read_only)
         found = _ANSWERS[event.kind](session, event, should_stop)
         if session.cancelled:
             raise CancelledError(session.error)

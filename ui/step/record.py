@@ -4,12 +4,12 @@
      "beginning": {"prompt": ..., "chat": false, "negative_prompt": null, "scale": 1.0,
                    "strategy": null},
      "order": ["temperature", ...], "settings": {"chain": [...], "seed": 0, "parity": false},
-     "max_tokens": 64,
+     "max_tokens": 64, "read_only": "",
      "branches": [{"number": 1, "parent": null, "departs_at": 0, "trace": {...}}]}
 
 The branch on screen comes first; of the other traces only what differs from its own is kept. They
 are brief (see `engine.trace.Trace.to_dict`): the texts are made again, and on the same machine,
-with the same versions, they come out the same.
+with the same versions, they come out the same. The trace of a text that is read-only is whole.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from engine.text import stopping
 from engine.trace import Trace
 from engine.trace.brief import MOST_TOKENS
 from engine.values import Name, Real, Whole
+from ui.step.recorded import RecordedText
 from ui.step.text_on_screen import Branch, ShownText
 from ui.texts.settings import shown_samplers
 from ui.texts.texts import Beginning, Text
@@ -46,7 +47,8 @@ MOST_BRANCHES = 50
 def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
     """What is on screen, as plain values."""
     numbers = sorted(text.branches, key=lambda number: number != text.current)
-    traces = [text.branches[number].decoder.outline().to_dict(brief=True) for number in numbers]
+    is_brief = not text.read_only  # no model would make its figures again
+    traces = [text.branches[number].decoder.outline().to_dict(brief=is_brief) for number in numbers]
     return {
         "run": text.run,
         "when": time.time(),
@@ -57,6 +59,7 @@ def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
         "current": text.current,
         "index": text.inspected,
         "proposing": text.proposing,
+        "read_only": text.read_only,
         "branches": [
             {
                 "number": number,
@@ -100,6 +103,7 @@ class _Kept(Struct):
     current: Whole
     index: Whole | None
     proposing: bool
+    read_only: Name
     branches: Annotated[list[_KeptBranch], Meta(max_length=MOST_BRANCHES)]
 
 
@@ -126,6 +130,7 @@ class TextRecord:
     current: int
     index: int | None
     proposing: bool
+    read_only: str
     branches: tuple[BranchRecord, ...]
 
     @classmethod
@@ -169,6 +174,7 @@ class TextRecord:
             current=kept.current,
             index=kept.index,
             proposing=kept.proposing,
+            read_only=kept.read_only,
             branches=branches,
         )
 
@@ -227,6 +233,11 @@ def replay(
     Raises:
         DecodingError: the model cannot make it again, or a step fails.
     """
+    if record.read_only:
+        text = RecordedText(record.trace, record.read_only)
+        return Replayed(
+            {record.current: Branch(record.current, text)}, record.current, "", True, True
+        )
     # That on screen first, so that it is there whatever happens; then in the order of their making.
     waiting = sorted(record.branches, key=lambda each: (each.number != record.current, each.number))
     twins = [_twin(waiting[:place], branch) for place, branch in enumerate(waiting)]
@@ -334,6 +345,7 @@ def _reason(facts: tuple[FactDifference, ...]) -> str:
 
 _REASONS = {
     "parameters": marked("the model has other weights now"),
+    "weights_hash": marked("the model has other weights now"),
     "device": marked("the model ran on {was} then and runs on {now} now"),
     "dtype": marked("the model computed in {was} then and in {now} now"),
     "torch": marked("PyTorch was {was} then and is {now} now"),

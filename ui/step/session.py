@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from engine.decoder import Decoder
+from engine.decoding.replay import is_same_model
 from engine.errors import CancelledError, DecodingError, PromptError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -21,8 +22,8 @@ from ui.step.acknowledged import Acknowledged
 from ui.step.actions import ACTIONS, ActedOn
 from ui.step.earlier import EarlierTexts
 from ui.step.events import NOT_TOLD, Event, Have
-from ui.step.opening import opened
-from ui.step.record import TextRecord, again, replay, text_record
+from ui.step.opening import Opened, opened, replayed
+from ui.step.record import Replayed, TextRecord, again, replay, text_record
 from ui.step.text_on_screen import UNSHAPED, Branch
 from ui.texts.examples import EXAMPLES
 from ui.texts.settings import fitted, shown_samplers
@@ -37,6 +38,7 @@ from ui.words.language import say, say_counted
 from ui.words.refusals import in_words
 
 GAP_SECONDS = 0.25  # of waiting for the gap between two events of a page that never rests
+READS = ("sync", "settings", "inspect", "start", "reopen", "open")  # without a model for the text
 MOST_MISSING = 256  # tokens that a page may have ahead of what was kept
 
 Told = Callable[[str, int, int], None]
@@ -78,6 +80,7 @@ class Session(ActedOn):
     def _begin(self, *text: Any, **place: Any) -> None:
         super()._begin(*text, **place)
         self._interrupted_at: int | None = None
+        self._waits_for_replay = False
 
     # --- whoever shows it -------------------------------------------------------------------------
 
@@ -119,7 +122,9 @@ class Session(ActedOn):
         self.what_if = event.what_if
         length = self.length
         try:
-            if event.kind not in NOT_TOLD:
+            if self.read_only and event.kind not in READS:
+                raise PromptError(self.read_only)
+            if event.kind not in NOT_TOLD and not (self.read_only and event.kind != "start"):
                 self.refused = True
                 self._take_settings(event)
                 self.refused = False
@@ -156,9 +161,13 @@ class Session(ActedOn):
     def load(self, model: LanguageModel) -> None:
         """Go on with another model from the same prompt; raises what `Decoder` raises.
 
-        The samplers stay. What names tokens of the old vocabulary cannot, and `said` says so.
+        The samplers stay. What names tokens of the old vocabulary cannot, and `said` says so. A
+        text that is only read stays, and is made again by the model if that has the same weights.
         """
         with self.lock:
+            if self.read_only:
+                self._load_for_recorded(model)
+                return
             settings, lost = fitted(self.settings, self.model, model)
             beginning = replace(begun_anew(self.beginning, self.decoder), chat=False)
             text = new_text(model, beginning, settings, self.decoder.stop_strings)
@@ -168,6 +177,35 @@ class Session(ActedOn):
                 self.order = shown_samplers(self.settings)
             self.error, self.said, self.cancelled = "", lost, False
             self.changed()
+
+    def _load_for_recorded(self, model: LanguageModel) -> None:
+        self.loaded, self.error, self.said = model, "", ""
+        self._waits_for_replay = is_same_model(self.decoder.trace(), model)
+        if not self._waits_for_replay:
+            self.said = say(
+                "{name} has other weights or another tokenizer than the model that wrote this "
+                "text, so it stays read-only; Start begins a text with {name}.",
+                name=model.name,
+            )
+        self.changed()
+
+    def replay_recorded(self) -> None:
+        """Make a text again that is only read, if the model for it has been loaded since."""
+        if not (self.read_only and self._waits_for_replay):
+            return
+        self._waits_for_replay = False
+        place = self.inspected
+        try:
+            found = replayed(self.decoder.trace(), self.loaded)
+        except CancelledError:
+            self.error, self.cancelled = busy.cancelled("open", 0), True
+            return
+        except DecodingError as error:
+            self.error = in_words(error)
+            return
+        self._show_opened(found)
+        self.inspected = place
+        self.version += 1
 
     def hand_over(
         self,
@@ -211,7 +249,7 @@ class Session(ActedOn):
                 chat=self.fitting_chat(prompt),
             )
             self.hand_over(
-                self.model,
+                self.loaded,
                 beginning,
                 settings or self.settings,
                 self.max_tokens,
@@ -221,7 +259,7 @@ class Session(ActedOn):
     def fitting_chat(self, prompt: Prompt) -> bool:
         """True if a prompt of another page goes through the chat template here."""
         chat = self.chat if prompt.chat is None else prompt.chat
-        return chat and self.model.vocabulary.has_chat_template
+        return chat and self.loaded.vocabulary.has_chat_template
 
     def take_over(self, other: Session) -> None:
         """Go on with the text of another session, which nobody uses any more."""
@@ -278,7 +316,7 @@ class Session(ActedOn):
             event.guidance_scale,
             event.strategy,
         )
-        text = new_text(self.model, beginning, event.settings, event.stop_strings)
+        text = new_text(self.loaded, beginning, event.settings, event.stop_strings)
         if isinstance(text, Decoder):
             text.next_distribution(UNSHAPED)  # reads the prompt before anything has changed
         self._keep_for_later()
@@ -290,9 +328,12 @@ class Session(ActedOn):
     # --- earlier texts ----------------------------------------------------------------------------
 
     def _keep_for_later(self) -> None:
-        """Put the text on screen among the earlier ones, unless nothing would be lost."""
+        """Put the text on screen among the earlier ones, unless nothing would be lost.
+
+        Of one that was read from a file, that file holds all.
+        """
         is_example = any(example.prompt == self.prompt for example in EXAMPLES)
-        if is_example and self.is_bare:
+        if self.read_only or (is_example and self.is_bare):
             return
         if self._interrupted_at is not None and self._interrupted_at == self.length:
             return  # the beginning of a text that is kept as a whole
@@ -308,17 +349,20 @@ class Session(ActedOn):
         found = self.earlier.find(event.text_number)
         record = TextRecord.parse(found.record)
         model = self._model_of(record.source, record.revision, load)
-        replayed = replay(record, model, told, should_stop)
-        if not replayed.is_whole:
+        made = replay(record, model, told, should_stop)
+        if not made.is_whole:
             raise CancelledError("The text was not generated again.")  # `apply` says what holds
         self._keep_for_later()
         self.earlier.remove(found)
-        self._show_again(record, replayed)
+        self._show_again(record, made)
 
     def _open(self, event: Event, load: LoadModel | None) -> None:
         """Go on with the text of a trace; it is made again before anything changes."""
         found = opened(event.trace, partial(self._model_of, load=load))
         self._keep_for_later()
+        self._show_opened(found)
+
+    def _show_opened(self, found: Opened) -> None:
         self._begin({1: Branch(1, found.text)}, found.beginning, found.settings)
         self.order = shown_samplers(found.settings)
         self.said = found.said
@@ -327,21 +371,22 @@ class Session(ActedOn):
         self, source: str | None, revision: str | None, load: LoadModel | None
     ) -> LanguageModel:
         """The model of a text that is made again: the one in use, or one to be loaded."""
-        if source is None or (source, revision) == (self.model.source, self.model.revision):
-            return self.model
+        used = self.loaded
+        if source is None or (source, revision) == (used.source, used.revision):
+            return used
         if load is None:
             raise PromptError(
                 say("{source} wrote this text, and is not loaded here.", source=source)
             )
         return load(source, revision)
 
-    def _show_again(self, record: TextRecord, replayed: Any) -> None:
-        run = record.run if replayed.is_whole and replayed.is_same else ""
+    def _show_again(self, record: TextRecord, made: Replayed) -> None:
+        run = record.run if made.is_whole and made.is_same else ""
         self._begin(
-            replayed.branches,
+            made.branches,
             record.beginning,
             record.settings,
-            current=replayed.current,
+            current=made.current,
             run=run,
         )
         if record.index is not None and record.index <= self.length:
@@ -349,8 +394,8 @@ class Session(ActedOn):
         self.proposing = record.proposing and not self.search and not self.is_over
         self.order = record.order
         self.max_tokens = record.max_tokens
-        self.said = replayed.sentence
-        self._interrupted_at = None if replayed.is_whole else self.length
+        self.said = made.sentence
+        self._interrupted_at = None if made.is_whole else self.length
 
     # --- to disk and back -------------------------------------------------------------------------
 
@@ -387,14 +432,15 @@ class Session(ActedOn):
         Raises:
             DecodingError: what `replay` raises.
         """
-        replayed = replay(record, model, told, should_stop)
+        made = replay(record, model, told, should_stop)
         session = cls.__new__(cls)
+        session.loaded = model
         session.error = ""
         session.cancelled = session.what_if = False
         session._take_rest(rest)
         session._prepare()
-        session._show_again(record, replayed)
-        if not replayed.is_whole or not replayed.is_same:
+        session._show_again(record, made)
+        if not made.is_whole or not made.is_same:
             session.earlier.keep(rest["text"])
         return session
 
@@ -418,7 +464,7 @@ class Session(ActedOn):
     def _begin_from(self, have: Have, settings: SamplingSettings) -> None:
         beginning = Beginning(have.prompt, have.chat)
         try:
-            text = new_text(self.model, beginning, settings)
+            text = new_text(self.loaded, beginning, settings)
         except DecodingError as error:
             self.error = in_words(error)
             return
@@ -434,6 +480,8 @@ class Session(ActedOn):
         shows tokens beyond, they are made again with its settings, as far as they come out equal.
         If nothing was kept at all, the text begins from the page's own prompt.
         """
+        if self.read_only:
+            return
         is_untouched = not (self.length or self.acknowledged or self.earlier)
         if is_untouched and have.run != self.run and have.prompt is not None and settings:
             self._begin_from(have, settings)

@@ -15,6 +15,7 @@ from engine.sampling import Distribution, SamplingSettings
 from engine.sampling.distribution import StageResult
 from engine.sampling.ranking import RankedRow
 from ui.step import busy
+from ui.step.recorded import RecordedText
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
 from ui.words.language import say
 from ui.words.refusals import in_words
@@ -36,7 +37,7 @@ class Branch:
     """
 
     number: int
-    decoder: Text
+    decoder: Text | RecordedText
     parent: int | None = None
     departs_at: int = 0
     left: int = 0
@@ -67,7 +68,10 @@ class ShownText:
 
     Attributes:
         run: names the text that grows from the present prompt; a new Start gives a new one.
-        model: the model, shared with other visitors.
+        model: the model that writes the text, shared with other visitors; of a text that is only
+            read, what its trace tells of it.
+        loaded: the model that a new text begins with.
+        read_only: why nothing can be changed, as a sentence; empty if a model is there.
         beginning: what the text started from, as typed.
         branches: by number.
         current: number of the branch on screen.
@@ -96,7 +100,11 @@ class ShownText:
         run: str = "",
     ) -> None:
         self.run = run or secrets.token_hex(8)
-        self.model = branches[current].decoder.model
+        text = branches[current].decoder
+        self.model = text.model
+        self.read_only = text.read_only if isinstance(text, RecordedText) else ""
+        if not self.read_only:
+            self.loaded = text.model
         self.beginning = beginning
         self._page_settings = settings  # in a search, which takes only some of the samplers
         self.branches = branches
@@ -219,8 +227,12 @@ class ShownText:
     def index(self) -> int:
         """The step on screen; the number of steps where it is the next token's."""
         length = self.length
+        if self.read_only:  # a trace ends with its last step
+            length = max(0, length - 1)
         if self.inspected is not None:
             return min(self.inspected, length)
+        if self.read_only:
+            return length
         return length if self.proposing or not length else length - 1
 
     @property
@@ -247,7 +259,7 @@ class ShownText:
         failure becomes `error`. None in a search.
         """
         self.emptied = ()
-        if self.search or (self.is_pending and self.is_over):
+        if self.search or self.read_only or (self.is_pending and self.is_over):
             return None
         settings = settings or self.shown_settings
         key, kept = self.row_key, self._shaped
@@ -309,7 +321,7 @@ class ShownText:
     @property
     def is_over(self) -> bool:
         """Whether the text is complete, so that only going back or starting anew makes sense."""
-        return is_over(self.decoder)
+        return bool(self.read_only) or is_over(self.decoder)
 
     @property
     def has_reached_limit(self) -> bool:
@@ -319,4 +331,4 @@ class ShownText:
     @property
     def stop_sentence(self) -> str:
         """Which stop rule has fired and what to do about it; empty while none has."""
-        return stop_sentence(self.decoder, self.max_tokens)
+        return self.read_only or stop_sentence(self.decoder, self.max_tokens)

@@ -5,6 +5,7 @@ import gzip
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from engine.decoder import Decoder
@@ -15,6 +16,7 @@ from engine.runner.scheduler import job
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import RepetitionPenalty, Temperature
 from engine.trace import Trace
+from tests.engine import tiny_models
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.models.opening import load_quietly
 from ui.step import events
@@ -99,10 +101,6 @@ def refusals(model) -> list[tuple[str, str]]:
     warm.step()
     parity = Decoder(model, "a", SamplingSettings(parity=True))
     parity.step()
-    other = json.loads(trace.to_json())
-    other["model"] |= {"source": "another/model", "tokenizer_hash": "0" * 64}
-    tokens = json.loads(trace.to_json())
-    tokens["model"]["vocab_size"] += 1
     seed = json.loads(trace.to_json())  # of its first steps, which the page goes back to
     seed["settings"][0][1]["seed"] = 2**60 + 1
     return [
@@ -111,8 +109,6 @@ def refusals(model) -> list[tuple[str, str]]:
         (beam.trace().to_json(), "strategy beam; this page opens sampling"),
         (warm.trace().to_json(), "The trace has temperature, and a contrastive search"),
         (parity.trace().to_json(), "parity mode"),
-        (json.dumps(other), "another/model is not among the models"),
-        (json.dumps(tokens), "made with a vocabulary of"),
         ("[]", "decoding trace"),
         (replace(trace, stop_strings=("x" * 300,)).to_json(), "A stop string has 300 characters"),
     ]
@@ -127,13 +123,119 @@ def test_a_trace_of_a_model_elsewhere_opens_on_the_one_in_use(visitor, bundled, 
     assert source[:80] in visitor.session.said and "identical in all 5" in visitor.session.said
 
 
-@pytest.mark.parametrize("fact", ["parameters", "architecture", "tokenizer_hash"])
-def test_a_trace_of_other_weights_elsewhere_is_refused(visitor, bundled, fact):
-    data = json.loads(sampled(bundled).trace().to_json())
-    other = {"parameters": 1, "architecture": "LlamaForCausalLM", "tokenizer_hash": "0" * 64}
-    data["model"] |= {"source": "/home/alice/models/smollm2", fact: other[fact]}
+OTHER = {
+    "parameters": 1,
+    "architecture": "LlamaForCausalLM",
+    "tokenizer_hash": "0" * 64,
+    "weights_hash": "0" * 64,
+    "vocab_size": 20_000,
+}
+ELSEWHERE = "/home/alice/models/smollm2"
+
+
+def open_recorded(visitor, trace: Trace, **facts) -> dict:
+    """Open a trace of a model with other facts; the file."""
+    data = json.loads(trace.to_json())
+    data["model"] |= facts
     visitor.session.apply(visitor.event("open", trace=json.dumps(data)), load=load_quietly)
-    assert "/home/alice/models/smollm2 is not on this computer" in visitor.session.error
+    return data
+
+
+@pytest.mark.parametrize("source", [ELSEWHERE, "bundled"])
+@pytest.mark.parametrize("fact", OTHER)
+def test_a_trace_of_other_weights_is_read_without_a_model(visitor, bundled, fact, source):
+    session, text = visitor.session, sampled(bundled)
+    data = open_recorded(visitor, text.trace(), source=source, **{fact: OTHER[fact]})
+    why = {ELSEWHERE: "cannot be loaded here", "bundled": "other weights or another tokenizer"}
+    assert session.error == "" and why[source] in session.read_only
+    assert session.read_only.startswith("This text is read-only, as ")
+    header, _ = visitor.read_all()
+    stop = header["stop"]
+    assert (stop["sentence"], stop["is_over"]) == (header["text"]["read_only"], True)
+    labels = [step[1] for step in header["steps"]]
+    assert labels == [
+        label.replace(" ", "␣") for label in map(bundled.vocabulary.label, text.token_ids)
+    ]
+    for step in text.steps:
+        visitor.do("inspect", index=step.index)
+        header, arrays = visitor.read()
+        assert header["row"] is None and not arrays
+        shown, file = header["recorded"], data["steps"][step.index]
+        assert shown["settings"]["temperature"] == 0.8 and shown["chosen"] == step.token_id
+        ids = [row[1] for row in shown["rows"]]
+        assert ids[:10] == file["leading"]["token_ids"] and step.token_id in ids
+        found = text.distribution(step.index)
+        for _label, token_id, rank, logit, own, drawn in shown["rows"]:
+            assert (rank, logit) == (found.raw.rank(token_id), found.logits[token_id])
+            assert own == pytest.approx(np.exp(found.raw.logprob(token_id)), rel=1e-6)
+            assert drawn == pytest.approx(found.probability(token_id), rel=1e-6, abs=1e-40)
+    trace = json.loads(visitor.ask("trace")["trace"])
+    assert trace == data
+
+
+KINDS = ("step", "run", "propose", "back", "rewind", "reroll", "force")
+
+
+def test_what_is_only_read_stays_as_it_is_and_comes_back(visitor, bundled):
+    session, text = visitor.session, sampled(bundled)
+    open_recorded(visitor, text.trace(), source=ELSEWHERE, weights_hash="0" * 64)
+    for kind in KINDS:
+        visitor.do(kind, index=1, token_id=5)
+        assert session.error == session.read_only and session.decoder.token_ids == text.token_ids
+    for question in ("find", "snippets", "check", "admit", "tokenize"):
+        assert visitor.ask(question, query="a")["error"] == session.read_only
+    visitor.do("inspect", index=2)
+    record = json.loads(json.dumps(session.record()))
+    for again in (
+        Session.restored(TextRecord.parse(record["text"]), record, bundled),
+        session.copy(),
+    ):
+        assert (again.read_only, again.index) == (session.read_only, 2)
+        assert again.decoder.trace() == session.decoder.trace()
+    visitor.do("start", prompt="The cat")
+    assert (session.read_only, session.error, session.model) == ("", "", bundled)
+    assert len(session.earlier) == 1, "the text before; the file is on the person's own disk"
+
+
+def test_a_model_with_its_weights_makes_it_again(visitor, bundled, model):
+    session, text = visitor.session, sampled(bundled)
+    visitor.do("open", trace=text.trace().to_json())
+    trace = replace(text.trace(), model=bundled.facts | {"source": ELSEWHERE})
+    session.load(model)
+    visitor.settings = session.settings
+    session.apply(visitor.event("open", trace=trace.to_json()), load=load_quietly)
+    assert session.read_only and session.loaded is model
+    other = tiny_models.shared("llama")
+    session.load(other)
+    session.replay_recorded()
+    assert session.read_only and "it stays read-only" in session.said
+    session.load(bundled)
+    session.replay_recorded()
+    assert (session.read_only, session.error, session.model) == ("", "", bundled)
+    assert "identical in all 5 steps" in session.said
+    visitor.do("step", settings=session.settings)
+    assert session.decoder.token_ids[5:] == [text.step().token_id]
+
+
+def test_a_brief_trace_cannot_be_read_without_its_model(visitor, bundled):
+    data = sampled(bundled).trace().to_dict(brief=True)
+    data["model"] |= {"source": ELSEWHERE, "weights_hash": "0" * 64}
+    visitor.session.apply(visitor.event("open", trace=json.dumps(data)), load=load_quietly)
+    assert "has no figures that could be read without its model" in visitor.session.error
+    assert not visitor.session.read_only
+
+
+@pytest.mark.parametrize("made", [guided, searched])
+def test_guidance_and_a_search_are_read_as_well(visitor, bundled, made):
+    text = made(bundled)
+    open_recorded(visitor, text.trace(), source=ELSEWHERE, weights_hash="0" * 64)
+    visitor.do("inspect", index=1)
+    header, _ = visitor.read_all()
+    assert header["error"] == "" and header["text"]["prompt"] == "The dog"
+    assert header["recorded"]["chosen"] == text.token_ids[1]
+    ids = [row[1] for row in header["recorded"]["rows"]]
+    assert text.token_ids[1] in ids and len(ids) >= 5
+    assert all(row[0].strip("␣") for row in header["recorded"]["rows"])
 
 
 def test_what_cannot_be_opened_is_refused_and_the_text_stays(visitor, bundled):

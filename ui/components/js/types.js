@@ -218,6 +218,10 @@
  * @property {number} score_ms
  */
 
+/** @typedef {{index: number, chosen: number, settings: Settings, rows: [string, number, number, number | null, number |
+ *   null, number | null][]}} RecordedStep one step of a text that is only read; a row has label, id, rank, score, the
+ *   model's own probability and that in the draw */
+
 /** @typedef {{number: number, parent: number | null, departs_at: number, length: number, text: string,
  *   current: boolean}} Branch */
 
@@ -284,6 +288,8 @@
  * @property {number} guidance_scale on the slider
  * @property {{top_k: number, penalty_alpha: number} | null} strategy contrastive search; null: sampling
  * @property {SearchedStep | null} searched the step on screen of a search
+ * @property {string} read_only why the text is only read from a trace, as a sentence; '' with a model
+ * @property {RecordedStep | null} recorded the step on screen of such a text
  * @property {Draft} draft
  * @property {boolean} starting Start was pressed, and its text has not come
  * @property {boolean} drafted whether Start would begin something else than what is on screen

@@ -142,7 +142,7 @@ export function create(root, actions) {
     /** @param {Properties} now */
     update(now) {
       state = now;
-      root.classList.toggle('dv-hidden', now.strategy !== null); // a search has no stages
+      root.classList.toggle('dv-hidden', now.strategy !== null || Boolean(now.read_only)); // neither has stages
       update_boxes();
       light_up();
       for (const item of items) update_item(item);

@@ -8,12 +8,14 @@ import * as ranks from './charts/ranks.js';
 import * as contrastive from './contrastive.js';
 import * as draw from './draw/draw.js';
 import * as guidance from './guidance.js';
+import * as recorded from './recorded.js';
 
 /** @import { State, Actions, Reason, PictureName } from '../types.js' */
 /**
  * @typedef {import('./charts/distribution.js').Properties & import('./charts/ranks.js').Properties
  *   & import('./draw/draw.js').Properties & import('./guidance.js').Properties & import('./contrastive.js').Properties
- *   & Pick<State, 'visit' | 'run' | 'branch' | 'mode' | 'picture' | 'enlarged' | 'slow' | 'point' | 'steps' | 'strategy'>} Properties
+ *   & import('./recorded.js').Properties
+ *   & Pick<State, 'visit' | 'run' | 'branch' | 'mode' | 'picture' | 'enlarged' | 'slow' | 'point' | 'steps' | 'strategy' | 'read_only'>} Properties
  */
 
 /** @type {{name: PictureName, text: string}[]} */
@@ -36,7 +38,9 @@ export function create(root, actions) {
   });
   const place = (/** @type {string} */ name) =>
     element('div', { class: `dv-panel dv-panel-${name}`, role: 'tabpanel', id: `dv-panel-${name}` });
-  const panels = Object.fromEntries([...TABS.map(({ name }) => name), 'search'].map(name => [name, place(name)]));
+  const panels = Object.fromEntries(
+    [...TABS.map(({ name }) => name), 'search', 'recorded'].map(name => [name, place(name)]),
+  );
   const tabs = TABS.map(({ name, text }) =>
     element('button', {
       type: 'button',
@@ -77,10 +81,12 @@ export function create(root, actions) {
     draw: draw.create(panels.draw, actions),
     guidance: guidance.create(panels.guidance, actions),
     search: contrastive.create(panels.search),
+    recorded: recorded.create(panels.recorded),
   };
 
-  /** Slow motion shows the draw where it comes to it. @param {Properties} now @returns {PictureName | 'search'} */
+  /** Slow motion shows the draw where it comes to it. @param {Properties} now @returns {PictureName | 'search' | 'recorded'} */
   function shown_panel(now) {
+    if (now.read_only) return 'recorded';
     if (now.strategy) return 'search';
     const is_draw = now.slow && now.point !== null && now.view?.points[now.view.point]?.kind === 'draw';
     if (is_draw) return 'draw';

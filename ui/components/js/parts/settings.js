@@ -9,7 +9,7 @@ import { marked, say } from '../words/say.js';
 /** @import { Actions, Colouring, State } from '../types.js' */
 /**
  * @typedef {Pick<State, 'draft' | 'limits' | 'manual' | 'keys' | 'stage' | 'hiding' | 'row_count' | 'columns' | 'colouring' | 'model'
- *   | 'strategy' | 'negative_tokens'>} Properties
+ *   | 'strategy' | 'read_only' | 'negative_tokens'>} Properties
  */
 
 const ROW_COUNTS = [0, 8, 12, 20, 30, 50, 100, 200]; // 0: as many as fit
@@ -192,7 +192,7 @@ export function create(root, actions) {
       stage.input.checked = state.stage;
       hiding.input.checked = state.hiding;
       manual.input.checked = state.manual;
-      manual.input.disabled = tour.disabled = state.strategy !== null;
+      manual.input.disabled = tour.disabled = state.strategy !== null || Boolean(state.read_only);
       keys.input.checked = state.keys;
       rows.set(String(state.row_count));
       colouring.set(state.colouring);

@@ -11,10 +11,10 @@ const SPEEDS = [1, 2, 4, 8, 16, 0]; // tokens a second; 0: as fast as it goes
 
 /**
  * Whether there is a draw to be drawn again.
- * @param {Pick<State, 'steps' | 'strategy' | 'greedy' | 'manual' | 'row'>} state
+ * @param {Pick<State, 'steps' | 'strategy' | 'read_only' | 'greedy' | 'manual' | 'row'>} state
  */
-export const can_reroll = ({ steps, strategy, greedy, manual, row }) =>
-  steps.length > 0 && !strategy && !greedy && !(manual && row?.is_pending);
+export const can_reroll = ({ steps, strategy, read_only, greedy, manual, row }) =>
+  steps.length > 0 && !strategy && !read_only && !greedy && !(manual && row?.is_pending);
 
 /**
  * @param {HTMLElement} root
@@ -76,13 +76,13 @@ export function create(root, actions) {
         'title',
         state.drafted ? say('Begin with the new prompt and take one step (S)') : say('Generate one token (S)'),
       );
-      back.disabled = rewind.disabled = is_empty;
+      back.disabled = rewind.disabled = is_empty || Boolean(state.read_only);
       reroll.disabled = !can_reroll(state);
       run.disabled = is_busy || is_at_limit || waits;
       play.disabled = !is_busy && (is_at_limit || waits);
       set_text(play, is_busy ? say('Pause') : say('Play'));
       if (document.activeElement !== speed) speed.value = String(nearest(state.speed));
-      slow.disabled = state.strategy !== null;
+      slow.disabled = state.strategy !== null || Boolean(state.read_only);
       set_attribute(slow, 'aria-pressed', String(state.slow));
       const primary = primary_of(state);
       step.classList.toggle('dv-primary', primary === 'step');

@@ -3,7 +3,7 @@
 import { learn_token, unpack_row } from '../kernel/row.js';
 
 /**
- * @import { Branch, Limits, Outcome, Remark, Row, SearchedStep, Settings, ShapedByEngine, State, StepOnScreen, Table } from '../types.js'
+ * @import { Branch, Limits, Outcome, RecordedStep, Remark, Row, SearchedStep, Settings, ShapedByEngine, State, StepOnScreen, Table } from '../types.js'
  *
  * @typedef {{number: number, prompt: string, tokens: number, model: string, when: number}} Earlier a text that another
  *   one has replaced; `when` in seconds since 1970
@@ -36,6 +36,7 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {{settings: Settings, limits: Limits, guidance_scale: number | null, strategy: State['strategy']} | null} in_force
  * @property {string} pending_bytes
  * @property {SearchedStep | null} search
+ * @property {RecordedStep | null} recorded
  * @property {number} left
  * @property {string} said
  * @property {string} [visit] with the answer to `hello`: what this tab is known by from now on
@@ -145,6 +146,8 @@ export function take_in(state, message) {
   state.said = message.said;
   state.pending_bytes = message.pending_bytes;
   state.searched = message.search;
+  state.recorded = message.recorded;
+  if (message.recorded) state.settings = message.recorded.settings;
   for (const [id, label] of message.labels ?? []) state.labels.set(id, label);
   take_row(state, message);
   return true;
@@ -163,6 +166,7 @@ function take_text(state, text) {
   const token_of = ([id, label, special]) => ({ id, label, special });
   state.prompt_tokens = text.prompt_tokens.map(token_of);
   state.strategy = text.strategy;
+  state.read_only = text.read_only;
   state.negative_prompt = text.negative_prompt;
   state.negative_tokens = text.negative_tokens?.map(token_of) ?? null;
   state.stage_defaults = text.stage_defaults;

@@ -33,6 +33,7 @@ export function what_to_say(state) {
   if (view?.what_if) return { kind: 'what-if', title: say('What if:'), text: what_if_text(view.what_if, state.table) };
   if (view && point !== null) return { kind: 'plain', title: '', text: point_sentence(state, view) };
   if (mode === 'paused' && said) return { kind: 'plain', title: '', text: said };
+  if (state.read_only) return { kind: 'plain', title: '', text: state.read_only };
   if (state.strategy) return { kind: 'plain', title: '', text: search_sentence(state) };
   if (stop_of_tour) return { kind: 'tour', ...stop_of_tour };
   if (mode === 'paused' && stop?.sentence)

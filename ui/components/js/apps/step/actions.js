@@ -253,7 +253,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       screen.redraw('step');
     },
     toggle(name, on = !state[name]) {
-      if (state.strategy && on) return; // nothing is proposed, and there are no stages
+      if ((state.strategy || state.read_only) && on) return; // nothing is proposed, and there are no stages
       player.stop();
       state[name] = on;
       state.point = null;

@@ -173,11 +173,11 @@ export function mount(
     },
   };
 
-  /** Tell if a part is in sight: contrastive search has its candidates in the picture. @param {string} name */
+  /** Tell if a part is in sight: a search and a text that is only read have their candidates in the picture. @param {string} name */
   function is_on_show(name) {
     const place = /** @type {Place} */ (name);
     if (!state.stage) return name !== 'stage' && shown.includes(place);
-    return ON_STAGE.includes(place) || (name === 'picture' && state.strategy !== null);
+    return ON_STAGE.includes(place) || (name === 'picture' && (state.strategy !== null || Boolean(state.read_only)));
   }
 
   // --- out ----------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ export class Screen {
     root.classList.toggle('dv-stage', state.stage);
     root.classList.toggle('dv-covered', state.covered);
     root.classList.toggle('dv-slow', state.slow);
-    root.classList.toggle('dv-searching', state.strategy !== null);
+    root.classList.toggle('dv-searching', state.strategy !== null || Boolean(state.read_only));
     const shown = shown_of(state);
     // The answer to a moved slider is there before long: until then only the slider itself is drawn.
     const parts = is_waiting && reason === 'slide' ? WITH_SLIDERS : [...this.parts.keys()];
@@ -95,5 +95,5 @@ function shown_of(state) {
   const { stage, covered, fitted_rows } = state;
   if (!stage && !covered) return state;
   const on_stage = stage && { row_count: Math.min(fitted_rows, MOST_ON_STAGE), columns: [] };
-  return { ...state, ...on_stage, ...(covered && { view: null, searched: null }) };
+  return { ...state, ...on_stage, ...(covered && { view: null, searched: null, recorded: null }) };
 }

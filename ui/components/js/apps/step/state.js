@@ -45,6 +45,8 @@ export function new_state() {
     guidance_scale: 1.5,
     strategy: null,
     searched: null,
+    read_only: '',
+    recorded: null,
     draft: { prompt: '', chat: false, negative_prompt: null, is_search: false, top_k: 4, penalty_alpha: 0.6 },
     drafted: false,
     starting: false,

@@ -15,7 +15,7 @@ import { create_seed } from './seed.js';
 /** @import { Actions, Sampler, State } from '../../types.js' */
 /** @import { SamplerPart } from './sampler.js' */
 /**
- * @typedef {import('./sampler.js').Properties & import('./seed.js').Properties & import('./method.js').Properties & Pick<State, 'table' | 'strategy'>} Properties
+ * @typedef {import('./sampler.js').Properties & import('./seed.js').Properties & import('./method.js').Properties & Pick<State, 'table' | 'strategy' | 'read_only'>} Properties
  */
 
 /** Let the list hold exactly these nodes in this order; one that has the focus keeps it. @param {HTMLElement} list @param {HTMLElement[]} nodes */
@@ -125,6 +125,7 @@ export function create(root, actions) {
     update(now) {
       state = now;
       const { view, table } = now;
+      root.inert = Boolean(now.read_only); // they show what the step was taken with
       method.update(now);
       const is_search = now.strategy !== null;
       presets.nodes[0].classList.toggle('dv-hidden', is_search); // they are settings of a draw

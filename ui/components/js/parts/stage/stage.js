@@ -6,7 +6,7 @@ import { exact_text, slider_of } from '../../lib/fields.js';
 import { say } from '../../words/say.js';
 
 /** @import { Actions, Sampler, State } from '../../types.js' */
-/** @typedef {Pick<State, 'table' | 'settings' | 'model' | 'stage_slider' | 'hiding' | 'strategy'>} Properties */
+/** @typedef {Pick<State, 'table' | 'settings' | 'model' | 'stage_slider' | 'hiding' | 'strategy' | 'read_only'>} Properties */
 
 /** The samplers of the page that one slider sets; a search draws nothing. @param {Properties} state */
 const slidable = ({ table, settings, strategy }) =>
@@ -64,7 +64,7 @@ export function create(root, actions) {
     /** @param {Properties} state */
     update(state) {
       set_attribute(hide, 'aria-pressed', String(state.hiding));
-      const samplers = slidable(state);
+      const samplers = state.read_only ? [] : slidable(state);
       const names = samplers.map(({ name }) => name);
       set_class(box, names.length ? 'dv-stage-slider' : 'dv-hidden');
       if (!names.length) return;

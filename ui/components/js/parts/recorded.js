@@ -1,0 +1,52 @@
+// The step on screen of a text that is read from a trace alone: its leading tokens, as the file has them.
+
+import { element, set_class, set_text } from '../lib/dom.js';
+import { count, percent, score_text } from '../words/format.js';
+import { marked, say } from '../words/say.js';
+
+/** @import { State } from '../types.js' */
+/** @typedef {Pick<State, 'recorded' | 'model'>} Properties */
+
+const COLUMNS = [marked('Rank'), marked('Token'), marked('Logit'), marked('Model’s own'), marked('In the draw'), ''];
+
+/** A figure, where the trace has it. @param {number | null} value @param {(value: number) => string} text */
+const figure = (value, text) => element('td', { class: 'dv-figure', text: value === null ? '–' : text(value) });
+
+/** @param {HTMLElement} root */
+export function create(root) {
+  const heads = COLUMNS.map(text => element(text ? 'th' : 'td', { scope: text ? 'col' : null, text: say(text) }));
+  const body = element('tbody');
+  const table = element(
+    'table',
+    { class: 'dv-figures dv-recorded', 'aria-label': say('Leading tokens in the trace') },
+    element('thead', {}, element('tr', {}, ...heads)),
+    body,
+  );
+  root.append(table);
+
+  return {
+    /** @param {Properties} state */
+    update({ recorded, model }) {
+      set_text(heads[2], model?.has_logits === false ? say('log-prob.') : say('Logit'));
+      const rows = (recorded?.rows ?? []).map(([label, id, rank, score, own, drawn]) => {
+        const is_chosen = id === recorded?.chosen;
+        const bar = element('i', { class: 'dv-gain' });
+        bar.style.width = `${(100 * (drawn ?? own ?? 0)).toFixed(2)}%`;
+        const row = element(
+          'tr',
+          {},
+          element('td', { class: 'dv-figure', text: `${is_chosen ? '▶ ' : ''}${count(rank)}` }),
+          element('th', { scope: 'row' }, element('span', { class: 'dv-token', text: label })),
+          figure(score, value => score_text(value, 3)),
+          figure(own, percent),
+          figure(drawn, percent),
+          element('td', { 'aria-hidden': 'true' }, element('span', { class: 'dv-gauge' }, bar)),
+        );
+        set_class(row, is_chosen ? 'chosen' : '');
+        return row;
+      });
+      body.replaceChildren(...rows);
+      table.hidden = !recorded;
+    },
+  };
+}
