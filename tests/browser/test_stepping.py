@@ -92,6 +92,30 @@ def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page:
     expect(page.get_by_text("identical in all 8 steps.").first).to_be_visible()
     assert ids(page) == decoder.token_ids
 
+    # A colleague's: no model here has its weights, so it is read, also after a reload.
+    data = json.loads((tmp_path / "run.json").read_text())
+    data["model"] |= {"source": "/home/alice/models/own", "weights_hash": "0" * 64}
+    (tmp_path / "other.json").write_text(json.dumps(data))
+    with page.expect_file_chooser() as chooser:
+        button(page, "Open a trace (JSON)").click()
+    chooser.value.set_files(tmp_path / "other.json")
+    expect(page.get_by_text("This text is read-only, as the model").first).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("This text is read-only, as the model").first).to_be_visible()
+    settle(page)
+    assert ids(page) == decoder.token_ids
+    for name in ("Step", "Play", "Run to end", "Back", "Rewind", "Re-roll"):
+        expect(button(page, name)).to_be_disabled()
+    generated(page).nth(2).click()
+    rows = page.locator(".dv-recorded tbody tr")
+    expect(rows).to_have_count(10)
+    taken = decoder.distribution(2).candidates(1)[0]
+    drawn = f"{100 * taken.final_prob:.2f} %"
+    expect(rows.first).to_contain_text(drawn)
+    start(page)
+    expect(generated(page)).to_have_count(0)
+    expect(page.locator(".dv-recorded")).to_be_hidden()
+
 
 def test_run_to_end_rewind_and_play_repeat_the_same_text(page: Page):
     turn_random(page)

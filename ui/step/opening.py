@@ -67,7 +67,7 @@ def opened(data: str, model_of: ModelOf) -> Opened:
     model, sentence = _model(trace, model_of)
     if model is None:
         text = RecordedText(trace, sentence)
-        return Opened(text, _beginning(trace, None), settings, say("Opened the trace."))
+        return Opened(text, _beginning(trace, None), settings, "")
     found = replayed(trace, model)
     return found._replace(said=f"{sentence} {found.said}".strip())
 

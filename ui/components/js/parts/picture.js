@@ -108,9 +108,9 @@ export function create(root, actions) {
         set_attribute(tabs[at], 'tabindex', name === panel ? '0' : '-1');
         tabs[at].hidden = name === 'guidance' && now.negative_tokens === null;
       });
-      list.hidden = enlarge.hidden = panel === 'search';
+      list.hidden = enlarge.hidden = panel === 'search' || panel === 'recorded';
       set_attribute(enlarge, 'aria-pressed', String(Boolean(now.enlarged)));
-      if (panel === 'draw' || panel === 'guidance' || panel === 'search') parts[panel].update(now, reason);
+      if (panel !== 'distribution' && panel !== 'ranks') parts[panel].update(now, reason);
 
       const subject = `${now.visit}/${now.run}`;
       const is_calm = now.mode === 'paused' && reason !== 'slide';

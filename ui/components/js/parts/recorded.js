@@ -7,6 +7,7 @@ import { marked, say } from '../words/say.js';
 /** @import { State } from '../types.js' */
 /** @typedef {Pick<State, 'recorded' | 'model'>} Properties */
 
+const TOKEN = 1; // its column
 const COLUMNS = [marked('Rank'), marked('Token'), marked('Logit'), marked('Model’s own'), marked('In the draw'), ''];
 
 /** A figure, where the trace has it. @param {number | null} value @param {(value: number) => string} text */
@@ -14,7 +15,13 @@ const figure = (value, text) => element('td', { class: 'dv-figure', text: value 
 
 /** @param {HTMLElement} root */
 export function create(root) {
-  const heads = COLUMNS.map(text => element(text ? 'th' : 'td', { scope: text ? 'col' : null, text: say(text) }));
+  const heads = COLUMNS.map((text, place) =>
+    element(text ? 'th' : 'td', {
+      scope: text ? 'col' : null,
+      class: place === TOKEN ? '' : 'dv-figure',
+      text: say(text),
+    }),
+  );
   const body = element('tbody');
   const table = element(
     'table',
@@ -30,8 +37,8 @@ export function create(root) {
       set_text(heads[2], model?.has_logits === false ? say('log-prob.') : say('Logit'));
       const rows = (recorded?.rows ?? []).map(([label, id, rank, score, own, drawn]) => {
         const is_chosen = id === recorded?.chosen;
-        const bar = element('i', { class: 'dv-gain' });
-        bar.style.width = `${(100 * (drawn ?? own ?? 0)).toFixed(2)}%`;
+        const bar = element('i');
+        bar.style.setProperty('--share', String(drawn ?? own ?? 0));
         const row = element(
           'tr',
           {},

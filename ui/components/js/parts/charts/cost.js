@@ -7,7 +7,7 @@ import { absent, line } from './traces.js';
 
 /** @import { State, Step } from '../../types.js' */
 /** @import { Described, FigureDefinition, Look, Mark, SubplotDefinition } from './types.js' */
-/** @typedef {Pick<State, 'steps' | 'index' | 'cache_formula' | 'prompt_tokens' | 'negative_tokens'>} Properties */
+/** @typedef {Pick<State, 'steps' | 'index' | 'cache_formula' | 'prompt_tokens' | 'negative_tokens' | 'read_only'>} Properties */
 /** @typedef {Step & {index: number}} Numbered */
 /** @typedef {Numbered & {cache_bytes: number, cache_bytes_held: number}} Counted a step whose cache's size is known */
 /** @typedef {{x: (number|null)[], y: (number|null)[]}} Path */
@@ -304,7 +304,9 @@ function kv_cache(state, steps, memory, is_calm) {
     ? say('Predicted by {formula}.', { formula: state.cache_formula })
     : is_guided
       ? say('Two texts have no one formula.')
-      : say('This model has no formula.');
+      : state.read_only
+        ? say('The trace has no formula.')
+        : say('This model has no formula.');
   return {
     data: [
       columns(
