@@ -96,6 +96,7 @@ def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page:
     data = json.loads((tmp_path / "run.json").read_text())
     data["model"] |= {"source": "/home/alice/models/own", "weights_hash": "0" * 64}
     (tmp_path / "other.json").write_text(json.dumps(data))
+    page.locator(".dv-settings summary").click()
     with page.expect_file_chooser() as chooser:
         button(page, "Open a trace (JSON)").click()
     chooser.value.set_files(tmp_path / "other.json")

@@ -440,6 +440,7 @@ class Session(ActedOn):
         session._take_rest(rest)
         session._prepare()
         session._show_again(record, made)
+        session._waits_for_replay = bool(record.read_only) and is_same_model(record.trace, model)
         if not made.is_whole or not made.is_same:
             session.earlier.keep(rest["text"])
         return session

@@ -1,6 +1,8 @@
 """The step page on the live channel: reload, restart, copies, hand-over, nonsense, many visits."""
 
+import base64
 import gc
+import gzip
 import json
 import random
 import secrets
@@ -17,7 +19,7 @@ from engine.model import BUNDLED
 from engine.sampling import SamplingSettings
 from tests.engine.test_panics import PANICS, backtracking
 from tests.ui import hostile
-from tests.ui.step.live_page import LivePage, client, opened
+from tests.ui.step.live_page import SETTINGS, LivePage, client, opened
 from ui.models.chooser import Choice, shared_model
 from ui.step import channel
 from ui.step.events import ACTIONS, QUESTIONS
@@ -343,6 +345,48 @@ def test_another_model_from_elsewhere_is_pushed_and_the_text_is_kept(visits, mod
         assert page.text["model"]["vocab_size"] == len(hostile.VOCAB)
         page.do("reopen", text_number=header["earlier"][0]["number"])
         assert page.text["model"]["name"] == bundled.name and page.ids == ids
+
+
+def test_a_text_that_is_only_read_survives_a_restart_and_lives_by_its_model(
+    visits, model, bundled, monkeypatch, tmp_path
+):
+    text = Decoder(bundled, OWN, SamplingSettings(seed=4))
+    list(text.run(4))
+    data = text.trace().to_dict()
+    data["model"]["source"] = "/home/alice/model"
+    other = json.loads(json.dumps(data))
+    other["model"]["weights_hash"] = "0" * 64
+    with opened() as page:
+        session = visits.open(page.visit, page.tab, "x", lambda: False).present(STEP)
+        page.do("open", trace=packed(other))
+        visits.keep()
+    visits = started_again(monkeypatch, tmp_path)
+    with opened(page.visit) as again:
+        assert again.text["read_only"] == page.text["read_only"] != ""
+        assert again.ids == page.ids == text.token_ids
+        assert again.last["recorded"]["chosen"] == text.token_ids[-1]
+        session = visits.open(again.visit, again.tab, "x", lambda: False).present(STEP)
+        session.load(model)
+        assert "it stays read-only" in again.read()["said"]
+        again.do("open", trace=packed(data))
+        assert again.text["read_only"] and again.ids == text.token_ids
+        session.load(bundled)
+        header = again.read()
+        assert again.text["read_only"] == "" and again.ids == text.token_ids
+        assert header["row"] and "identical in all 4 steps" in header["said"]
+        again.do("step", settings=SETTINGS | {"temperature": 1, "top_p": 1, "seed": 4})
+        assert again.ids == [*text.token_ids, text.step().token_id]
+        session.load(model)
+        again.read()
+        again.do("open", trace=packed(data))
+        visits.keep()
+    started_again(monkeypatch, tmp_path)
+    with opened(page.visit) as at_last:
+        assert "identical in all 4 steps" in at_last.last["said"], "by what a visit begins with"
+
+
+def packed(trace: dict) -> str:
+    return base64.b64encode(gzip.compress(json.dumps(trace).encode())).decode()
 
 
 def test_a_guided_text_and_a_search_survive_a_restart(visits, monkeypatch, tmp_path):
