@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import engine
-
 ROOT = Path(__file__).resolve().parents[1]
 
 

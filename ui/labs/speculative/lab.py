@@ -22,7 +22,7 @@ from ui.labs.lab import Lab
 from ui.models.chooser import Choice, check_allowed, shared_model
 from ui.texts.constraints import typed_of
 from ui.texts.limits import MOST_TOKENS
-from ui.words.language import say
+from ui.words.language import marked, say
 
 
 @dataclass(frozen=True)
