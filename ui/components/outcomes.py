@@ -29,7 +29,7 @@ from ui.components.rows import (
 )
 from ui.texts.settings import plain_settings
 
-# Samplers that the browser computes by itself over a whole row (kernel/shape.js).
+# Samplers that the browser computes by itself over a whole row (kernel/stages.js).
 PREVIEWED = frozenset({"temperature", "top_k", "top_p", "min_p"})
 
 SAME_PROB = 1e-9  # two probabilities that differ by less are the same
@@ -108,10 +108,8 @@ def outcomes(
     """One entry a sampler that is on, in order, and the arrays that entries point into.
 
     Every entry holds name and value, `survivors`, `mass_removed`, `entropy_bits`, `figures`, `case`
-    (see `StageResult`), and of
-    the scores after it `highest`, `total` (the sum of exp(score - highest) over all tokens that
-    have a score) and `mass` (the same over those that
-    are left), which together give every probability.
+    (see `StageResult`), and of the scores after it `highest` and `mass`, the sum of exp(score -
+    highest) over the tokens left, which give every probability.
 
     How to have the tokens that are left, `kept`:
 
@@ -170,7 +168,6 @@ def _figures(result: StageResult) -> dict[str, Any]:
         "figures": {name: _finite(value) for name, value in result.figures.items()},
         "case": result.case,
         "highest": after.row.highest,
-        "total": after.row.total,
         "mass": after.mass,
     }
 

@@ -84,6 +84,8 @@ def test_the_two_rows_give_the_row_at_any_scale(model):
             for token_id in decoder.token_ids[:index]:
                 other.step(token_id)
             assert np.array_equal(rows.at(scale), other.next_distribution().logits)
+            if index == 0:
+                assert np.array_equal(rows.at(scale), decoder.distribution(0, scale=scale).logits)
     assert Decoder(model, PROMPT).guided_rows(0) is None
 
 

@@ -30,7 +30,7 @@ const PLACES = new WeakMap();
 function places_of(order, possible) {
   let places = PLACES.get(order);
   if (!places) {
-    places = new Uint32Array(possible + 1);
+    places = new Uint32Array(order.length && possible + 1);
     for (let place = 0; place < order.length; place++) places[order[place]] = place + 1;
     PLACES.set(order, places);
   }
@@ -41,6 +41,8 @@ function places_of(order, possible) {
 export class Ranking {
   /** @type {ReturnType<typeof weigh> | null} */
   #weighed = null;
+  /** @type {Uint32Array | null} */
+  #places = null;
 
   /**
    * @param {PackedRow} row
@@ -53,6 +55,7 @@ export class Ranking {
     if (!Number.isFinite(values[0])) throw new RangeError('A score grew beyond every float32 number.');
     this.row = row;
     this.values = values;
+    this.highest = values[0];
     this.counts = counts;
     this.known = known;
     this.order = order;
@@ -66,10 +69,6 @@ export class Ranking {
     }
   }
 
-  get highest() {
-    return this.values[0];
-  }
-
   /** Of each run: exp(score - highest) of one token; the sums down to it of these weights, and of weight times log weight. */
   get weighed() {
     return (this.#weighed ??= weigh(this));
@@ -77,14 +76,14 @@ export class Ranking {
 
   /** @param {number} rank */
   raw_at(rank) {
-    return this.order[rank - 1] ?? rank;
+    return rank > this.order.length ? rank : this.order[rank - 1];
   }
 
   /** Rank here of what has a raw rank; 0 if it is not here. @param {number} raw */
   place(raw) {
-    const { order, count, row } = this;
-    const place =
-      (order.length && places_of(order, row.possible)[raw]) || (raw > order.length && order.length < count ? raw : 0);
+    const { order, count } = this;
+    this.#places ??= places_of(order, this.row.possible);
+    const place = this.#places[raw] || (raw > order.length && order.length < count ? raw : 0);
     return place <= count ? place : 0;
   }
 

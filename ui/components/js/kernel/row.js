@@ -3,12 +3,8 @@
 /**
  * @import { PackedRow, Token } from '../types.js'
  *
- * @typedef {object} RowHeader what `pack_row` puts into the message's header
- * @property {number} vocab
- * @property {number} possible
- * @property {boolean} exact
- * @property {number} runs length of `values` and `counts`
- * @property {number} known length of `ids`
+ * @typedef {{vocab: number, possible: number, exact: boolean, runs: number, known: number}} RowHeader of a message; `runs`:
+ *   length of `values` and `counts`, `known`: of `ids`
  *
  * @typedef {object} Known what is known of single tokens of a row
  * @property {Uint32Array} ranks by id, from 1; 0 where it is not known

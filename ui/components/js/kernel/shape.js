@@ -136,9 +136,18 @@ export class Shaped {
     if (!count) return { first: 0, last: 0, is_contiguous: true, mass: 0 };
     const origins = this.origins(done);
     if (!origins) return { first: 1, last: count, is_contiguous: true, mass: Math.min(1, own / mass) };
-    const sorted = origins.toSorted();
-    const [first, last] = [sorted[0], sorted[count - 1]];
-    const sum = sorted.reduce((total, rank) => total + ranking.weight_at(rank), 0);
+    const is_left = new Uint8Array(ranking.count);
+    for (const rank of origins) is_left[rank - 1] = 1;
+    let [first, last, sum, place, found] = [0, 0, 0, 0, 0];
+    for (let run = 0; found < count; run++) {
+      for (const end = ranking.end_of(run); place < end; place++) {
+        if (!is_left[place]) continue;
+        found += 1;
+        last = place + 1;
+        first ||= last;
+        sum += ranking.weighed.weights[run];
+      }
+    }
     return { first, last, is_contiguous: last - first + 1 === count, mass: Math.min(1, sum / mass) };
   }
 
@@ -149,24 +158,22 @@ export class Shaped {
     if (!final.count) return ranks.map(() => 0);
     if (!origins) return ranks.map(rank => final.cumulative_at(rank));
     const probs = new Float64Array(before_cuts.ranking.count + 1);
-    origins.forEach((rank, place) => {
-      probs[rank] = final.prob_at(place + 1);
-    });
-    const last = origins.reduce((most, rank) => Math.max(most, rank), 0);
-    let [sum, rank] = [0, 0];
+    let [place, last, sum, rank] = [0, 0, 0, 0];
+    for (let run = 0; place < final.count; run++) {
+      const prob = final.ranking.weighed.weights[run] / final.mass;
+      for (const end = Math.min(final.ranking.end_of(run), final.count); place < end; place++) {
+        probs[origins[place]] = prob;
+        if (origins[place] > last) last = origins[place];
+      }
+    }
     return ranks.map(to => {
+      if (to >= last) return 1;
       while (rank < to) sum += probs[++rank];
-      return to >= last ? 1 : Math.min(1, sum);
+      return Math.min(1, sum);
     });
   }
 
-  /**
-   * The token at `u` on the cumulative distribution, in rank order from the most likely.
-   *
-   * @param {number} u
-   * @returns {{rank: number, id: number|null, probability: number, from: number, to: number}} rank at the end of the
-   *   chain; the id if it is known; its stretch of the cumulative distribution
-   */
+  /** The token at `u` on the cumulative distribution, its rank at the end of the chain, and its stretch there. @param {number} u @returns {{rank: number, id: number | null, probability: number, from: number, to: number}} */
   draw(u) {
     const { final } = this;
     const told = this.row.shaped?.draw;

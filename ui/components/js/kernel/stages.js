@@ -21,9 +21,6 @@ import { id_of } from './row.js';
  *   front of it, more than 0 if a token was removed; `figures`: see `SamplerView`
  */
 
-/** @param {number} score */
-const as_it_was = score => score;
-
 /** The previewed cuts; ui/components/outcomes.py names them and temperature. @type {Record<string, (before: Survivors, value: number) => Survivors>} */
 const CUTS = {
   top_k: (before, k) => (k < before.count ? before.upto(before.ranking.end_of(before.ranking.run_at(k))) : before),
@@ -44,15 +41,16 @@ export const is_previewed = name => name === 'temperature' || Object.hasOwn(CUTS
 export function stage_of(link, before, told) {
   const { name, value } = link;
   if (!before.count) {
-    return { ...link, ...cut(before, 'none'), before, mass_removed: 0, figures: {} };
+    const figures = { before: 0, after: 0, removed: 0, above: 0, mass_removed: 0 };
+    return { ...link, ...cut(before, 'none'), before, mass_removed: 0, figures };
   }
   if (!told && !is_previewed(name)) return null;
   const made = told ? made_as_told(link, before, told) : previewed(name, before, Number(value));
   const { after } = made;
   const removed = before.count - after.count;
-  const share = told
-    ? told.mass_removed
-    : 1 - (made.kind === 'cut' ? after.mass : mass_of(before, after)) / before.mass;
+  // A division removes what it sends below every float32 number.
+  const stays = () => (made.kind === 'cut' ? after.mass : before.ranking.cumulative_at(after.count));
+  const share = told ? told.mass_removed : 1 - stays() / before.mass;
   const own = () => ({
     ...{ before: before.count, after: after.count, removed },
     ...(made.kind === 'cut' && { above: 0 }),
@@ -62,11 +60,8 @@ export function stage_of(link, before, told) {
   return { ...link, ...made, before, told, mass_removed, figures: { ...(told?.figures ?? own()), mass_removed } };
 }
 
-/** What the tokens left by a division had in front of it: it sent the others below every float32 number. @param {Survivors} before @param {Survivors} after */
-const mass_of = (before, after) => before.ranking.cumulative_at(after.count);
-
 /** @param {Survivors} after @param {string} which @returns {Made} */
-const cut = (after, which) => ({ after, case: which, kind: 'cut', score: as_it_was, changes_odds: false });
+const cut = (after, which) => ({ after, case: which, kind: 'cut', score: score => score, changes_odds: false });
 
 /** @param {string} name @param {Survivors} before @param {number} value @returns {Made} */
 function previewed(name, before, value) {
@@ -103,58 +98,68 @@ function kept(before, told, kind) {
     const score = (_, raw) => (given.place(raw) ? given.value_at(given.place(raw)) : -Infinity);
     return { ...with_scores(after), score, changes_odds: true };
   }
+  const goes = new Uint8Array(before.count);
   if (told.kept === 'moved') {
     const values = new Map(moved.map(([, raw, , value]) => [raw, value ?? -Infinity]));
     const came = moved.flatMap(([id, raw, , value]) => (value === null ? [] : [{ id, raw, value }]));
     came.sort((one, other) => other.value - one.value || one.id - other.id);
-    const after = rebuilt(before, (_, raw) => !values.has(raw), came);
+    for (const raw of values.keys()) goes[before.place(raw) - 1] = 1;
+    const after = rebuilt(before, goes, came);
     return { ...with_scores(after), score: (score, raw) => values.get(raw) ?? score, changes_odds: came.length > 0 };
   }
-  if (mask) return with_scores(rebuilt(before, place => Boolean(mask[place >> 3] & (1 << (place & 7)))));
+  if (mask) {
+    for (let place = 0; place < goes.length; place++) goes[place] = ~mask[place >> 3] & (1 << (place & 7));
+    return with_scores(rebuilt(before, goes));
+  }
   const skipped = first - ranking.skipped;
   if (!skipped) return with_scores(new Survivors(ranking, survivors));
-  return with_scores(rebuilt(before, place => place >= skipped && place < skipped + survivors, [], first));
+  goes.fill(1, 0, skipped).fill(1, skipped + survivors);
+  return with_scores(rebuilt(before, goes, [], first));
 }
 
 /**
  * The tokens that stay, in their order, and those that came with other scores.
  *
  * @param {Survivors} before
- * @param {(place: number, raw: number) => boolean} stays
+ * @param {Uint8Array} goes by place, not 0 for a token that does not stay
  * @param {Came[]} [came] descending, equal ones by id
  * @param {number} [skipped]
  */
-function rebuilt({ ranking, count }, stays, came = [], skipped = 0) {
-  const most = count + came.length;
-  const [values, counts, order] = [new Float32Array(most), new Uint32Array(most), new Uint32Array(most)];
-  let [runs, filled, known, entered, place] = [0, 0, 0, 0, 0];
-  /** @param {number} value @param {number} raw @param {boolean} is_known */
-  const add = (value, raw, is_known) => {
-    if (!runs || values[runs - 1] !== value) values[runs++] = value;
-    counts[runs - 1] += 1;
-    if (is_known && known === filled) known += 1;
-    order[filled++] = raw;
+function rebuilt({ ranking, count }, goes, came = [], skipped = 0) {
+  const { order: given } = ranking;
+  const most = Math.min(ranking.values.length, count) + came.length;
+  const [values, counts, order] = [new Float32Array(most), new Uint32Array(most), new Uint32Array(count + came.length)];
+  let [runs, filled, known, entered, place] = [0, 0, -1, 0, 0];
+  /** @param {number} value @param {number} tokens */
+  const add = (value, tokens) => {
+    if (tokens && values[runs - 1] !== value) values[runs++] = value;
+    if (tokens) counts[runs - 1] += tokens;
   };
-  /** Those that stand in front of a token. @param {number} value @param {number} at */
-  const enter = (value, at) => {
-    for (; entered < came.length && came[entered].value >= value; entered++) {
-      const { id, raw, value: own } = came[entered];
-      if (own === value && (ranking.id_at(at) ?? Infinity) < id) return;
-      add(own, raw, true);
+  /** Those that stand in front of a token. @param {number} value @param {number} id */
+  const enter = (value, id) => {
+    for (; entered < came.length; entered++) {
+      const { id: own, raw, value: its } = came[entered];
+      if (its < value || (its === value && own > id)) return;
+      order[filled++] = raw;
+      if (its > value) add(its, 1);
     }
   };
   for (let run = 0; place < count; run++) {
     const value = ranking.values[run];
+    enter(value, -1);
+    const first = filled;
+    const is_tied = came[entered]?.value === value;
     for (const end = Math.min(ranking.end_of(run), count); place < end; place++) {
-      const raw = ranking.raw_at(place + 1);
-      if (!stays(place, raw)) continue;
-      enter(value, place + 1);
-      add(value, raw, place < ranking.known);
+      if (goes[place]) continue;
+      if (is_tied) enter(value, ranking.id_at(place + 1) ?? Infinity);
+      if (known < 0 && place >= ranking.known) known = filled;
+      order[filled++] = place < given.length ? given[place] : place + 1;
     }
+    add(value, filled - first);
   }
-  enter(-Infinity, count);
+  enter(-Infinity, -1);
   const made = { values: values.subarray(0, runs), counts: counts.subarray(0, runs) };
-  return new Survivors(new Ranking(ranking.row, made, known, order.subarray(0, filled), skipped));
+  return new Survivors(new Ranking(ranking.row, made, known < 0 ? filled : known, order.subarray(0, filled), skipped));
 }
 
 /** Scores divided by a temperature above 0 in float32, which can make neighbours equal. @param {Survivors} before @param {number} temperature @returns {Made} */
@@ -191,14 +196,15 @@ function divided({ ranking, count }, temperature) {
     new Ranking(ranking.row, made, known, tied.length ? by_id(ranking, tied) : ranking.order),
   );
   const which = count === 1 ? 'single' : temperature === 1 ? 'none' : temperature < 1 ? 'sharper' : 'flatter';
-  const changes_odds = count > 1 && temperature !== 1;
+  const changes_odds = which !== 'single' && which !== 'none';
   return { after, case: which, kind: 'scale', score: score => Math.fround(score / divisor), changes_odds };
 }
 
 /** An order in which some stretches are by id. @param {Ranking} ranking @param {[start: number, end: number][]} stretches */
 function by_id({ row, order: given }, stretches) {
   const order = new Uint32Array(Math.max(given.length, stretches[stretches.length - 1][1]));
-  for (let place = 0; place < order.length; place++) order[place] = given[place] ?? place + 1;
+  order.set(given);
+  for (let place = given.length; place < order.length; place++) order[place] = place + 1;
   for (const [start, end] of stretches) {
     order.subarray(start, end).sort((one, other) => Number(id_of(row, one)) - Number(id_of(row, other)));
   }

@@ -81,7 +81,9 @@ function remarks_on({ table, remarks }, settings) {
  * @returns {Record<string, Figure>}
  */
 function figures_of({ table }, { name, value, figures }) {
-  const number = sampler_of(table, name)?.numbers[0]?.name ?? name;
-  const known = Object.entries({ ...(typeof value === 'number' && { [number]: value }), ...figures });
+  const numbers = typeof value === 'number' ? { [sampler_of(table, name)?.numbers[0]?.name ?? name]: value } : value;
+  /** @type {[string, any][]} */
+  const all = Object.entries({ ...numbers, ...figures });
+  const known = all.filter(([, figure]) => typeof figure === 'number' || figure === null);
   return Object.fromEntries(known.map(([key, figure]) => [key, figure ?? NaN]));
 }
