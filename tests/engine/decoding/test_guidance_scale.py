@@ -90,7 +90,7 @@ def test_the_two_rows_give_the_row_at_any_scale(model):
 
 
 def test_rows_are_combined_by_three_rounded_operations():
-    """What a page's own arithmetic relies on; torch's `scale * (a - b) + b` gives the same bits."""
+    """Torch's `scale * (a - b) + b` gives the same bits."""
     prompt, negative = (
         torch.randn(5000, generator=torch.Generator().manual_seed(seed)) * 4 for seed in range(2)
     )

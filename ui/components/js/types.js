@@ -242,7 +242,6 @@
  * @property {(Step | {id: number, label?: string})[]} steps
  * @property {{eos_ids: number[], line_break_ids: number[]} | null} [model]
  * @property {boolean} [manual] the next token is proposed and waits for a person
- * @property {PromptToken[] | null} [negative_tokens] under guidance
  * @property {number} [guidance_scale] on the slider
  * @property {{settings: Settings, list: Remark[]} | null} [remarks] the engine's, and the settings that they are about
  */
