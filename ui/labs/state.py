@@ -108,7 +108,9 @@ class InputsState(Generic[AnyInputs]):
         """Begin it once without a press, if this visitor's pages may do so."""
         if not self.began_alone:
             if begins_alone(self.model):
+                said = self.error  # of the model, as the page was opened
                 self.begin(owner)
+                self.error = self.error or said
             self.began_alone = True  # not before: a page may be drawn again at any word
 
     def begin_work(self, name: str, made: Callable[[], Job], owner: Owner) -> None:

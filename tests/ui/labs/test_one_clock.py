@@ -94,6 +94,15 @@ def test_one_that_cannot_take_part_is_named(run, model, monkeypatch):
     assert list(clock.work.timed) == ["Greedy"] and clock.work.is_done
 
 
+def test_what_was_said_as_the_page_opened_stays_if_it_begins_alone(model, monkeypatch):
+    monkeypatch.setattr("ui.labs.state.begins_alone", lambda model: True)
+    clock = Clock(model)
+    clock.error = "The bundled model is in use instead."
+    clock.begin_alone(UNKNOWN)
+    assert clock.error == "The bundled model is in use instead." and clock.work.is_running
+    clock.release()
+
+
 def test_a_record_keeps_the_inputs(run, model):
     record = json.loads(json.dumps(run.record()))
     again = Clock.restored(record, lambda source, revision: model)
