@@ -261,6 +261,15 @@ class Player(Generic[AnyText]):
         if not self.is_growing:
             self.playing = False
 
+    def settle(self, seconds: float) -> bool:
+        """Look until nothing grows; return False if a job takes longer than so many seconds."""
+        self.look()
+        while self.is_growing or self.is_busy:
+            if self.is_busy and not self.job.wait(seconds):
+                return False
+            self.look()
+        return True
+
     def _take_note(self) -> None:
         job = self.job
         if job is None or job.is_running:

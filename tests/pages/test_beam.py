@@ -25,10 +25,7 @@ def lab_of(app: AppTest) -> BeamLab:
 def settled(app: AppTest) -> BeamLab:
     """Draw until nothing grows and the texts are there."""
     lab = lab_of(app)
-    while lab.player.is_growing or lab.player.is_busy:
-        if lab.player.is_busy:
-            lab.player.job.wait(30)
-        lab.player.look()
+    assert lab.player.settle(30)
     app.run()  # begins the texts, once there is a search to look at
     if lab.texts is not None:
         lab.texts.wait(60)

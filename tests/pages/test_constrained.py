@@ -1,7 +1,6 @@
 """The page of constrained decoding without a browser: fields, figures, experiments, and back."""
 
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -46,11 +45,7 @@ def held(app: AppTest) -> ConstrainedLab:
 def settled(app: AppTest) -> AppTest:
     """Until nothing is at work any more."""
     lab = held(app)
-    for _ in range(200):
-        if not (lab.player.is_growing or lab.player.is_busy or (lab.walk and lab.walk.is_running)):
-            break
-        time.sleep(0.02)
-        lab.player.look()
+    assert lab.player.settle(30) and (lab.walk is None or lab.walk.wait(30))
     assert not app.run().exception
     return app
 

@@ -396,15 +396,7 @@ class Tuning(InputsState[TuningInputs]):
 
     @classmethod
     def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Tuning:
-        """The inverse of `record`.
-
-        Args:
-            data: the record.
-            load: gives a model by source and revision.
-
-        Raises:
-            DecodingError: a record that cannot be used, or a model that cannot be loaded.
-        """
+        """What a record holds; if nothing was changed or begun, the opening sweep begins."""
         kept = read(data, _Kept)
         x, y = kept.axes
         if x.setting == NONE:
@@ -424,6 +416,8 @@ class Tuning(InputsState[TuningInputs]):
             tuning._take_work(kept.work, load)
             tuning.choose(*[*kept.chosen, 0, 0][:2])
             tuning.prompt_shown = min(kept.prompt_shown, len(tuning.work.prompts) - 1)
+        elif tuning.plan.sweep == cls(model).plan.sweep:
+            return begun(model)
         return tuning
 
     def _take_work(self, kept: _KeptWork, load: Callable[[str, str | None], LanguageModel]) -> None:
@@ -541,17 +535,10 @@ def begun(model: LanguageModel) -> Tuning:
     return tuning
 
 
-def restored(data: dict[str, Any], load: Callable[[str, str | None], LanguageModel]) -> Tuning:
-    """What a record holds; where nobody has changed or begun anything, the opening sweep begins."""
-    tuning = Tuning.restored(data, load)
-    is_untouched = tuning.work is None and tuning.plan.sweep == Tuning(tuning.model).plan.sweep
-    return begun(tuning.model) if is_untouched else tuning
-
-
 PAGE = VisitPage(
     "tuning",
     begin=begun,
-    restore=restored,
+    restore=Tuning.restored,
     lost=marked("Your last sweep could not be read, so a new one begins."),
     kept=marked("Prompts and settings are kept, and so is the last sweep until you run another."),
 )

@@ -8,11 +8,7 @@ PROMPT = "w1|w2|w3"
 
 def settle(comparison: Comparison) -> None:
     """Let all texts become as long as they are to be."""
-    player = comparison.player
-    while player.is_growing or player.is_busy:
-        if player.is_busy:
-            player.job.wait(30)
-        comparison.look()
+    assert comparison.player.settle(30)
     comparison.look()
 
 

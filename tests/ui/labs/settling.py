@@ -9,9 +9,5 @@ AnyLab = TypeVar("AnyLab", bound=Lab)
 
 def settled(lab: AnyLab) -> AnyLab:
     """The lab, once nothing grows any more."""
-    while lab.player.is_growing or lab.player.is_busy:
-        if lab.player.is_busy:
-            lab.player.job.wait(30)
-        lab.player.look()
-    lab.player.look()
+    assert lab.player.settle(30)
     return lab

@@ -111,17 +111,11 @@ class LabPanel(Panel[Lab]):
 
 def settle(lab: Lab) -> None:
     """Wait until nothing grows any more; raises `DecodingError` where the lab says why not."""
-    player = lab.player
-    while player.is_growing or player.is_busy:
-        if player.is_busy and not player.job.wait(TASK_SECONDS):
-            raise DecodingError(
-                say(
-                    "A step took longer than {seconds} s; use fewer steps.",
-                    seconds=f"{TASK_SECONDS:g}",
-                )
-            )
-        player.look()
-    player.look()
+    if not lab.player.settle(TASK_SECONDS):
+        seconds = f"{TASK_SECONDS:g}"
+        raise DecodingError(
+            say("A step took longer than {seconds} s; use fewer steps.", seconds=seconds)
+        )
     if lab.error:
         raise DecodingError(lab.error)
 
