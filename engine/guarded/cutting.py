@@ -120,7 +120,7 @@ class Cutter:
         text = data.decode("utf-8", "surrogatepass")
         if request["kind"] == "stages":
             steps, parts = stages(self._backend, text, request["segments"])
-            check_growth(len(text), sum(map(len, steps[-1])))
+            check_growth(len(text), sum(len(piece) for step in steps for piece in step))
             return {}, json.dumps([steps, parts]).encode()
         if request["kind"] == "plain":
             ids = plain(self._backend, text)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers.processors import ByteLevel
 
-from engine.errors import DecodingError, SettingError
+from engine.errors import DecodingError, SettingError, TokenizerError
 from engine.model import LanguageModel
 from engine.model.vocabulary import Vocabulary
 from engine.sampling import STAGES, SamplingSettings
@@ -294,6 +294,14 @@ def test_breakers_are_the_tokens_of_line_breaks_and_marks(bundled):
 def test_a_tokenizer_without_the_marks_has_no_breakers(model):
     assert breaker_ids(model.vocabulary) == ()
     assert breaker_ids(LanguageModel(hostile.language_model(), None).vocabulary) == ()
+
+
+def test_a_tokenizer_that_refuses_the_marks_has_no_breakers(model, monkeypatch):
+    def refuses(*_, **__):
+        raise TokenizerError("It takes too long; choose another model.")
+
+    monkeypatch.setattr(model.vocabulary, "tokenizer", refuses)
+    assert breaker_ids(model.vocabulary) == model.vocabulary.line_break_ids == ()
 
 
 def test_edited_ids_are_those_of_biases_and_bans():
