@@ -18,6 +18,8 @@ from engine.errors import panics_as_errors
 from engine.guarded.child import Answer, give_back_memory, serve
 from engine.guarded.cutting import check_growth, refusal
 
+_TEXT = "Once upon a time"
+
 
 def answer(request: dict, data: bytes) -> Answer:
     """Read the tokenizer of a folder; empty if that went well."""
@@ -38,6 +40,8 @@ def answer(request: dict, data: bytes) -> Answer:
 def _try_out(tokenizer: PreTrainedTokenizerBase) -> None:
     pieces = tokenizer.get_vocab()
     backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None and backend.normalizer is not None:
+        check_growth(len(_TEXT), len(backend.normalizer.normalize_str(_TEXT)))
     if backend is not None and backend.decoder is not None:
         for piece in pieces:
             check_growth(len(piece), len(backend.decoder.decode(["a", piece])))

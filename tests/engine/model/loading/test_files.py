@@ -14,6 +14,7 @@ from engine.tokenizing import load_tokenizer
 from tests.engine.model.loading.folders import edit_json, fails
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+REPLACES_ALL = {"type": "Replace", "pattern": {"Regex": "."}, "content": "y" * 1_000_000}
 READ = [
     "config.json",
     "model.safetensors",
@@ -150,10 +151,18 @@ def test_a_tokenizer_that_takes_long_to_read_is_tried_out_elsewhere(tmp_path, mo
         load_tokenizer(str(tmp_path))
 
 
-def test_a_tokenizer_whose_tokens_are_far_more_text_than_they_are(folder):
-    decoder = {"type": "Replace", "pattern": {"Regex": "."}, "content": "y" * 1_000_000}
-    edit_json(folder / "tokenizer.json", decoder=decoder)
-    fails(TokenizerError, folder, "makes 2,000,000 characters or tokens of 1; check its tokenizer")
+@pytest.mark.parametrize(
+    ("changes", "made"),
+    [
+        ({"normalizer": {"type": "Prepend", "prepend": "x" * 1_000_000}}, "1,000,016 .* of 16"),
+        ({"decoder": REPLACES_ALL}, "2,000,000 .* of 1"),
+    ],
+    ids=["text", "tokens"],
+)
+def test_a_tokenizer_that_makes_far_more_of_something_than_it_is(folder, changes, made):
+    edit_json(folder / "tokenizer.json", **changes)
+    with pytest.raises(TokenizerError, match=rf"makes {made}; check its tokenizer.json, or choose"):
+        load_model(folder)
 
 
 @pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])
