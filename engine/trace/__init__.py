@@ -9,8 +9,7 @@ step from which each applied, and every step. Saved as JSON.
 
     trace            `Trace`
     strategy         what a way of choosing tokens says of itself; strategies lists all
-    steps            `Step`, of sampling with or without guidance
-    sampling         what its steps and settings must agree on
+    steps            `Step`, of sampling with or without guidance; steps without figures
     contrastive      `ContrastiveStep`, and the same for contrastive search
     beam             `BeamStep`, and the same for beam search
     diffusion        `DiffusionStep`, and the same for masked diffusion

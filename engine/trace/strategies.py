@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.trace.beam import Beam
 from engine.trace.contrastive import Contrastive
 from engine.trace.diffusion import Filling
-from engine.trace.sampling import Sampling
 from engine.trace.speculative import Speculative
-from engine.trace.strategy import Strategy
+from engine.trace.steps import Step
+from engine.trace.strategy import Strategy, check_sampling
+
+
+class Sampling(Strategy):
+    """A draw from what the sampling chain leaves, also under classifier-free guidance."""
+
+    step = Step
+
+    def check(self, settings: dict[str, Any], vocab_size: int) -> None:
+        check_sampling(settings, vocab_size)
+
 
 STRATEGIES: dict[str, Strategy] = {
     "sampling": Sampling(),

@@ -12,8 +12,7 @@ from msgspec import Meta, Raw, Struct
 
 from engine.errors import TraceError, msg
 from engine.trace import files
-from engine.trace.brief import BriefStep, BriefSteps, taken
-from engine.trace.steps import Guidance, StopString
+from engine.trace.steps import BriefStep, BriefSteps, Guidance, StopString, taken
 from engine.trace.strategies import STRATEGIES
 from engine.trace.strategy import Strategy, TraceStep
 from engine.values import (

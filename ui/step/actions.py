@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from engine.decoding.contrastive import checked_alpha
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.text import stopping
-from engine.trace.brief import MOST_TOKENS
+from engine.trace.steps import MOST_TOKENS
 from ui.playing import taken
 from ui.step.events import Event, Place
 from ui.step.record import MOST_BRANCHES

@@ -378,7 +378,7 @@ def _restored(
         if record.read_only:
             model = first_model(work.told, is_gone)[0]
         else:
-            model = load(record.source, record.revision, work.told, work.should_stop)
+            model = load(*record.model, work.told, work.should_stop)
         session = Session.restored(record, data, model, work.told, work.should_stop)
     except (DecodingError, Abandoned) as error:
         if is_gone():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from engine.errors import DecodingError, SettingError
@@ -26,15 +27,10 @@ class Earlier:
     number: int
     record: dict[str, Any]
 
-    @property
-    def tokens(self) -> int:
-        """Generated tokens of the branch that was on screen."""
-        return token_counts(self.record)[0]
-
-    @property
-    def tokens_in_all(self) -> int:
-        """Generated tokens of all its branches."""
-        return sum(token_counts(self.record))
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Generated tokens of each branch, that on screen first."""
+        return token_counts(self.record)
 
 
 class EarlierTexts:
@@ -55,7 +51,7 @@ class EarlierTexts:
         self._texts.append(Earlier(self._next_number, record))
         self._next_number += 1
         while len(self) > MOST_EARLIER or (
-            len(self) > 1 and sum(text.tokens_in_all for text in self) > MOST_TOKENS
+            len(self) > 1 and sum(sum(text.lengths) for text in self) > MOST_TOKENS
         ):
             del self._texts[0]
 

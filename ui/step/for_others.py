@@ -44,10 +44,9 @@ def text_of(visit: Visit) -> HandedOver | None:
     if data is None:
         return None
     record = TextRecord.parse(data.get("text"))
-    model = load_quietly(record.source, record.revision)
-    return HandedOver(
-        model, record.beginning, record.settings, record.max_tokens, record.trace.stop_strings
-    )
+    model = load_quietly(*record.model)
+    stops = record.trace.stop_strings
+    return HandedOver(model, record.beginning, record.sampling, record.max_tokens, stops)
 
 
 def typed_text(visit: Visit) -> HandedOver | None:

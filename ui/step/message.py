@@ -277,7 +277,7 @@ def _earlier(text: Any) -> dict[str, Any]:
     return {
         "number": text.number,
         "prompt": text.record["beginning"]["prompt"][:LONGEST_START],
-        "tokens": text.tokens,
+        "tokens": text.lengths[0],
         "model": text.record["branches"][0]["trace"]["model"].get("name", ""),
         "when": text.record["when"],
     }

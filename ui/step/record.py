@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from dataclasses import asdict
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from engine.decoding.replay import FactDifference, begin, changed_facts
 from engine.decoding.replay import replay as made_again
@@ -28,7 +29,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.text import stopping
 from engine.trace import Trace
-from engine.trace.brief import MOST_TOKENS
+from engine.trace.steps import MOST_TOKENS
 from engine.values import Name, Real, Whole
 from ui.step.recorded import RecordedText
 from ui.step.text_on_screen import Branch, ShownText
@@ -46,9 +47,12 @@ MOST_BRANCHES = 50
 
 def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
     """What is on screen, as plain values."""
-    numbers = sorted(text.branches, key=lambda number: number != text.current)
+    branches = sorted(text.branches.values(), key=lambda branch: branch.number != text.current)
     is_brief = not text.read_only  # no model would make its figures again
-    traces = [text.branches[number].decoder.outline().to_dict(brief=is_brief) for number in numbers]
+    traces = [branch.decoder.outline().to_dict(brief=is_brief) for branch in branches]
+    for trace in traces[1:]:
+        for name in [name for name in trace if trace[name] == traces[0].get(name)]:
+            del trace[name]
     return {
         "run": text.run,
         "when": time.time(),
@@ -62,38 +66,38 @@ def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
         "read_only": text.read_only,
         "branches": [
             {
-                "number": number,
-                "parent": text.branches[number].parent,
-                "departs_at": text.branches[number].departs_at,
-                "trace": trace if trace is traces[0] else _difference(trace, traces[0]),
+                "number": branch.number,
+                "parent": branch.parent,
+                "departs_at": branch.departs_at,
+                "trace": trace,
             }
-            for number, trace in zip(numbers, traces, strict=True)
+            for branch, trace in zip(branches, traces, strict=True)
         ],
     }
-
-
-def _difference(trace: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in trace.items() if value != first.get(name)}
 
 
 def token_counts(record: dict[str, Any]) -> list[int]:
     """Generated tokens of each branch, that on screen first."""
     branches = record["branches"]
     steps = [branch["trace"].get("steps", branches[0]["trace"]["steps"]) for branch in branches]
-    return [len(each["tokens"]) for each in steps]
+    return [len(each["tokens"] if isinstance(each, dict) else each) for each in steps]
 
 
 # --- from a record --------------------------------------------------------------------------------
 
 
-class _KeptBranch(Struct):
+class BranchRecord(Struct, frozen=True):
+    """One branch of a record; see the module."""
+
     number: Whole
     parent: Whole | None
     departs_at: Whole
     trace: dict[str, Any]
 
 
-class _Kept(Struct):
+class TextRecord(Struct, frozen=True, dict=True):
+    """A text before it is made again; see the module."""
+
     run: Name
     when: Real
     beginning: Beginning
@@ -104,34 +108,7 @@ class _Kept(Struct):
     index: Whole | None
     proposing: bool
     read_only: Name
-    branches: Annotated[list[_KeptBranch], Meta(max_length=MOST_BRANCHES)]
-
-
-@dataclass(frozen=True)
-class BranchRecord:
-    """One branch of a record; see the module."""
-
-    number: int
-    parent: int | None
-    departs_at: int
-    trace: Trace
-
-
-@dataclass(frozen=True)
-class TextRecord:
-    """A text before it is made again; see the module."""
-
-    run: str
-    when: float
-    beginning: Beginning
-    order: tuple[str, ...]
-    settings: SamplingSettings
-    max_tokens: int
-    current: int
-    index: int | None
-    proposing: bool
-    read_only: str
-    branches: tuple[BranchRecord, ...]
+    branches: Annotated[tuple[BranchRecord, ...], Meta(min_length=1, max_length=MOST_BRANCHES)]
 
     @classmethod
     def parse(cls, data: Any) -> TextRecord:
@@ -140,80 +117,60 @@ class TextRecord:
         Raises:
             BrokenRecord: another shape than `text_record` gives, or a value that is refused today.
         """
-        kept = read(data, _Kept)
-        numbers = [branch.number for branch in kept.branches]
-        if numbers[:1] != [kept.current] or len(set(numbers)) < len(numbers):
+        record = read(data, cls)
+        numbers = [branch.number for branch in record.branches]
+        if numbers[0] != record.current or len(set(numbers)) < len(numbers):
             raise BrokenRecord("It lacks the branch on screen, or has one twice.")
         try:
-            settings = SamplingSettings.from_dict(kept.settings)
-            max_tokens = stopping.checked_max_new_tokens(kept.max_tokens)
-            first = kept.branches[0].trace
-            branches = tuple(
-                BranchRecord(
-                    branch.number,
-                    branch.parent,
-                    branch.departs_at,
-                    Trace.from_dict(first | branch.trace),
-                )
-                for branch in kept.branches
-            )
+            stopping.checked_max_new_tokens(record.max_tokens)
+            if not {stage.setting for stage in record.sampling.chain} <= set(record.order):
+                record = structs.replace(record, order=shown_samplers(record.sampling))
+            tokens = sum(len(trace.steps) for trace in record.traces.values())
         except DecodingError as error:
             raise BrokenRecord(f"A value in it is refused: {error}") from error
-        if sum(len(branch.trace.steps) for branch in branches) > MOST_TOKENS:
+        if tokens > MOST_TOKENS:
             raise BrokenRecord(f"It has more than {MOST_TOKENS:,} tokens.")
-        order = kept.order
-        if not {stage.setting for stage in settings.chain} <= set(order):
-            order = shown_samplers(settings)
-        return cls(
-            run=kept.run,
-            when=kept.when,
-            beginning=kept.beginning,
-            order=order,
-            settings=settings,
-            max_tokens=max_tokens,
-            current=kept.current,
-            index=kept.index,
-            proposing=kept.proposing,
-            read_only=kept.read_only,
-            branches=branches,
-        )
+        return record
+
+    @cached_property
+    def sampling(self) -> SamplingSettings:
+        """The settings in force."""
+        return SamplingSettings.from_dict(self.settings)
+
+    @cached_property
+    def traces(self) -> dict[int, Trace]:
+        """Those of all branches, that on screen first."""
+        first = self.branches[0].trace
+        return {each.number: Trace.from_dict(first | each.trace) for each in self.branches}
 
     @property
     def trace(self) -> Trace:
-        """That of the branch that was on screen."""
-        return self.branches[0].trace
+        """That of the branch on screen."""
+        return self.traces[self.current]
 
     @property
-    def source(self) -> str:
-        """The source that its model was loaded from."""
-        return self.trace.model.get("source", "")
-
-    @property
-    def revision(self) -> str | None:
-        """The revision of its model."""
-        return self.trace.model.get("revision")
+    def model(self) -> tuple[str, str | None]:
+        """The source and revision of its model."""
+        return self.trace.model.get("source", ""), self.trace.model.get("revision")
 
 
 # --- making it again ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Replayed:
+class Replayed(NamedTuple):
     """A text made again.
 
     Attributes:
         branches: by number; without those that came after an interruption.
-        current: the branch to show.
         sentence: how it compares with the record; empty where there was no token.
         is_whole: whether it was not interrupted.
         is_same: whether all tokens are those of the record.
     """
 
     branches: dict[int, Branch]
-    current: int
-    sentence: str
-    is_whole: bool
-    is_same: bool
+    sentence: str = ""
+    is_whole: bool = True
+    is_same: bool = True
 
 
 def replay(
@@ -235,68 +192,59 @@ def replay(
     """
     if record.read_only:
         text = RecordedText(record.trace, record.read_only)
-        return Replayed(
-            {record.current: Branch(record.current, text)}, record.current, "", True, True
-        )
+        return Replayed({record.current: Branch(record.current, text)})
     # That on screen first, so that it is there whatever happens; then in the order of their making.
-    waiting = sorted(record.branches, key=lambda each: (each.number != record.current, each.number))
-    twins = [_twin(waiting[:place], branch) for place, branch in enumerate(waiting)]
-    total = sum(
-        len(branch.trace.steps) - length for branch, (_, length) in zip(waiting, twins, strict=True)
-    )
-    made: dict[int, Branch] = {}
+    first, *others = record.branches
+    waiting = [first, *sorted(others, key=lambda branch: branch.number)]
+    traces = [record.traces[branch.number] for branch in waiting]
+    shared = [_shared(trace, traces[:place]) for place, trace in enumerate(traces)]
+    total = sum(len(trace.steps) for trace in traces) - sum(length for length, _ in shared)
+    made: list[Branch] = []
     done, differs, is_whole = 0, None, True
     what = say("Generating your text again")
-    for branch, (twin, length) in zip(waiting, twins, strict=True):
+    for branch, trace, (length, twin) in zip(waiting, traces, shared, strict=True):
         if should_stop() and made:
             is_whole = False
             break
-        text = begin(branch.trace, model) if twin is None else _forked(made[twin], length, branch)
-        made[branch.number] = Branch(branch.number, text, branch.parent, branch.departs_at)
+        text = _forked(made[twin].decoder, length, trace) if length else begin(trace, model)
+        made.append(Branch(branch.number, text, branch.parent, branch.departs_at))
         before = done - length
 
         def progress(steps: int, _: int, before: int = before) -> None:
             told(what, before + steps, total)
 
+        kept = {"text": text, "to_end": True, "progress": progress, "should_stop": should_stop}
         try:
-            found = made_again(
-                branch.trace,
-                model,
-                text=text,
-                to_end=True,
-                progress=progress,
-                should_stop=should_stop,
-            )
+            found = made_again(trace, model, **kept)
         except CancelledError:  # while its pass waited for its turn
             is_whole = False
         else:
             is_whole = not found.stopped
-            if branch.number == record.current:
-                differs = found.token_at
+            differs = found.token_at if branch is first else differs
         done = before + len(text.steps)
-        if branch.number != record.current:
+        if branch is not first:
             text.release_rows()
         if not is_whole:
             break
-    for branch in made.values():
-        branch.parent = branch.parent if branch.parent in made else None
-    current = made[record.current].decoder
-    sentence = _sentence(record.trace, model, len(current.steps), differs, is_whole)
-    branches = dict(sorted(made.items()))
-    return Replayed(branches, record.current, sentence, is_whole, differs is None)
+    branches = {branch.number: branch for branch in sorted(made, key=lambda each: each.number)}
+    for branch in made:
+        branch.parent = branch.parent if branch.parent in branches else None
+    reached = len(made[0].decoder.steps)
+    sentence = _sentence(record.trace, model, reached, differs, is_whole)
+    return Replayed(branches, sentence, is_whole, differs is None)
 
 
-def _twin(made: list[BranchRecord], branch: BranchRecord) -> tuple[int | None, int]:
-    """The number of a branch that another can be forked from, and at which length."""
-    shared = [(branch.trace.shared_with(other.trace), other.number) for other in made]
-    length, number = max(shared, default=(0, None), key=lambda each: each[0])
-    return (number, length) if length else (None, 0)
+def _shared(trace: Trace, made: list[Trace]) -> tuple[int, int]:
+    """The most leading steps that a trace shares with one before it, and the place of that."""
+    lengths = [trace.shared_with(other) for other in made]
+    length = max(lengths, default=0)
+    return length, lengths.index(length) if length else 0
 
 
-def _forked(twin: Branch, length: int, branch: BranchRecord) -> Text:
-    text = twin.decoder.fork()
+def _forked(twin: Text, length: int, trace: Trace) -> Text:
+    text = twin.fork()
     text.rewind(min(length, len(text.steps)))
-    text.stop_strings = branch.trace.stop_strings
+    text.stop_strings = trace.stop_strings
     return text
 
 

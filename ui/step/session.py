@@ -348,7 +348,7 @@ class Session(ActedOn):
     ) -> None:
         found = self.earlier.find(event.text_number)
         record = TextRecord.parse(found.record)
-        model = self._model_of(record.source, record.revision, load)
+        model = self._model_of(*record.model, load)
         made = replay(record, model, told, should_stop)
         if not made.is_whole:
             raise CancelledError("The text was not generated again.")  # `apply` says what holds
@@ -382,13 +382,8 @@ class Session(ActedOn):
 
     def _show_again(self, record: TextRecord, made: Replayed) -> None:
         run = record.run if made.is_whole and made.is_same else ""
-        self._begin(
-            made.branches,
-            record.beginning,
-            record.settings,
-            current=made.current,
-            run=run,
-        )
+        settings = record.sampling
+        self._begin(made.branches, record.beginning, settings, current=record.current, run=run)
         if record.index is not None and record.index <= self.length:
             self.inspected = record.index
         self.proposing = record.proposing and not self.search and not self.is_over

@@ -73,7 +73,7 @@ def test_a_trace_is_made_again_and_goes_on_and_comes_back_after_a_restart(visito
     assert session.decoder.token_ids == text.token_ids and session.prompt == "The dog"
     assert session.decoder.trace().settings == text.trace().settings
     assert session.guidance_scale == getattr(text, "guidance_scale", 1.0)
-    assert [earlier.tokens for earlier in session.earlier] == [len(before.steps)]
+    assert [earlier.lengths for earlier in session.earlier] == [[len(before.steps)]]
     record = json.loads(json.dumps(session.record()))
     again = Session.restored(TextRecord.parse(record["text"]), record, bundled)
     following = text.step().token_id

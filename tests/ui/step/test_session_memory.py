@@ -73,7 +73,7 @@ def test_a_text_made_again_holds_the_rows_of_one_branch_alone(visitor, bundled):
     held = {n: len(branch.decoder._record._recent) for n, branch in made.branches.items()}
     twin = Session.restored(record, session.record(), bundled)
     assert [count > 0 for count in rows_held(twin)] == [False, False, False, True]
-    assert not any(count for number, count in held.items() if number != made.current)
+    assert not any(count for number, count in held.items() if number != record.current)
 
 
 def test_branches_have_a_limit(visitor, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.errors import DecodingError, PromptError
 from engine.model import LanguageModel
-from engine.trace.brief import MOST_TOKENS
+from engine.trace.steps import MOST_TOKENS
 from ui.learn.functions import Call, Functions
 from ui.learn.panels.step.session import LessonSession
 from ui.step.events import Event, Place
