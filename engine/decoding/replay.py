@@ -15,6 +15,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import reduce
 from typing import Any
 
 from engine.decoding.beam import BeamSearch
@@ -23,7 +24,7 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.diffusion import DiffusionDecoder
 from engine.decoding.generation import Generation
 from engine.decoding.speculative import SpeculativeDecoder
-from engine.errors import TraceError, msg
+from engine.errors import Message, TraceError, msg
 from engine.model import LanguageModel
 from engine.model.diffusion_model import DiffusionModel
 from engine.text import stopping
@@ -105,40 +106,48 @@ class Replay:
 
         Steps count from 0, as in the trace.
         """
-        return self.told(0)
+        return " ".join(self.sentences(0))
 
-    def told(self, first: int) -> str:
-        """The same sentence, where the first step has the number `first`."""
+    def sentences(self, start: int) -> tuple[Message, ...]:
+        """The same one by one, where the first step has the number `start`."""
         if self.first is None:
             if not self.stopped:
-                return f"The text is identical in all {_counted(self.steps)}."
-            return f"Stopped after {_counted(self.repeated)} of {self.steps:,}, all identical."
+                return (msg("The text is identical in all {steps}.", _counted(self.steps)),)
+            reached = _counted(self.repeated), self.steps
+            return (msg("Stopped after {reached} of {steps:,}, all identical.", reached),)
         found = self.differences[0]
-        apart = "" if found.by is None else f" ({found.by:.3g} apart)"
-        said = (
-            f"Step {self.first + first:,} differs first: {found.what} was "
-            f"{_shown(found.recorded)} and is now {_shown(found.repeated)}{apart}. "
+        values = self.first + start, found.what, _shown(found.recorded), _shown(found.repeated)
+        sentence = msg(
+            "Step {step:,} differs first: {what} was {recorded} and is now {repeated}.", values
         )
-        if self.token_at is None:
-            until = "as far as it was made again" if self.stopped else "to the end"
-            said += f"The tokens are the same {until}. "
+        if found.by is not None:
+            sentence = msg(
+                "Step {step:,} differs first: {what} was {recorded} and is now {repeated} "
+                "({by} apart).",
+                (*values, f"{found.by:.3g}"),
+            )
+        said = [sentence]
+        if self.token_at is None and self.stopped:
+            said.append(msg("The tokens are the same as far as it was made again."))
+        elif self.token_at is None:
+            said.append(msg("The tokens are the same to the end."))
         elif self.token_at > self.first:
-            said += f"The tokens differ from step {self.token_at + first:,} on. "
-        return said + self._reason
+            said.append(msg("The tokens differ from step {step:,} on.", self.token_at + start))
+        return (*said, self._reason)
 
     @property
-    def _reason(self) -> str:
+    def _reason(self) -> Message:
         if not self.facts:
-            return (
+            return msg(
                 "Model, versions and device are as recorded, so the file was changed or the "
                 "weights were."
             )
-        changes = [
-            f"{fact.name} was {_shown(fact.recorded)} and is now {_shown(fact.now)}"
-            for fact in self.facts[:3]
-        ]
-        more = f", and {len(self.facts) - 3} more facts differ" if len(self.facts) > 3 else ""
-        return f"A possible reason: {'; '.join(changes)}{more}."
+        values = [(each.name, _shown(each.recorded), _shown(each.now)) for each in self.facts]
+        changes = [msg("{fact} was {recorded} and is now {now}", each) for each in values[:3]]
+        told = reduce(lambda one, two: msg("{one}; {two}", (one, two)), changes)
+        if len(self.facts) > 3:
+            told = msg("{changes}, and {count} more facts differ", (told, len(self.facts) - 3))
+        return msg("A possible reason: {changes}.", told)
 
 
 def replay(
@@ -344,5 +353,5 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _counted(steps: int) -> str:
-    return f"{steps:,} step" if steps == 1 else f"{steps:,} steps"
+def _counted(steps: int) -> Message:
+    return msg("{count:,} step", steps) if steps == 1 else msg("{count:,} steps", steps)

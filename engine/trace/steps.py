@@ -272,7 +272,7 @@ def taken(step: Any) -> tuple[int, bool, float | None]:
     return step.token_id, forced, scale
 
 
-class BriefSteps(Struct):
+class BriefSteps(Struct, omit_defaults=True):
     """Brief steps as a file holds them.
 
     Attributes:
@@ -306,12 +306,3 @@ class BriefSteps(Struct):
             scale = scales.get(index, scale)
             found.append(BriefStep(index, token_id, index in self.forced, scale))
         return tuple(found)
-
-    def plain(self) -> dict[str, Any]:
-        """Plain values, as they stand in a file."""
-        plain = {"tokens": list(self.tokens)}
-        if self.forced:
-            plain["forced"] = sorted(self.forced)
-        if self.scales:
-            plain["scales"] = [list(run) for run in self.scales]
-        return plain

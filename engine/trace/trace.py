@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, to_builtins
 
 from engine.errors import TraceError, msg
 from engine.trace import files
@@ -205,8 +205,9 @@ class Trace:
             header["guidance"] = plain(self.guidance)
         if self.tokens and not brief:
             header["tokens"] = {str(token): spelled.hex() for token, spelled in self.tokens.items()}
-        steps = BriefSteps.of(self.steps).plain() if brief or self.is_brief else plain(self.steps)
-        return header | {"steps": steps}
+        if brief or self.is_brief:
+            return header | {"steps": to_builtins(BriefSteps.of(self.steps))}
+        return header | {"steps": plain(self.steps)}
 
     def save(self, path: str | Path) -> Path:
         """Write the trace as a ``.json`` file; an existing file is replaced at once.

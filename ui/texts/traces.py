@@ -12,6 +12,7 @@ from engine.trace import Trace
 from engine.trace.files import ON_PAGES
 from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.words.language import marked, say
+from ui.words.refusals import told
 
 REMEDY = marked("make it again with `replay` in Python")
 
@@ -59,6 +60,6 @@ def made_again(trace: Trace, text: Generation) -> str:
         this_job().told("Making the text again", done, total)
         this_job().check()
 
-    opened = say("Opened the trace.")
     found = replay(trace, text.model, text=text, progress=tell)
-    return f"{opened} {found.told(1)}"  # pages count steps from 1
+    sentences = map(told, found.sentences(1))  # pages count steps from 1
+    return " ".join([say("Opened the trace."), *sentences])
