@@ -77,12 +77,12 @@ def checks_figure(words: ClaimWords, checks: Sequence[Check], dark: bool = False
                 y += 0.9
         y += 0.4
     shares = [_share(check.figure, scales[kinds[check.name]]) for check, _, _ in rows]
-    fills = [FILLS[check.answer] for check, _, _ in rows]
+    fills = [_fill(check) for check, _, _ in rows]
     figure = go.Figure()
     figure.add_bar(
         x=[share.value for share in shares],
         y=[place for _, place, _ in rows],
-        error_x=whiskers(shares),
+        error_x=whiskers(shares) | {"color": ink.text},
         orientation="h",
         width=0.6,
         marker={
@@ -134,7 +134,12 @@ def _said(words: ClaimWords, check: Check) -> str:
         said = f"{said} ({interval(found, name)})"
     if check.part:
         said = f"{shown(check.part)}: {said}"
-    return FILLS[check.answer][2] + said
+    return _fill(check)[2] + said
+
+
+def _fill(check: Check) -> tuple[str, str, str]:
+    """The entry of `FILLS`; a condition that is open is not met."""
+    return FILLS[NO if check.is_condition and check.answer == OPEN else check.answer]
 
 
 def _share(found: Figure, scale: float) -> Figure:

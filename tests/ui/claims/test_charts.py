@@ -45,6 +45,14 @@ def test_words_and_figures_stand_above_the_bars_in_the_language_spoken():
     assert list(figure.data[0].customdata) == texts[1:], "hovering says the same"
 
 
+def test_a_condition_that_is_open_is_not_met():
+    wide = mean([-1.0, 1.0] * 4)
+    checks = [Check("zeros", wide, ABOVE, 0.0, is_condition=must) for must in (True, False)]
+    figure = checks_figure(all_words()["tail"], checks)
+    assert [one.text[0] for one in figure.layout.annotations[1:]] == ["✗", "?"]
+    assert figure.data[0].marker.pattern.shape == ("x", "/")
+
+
 def test_a_chart_has_whiskers_gaps_and_texts_that_are_no_markup():
     series = (
         Series("<b>", [(1, Figure(2.0, 1.0, 4.0, 9, "bootstrap")), (2, None)], form=DOTS),
