@@ -18,8 +18,8 @@
 
 To add a claim:
 
-    experiments/<key>.py    a result, a frozen dataclass that a file can keep, with the `checks` on
-                            which the verdict stands; and `CLAIM`: inputs, experiment, table
+    experiments/<key>.py    a result, a frozen dataclass that a file can keep, with the `checks` of
+                            its verdict; and `CLAIM`: inputs, experiment, table
     lessons/claims.toml     a section of that key, at its place on the page: what is said, what
                             would overturn it, what was measured, names of figures
 

@@ -34,7 +34,7 @@ class Table(Generic[AnyResult]):
     """Measured figures and texts, row by row.
 
     A cell is a number, None for nothing, a `Message`, one of the texts above or some of them, or
-    any other text, which is shown as it stands.
+    any other text, which is shown as it is.
 
     Attributes:
         name: its caption, and the name of its file.
@@ -94,7 +94,7 @@ class Chart:
         series: what is drawn.
         logs: the axes that show powers of ten: ``xy``.
         is_share: whether y is a share, from 0 to 1.
-        edges: values of x at which a line stands.
+        edges: values of x that a line marks.
     """
 
     key: str
@@ -119,7 +119,7 @@ class Claim(Generic[AnyResult]):
         make: the experiment for a model and a value of each input, not run yet.
         table: what was measured; the figures of the verdict are another table.
         charts: what was measured, as charts; the default picture shows all of `checks`.
-        more: figures on which no verdict stands, for that picture.
+        more: figures for that picture that no verdict rests on.
         notice: a sentence about a result; empty for none.
         loads: whether `make` takes `load`, which gives a model by its name.
     """

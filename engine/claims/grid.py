@@ -40,7 +40,7 @@ def grid_experiment(
     rounds: int,
     judged: Callable[[PrefillAndDecode], AnyResult],
 ) -> Experiment[AnyResult]:
-    """Times every prompt length with every output length, each so many times."""
+    """Times every prompt length with every output length, each `rounds` times."""
     clock = processor_clock(model)
     measurement = PrefillAndDecodeMeasurement(model, prompts, outputs, rounds, clock)
     seconds = partial(estimated_seconds, model, prompts, outputs, rounds)

@@ -71,7 +71,7 @@ class Line(Input):
 class Numbers(Input):
     """Numbers with commas between them, ascending, each once.
 
-    Attributes, besides those of every input:
+    Further attributes:
         low, high: the range of each.
         least, most: how many there may be.
     """

@@ -1,4 +1,4 @@
-"""The pictures of claims: one of every figure that a verdict stands on, and charts besides."""
+"""The pictures of claims: a default one of every figure of a verdict, and charts."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def outcome_of(held: Held) -> str:
 
 
 def _prediction(held: Held) -> None:
-    """What the person expects; what was measured keeps the prediction that it began with."""
+    """Ask for a prediction; what was measured keeps the one that it began with."""
     chosen = held.inputs.predicted if held.inputs.predicted in PREDICTIONS else None
     st.segmented_control(
         say("What do you predict?"),

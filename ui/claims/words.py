@@ -191,7 +191,7 @@ def shown(value: Cell) -> str | int | float | None:
 
 
 def answer_said(check: Check) -> str:
-    """What a figure says of its claim."""
+    """The answer of a figure to its claim, in words."""
     return say((CONDITIONS if check.is_condition else ANSWERS)[check.answer])
 
 

@@ -84,7 +84,7 @@ class CachedFlat:
 def cached_flat(
     model: LanguageModel, prompt: str, positions: int, every: int, flat: float
 ) -> Experiment[CachedFlat]:
-    """Decodes a text with the cache and without, there every so many steps."""
+    """Decodes a text with the cache, and at one step in `every` without it."""
     checked_prompts(model, [prompt], 1)
     ids = model.vocabulary.encode(prompt)
     clock = processor_clock(model)

@@ -59,7 +59,7 @@ class LongContext:
 
 
 def long_context(model: LanguageModel, positions: int, batch: int) -> Experiment[LongContext]:
-    """Counts the cache at lengths that double, up to the longest text, of so many at once."""
+    """Counts the cache of a batch at lengths that double, up to the longest."""
     measurement = CacheBytesMeasurement(model, positions, batch)
     seconds = partial(estimated_seconds, model, positions, batch)
     return judged_measurement(measurement, LongContext, seconds)

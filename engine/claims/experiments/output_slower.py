@@ -57,7 +57,7 @@ def _rates(cell: Cell) -> list[tuple[float, float]]:
 def output_slower(
     model: LanguageModel, prompts: Sequence[int], output: int, rounds: int
 ) -> Experiment[OutputSlower]:
-    """Reads prompts of some lengths, and writes so many tokens after each."""
+    """Reads prompts of some lengths, and writes `output` tokens after each."""
     return grid_experiment(model, prompts, [output], rounds, OutputSlower)
 
 

@@ -1,4 +1,4 @@
-"""The default picture: every figure that a verdict stands on, with its interval and its bound."""
+"""The default picture: every figure of a verdict, with its interval and its bound."""
 
 import math
 
@@ -28,7 +28,7 @@ def test_every_figure_is_a_bar_on_the_scale_of_its_unit_with_interval_and_bound(
     assert bars.error_x.arrayminus[:2] == pytest.approx((0.3, 0.0))
     assert [shape.x0 for shape in figure.layout.shapes] == pytest.approx([0.0, 0.4])
     places = [(shape.y0 + shape.y1) / 2 for shape in figure.layout.shapes]
-    assert places == pytest.approx(bars.y[:2]), "a bound stands at its own bar"
+    assert places == pytest.approx(bars.y[:2]), "a bound is drawn at its own bar"
     assert bars.marker.pattern.shape == ("", "/", "", "")
 
 
