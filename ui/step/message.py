@@ -227,7 +227,7 @@ def _text(session: Session, labels: TokenLabels) -> dict:
         if guidance
         else None,
         "guidance_scale": session.guidance_scale,
-        "strategy": None if session.read_only else _strategy(session),
+        "strategy": _strategy(session),
         "read_only": session.read_only,
         "settings": plain_settings(session.settings, session.order),
         "stage_defaults": stage_defaults(vocabulary),
@@ -285,10 +285,11 @@ def _earlier(text: Any) -> dict[str, Any]:
 
 def _searched(session: Session, labels: TokenLabels) -> dict | None:
     """The step on screen of a contrastive search; None before there is one, and for sampling."""
-    if not session.search or session.is_pending:
+    decoder = session.decoder
+    if not session.strategy or session.is_pending:
         return None
-    step = session.search.steps[session.index]
-    text = [*session.search.prompt_ids, *session.search.token_ids]
+    step = decoder.steps[session.index]
+    text = [*decoder.prompt_ids, *decoder.token_ids]
     return {
         "index": step.index,
         "candidates": [

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, Self
 
 from engine.errors import TraceError
 from engine.model.vocabulary import Vocabulary, readable
 from engine.sampling import SamplingSettings
-from engine.trace import ContrastiveStep, Trace
+from engine.trace import Step, Trace
 from ui.texts.settings import plain_settings
 from ui.words.language import say
 
@@ -109,33 +111,17 @@ class RecordedText:
     def shown(self, index: int) -> dict[str, Any]:
         """What a trace has of a step: its leading tokens and its settings, for the browser.
 
-        A row holds id, rank, score, the model's own probability and that in the draw; None where
-        the trace does not tell. The token taken comes last if it is not among the leading ones.
+        A row holds id, rank, score, the model's own probability and that in the draw. The token
+        taken comes last if it is not among the leading ones. A search has candidates instead.
         """
-        step, settings = self.steps[index], plain_settings(self.settings_at(index))
-        if isinstance(step, ContrastiveStep):
-            rows = [
-                (each.token_id, rank, None, each.probability, None)
-                for rank, each in enumerate(step.candidates, start=1)
-            ]
-        else:
-            leading, own = step.leading, step.model_probabilities
-            rows = (
-                []
-                if leading is None
-                else [
-                    (
-                        token_id,
-                        place + 1,
-                        leading.scores[place],
-                        own[place],
-                        leading.probabilities[place],
-                    )
-                    for place, token_id in enumerate(leading.token_ids)
-                ]
-            )
+        step, rows = self.steps[index], []
+        if isinstance(step, Step):
             score = step.logprob if step.logit is None else step.logit
             taken = (step.token_id, step.rank, score, math.exp(step.logprob), step.probability)
-            rows = [row if row[0] != step.token_id else taken for row in rows]
+            if step.leading:
+                ids, scores, drawn = astuple(step.leading)
+                rows = list(zip(ids, count(1), scores, step.model_probabilities, drawn))
+            rows = [taken if row[0] == step.token_id else row for row in rows]
             rows += [] if taken in rows else [taken]
+        settings = plain_settings(self.settings_at(index))
         return {"index": index, "chosen": step.token_id, "rows": rows, "settings": settings}

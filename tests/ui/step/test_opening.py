@@ -233,9 +233,16 @@ def test_guidance_and_a_search_are_read_as_well(visitor, bundled, made):
     header, _ = visitor.read_all()
     assert header["error"] == "" and header["text"]["prompt"] == "The dog"
     assert header["recorded"]["chosen"] == text.token_ids[1]
-    ids = [row[1] for row in header["recorded"]["rows"]]
-    assert text.token_ids[1] in ids and len(ids) >= 5
-    assert all(row[0].strip("␣") for row in header["recorded"]["rows"])
+    if header["text"]["strategy"] is None:
+        labels = {row[1]: row[0] for row in header["recorded"]["rows"]}
+    else:
+        assert header["search"]["penalty_alpha"] == 0.6
+        candidates = header["search"]["candidates"]
+        assert [each["penalty"] for each in candidates] == [
+            each.penalty for each in text.steps[1].candidates
+        ]
+        labels = {each["token_id"]: each["label"] for each in candidates}
+    assert labels[text.token_ids[1]] == header["steps"][1][1] and all(labels.values())
 
 
 def test_what_cannot_be_opened_is_refused_and_the_text_stays(visitor, bundled):

@@ -218,9 +218,9 @@
  * @property {number} score_ms
  */
 
-/** @typedef {{index: number, chosen: number, settings: Settings, rows: [string, number, number, number | null, number |
- *   null, number | null][]}} RecordedStep one step of a text that is only read; a row has label, id, rank, score, the
- *   model's own probability and that in the draw */
+/** @typedef {{index: number, chosen: number, settings: Settings, rows: [string, number, number, number, number,
+ *   number][]}} RecordedStep one step of a text that is only read; a row has label, id, rank, score, the model's own
+ *   probability and that in the draw; none in a search */
 
 /** @typedef {{number: number, parent: number | null, departs_at: number, length: number, text: string,
  *   current: boolean}} Branch */

@@ -8,7 +8,7 @@ import { marked, say } from '../words/say.js';
 
 /** @import { State } from '../types.js' */
 /** @import { Scored } from '../words/contrastive.js' */
-/** @typedef {Pick<State, 'searched' | 'draft'>} Properties */
+/** @typedef {Pick<State, 'searched' | 'draft' | 'read_only'>} Properties */
 
 const COLUMNS = [
   marked('Candidate'),

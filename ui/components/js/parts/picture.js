@@ -86,8 +86,8 @@ export function create(root, actions) {
 
   /** Slow motion shows the draw where it comes to it. @param {Properties} now @returns {PictureName | 'search' | 'recorded'} */
   function shown_panel(now) {
-    if (now.read_only) return 'recorded';
     if (now.strategy) return 'search';
+    if (now.read_only) return 'recorded';
     const is_draw = now.slow && now.point !== null && now.view?.points[now.view.point]?.kind === 'draw';
     if (is_draw) return 'draw';
     return now.picture === 'guidance' && now.negative_tokens === null ? 'distribution' : now.picture;

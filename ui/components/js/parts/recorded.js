@@ -10,8 +10,8 @@ import { marked, say } from '../words/say.js';
 const TOKEN = 1; // its column
 const COLUMNS = [marked('Rank'), marked('Token'), marked('Logit'), marked('Model’s own'), marked('In the draw'), ''];
 
-/** A figure, where the trace has it. @param {number | null} value @param {(value: number) => string} text */
-const figure = (value, text) => element('td', { class: 'dv-figure', text: value === null ? '–' : text(value) });
+/** @param {string} text */
+const figure = text => element('td', { class: 'dv-figure', text });
 
 /** @param {HTMLElement} root */
 export function create(root) {
@@ -38,15 +38,15 @@ export function create(root) {
       const rows = (recorded?.rows ?? []).map(([label, id, rank, score, own, drawn]) => {
         const is_chosen = id === recorded?.chosen;
         const bar = element('i');
-        bar.style.setProperty('--share', String(drawn ?? own ?? 0));
+        bar.style.setProperty('--share', String(drawn));
         const row = element(
           'tr',
           {},
-          element('td', { class: 'dv-figure', text: `${is_chosen ? '▶ ' : ''}${count(rank)}` }),
+          figure(`${is_chosen ? '▶ ' : ''}${count(rank)}`),
           element('th', { scope: 'row' }, element('span', { class: 'dv-token', text: label })),
-          figure(score, value => score_text(value, 3)),
-          figure(own, percent),
-          figure(drawn, percent),
+          figure(score_text(score, 3)),
+          figure(percent(own)),
+          figure(percent(drawn)),
           element('td', { 'aria-hidden': 'true' }, element('span', { class: 'dv-gauge' }, bar)),
         );
         set_class(row, is_chosen ? 'chosen' : '');

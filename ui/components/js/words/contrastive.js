@@ -6,11 +6,11 @@ import { say } from './say.js';
 /** @import { SearchedStep, State } from '../types.js' */
 /** @typedef {SearchedStep['candidates'][number] & {gain: number, loss: number, score: number}} Scored */
 
-/** The alpha that is on show: the slider's, where the search is set up there. @param {Pick<State, 'draft' | 'searched'>} state */
-export const alpha_on_show = ({ draft, searched }) =>
-  draft.is_search ? draft.penalty_alpha : (searched?.penalty_alpha ?? 0);
+/** The alpha that is on show: the slider's, where the search is set up there. @param {Pick<State, 'draft' | 'searched' | 'read_only'>} state */
+export const alpha_on_show = ({ draft, searched, read_only }) =>
+  draft.is_search && !read_only ? draft.penalty_alpha : (searched?.penalty_alpha ?? 0);
 
-/** What the line below the loop says. @param {Pick<State, 'draft' | 'searched'>} state */
+/** What the line below the loop says. @param {Pick<State, 'draft' | 'searched' | 'read_only'>} state */
 export const search_sentence = state =>
   state.searched
     ? story(state.searched, alpha_on_show(state))
