@@ -26,6 +26,7 @@ from ui.step.events import ACTIONS, QUESTIONS
 from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
 from ui.texts.texts import Beginning
+from ui.visits import visits as visits_module
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.in_hand import Prompt
 from ui.visits.keeping import Keeper
@@ -37,7 +38,8 @@ OWN = "My own prompt: the little dog"
 
 @pytest.fixture
 def visits(monkeypatch, tmp_path) -> Visits:
-    """A server's visits on a disk of their own."""
+    """A server's visits on a disk of their own, which tests have written by `keep` alone."""
+    monkeypatch.setattr(visits_module, "LOOK_SECONDS", 3600.0)
     return started_again(monkeypatch, tmp_path)
 
 
