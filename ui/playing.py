@@ -1,7 +1,7 @@
 """Texts that play: a step at a press, more at a speed, as many again as they had.
 
-A page has one text or several beside each other, of any strategy in `engine.decoding`. Steps are
-taken in a job. A press waits a moment for it; what takes longer continues beside the page.
+A page has one text or several side by side, of any strategy in `engine.decoding`. Steps are taken
+in a job. A press waits a moment for it; what takes longer continues while the page is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AnyGeneration = TypeVar("AnyGeneration", bound=Generation)
 
 
 def taken(steps: Iterable[object], most: int | None, seconds: float) -> int:
-    """Take steps: one at least, at most `most`, none after so many seconds; return how many."""
+    """Take one step at least, at most `most`, none after `seconds`; return how many were taken."""
     end, number = time.monotonic() + seconds, 0
     for number, _ in enumerate(steps, start=1):
         if number == most or time.monotonic() >= end:
@@ -76,7 +76,7 @@ class PlayedText(Generic[AnyGeneration]):
         next(self.text.run(self._within(limit)), None)
 
     def rewind(self, length: int) -> None:
-        """Keep at most so many steps."""
+        """Keep at most `length` steps."""
         if self.length > length:
             self.text.rewind(length)
 
@@ -109,7 +109,7 @@ class Played(Protocol):
 
 
 class Player(Generic[AnyText]):
-    """What plays the texts of a page.
+    """The player of a page's texts.
 
     Args:
         page: the page; what fails becomes its `error`.
@@ -200,7 +200,7 @@ class Player(Generic[AnyText]):
         self.rewind(max((text.length for text in self.texts), default=0) - 1)
 
     def rewind(self, length: int = 0) -> None:
-        """Keep the first so many steps."""
+        """Keep the first `length` steps."""
         self.stop()
         self.page.pressed()
         if not self.is_busy and length >= 0:
@@ -262,7 +262,7 @@ class Player(Generic[AnyText]):
             self.playing = False
 
     def settle(self, seconds: float) -> bool:
-        """Look until nothing grows; return False if a job takes longer than so many seconds."""
+        """Look until nothing grows; return False if a job takes longer than `seconds`."""
         self.look()
         while self.is_growing or self.is_busy:
             if self.is_busy and not self.job.wait(seconds):

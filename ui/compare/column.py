@@ -82,7 +82,7 @@ class Column(PlayedText[Decoder]):
             self.error = told(error)
 
     def rewind(self, length: int) -> None:
-        """Keep at most so many tokens; what failed may be tried again."""
+        """Keep at most `length` tokens; what failed may be tried again."""
         self.error = ""
         super().rewind(length)
 

@@ -47,7 +47,7 @@ FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
 
 @dataclass(frozen=True)
 class CompareInputs(Inputs):
-    """What all columns have in common.
+    """The inputs of all columns.
 
     Attributes, besides the prompt:
         chat: True if it goes through the chat template.

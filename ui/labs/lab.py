@@ -144,7 +144,7 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
         self.begin_with(inputs, steps)
 
     def begin_with(self, inputs: AnyInputs, steps: int | None) -> None:
-        """Begin with these inputs and so many steps, whatever was there before.
+        """Begin with these inputs and a number of steps, whatever was there before.
 
         Args:
             inputs: the inputs; those that are refused leave everything as it was.

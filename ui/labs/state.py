@@ -1,4 +1,4 @@
-"""What a visitor has of a page with a model and inputs: changed, worked from, kept in one way."""
+"""The state of a page with a model and inputs: changed, worked from and kept in one way."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InputsState(Generic[AnyInputs]):
     Class attributes that a page sets:
         name: of the page, in addresses, keys and records.
         inputs_class: its inputs; the defaults are what a new visitor sees.
-        kept: its record; without `inputs` if these stand beside the model.
+        kept: its record; without `inputs` if these are kept next to the model.
         works: the attributes that hold works, each None before the first.
 
     Attributes:

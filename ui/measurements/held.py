@@ -87,7 +87,7 @@ class Held(Drawn):
             return None  # the press says why
 
     def result(self) -> Any | None:
-        """What there is to show; None before there is anything, and `error` if it is refused."""
+        """Results to show; None before there are any, and `error` if they are refused."""
         if self.section.computed is None:
             return super().result()
         try:

@@ -37,7 +37,7 @@ class Drawn(InputsState[Any]):
         return self.work and self.work.inputs
 
     def result(self) -> Any | None:
-        """What there is to show; None before there is anything."""
+        """Results to show; None before there are any."""
         return self.work and self.work.result
 
 

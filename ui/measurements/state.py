@@ -25,13 +25,13 @@ from ui.words.refusals import told
 
 
 class Bench:
-    """What one visitor has measured of one model.
+    """The sections with one model, as one visitor has them.
 
     Args:
         name: names its sections within the session.
         model: what is measured.
         sections: of the page, in their order.
-        inputs: of the sections, by key; those that have none begin anew.
+        inputs: of the sections, by key; those that have none begin with new ones.
 
     Attributes:
         sections: by key, in the order of the page.
@@ -101,7 +101,7 @@ class Bench:
         return broken
 
     def release(self) -> None:
-        """End what nobody waits for any more."""
+        """End what is being done."""
         if self.pacing is not None:
             self.pacing.cancel()
         for held in self.sections.values():

@@ -117,7 +117,7 @@ class AxisInput:
 
 @dataclass(frozen=True)
 class TuningInputs(PlainInputs):
-    """What a sweep is made from.
+    """The inputs of a sweep.
 
     Attributes:
         prompts, chat: the texts to go on from, and whether through the chat template.
@@ -396,7 +396,7 @@ class Tuning(InputsState[TuningInputs]):
 
     @classmethod
     def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Tuning:
-        """What a record holds; if nothing was changed or begun, the opening sweep begins."""
+        """The inverse of `record`; begins the opening sweep if nothing was changed or begun."""
         kept = read(data, _Kept)
         x, y = kept.axes
         if x.setting == NONE:

@@ -76,7 +76,7 @@ class WalkWork(Job):
 
     @property
     def is_done(self) -> bool:
-        """Whether the walk is over: everything found, or all passes used."""
+        """True if the walk is over: everything found, or all passes used."""
         return self._ended_by_itself
 
     @property
@@ -86,7 +86,7 @@ class WalkWork(Job):
 
     @property
     def result(self) -> WholeTexts | None:
-        """What was found; None while it runs."""
+        """The texts that were found; None while it runs."""
         if self.is_running:
             return None
         with self._reading:
