@@ -20,9 +20,9 @@ from engine.trace import Trace
 from ui.step.recorded import RecordedText
 from ui.texts.limits import checked_stops
 from ui.texts.settings import parse_settings, plain_settings, shown_samplers
-from ui.texts.texts import Beginning, Contrastive, Text
+from ui.texts.texts import Beginning, Contrastive, Text, check_prompt
 from ui.texts.traces import REMEDY, made_again, trace_of
-from ui.words.language import say
+from ui.words.language import marked, say
 
 OPENS = (*Decoder.strategies, *ContrastiveSearch.strategies)
 _USUAL_SCALE = 1.5  # to begin with, where the trace ends without guidance
@@ -74,9 +74,9 @@ def opened(data: str, model_of: ModelOf) -> Opened:
 
 def replayed(trace: Trace, model: LanguageModel) -> Opened:
     """The text of a trace that the page shows, made again by a model; raises as `opened` does."""
-    text = begin(trace, model)
+    beginning, text = _beginning(trace, model), begin(trace, model)
     said = made_again(trace, text)
-    return Opened(text, _beginning(trace, model), _last_settings(trace), said)
+    return Opened(text, beginning, _last_settings(trace), said)
 
 
 def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel | None, str]:
@@ -145,7 +145,7 @@ def _last_settings(trace: Trace) -> SamplingSettings:
 
 
 def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
-    """What the page would begin the text from."""
+    """What the page would begin the text from; raises `PromptError` for more than it may hold."""
     guidance, strategy, scale, negative = trace.guidance, None, OFF, None
     if trace.strategy in ContrastiveSearch.strategies:
         values = trace.settings[-1][1]
@@ -154,6 +154,8 @@ def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
         scale = guidance.scale if guidance.scale != OFF else _USUAL_SCALE
         negative = _typed(guidance.negative_prompt, guidance.negative_prompt_ids, model)
     prompt = _typed(trace.prompt, trace.prompt_ids, model)
+    check_prompt("prompt", prompt)
+    check_prompt(marked("negative prompt"), negative or "")
     return Beginning(prompt, False, negative, scale, strategy)
 
 

@@ -179,7 +179,7 @@ class Session(ActedOn):
             self.changed()
 
     def _load_for_recorded(self, model: LanguageModel) -> None:
-        self.loaded, self.error, self.said = model, "", ""
+        self.loaded, self.error, self.said, self.cancelled = model, "", "", False
         self._waits_for_replay = is_same_model(self.decoder.trace(), model)
         if not self._waits_for_replay:
             self.said = say(

@@ -101,10 +101,12 @@ def refusals(model) -> list[tuple[str, str]]:
     warm.step()
     parity = Decoder(model, "a", SamplingSettings(parity=True))
     parity.step()
+    other = trace.model | {"source": ELSEWHERE, "weights_hash": "0" * 64}
     seed = json.loads(trace.to_json())  # of its first steps, which the page goes back to
     seed["settings"][0][1]["seed"] = 2**60 + 1
     return [
         (json.dumps(seed), "Seed is out of range"),
+        (replace(trace, prompt="a" * 20_001, model=other).to_json(), "has 20,001 characters"),
         ("{", "no valid JSON"),
         (beam.trace().to_json(), "strategy beam; this page opens sampling"),
         (warm.trace().to_json(), "The trace has temperature, and a contrastive search"),

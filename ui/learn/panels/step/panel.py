@@ -96,7 +96,7 @@ class StepPanel(Panel[LessonSession]):
 
     def restored(self, record: dict[str, Any], load: LoadModel) -> LessonSession:
         text = TextRecord.parse(record.get("text"))
-        return LessonSession.restored(text, record, load(text.source, text.revision))
+        return LessonSession.restored(text, record, load(*text.model))
 
     def begin_anew(self, live: LessonSession, actions: Iterable[Call] = ()) -> None:
         with live.lock:
