@@ -18,6 +18,7 @@ from ui.compare.parting import parting_data
 from ui.compare.samples import samples
 from ui.compare.view import cards, figures, meanings, staged_columns
 from ui.components.apps import mount_app
+from ui.labs import fields
 from ui.labs.transport import job_state, speed_field
 from ui.models.chooser import show_limits
 from ui.server.problems import guarded
@@ -108,23 +109,10 @@ def compare_page() -> None:
 
 
 def _common(comparison: Comparison) -> None:
-    def field(name: str) -> dict:
-        return bound(
-            f"compare_{name}",
-            getattr(comparison.inputs, name),
-            lambda typed: comparison.change(**{name: typed}),
-        )
-
     inputs = comparison.inputs
     left, right = st.columns([5, 2], vertical_alignment="top")
     with left:
-        st.text_area(
-            say("Prompt"),
-            inputs.prompt,
-            height=76,
-            help=meaning("prompt"),
-            **field("prompt"),
-        )
+        fields.text(comparison, "prompt", say("Prompt"), height=76, help=meaning("prompt"))
     with right:
         prompts = {say(example.name): example.prompt for example in EXAMPLES}
         st.selectbox(
@@ -139,35 +127,21 @@ def _common(comparison: Comparison) -> None:
                 lambda name: comparison.change(prompt=prompts[name], chat=False),
             ),
         )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        whole_number(
+    with fields.row():
+        fields.whole(
+            comparison,
+            "seed",
             say("Seed"),
-            inputs.seed,
             width=140,
             disabled=not inputs.same_u,
             help=meaning("seed"),
-            **field("seed"),
         )
-        whole_number(
-            say("Max tokens"),
-            inputs.max_tokens,
-            width=140,
-            help=meaning("max tokens"),
-            **field("max_tokens"),
-        )
-        st.checkbox(
-            say("Same random numbers"),
-            inputs.same_u,
-            help=meaning("u"),
-            **field("same_u"),
-        )
+        most = say("Max tokens")
+        fields.whole(comparison, "max_tokens", most, width=140, help=meaning("max tokens"))
+        fields.switch(comparison, "same_u", say("Same random numbers"), help=meaning("u"))
         if comparison.model.vocabulary.has_chat_template:
-            st.checkbox(
-                say("Chat template"),
-                inputs.chat,
-                help=meaning("chat template"),
-                **field("chat"),
-            )
+            label = say("Chat template")
+            fields.switch(comparison, "chat", label, help=meaning("chat template"))
         st.button(
             say("Add column"),
             disabled=len(comparison.columns) >= MOST,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -88,15 +87,21 @@ def line(lab: InputsState, name: str, label: str, **options: Any) -> None:
     st.text_input(label, getattr(lab.inputs, name), **_bound(lab, name), **options)
 
 
-def whole(lab: InputsState, name: str, label: str, low: int, high: int, **options: Any) -> None:
-    """A whole number from `low` to `high`."""
+def whole(
+    lab: InputsState,
+    name: str,
+    label: str,
+    low: int | None = None,
+    high: int | None = None,
+    **options: Any,
+) -> None:
+    """A whole number from `low` to `high`; without these of the range that its input has."""
+
+    def checked(typed: float | None) -> float | None:
+        return typed if low is None else checked_whole(label, typed, low, high)
+
     options = {"width": 130, **options}
-    checked = partial(_checked_whole, label, low, high)
     whole_number(label, getattr(lab.inputs, name), **_bound(lab, name, checked), **options)
-
-
-def _checked_whole(label: str, low: int, high: int, typed: float | None) -> int:
-    return checked_whole(label, typed, low, high)
 
 
 def real(

@@ -10,8 +10,9 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.sampling.stages import Constraint
+from ui.labs import fields
 from ui.skeleton.constraint_field import ConstraintField
-from ui.skeleton.fields import bound, whole_number
+from ui.skeleton.fields import bound
 from ui.skeleton.sampler_field import sampler_number
 from ui.step.for_others import has_text, text_of
 from ui.texts.constraints import typed_of
@@ -33,11 +34,6 @@ def _field(name: str, held: object, take: Callable) -> dict:
     return bound(f"tune_{name}", held, take)
 
 
-def _input(tuning: Tuning, name: str) -> dict:
-    held = getattr(tuning.inputs, name)
-    return _field(name, held, lambda typed: tuning.change(**{name: typed}))
-
-
 def inputs(tuning: Tuning) -> None:
     """Draw all of them."""
     _prompts(tuning)
@@ -45,19 +41,11 @@ def inputs(tuning: Tuning) -> None:
     _axis(tuning, "y", (NONE, *SWEEPABLE))
     left, right = st.columns(2)
     with left:
-        whole_number(
-            say("Seeds"),
-            tuning.inputs.seeds,
-            help=say("Texts per cell and prompt. Every cell draws with the same random numbers."),
-            **_input(tuning, "seeds"),
-        )
+        about = say("Texts per cell and prompt. Every cell draws with the same random numbers.")
+        fields.whole(tuning, "seeds", say("Seeds"), width="stretch", help=about)
     with right:
-        whole_number(
-            say("Max tokens"),
-            tuning.inputs.max_tokens,
-            help=meaning("max tokens"),
-            **_input(tuning, "max_tokens"),
-        )
+        about = meaning("max tokens")
+        fields.whole(tuning, "max_tokens", say("Max tokens"), width="stretch", help=about)
     constraint = ConstraintField(tuning, "tune", typed_of(tuning.inputs.base), tuning.constrain)
     constraint.language(say("Constraint of every cell"))
     constraint.source()
@@ -92,19 +80,10 @@ def _prompts(tuning: Tuning) -> None:
                 on_click=tuning.remove_prompt,
                 args=(last - 1,),
             )
-    st.text_input(
-        say("Stop string"),
-        tuning.inputs.stop,
-        help=f"{meaning('stop string')} {say(LINE_BREAK, mark=MARK)}",
-        **_input(tuning, "stop"),
-    )
+    about = f"{meaning('stop string')} {say(LINE_BREAK, mark=MARK)}"
+    fields.line(tuning, "stop", say("Stop string"), width="stretch", max_chars=None, help=about)
     if tuning.model.vocabulary.has_chat_template:
-        st.checkbox(
-            say("Chat template"),
-            tuning.inputs.chat,
-            help=meaning("chat template"),
-            **_input(tuning, "chat"),
-        )
+        fields.switch(tuning, "chat", say("Chat template"), help=meaning("chat template"))
 
 
 def _axis(tuning: Tuning, key: str, settings: tuple[str, ...]) -> None:

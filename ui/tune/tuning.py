@@ -198,6 +198,7 @@ class Tuning(InputsState[TuningInputs]):
         metric, trade_off, view, prompt_shown, target: what the page shows of it.
     """
 
+    name: ClassVar[str] = "tune"
     inputs_class: ClassVar[type[PlainInputs]] = TuningInputs
     kept: ClassVar[type[Struct]] = _Kept
     prompt_holders: ClassVar[tuple[()]] = ()  # it may have several prompts
@@ -448,16 +449,12 @@ class Tuning(InputsState[TuningInputs]):
         self.error = self.plan.problem
         if self.plan.sweep is None or self.is_running:
             return
-        make, before, prompts = (
-            opening_sweep if for_all else SweepWork,
-            self.work,
-            self.inputs.prompts,
-        )
-        made = partial(make, self.plan.sweep, self.model, prompts, chat=self.inputs.chat)
-        self._owner = owner
+        make, before, one = opening_sweep if for_all else SweepWork, self.work, self.inputs
+        made = partial(make, self.plan.sweep, self.model, one.prompts, chat=one.chat)
         self.begin_work("work", made, owner)
         if self.work is before:  # it was refused
             return
+        self._owner = owner
         sweep = self.work.sweep
         is_same_grid = before is not None and (before.sweep.x, before.sweep.y) == (sweep.x, sweep.y)
         if not is_same_grid:
