@@ -74,7 +74,9 @@ OTHER_TOKEN = "was => sessionStorage.getItem('decoding-visualiser-visit') !== wa
 
 
 def tokens_of(records: dict[str, Any]) -> list[int]:
-    return records["step"]["text"]["branches"][-1]["tokens"] if "step" in records else []
+    if "step" not in records:
+        return []
+    return records["step"]["text"]["branches"][0]["trace"]["steps"]["tokens"]
 
 
 def until_written(page: Page, visits: Path, is_so: Callable[[dict[str, Any]], bool]) -> None:
