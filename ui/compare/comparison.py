@@ -217,9 +217,10 @@ class Comparison(InputsState[CompareInputs]):
             return
         present = {column.preset for column in self.columns}
         name = next((name for name in self.presets if name not in present), "Pure sampling")
+        column = _of_preset(name, self._next_number)
+        self._next_number += 1  # first: a page may be drawn again at any word
         with self.refusing():
-            self._exchange(columns=[*self.columns, _of_preset(name, self._next_number)])
-            self._next_number += 1
+            self._exchange(columns=[*self.columns, column])
 
     def remove(self, number: int) -> None:
         """Remove a column."""

@@ -3,13 +3,14 @@
 import threading
 
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, RerunException
 
 from engine.decoder import Decoder
 from engine.errors import LogitsError
 from engine.runner.scheduler import this_job
 from engine.sampling.presets import PRESETS
 from tests.ui.compare.comparing import PROMPT, ids, settle
-from ui import playing
+from ui import jobs, playing
 from ui.compare.column import OWN, divergence
 from ui.compare.comparison import MOST, Comparison
 from ui.compare.sampling_run import SamplingRun
@@ -129,6 +130,22 @@ def test_there_are_two_to_six_columns(comparison):
     for column in list(comparison.columns):
         comparison.remove(column.number)
     assert len(comparison.columns) == 2
+
+
+def test_columns_have_numbers_of_their_own_although_a_drawing_ends_at_a_word(
+    comparison, monkeypatch
+):
+    def word() -> str:
+        raise RerunException(RerunData())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "language", word)
+        with pytest.raises(RerunException):
+            comparison.add()
+    comparison.add()
+    settle(comparison)
+    assert [column.number for column in comparison.columns] == [1, 2, 3, 4, 5, 6]
+    assert {column.length for column in comparison.columns} == {24}
 
 
 def test_play_goes_on_to_the_limit_and_stops_itself(comparison):
