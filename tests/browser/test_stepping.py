@@ -101,7 +101,9 @@ def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page:
         button(page, "Open a trace (JSON)").click()
     chooser.value.set_files(tmp_path / "other.json")
     expect(page.get_by_text("This text is read-only, as the model").first).to_be_visible()
+    opening = page.evaluate("() => window.opening")
     page.reload()
+    page.evaluate("opening => { window.opening = opening; }", opening)  # for the next test
     expect(page.get_by_text("This text is read-only, as the model").first).to_be_visible()
     settle(page)
     assert ids(page) == decoder.token_ids

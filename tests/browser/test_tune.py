@@ -26,12 +26,23 @@ def fill(page: Page, role: str, name: str, value: str) -> None:
     box.press("Enter")
 
 
-def click_cell(page: Page, column: int, row: int, *, columns: int, rows: int) -> None:
-    """A press near a corner of a cell of the large heatmap, rows from the bottom."""
-    plot = once_it_stands_still(page.locator(".dv-plotly").first.locator(".nsewdrag"))
-    x = plot["x"] + plot["width"] * (column + 0.15) / columns
-    y = plot["y"] + plot["height"] * (1 - (row + 0.2) / rows)
-    press(page, x, y)
+def click_cell(page: Page, column: int, row: int, label: str) -> None:
+    """A press near a corner of a cell of the 5 x 5 heatmap, rows from the bottom.
+
+    Again if nothing comes of it: on a busy machine the page may move under the hand.
+    """
+    said = page.get_by_text(label)
+    for patience in (10_000, 20_000, None):
+        plot = once_it_stands_still(page.locator(".dv-plotly").first.locator(".nsewdrag"))
+        x = plot["x"] + plot["width"] * (column + 0.15) / 5
+        y = plot["y"] + plot["height"] * (1 - (row + 0.2) / 5)
+        press(page, x, y)
+        try:
+            expect(said).to_be_visible(timeout=patience)
+            return
+        except AssertionError:
+            if patience is None:
+                raise
 
 
 def once_it_stands_still(chart: Locator) -> dict[str, float]:
@@ -64,8 +75,7 @@ def test_cells_are_read_refusals_are_said_and_a_prompt_of_markup_stays_one(tune)
 
 def a_click_anywhere_in_a_cell_shows_its_texts(tune: Page) -> None:
     for column, row, label in ((4, 0, "T 1.6, p 0.5"), (0, 4, "T 0.4, p 1"), (2, 2, "T 1, p 0.9")):
-        click_cell(tune, column, row, columns=5, rows=5)
-        expect(tune.get_by_text(f"{label}, over 1 text")).to_be_visible()
+        click_cell(tune, column, row, f"{label}, over 1 text")
         chosen = label.split()[1].rstrip(",")
         expect(tune.get_by_role("combobox", name=re.compile("Cell: Temperature"))).to_have_value(
             chosen
@@ -136,11 +146,9 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     expect(tune.get_by_role("button", name="Cancel")).to_have_count(0, timeout=SWEEP_MS)
     expect(tune.get_by_text(re.compile("Ended early"))).to_have_count(0)
     # 4: read cells
-    click_cell(tune, 4, 4, columns=5, rows=5)
-    expect(tune.get_by_text("T 1.6, p 1, over 4 texts")).to_be_visible()
+    click_cell(tune, 4, 4, "T 1.6, p 1, over 4 texts")
     expect(tune.get_by_role("list", name="Texts of the chosen cell")).to_contain_text("seed 3")
-    click_cell(tune, 1, 2, columns=5, rows=5)
-    expect(tune.get_by_text("T 0.7, p 0.9, over 4 texts")).to_be_visible()
+    click_cell(tune, 1, 2, "T 0.7, p 0.9, over 4 texts")
     # 5: the trade-off
     tune.get_by_role("radio", name="Trade-off").click()
     front = tune.get_by_role("figure", name="Trade-off: diversity against likelihood")
@@ -150,8 +158,7 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     press(tune, mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
     expect(tune.get_by_text("T 0.7, p 0.9, over 4 texts")).to_have_count(0)
     tune.get_by_role("figure", name="Heatmap of perplexity").scroll_into_view_if_needed()
-    click_cell(tune, 1, 2, columns=5, rows=5)
-    expect(tune.get_by_text("T 0.7, p 0.9, over 4 texts")).to_be_visible()
+    click_cell(tune, 1, 2, "T 0.7, p 0.9, over 4 texts")
     tune.get_by_role("radio", name="Lowest and highest").click()
     expect(tune.get_by_role("region", name=re.compile("Lowest and highest"))).to_contain_text(
         "mean log-probability"
