@@ -13,7 +13,7 @@ def test_a_guided_text_from_start_through_a_reload():
         header = page.do("start", guidance_scale=2, **GUIDED)
         assert header["error"] == "" and page.text["negative_prompt"] == "A story:"
         assert header["row"]["light"]
-        assert page.do("row")["row"]["guided"]
+        assert page.do("row")["row"]["compared"]
         page.do("step", guidance_scale=2.5)
         assert page.steps[0]["guidance_scale"] == 2.5 and page.steps[0]["negative_cache_bytes"] > 0
     with opened(page.visit) as again:
@@ -22,7 +22,7 @@ def test_a_guided_text_from_start_through_a_reload():
         assert len(again.text["negative_tokens"]) > 0
         again.do("start", prompt="A story:")
         assert again.text["negative_tokens"] is None
-        assert "guided" not in again.do("row")["row"]
+        assert "compared" not in again.do("row")["row"]
 
 
 def test_a_search_from_start_through_a_reload():
