@@ -127,7 +127,7 @@ class Autoregressive(OneText[AnyTokenStep]):
 
     @abstractmethod
     def outline(self) -> Trace:
-        """The trace without what its tokens spell, for whoever has the model."""
+        """The trace without what its tokens spell, which the model tells."""
 
     def _goes_on(self, most: int | None) -> bool:
         has_room = self.tokens_left != 0  # an earlier limit may have been the context too

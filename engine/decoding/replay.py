@@ -168,7 +168,7 @@ def replay(
         trace: any strategy's.
         model: the model that the trace names, or one with the same tokenizer.
         text: what takes the steps, as `begin` gives it, or with the first of them taken already;
-            None for one that nobody needs afterwards.
+            None for one that is not needed afterwards.
         to_end: take as many steps as the trace has, also after another token.
         progress: told how many steps are done, and of how many.
         should_stop: asked before every step; True ends the replay with what there is.

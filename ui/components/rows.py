@@ -190,7 +190,7 @@ def ranks_of(
 
 
 def compared(rows: GuidedRows, guided: RankedRow) -> list[list]:
-    """What guidance moved: the tokens that lead with it, and those that come first without it.
+    """The tokens that guidance moved: those that lead with it, and those that lead without it.
 
     Args:
         rows: the two rows that a guided one is made of.

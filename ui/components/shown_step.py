@@ -14,7 +14,7 @@ from ui.texts.settings import plain_settings
 
 
 def shown_step(decoder: Decoder, index: int, raw: RankedRow) -> dict[str, Any]:
-    """What a step was taken with, or the next one will be; `index` counts from 0.
+    """Return the facts of a step, taken or to come, that its samplers need; `index` counts from 0.
 
     `standing` are rank and logit of its token in `raw`, the row that is shown: 0 and None at -inf.
     None while there is no token, and of one that the model does not name.

@@ -1,4 +1,4 @@
-"""What a session keeps of a text: a trace for each branch, and what the page had on screen.
+"""The record of a text in a session: a trace for each branch, and what the page had on screen.
 
     {"run": "3f0c...", "when": 1764000000.0, "current": 1, "index": null, "proposing": false,
      "beginning": {"prompt": ..., "chat": false, "negative_prompt": null, "scale": 1.0,
@@ -46,7 +46,7 @@ MOST_BRANCHES = 50
 
 
 def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
-    """What is on screen, as plain values."""
+    """Return what is on screen as plain values."""
     branches = sorted(text.branches.values(), key=lambda branch: branch.number != text.current)
     is_brief = not text.read_only  # no model would make its figures again
     traces = [branch.decoder.outline().to_dict(brief=is_brief) for branch in branches]
@@ -252,7 +252,7 @@ def _forked(twin: Text, length: int, trace: Trace) -> Text:
 
 
 def again(count: int) -> str:
-    """What is said of a text of so many tokens that came out as it was."""
+    """Return the sentence on a text of `count` tokens that came out as it was."""
     tokens = tokens_text(count)
     return say("Your text of {tokens} was generated again; all tokens are the same.", tokens=tokens)
 
@@ -283,7 +283,7 @@ def _sentence(
 
 
 def _reason(facts: tuple[FactDifference, ...]) -> str:
-    """What is another than when the text was first made, as half a sentence."""
+    """Return what differs from when the text was first made, as half a sentence."""
     changed = {fact.name.partition(".")[0]: fact for fact in facts}
     for name, reason in _REASONS.items():
         if name in changed:

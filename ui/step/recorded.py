@@ -109,7 +109,7 @@ class RecordedText:
     release_cache = release_rows
 
     def shown(self, index: int) -> dict[str, Any]:
-        """What a trace has of a step: its leading tokens and its settings, for the browser.
+        """The facts that a trace has of a step, for the browser: its leading tokens and settings.
 
         A row holds id, rank, score, the model's own probability and that in the draw. The token
         taken comes last if it is not among the leading ones. A search has candidates instead.

@@ -160,7 +160,7 @@ def test_scales_out_of_range(scale):
 
 
 def assert_row_at(session, header, data, scale: float) -> None:
-    """What was sent is the engine's row at a scale, and how its leaders stand in all three rows."""
+    """The engine's row at a scale is sent, with the places of its leaders in all three rows."""
     row, rows = header["row"], session.guided_rows()
     raw = RankedRow(rows.at(scale))
     assert (row["scale"], row["exact"]) == (scale, True)
