@@ -121,7 +121,7 @@ class Trace:
         return isinstance(next(iter(self.steps), None), BriefStep)
 
     def shared_with(self, other: Trace) -> int:
-        """How many leading steps both took alike: the same tokens by the same settings."""
+        """Count the leading steps that both took alike: the same tokens by the same settings."""
         if self.prompt_ids != other.prompt_ids:
             return 0
         most = min(len(self.steps), len(other.steps))

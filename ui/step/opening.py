@@ -145,7 +145,7 @@ def _last_settings(trace: Trace) -> SamplingSettings:
 
 
 def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
-    """What the page would begin the text from; raises `PromptError` for more than it may hold."""
+    """Return what the text begins from; raises `PromptError` for more than the page may hold."""
     guidance, strategy, scale, negative = trace.guidance, None, OFF, None
     if trace.strategy in ContrastiveSearch.strategies:
         values = trace.settings[-1][1]

@@ -112,7 +112,7 @@ FLAT = Real(
     "flat",
     msg("Flat, below"),
     1.25,
-    msg("A time is flat where steps of the later half take less than so many times as long."),
+    msg("A time is flat if steps of the later half take less than this many times as long."),
     low=1.0,
     high=100.0,
 )
