@@ -23,7 +23,7 @@ from engine.decoding import guidance, inputs, parity
 from engine.decoding.one_text import Autoregressive
 from engine.decoding.record import LogitRecord
 from engine.decoding.settings_history import SettingsHistory
-from engine.decoding.shaping import figures_of, leading, shaped
+from engine.decoding.shaping import figures_of, shaped
 from engine.errors import LogitsError
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.stages import Context
@@ -155,7 +155,7 @@ class Decoder(Autoregressive[Step]):
             shaping = time.perf_counter()
             context = self._context(len(self.steps))
             distribution = self._shape(row.logits, self.settings, context)
-            figures = figures_of(distribution, self.settings.chain, context)
+            figures = figures_of(distribution, self.settings.chain, context, self.model.listed)
             drawing = time.perf_counter()
             u, drawn, mark = self._draw(distribution, token_id)
             chosen = time.perf_counter()
@@ -174,7 +174,6 @@ class Decoder(Autoregressive[Step]):
                 logit=float(row.logits[drawn.token_id]) if has_logits else None,
                 logprob=raw.logprob(drawn.token_id),
                 probability=drawn.probability,
-                leading=leading(distribution, self.model.listed),
                 **figures,
                 stop_reason=reason,
                 stop_string=piece.stop_string,

@@ -40,10 +40,15 @@ def shaped(
 
 
 def figures_of(
-    distribution: Distribution, chain: Sequence[Stage], context: Context
+    distribution: Distribution, chain: Sequence[Stage], context: Context, listed: int | None
 ) -> dict[str, Any]:
-    """The figures of a step that its distribution tells."""
+    """Return the fields of a step that its distribution tells.
+
+    Args:
+        listed: how many tokens the model lists; None for all.
+    """
     return {
+        "leading": _leading(distribution, listed),
         "entropy_bits": distribution.entropy_bits,
         "model_entropy_bits": distribution.raw.entropy_bits,
         "final_entropy_bits": distribution.final_entropy_bits,
@@ -56,19 +61,14 @@ def figures_of(
     }
 
 
-def leading(distribution: Distribution, most: int | None) -> Leading:
-    """The tokens with the highest raw scores, and what the chain made of them.
-
-    Args:
-        distribution: of the step.
-        most: how many tokens the model lists; None for all.
-    """
+def _leading(distribution: Distribution, listed: int | None) -> Leading:
+    """The tokens with the highest raw scores, and what the chain made of them."""
     raw = distribution.raw
-    count = min(MOST_LEADING, raw.count, most or MOST_LEADING)
+    count = min(MOST_LEADING, raw.count, listed or MOST_LEADING)
     raw.sort_to_depth(count)
-    ids = raw.ids[:count].tolist()
-    probabilities = [distribution.probability(token_id) for token_id in ids]
-    return Leading(tuple(ids), tuple(raw.values[:count].tolist()), tuple(probabilities))
+    ids = raw.ids[:count]
+    kept = ids, raw.values[:count], distribution.probabilities(ids)
+    return Leading(*(tuple(column.tolist()) for column in kept))
 
 
 def stage_states(chain: Sequence[Stage], context: Context) -> tuple[StageState, ...]:

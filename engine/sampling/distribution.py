@@ -281,7 +281,11 @@ class Distribution:
 
     def probability(self, token_id: int) -> float:
         """Final probability of one token, 0 where it was removed."""
-        return self._final.prob(token_id)
+        return float(self.probabilities(np.array([token_id]))[0])
+
+    def probabilities(self, token_ids: np.ndarray) -> np.ndarray:
+        """(n,) float64 final probabilities of these tokens, 0 for removed ones."""
+        return self._final.probs_of(token_ids)
 
     def removed_by(self, token_id: int) -> str | None:
         """Name of the stage that removed a token, None where it survived."""

@@ -182,6 +182,8 @@ class RankedRow:
     def rank(self, token_id: int) -> int:
         """1 for the highest score; ties count the lower id first."""
         score = self.scores[token_id]
+        if self.depth and score >= self.values[-1]:  # all ties of the last are sorted too
+            return 1 + int(np.flatnonzero(self.ids == token_id)[0])
         above = int(np.count_nonzero(self.scores > score))
         ties = np.flatnonzero(self.scores == score)
         return 1 + above + int(np.searchsorted(ties, token_id))

@@ -174,18 +174,31 @@ class Survivors:
         return deviation(self.row.scores[self._any_order].astype(np.float64))
 
     def __contains__(self, token_id: int) -> bool:
-        """Whether a token is left."""
-        row = self.row
-        if self.is_cut and not self._lacks_only_leading:
-            return bool(np.any(self._any_order == token_id))
-        return row.scores[token_id] > -np.inf and not np.any(row.ids[: self.start] == token_id)
+        """Return whether a token is left."""
+        return bool(self._are_left(np.array([token_id]))[0])
 
-    def prob(self, token_id: int) -> float:
-        """A token's probability among the survivors, 0 for all others."""
-        if token_id not in self:
-            return 0.0
-        score = self.row.scores[token_id : token_id + 1].astype(np.float64)
-        return float(np.exp(score - self.row.highest)[0]) / self.mass  # as of a drawn token
+    def _are_left(self, token_ids: np.ndarray) -> np.ndarray:
+        """(n,) booleans: whether each of these tokens is left, told by the last one that is."""
+        row = self.row
+        scores = row.scores[token_ids]
+        if not self.count:
+            return np.zeros(scores.shape, bool)
+        left = scores > -np.inf
+        if self.stop < row.count:
+            last = row.at(self.stop - 1).token_id
+            edge = row.scores[last]
+            left &= (scores > edge) | ((scores == edge) & (token_ids <= last))
+        if self.start:
+            left &= ~np.isin(token_ids, row.ids[: self.start])
+        return left
+
+    def probs_of(self, token_ids: np.ndarray) -> np.ndarray:
+        """(n,) float64 probabilities of these tokens among the survivors, 0 for all others."""
+        left = self._are_left(token_ids)
+        if not left.any():
+            return np.zeros(token_ids.shape)
+        weights = np.exp(self.row.scores[token_ids].astype(np.float64) - self.row.highest)
+        return np.where(left, weights / self.mass, 0.0)
 
     def logprob(self, token_id: int) -> float:
         """Natural logarithm of a token's probability among the survivors, -inf for all others."""
