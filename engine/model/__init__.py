@@ -9,7 +9,6 @@ probe              what a model can do: steps as `generate` does, chunks, a swit
 cache              a model's cache: made, cropped, copied, counted
 cache_layers/      its bytes from a configuration alone: `formula_of`
 growing_cache      an attention layer of it that grows in place
-to_host            rows of logits on their way from a device
 passes             how many forward passes something took
 vocabulary         token ids as bytes and text
 chat_template      how a message to a chat model is laid out

@@ -32,7 +32,6 @@ from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, BUNDLED_DRAFT, load_as
 from engine.model.passes import note_pass
 from engine.model.pauses import pause_between_layers, seconds_paused
-from engine.model.to_host import ToHost
 from engine.model.vocabulary import Vocabulary
 
 __all__ = ["BUNDLED", "BUNDLED_DRAFT", "LanguageModel", "load_model"]
@@ -68,7 +67,6 @@ class LanguageModel(LoadedModel):
     ) -> None:
         """Wrap a loaded transformers model; raises `NotAModelError` if it cannot be stepped."""
         super().__init__(hf, tokenizer, **about)
-        self._to_host = ToHost(self.device)
         self.replays_exactly = False
         self.reads_again_after, forgets_after = probe.reads_again_after(hf)
         names = inspect.signature(hf.forward).parameters
@@ -189,7 +187,7 @@ class LanguageModel(LoadedModel):
                 found = logits, self._head_input.take()
             logits, hidden = found
             note_pass(self, len(token_ids))
-            row = self._to_host(logits[0] if all_positions else logits[0, -1])
+            row = to_host(logits[0] if all_positions else logits[0, -1])
         if all_positions:
             return Forward(row, hidden, (time.perf_counter() - seconds_paused() - start) * 1e3)
         if hidden is not None and hidden.untyped_storage().nbytes() > hidden[:, -1:].nbytes:
@@ -231,7 +229,7 @@ class LanguageModel(LoadedModel):
                 output = self.hf(**inputs)
             note_pass(self, ids.numel())
             self._head_input.take()
-            logits = self._to_host(output.logits[:, -1])
+            logits = to_host(output.logits[:, -1])
             if not hidden_states:
                 return logits, None
             if not states or states[-1].shape[:2] != ids.shape:
@@ -323,7 +321,7 @@ class LanguageModel(LoadedModel):
             with kernels.apply(tokens):
                 logits = self._head(hidden.to(self.device))
             self._head_input.take()
-            return self._to_host(logits[0] if logits.shape[1] > 1 else logits[0, -1])
+            return to_host(logits[0] if logits.shape[1] > 1 else logits[0, -1])
 
     def _try_out(self) -> int:
         """Check what may vary from step to step; returns the number of logits."""
@@ -380,6 +378,16 @@ class _HeadInput:
         """What was kept, which is then forgotten."""
         tensor, self._tensor = self._tensor, None
         return tensor
+
+
+def to_host(rows: torch.Tensor) -> np.ndarray:
+    """Copy rows of logits into this process' memory: float32 of the same shape, read-only."""
+    host = rows.to(torch.float32).cpu()
+    if host.untyped_storage().nbytes() > host.nbytes:
+        host = host.clone()  # a view would keep the logits of all positions alive
+    array = host.numpy()
+    array.setflags(write=False)  # as the record keeps it
+    return array
 
 
 def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> list[tuple[int, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -39,3 +39,19 @@ def no_waiting(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+def waiting(call: Callable) -> Callable:
+    """Return `call`, allowed to wait for a GPU within `no_waiting`."""
+
+    def allowed(rows: torch.Tensor) -> object:
+        if rows.device.type != "cuda":
+            return call(rows)
+        mode = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("default")
+        try:
+            return call(rows)
+        finally:
+            torch.cuda.set_sync_debug_mode(mode)
+
+    return allowed

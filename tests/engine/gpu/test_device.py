@@ -10,11 +10,10 @@ from transformers import DynamicCache
 from engine.decoder import Decoder
 from engine.errors import OutOfMemoryError
 from engine.measure.roofline.layers import measured_layers
-from engine.model import LanguageModel, to_host
-from engine.model.to_host import ToHost
+from engine.model import LanguageModel, language_model
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
-from tests.engine.gpu.devices import GPU, WHERE_THERE_IS_ONE, no_waiting
+from tests.engine.gpu.devices import GPU, WHERE_THERE_IS_ONE, no_waiting, waiting
 from tests.engine.runs import (
     assert_same_run,
     assert_the_same_after_going_back,
@@ -55,7 +54,8 @@ def test_parity_repeats_generate_on_its_device(model, seed):
     assert np.array_equal(rows(decoder), logits)
 
 
-def test_a_pass_waits_for_nothing_but_its_row(model):
+def test_a_pass_waits_for_nothing_but_its_row(model, monkeypatch):
+    monkeypatch.setattr(language_model, "to_host", waiting(language_model.to_host))
     cache = model.new_cache()
     model.forward(PROMPT, cache, 0)
     model.forward([1], cache, len(PROMPT))  # what is made once is there
@@ -103,29 +103,18 @@ def test_layers_are_timed_though_a_graph_runs_none_of_them(model):
     assert 0 < found.layer_ms < found.step_ms and 0 < found.head_ms < found.step_ms
 
 
-@pytest.fixture
-def stand_in(device, monkeypatch) -> torch.device:
-    """A CUDA device; where there is none, one whose buffer is plain memory."""
-    if device.type != "cuda":
-        monkeypatch.setattr(to_host, "_pinned", lambda numbers: torch.empty(numbers))
-        monkeypatch.setattr(to_host, "_wait", lambda device: None)
-    return torch.device("cuda")
-
-
-@pytest.mark.parametrize("most", [2**22, 64])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_rows_come_through_one_buffer_and_are_copies_of_their_own(
-    device, stand_in, dtype, most, monkeypatch
-):
-    monkeypatch.setattr(to_host, "MOST", most)
-    bring, kept = ToHost(stand_in), []
+def test_rows_are_copies_of_their_own(device, dtype):
     sent = [torch.randn(4, 100, device=device).to(dtype)[:, ::2] for _ in range(3)]
-    sent += [torch.randn(1000, device=device).to(dtype), torch.randn(3, device=device).to(dtype)]
+    sent += [torch.randn(1000, device=device).to(dtype)[990:]]
+    expected = [one.float().tolist() for one in sent]
+    found = [language_model.to_host(one) for one in sent]
     for one in sent:
-        kept.append(bring(one))
-    for one, found in zip(sent, kept, strict=True):
-        assert found.dtype == np.float32 and not found.flags.writeable
-        assert np.array_equal(found, one.float().cpu().numpy()), "a later row overwrote it"
+        one.zero_()
+    for array, values in zip(found, expected, strict=True):
+        assert array.dtype == np.float32 and not array.flags.writeable
+        assert array.tolist() == values
+        assert array.base.untyped_storage().nbytes() == array.nbytes
 
 
 @pytest.fixture
@@ -169,11 +158,11 @@ def test_without_memory_the_text_stays_and_the_next_step_goes_on(full):
     assert_same_run(finished(decoder, TOKENS), ids, logits, "After it had run out of memory")
 
 
-@pytest.mark.parametrize("part", ["_ids", "_to_host"])
+@pytest.mark.parametrize("part", ["LanguageModel._ids", "to_host"])
 def test_memory_that_runs_out_around_the_pass_is_a_sentence(model, monkeypatch, part):
     def fail(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(model, part, fail)
+    monkeypatch.setattr(f"engine.model.language_model.{part}", fail)
     with pytest.raises(OutOfMemoryError, match="ran out of memory at 1 new positions"):
         model.forward([1], model.new_cache(), 0)
