@@ -168,6 +168,8 @@ class Child:
         return self.process
 
     def _started(self) -> subprocess.Popen[bytes]:
+        if not threading.main_thread().is_alive():
+            raise OSError("this process is ending")
         paths = filter(None, [_ROOT, os.environ.get("PYTHONPATH")])
         return subprocess.Popen(
             # -P: the folder that this process runs in is no place to import from.

@@ -166,8 +166,9 @@ ASKS = (
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_parent_that_ends_takes_what_is_at_work_along():
-    parent, child = started(ASKS)
+    parent, child = started(ASKS + "import atexit\natexit.register(lambda: print(child.process))\n")
     assert parent.wait(20) == 0, "it does not wait for an answer that takes two minutes"
+    assert parent.stdout.read() == "None\n", "the next one was started"
     parent.stdout.close()
     assert has_ended(child)
 
