@@ -3,7 +3,7 @@
 import '../../harness.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describe } from '../../../../../ui/components/js/parts/charts/cost.js';
+import { describe, texts } from '../../../../../ui/components/js/parts/charts/cost.js';
 import { make_state, make_step } from '../../fixtures.js';
 
 /**
@@ -32,6 +32,8 @@ function drawn(taken, more = {}) {
     memory: {},
     is_calm: true,
   });
+  const said = texts(make_state({ steps, index: steps.length - 1, ...more }));
+  assert.deepEqual(said, { kv_cache: figures.kv_cache.text, latency: figures.latency.text }, 'between two drawings');
   /** Heights of bars that stand apart. @param {number} trace */
   const heights = trace => data[trace].y.filter((_, place) => place % 4 === 1);
   return { data, figures, heights, cache: figures.kv_cache.text, latency: figures.latency.text };

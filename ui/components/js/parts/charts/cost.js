@@ -259,9 +259,15 @@ const reserved_mark = ({ cache_bytes_held }, x) => ({
   side: 'top',
 });
 
-/** Of a model that does not tell how large its cache is. @param {Numbered[]} steps */
-function untold_cache(steps) {
-  const text = say('The model does not tell the size of its cache.');
+/** @param {Properties} state @param {Numbered[]} steps */
+function cache_text(state, steps) {
+  const shown = shown_of(state, steps);
+  return is_counted(shown) ? bytes_words(state, shown) : say('The model does not tell the size of its cache.');
+}
+
+/** Of a model that does not tell how large its cache is. @param {Properties} state @param {Numbered[]} steps */
+function untold_cache(state, steps) {
+  const text = cache_text(state, steps);
   const yaxis = { range: [0, 1], tickvals: [], ticktext: [] };
   return {
     data: Array.from({ length: CACHE_TRACES }, () => EMPTY),
@@ -325,7 +331,7 @@ function kv_cache(state, steps, memory, is_calm) {
       { x, y: steps.map(step => step.cache_bytes), customdata: steps.map(step => step.index), hovertext },
     ],
     marks: is_more ? [reserved_mark(shown, x[0])] : [],
-    text: bytes_words(state, shown),
+    text: cache_text(state, steps),
     summary: say('Step {step}: {bytes}. {rule}', { step: count(shown.index + 1), bytes: now + reserved, rule }),
     absent: absent({
       [NEGATIVE]: is_guided,
@@ -404,10 +410,21 @@ function speed_words(steps) {
   return ` · ${say('mean {speed} tokens/s', { speed: (steps.length / seconds).toFixed(0) })}`;
 }
 
+/** The first step belongs to the prompt also where its logits were recorded. @param {Numbered} step */
+const is_first = step => step.is_prefill || step.index === 0;
+
+/** The mean speed, to which steps whose logits were recorded say nothing. @param {Numbered[]} steps */
+const speed_of = steps => speed_words(steps.filter(step => !is_first(step) && !step.reused).slice(-RECENT));
+
+/** @param {Properties} state @param {Numbered[]} steps */
+function time_text(state, steps) {
+  const shown = shown_of(state, steps);
+  const what = shown.reused ? `, ${say('no pass needed')}` : shown.is_prefill ? `, ${say('prefill')}` : '';
+  return `${ms(shown.total_ms)}${what}${speed_of(steps)}`;
+}
+
 /** @param {Properties} state @param {Numbered[]} steps @param {Record<string, any>} memory @param {boolean} is_calm */
 function latency(state, steps, memory, is_calm) {
-  // The first step belongs to the prompt also where its logits were recorded.
-  const is_first = (/** @type {Numbered} */ step) => step.is_prefill || step.index === 0;
   const prefills = steps.filter(is_first).slice(-3);
   const decodes = steps.filter(step => !is_first(step));
   const slots = prefills.map((_, place) => place + 1);
@@ -448,10 +465,6 @@ function latency(state, steps, memory, is_calm) {
       hovertext: decodes.map(time_words),
     },
   ];
-  const shown = steps.find(step => step.index === state.index) ?? steps[steps.length - 1];
-  // Steps whose logits were recorded say nothing about the model's speed.
-  const speed = speed_words(decodes.filter(step => !step.reused).slice(-RECENT));
-  const what = shown.reused ? `, ${say('no pass needed')}` : shown.is_prefill ? `, ${say('prefill')}` : '';
   const all_higher = [...higher_first, ...higher].map(step => step.total_ms);
   const above = { count: count(all_higher.length), time: ms(Math.max(...all_higher)) };
   const outliers = all_higher.length
@@ -460,8 +473,8 @@ function latency(state, steps, memory, is_calm) {
   return {
     data,
     marks: [],
-    text: `${ms(shown.total_ms)}${what}${speed}`,
-    summary: `${time_words(shown).replaceAll('<br>', ', ')}${speed}.${outliers}`,
+    text: time_text(state, steps),
+    summary: `${time_words(shown_of(state, steps)).replaceAll('<br>', ', ')}${speed_of(steps)}.${outliers}`,
     absent: absent({
       model: steps.some(step => step.forward_ms > 0),
       [NEGATIVE]: steps.some(step => (step.negative_forward_ms ?? 0) > 0),
@@ -482,12 +495,12 @@ function latency(state, steps, memory, is_calm) {
   };
 }
 
-/** @returns {Described} */
-function nothing() {
+/** @param {Properties} state without steps @returns {Described} */
+function nothing(state) {
   const none = say('no steps yet');
-  const to_come = [say('bytes that it holds, step by step'), say('of each step to come')];
+  const to_come = texts(state);
   const each = (/** @type {number} */ place) => ({
-    text: to_come[place],
+    text: to_come[figures[place].key],
     summary: none,
     marks: [],
     absent: figures[place].legend.map(entry => entry.text),
@@ -500,18 +513,33 @@ function nothing() {
   };
 }
 
+/** Their place in the list is their number: `index` is not among a step's figures. @param {Properties} state @returns {Numbered[]} */
+const numbered = state => state.steps.map((step, index) => ({ ...step, index }));
+
+/** The step on show, or the last one. @param {Properties} state @param {Numbered[]} steps */
+const shown_of = (state, steps) => steps[state.index] ?? steps[steps.length - 1];
+
+/** What is said of the step on show while the next drawing waits. @param {Properties} state @returns {Record<string, string>} */
+export function texts(state) {
+  const steps = numbered(state);
+  if (!steps.length)
+    return { kv_cache: say('bytes that it holds, step by step'), latency: say('of each step to come') };
+  return { kv_cache: cache_text(state, steps), latency: time_text(state, steps) };
+}
+
 /**
  * @param {Properties} state
  * @param {{memory: Record<string, any>, is_calm: boolean}} frame
  * @returns {Described}
  */
 export function describe(state, { memory, is_calm }) {
-  // Their place in the list is their number: `index` is not among a step's figures.
-  const steps = state.steps.map((step, index) => ({ ...step, index }));
-  if (!steps.length) return nothing();
+  const steps = numbered(state);
+  if (!steps.length) return nothing(state);
   const counted = steps.filter(is_counted);
   const cache =
-    counted.length < steps.length ? untold_cache(steps) : kv_cache(state, counted, (memory.cache ??= {}), is_calm);
+    counted.length < steps.length
+      ? untold_cache(state, steps)
+      : kv_cache(state, counted, (memory.cache ??= {}), is_calm);
   const time = latency(state, steps, (memory.latency ??= {}), is_calm);
   return {
     data: [...cache.data, ...time.data],

@@ -76,6 +76,8 @@ export class ChartGroup {
    */
   update(properties, { is_calm, subject }) {
     this.#latest = { properties, is_calm };
+    const texts = this.subject.texts?.(properties) ?? {};
+    for (const part of this.parts) if (part.key in texts) set_text(part.text, texts[part.key]);
     if (subject !== this.#subject_key) {
       this.#subject_key = subject;
       this.#memory = {};

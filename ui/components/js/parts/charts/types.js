@@ -58,6 +58,7 @@
  * @property {number} gap_ms least time between two drawings while steps run by
  * @property {(look: Look) => object[]} styles of the traces, in the order of their data
  * @property {(properties: Properties, frame: {memory: Record<string, any>, places: number, is_calm: boolean}) => Described} describe
+ * @property {(properties: Properties) => Record<string, string>} [texts] a figure's text by its key, if it must not wait for the next drawing
  */
 
 export {};
