@@ -9,6 +9,7 @@ which rounding can do, the difference is kept, and both go on with the cached on
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from engine.model import cache as caches
 from engine.values import Amount, Name, Positive, Real, Row, Text, Whole
 
 BLOCK = 16  # steps with the cache, then without, then with again
+EMPTY_STEPS = 8  # before each block
 NEAR = 7  # neighbours on either side, against which a step stands out
 MOST_POSITIONS = 131_072
 
@@ -63,6 +65,7 @@ class WithAndWithout:
         difference: None where both chose the same tokens.
         is_state: whether what the model keeps has a constant size, as Mamba's.
         reference_ms: the reference product before each block of steps.
+        empty_ms: a step into an empty cache then, the lower quartile of `EMPTY_STEPS`.
         block: steps of a block.
     """
 
@@ -77,6 +80,7 @@ class WithAndWithout:
     difference: Difference | None
     is_state: bool
     reference_ms: Row[Amount]
+    empty_ms: Row[Amount]
     block: Positive
 
     @property
@@ -168,11 +172,12 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         self._cached: list[tuple[float, int]] = []
         self._uncached: list[tuple[int, float, int]] = []
         self._references: list[float] = []
+        self._empty: list[float] = []
         self._difference: Difference | None = None
         self._keeps_no_keys = not caches.is_attention(model.new_cache())
 
     def _cost(self, start: int) -> float:
-        return sum(n + 200 for n in self._measured(start)) + BLOCK * 100
+        return sum(n + 200 for n in self._measured(start)) + (BLOCK + EMPTY_STEPS) * 100
 
     def _measured(self, start: int) -> list[int]:
         """Positions of a block that are measured without the cache."""
@@ -190,9 +195,9 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         if len(self._cached) > before or self._cache is None:
             self._go_back(before)
         self._references[part:] = [self._reference.ms()]
-        # What the steps before have put into the processor's caches is gone: a step that is not
-        # counted brings the weights back, as the step before does in plain decoding.
-        timed_step(self._model, 0, self._model.new_cache(), 0)
+        # They bring the weights back into the processor's caches too, as the step before does in
+        # plain decoding.
+        self._empty[part:] = [lower_quartile([self._empty_step() for _ in range(EMPTY_STEPS)])]
         rows = {}
         for position in range(start, min(start + BLOCK, self._last + 1)):
             rows[position] = self._step(position)
@@ -201,6 +206,9 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
             read = timed_read(self._model, text, self._clock)
             self._compare(position, rows[position], read.logits)
             self._uncached.append((position, read.ms, read.passes))
+
+    def _empty_step(self) -> float:
+        return timed_step(self._model, 0, self._model.new_cache(), 0, self._clock)[1]
 
     def _go_back(self, steps: int) -> None:
         """Forget what a block that was broken off has measured."""
@@ -256,8 +264,14 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
             difference=self._difference,
             is_state=self._keeps_no_keys and len(sizes) > 1 and sizes[0] == sizes[-1],
             reference_ms=tuple(self._references),
+            empty_ms=tuple(self._empty),
             block=BLOCK,
         )
+
+
+def lower_quartile(times: Sequence[float]) -> float:
+    """A time that other programs, which only ever add to one, have hardly lengthened."""
+    return sorted(times)[len(times) // 4]
 
 
 def check_positions(model: LanguageModel, prompt_tokens: int, positions: int) -> None:
@@ -293,4 +307,5 @@ def estimated_seconds(
         pace.read_seconds(min(n, most)) * max(1.0, n / most) for n in lengths.tolist()
     ]  # of a longer text, several passes
     without = float(np.mean(reads)) * (1 + (steps - 1) / every)
-    return without + pace.step_seconds(steps)
+    empty = EMPTY_STEPS * math.ceil(steps / BLOCK)
+    return without + pace.step_seconds(steps + empty)

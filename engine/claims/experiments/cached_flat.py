@@ -21,6 +21,7 @@ from engine.measure.with_and_without import (
     WithAndWithout,
     WithAndWithoutMeasurement,
     estimated_seconds,
+    lower_quartile,
 )
 from engine.model import LanguageModel
 from engine.values import Real as Finite
@@ -61,10 +62,9 @@ class CachedFlat:
     def _growth(self, steps: Iterable[tuple[int, float]]) -> Figure:
         """Time of a block in the later half of the text over that of one half a text before it.
 
-        A block's time is the lower quartile of its steps, as other programs only ever add to one.
-        Its unit is the reference product just before and just after it, so a machine that others
-        slow down for a while does not move it. The figure is the median over the pairs of blocks,
-        which are what is drawn again.
+        A block's time is the lower quartile of its steps. Its unit is a step into an empty cache
+        just before and just after it, so a machine that others slow down for a while does not move
+        it. The figure is the median over the pairs of blocks, which are what is drawn again.
         """
         found = self.measured
         steps_of: dict[int, list[float]] = defaultdict(list)
@@ -72,8 +72,8 @@ class CachedFlat:
             steps_of[(position - found.prompt_tokens) // found.block].append(ms)
         blocks = {}
         for n, times in steps_of.items():
-            around = found.reference_ms[n : n + 2]
-            time = sorted(times)[len(times) // 4]
+            around = found.empty_ms[n : n + 2]
+            time = lower_quartile(times)
             if sum(around) and time:
                 blocks[n] = time / fmean(around)
         half = ((len(found.cached_ms) - 1) // found.block + 1) // 2

@@ -81,10 +81,13 @@ def test_time_grows_with_output_where_the_plane_is_steep_that_way_alone():
     assert outcome(grid(0.5, 10.0, count=1)) == OPEN, "one cell says nothing of a slope"
 
 
-def steps(cached: float, uncached: float, blocks: int = 16, slow: int = 0) -> CachedFlat:
+def steps(
+    cached: float, uncached: float, blocks: int = 16, slow: int = 0, in_products: bool = True
+) -> CachedFlat:
     """Steps whose times grow by so many milliseconds a position, and two that stand out.
 
-    From block `slow` on the machine takes twice as long for everything.
+    From block `slow` on the machine takes twice as long for everything, or, with `in_products`
+    False, for all but the product of reference, as when another program fills the memory's lanes.
     """
     count = 16 * blocks
 
@@ -99,7 +102,9 @@ def steps(cached: float, uncached: float, blocks: int = 16, slow: int = 0) -> Ca
     positions = tuple(range(5, 5 + count))
     found = WithAndWithout(
         *(5, "", tuple(with_cache), (0,) * count, positions, tuple(without)),
-        *((1,) * count, 1, None, False, tuple(map(speed, range(blocks))), 16),
+        *((1,) * count, 1, None, False),
+        *(tuple(speed(n) if in_products else 1.0 for n in range(blocks)),),
+        *(tuple(map(speed, range(blocks))), 16),
     )
     return CachedFlat(found, flat=1.25)
 
@@ -115,6 +120,8 @@ def test_cached_decoding_is_flat_where_its_later_half_takes_no_longer():
     assert outcome(steps(0.01, 1.0, blocks=9)) == OPEN, "too few pairs of blocks"
     assert outcome(steps(0.01, 1.0, slow=15)) == HOLDS, "the machine grew slow for a moment"
     assert outcome(steps(0.01, 1.0, slow=8)) == OPEN, "the machine grew slow for half of it"
+    alike = steps(0.01, 1.0, slow=8, in_products=False)
+    assert outcome(alike) == HOLDS, "passes of any length grew slow"
 
 
 SHORT = {

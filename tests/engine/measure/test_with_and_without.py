@@ -48,7 +48,7 @@ def test_every_step_is_there_with_what_it_reads(measurement):
     assert result.weight_bytes == shared("llama").read_bytes
     assert result.uncached_passes == steps and not result.is_sampled and not result.is_state
     assert result.uncached_seconds == pytest.approx(sum(result.uncached_ms) / 1e3)
-    assert len(result.reference_ms) == -(-steps // result.block)
+    assert len(result.reference_ms) == len(result.empty_ms) == -(-steps // result.block)
 
 
 def test_some_steps_without_the_cache_give_an_estimate_of_all():
@@ -123,5 +123,5 @@ def test_a_prompt_that_fills_the_context_is_refused():
 def test_the_estimate_adds_up_steps_and_readings():
     model, pace = shared("llama"), Pace((4, 64), (10.0, 10.0), 2.0)
     whole = estimated_seconds(model, 5, 40, 1, pace)
-    assert whole == pytest.approx(36 * 0.010 + 36 * 0.002)
-    assert estimated_seconds(model, 5, 40, 7, pace) == pytest.approx(6 * 0.010 + 36 * 0.002)
+    assert whole == pytest.approx(36 * 0.010 + (36 + 24) * 0.002), "8 more before each block"
+    assert estimated_seconds(model, 5, 40, 7, pace) == pytest.approx(6 * 0.010 + (36 + 24) * 0.002)

@@ -35,6 +35,7 @@ def text(**changes) -> WithAndWithout:
         "difference": None,
         "is_state": False,
         "reference_ms": (1.0, 1.1),
+        "empty_ms": (2.0, 2.2),
         "block": 8,
     }
     return WithAndWithout(**values | changes)
