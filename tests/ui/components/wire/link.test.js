@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { create_link, is_answered } from '../../../../ui/components/js/wire/link.js';
+import { create_link } from '../../../../ui/components/js/wire/link.js';
 
 /**
  * @typedef {Record<string, any>} Sent
@@ -43,7 +43,7 @@ test('one action is under way, and the next waits for its answer', async () => {
   assert.deepEqual(sent, [{ settings: 1, kind: 'back', client: 'me', number: 1 }]);
   assert.ok(link.is_busy && !link.is_idle);
   assert.equal(answer(1, { error: '' }), 'back');
-  assert.ok(is_answered(await done));
+  assert.ok(await done);
   assert.deepEqual(
     sent.map(each => each.kind),
     ['back', 'rewind'],
@@ -61,14 +61,13 @@ test('an old answer, or one to another page, resolves nothing', () => {
 test('presses of Step that wait become one event that counts them', async () => {
   const { link, sent, answer } = made();
   const presses = Array.from({ length: 30 }, () => link.post('step'));
-  assert.equal(link.waits, 29);
   answer(1);
   assert.deepEqual([sent[1].kind, sent[1].count], ['step', 29]);
   // The server comes back after some of them; the others go on.
   answer(2, { left: 20 });
   assert.deepEqual([sent[2].kind, sent[2].count], ['step', 20]);
   answer(3);
-  assert.ok((await Promise.all(presses)).every(is_answered));
+  assert.ok((await Promise.all(presses)).every(Boolean));
   assert.ok(link.is_idle);
 });
 
@@ -115,10 +114,10 @@ test('a question need not wait, and only the newest of a kind matters', async ()
     sent.map(each => each.kind),
     ['back', 'find', 'find'],
   );
-  assert.deepEqual(await first, { dropped: 'superseded' });
+  assert.equal(await first, null);
   assert.equal('settings' in sent[1], false); // a question carries nothing of the page
   answer(3, { found: [] });
-  assert.ok(is_answered(await second));
+  assert.ok(await second);
   assert.ok(link.is_busy); // the action is still under way
 });
 
@@ -137,7 +136,7 @@ test('Pause drops what waits, but not what is under way', async () => {
   link.post('step');
   const waiting = link.post('step');
   link.drop(['step']);
-  assert.deepEqual(await waiting, { dropped: 'cancelled' });
+  assert.equal(await waiting, null);
   answer(1);
   assert.equal(sent.length, 1);
 });
@@ -148,10 +147,10 @@ test('Cancel is sent at once, and what was to follow is forgotten, but for setti
   const step = link.post('step');
   link.post('settings');
   link.cancel();
-  assert.deepEqual(await step, { dropped: 'cancelled' });
+  assert.equal(await step, null);
   assert.deepEqual(sent.at(-1), { kind: 'stop', client: 'me', number: 2 });
   answer(1, { error: 'Cancelled.' });
-  assert.ok(is_answered(await under_way));
+  assert.ok(await under_way);
   assert.deepEqual([sent.at(-1)?.kind, sent.at(-1)?.number], ['settings', 3]);
   assert.equal(answer(2), 'stop');
   answer(3);
@@ -186,18 +185,17 @@ test('it knows since when an answer is due', () => {
 test('waiting events are bounded, and the page is told', async () => {
   const { link } = made();
   const answers = Array.from({ length: 40 }, (_, token_id) => link.post('force', { token_id }));
-  assert.deepEqual(await answers.at(-1), { dropped: 'full' });
+  assert.equal(await answers.at(-1), null);
   link.drop(['force']);
   const presses = Array.from({ length: 65 }, () => link.post('step')); // the server takes 64 at once
-  assert.deepEqual(await presses[64], { dropped: 'full' });
+  assert.equal(await presses[64], null);
 });
 
 test('a page that has gone sends nothing more', async () => {
   const { link, sent } = made();
   const under_way = link.post('step');
   link.close();
-  assert.deepEqual(await under_way, { dropped: 'closed' });
-  assert.deepEqual(await link.post('step'), { dropped: 'closed' });
+  assert.equal(await under_way, null);
+  assert.equal(await link.post('step'), null);
   assert.equal(sent.length, 1);
-  assert.deepEqual([is_answered(null), is_answered({ dropped: 'full' }), is_answered({})], [false, false, true]);
 });

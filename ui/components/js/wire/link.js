@@ -25,29 +25,23 @@ const MOST_WAITING = 32; // of one kind; nobody presses so much else by hand
  * @property {number | null} number
  * @property {number} [left] presses that the server has not come to
  *
- * @typedef {'superseded' | 'cancelled' | 'full' | 'closed'} Reason why an event was not sent: a newer one took its
- *   place; Pause, Cancel or another action made it pointless; too many wait; the page has gone
- *
- * @typedef {{dropped: Reason}} Dropped
- *
  * @typedef {object} Waiting
  * @property {string} kind
  * @property {Record<string, unknown>} fields
  * @property {number} count
- * @property {number} number 0 until it is sent
+ * @property {number} number 0 until it has its turn
  * @property {number} sent_at milliseconds, as of `performance.now()`
- * @property {({kind: string} & Record<string, unknown>) | null} data
+ * @property {object | null} data
  * @property {Promise<any>} promise
  * @property {(answer: any) => void} resolve
- * @property {((answer: any) => void) | undefined} answered
+ * @property {(() => void) | undefined} answered
  */
 
 /**
- * @template {Answer} Message
  * @param {object} options
  * @param {string} options.client names this page
  * @param {() => object} options.describe what every action carries (place, settings, stop rules)
- * @param {(data: {kind: string}) => boolean} options.send false where there is no connection
+ * @param {(data: object, at_once: boolean) => unknown} options.send does nothing while there is no connection
  */
 export function create_link({ client, describe, send }) {
   /** @type {Waiting[]} */
@@ -62,51 +56,42 @@ export function create_link({ client, describe, send }) {
   /**
    * @param {string} kind
    * @param {Record<string, unknown>} fields
-   * @param {((answer: Message) => void) | undefined} answered
-   * @param {number} count
+   * @param {(() => void) | undefined} answered
    * @returns {Waiting}
    */
-  function made(kind, fields, answered, count) {
+  function made(kind, fields, answered) {
     /** @type {(answer: any) => void} */
     let resolve = () => {};
     const promise = new Promise(done => {
       resolve = done;
     });
-    return { kind, fields, count, number: 0, sent_at: 0, data: null, promise, resolve, answered };
+    return { kind, fields, count: 1, number: 0, sent_at: 0, data: null, promise, resolve, answered };
   }
 
-  /** @param {Waiting} event @param {Reason} reason */
-  const drop = (event, reason) => event.resolve({ dropped: reason });
-
-  /** @param {Waiting} event */
+  /** An event has its turn. @param {Waiting} event */
   function transmit(event) {
-    if (!event.number) {
-      number += 1;
-      event.number = number;
-      event.sent_at = performance.now();
-      const count = event.count > 1 ? { count: event.count } : {};
-      // Described when sent: what came before it in the queue has changed the page by then.
-      const shared = QUESTIONS.has(event.kind) ? {} : describe();
-      event.data = { ...shared, ...event.fields, ...count, kind: event.kind, client, number };
-    }
-    if (event.data) send(event.data); // without a connection `again` sends it
-  }
-
-  function next() {
-    if (in_flight) return;
-    in_flight = waiting.shift() ?? null;
-    if (in_flight) transmit(in_flight);
+    const { kind, fields, count } = event;
+    const is_question = QUESTIONS.has(kind);
+    number += 1;
+    event.number = number;
+    event.sent_at = performance.now();
+    if (is_question) asked.set(number, event);
+    else in_flight = event;
+    // Described when sent: what came before it in the queue has changed the page by then.
+    const shared = is_question ? {} : describe();
+    event.data = { ...shared, ...fields, ...(count > 1 && { count }), kind, client, number };
+    send(event.data, kind === 'stop'); // without a connection `again` sends it
   }
 
   /** @param {string} kind */
   function supersede(kind) {
     for (let place = waiting.length - 1; place >= 0; place--) {
-      if (waiting[place].kind === kind) drop(waiting.splice(place, 1)[0], 'superseded');
+      if (waiting[place].kind === kind) waiting.splice(place, 1)[0].resolve(null);
     }
     for (const [sent, event] of asked) {
       if (event.kind !== kind) continue;
       asked.delete(sent);
-      drop(event, 'superseded');
+      event.resolve(null);
     }
   }
 
@@ -123,8 +108,6 @@ export function create_link({ client, describe, send }) {
   }
 
   return {
-    client,
-
     /** Whether an answer is due that may change what a person is looking at. */
     get is_busy() {
       return [in_flight, ...waiting].some(event => event && !HARMLESS.has(event.kind));
@@ -141,40 +124,29 @@ export function create_link({ client, describe, send }) {
       return times.length ? Math.min(...times) : null;
     },
 
-    /** How many events wait, each press counted. */
-    get waits() {
-      return waiting.reduce((sum, event) => sum + event.count, 0);
-    },
-
     /**
      * Send an event.
      *
      * @param {string} kind
      * @param {Record<string, unknown>} [fields]
-     * @param {(answer: Message) => void} [answered] called at once when the answer has been taken in, before anything
-     *   is drawn: what it posts is on its way while the browser paints
-     * @returns {Promise<Message | Dropped>}
+     * @param {() => void} [answered] called at once when the answer has been taken in, before anything is drawn: what it
+     *   posts is on its way while the browser paints
+     * @returns {Promise<any>} the answer; null if the event was dropped: a newer one took its place, Pause, Cancel or
+     *   another action made it pointless, too many wait, or the page has gone
      */
     post(kind, fields = {}, answered) {
-      if (!is_open) return Promise.resolve({ dropped: 'closed' });
       if (SUPERSEDED.has(kind)) supersede(kind);
-      const event = made(kind, fields, answered, 1);
-      if (QUESTIONS.has(kind)) {
-        transmit(event);
-        asked.set(event.number, event);
-        return event.promise;
-      }
       const other = merged(kind, fields);
+      const same = waiting.filter(each => each.kind === kind).length;
+      const is_full = other ? other.count >= MOST_PRESSES : same >= MOST_WAITING;
+      if (!is_open || is_full) return Promise.resolve(null);
       if (other) {
-        if (other.count >= MOST_PRESSES) return Promise.resolve({ dropped: 'full' });
         other.count += 1;
         return other.promise;
       }
-      if (waiting.filter(each => each.kind === kind).length >= MOST_WAITING) {
-        return Promise.resolve({ dropped: 'full' });
-      }
-      waiting.push(event);
-      next();
+      const event = made(kind, fields, answered);
+      if (QUESTIONS.has(kind) || !(in_flight || waiting.length)) transmit(event);
+      else waiting.push(event);
       return event.promise;
     },
 
@@ -185,14 +157,14 @@ export function create_link({ client, describe, send }) {
      */
     drop(kinds) {
       for (let place = waiting.length - 1; place >= 0; place--) {
-        if (kinds.includes(waiting[place].kind)) drop(waiting.splice(place, 1)[0], 'cancelled');
+        if (kinds.includes(waiting[place].kind)) waiting.splice(place, 1)[0].resolve(null);
       }
     },
 
     /** End what is being done, and forget all that was to follow it. */
     cancel() {
       for (let place = waiting.length - 1; place >= 0; place--) {
-        if (!HARMLESS.has(waiting[place].kind)) drop(waiting.splice(place, 1)[0], 'cancelled');
+        if (!HARMLESS.has(waiting[place].kind)) waiting.splice(place, 1)[0].resolve(null);
       }
       this.post('stop');
     },
@@ -200,14 +172,14 @@ export function create_link({ client, describe, send }) {
     /**
      * Whether a message answers the action that is under way.
      *
-     * @param {Message} message
+     * @param {Answer} message
      */
     is_answer: message => in_flight !== null && message.client === client && message.number === in_flight.number,
 
     /**
      * To be called with every message, after the state has taken it in.
      *
-     * @param {Message} message
+     * @param {Answer} message
      * @returns {string | undefined} the kind of event that it answers
      */
     received(message) {
@@ -215,7 +187,7 @@ export function create_link({ client, describe, send }) {
       const question = asked.get(message.number);
       if (question) {
         asked.delete(message.number);
-        question.answered?.(message);
+        question.answered?.();
         question.resolve(message);
         return question.kind;
       }
@@ -226,37 +198,27 @@ export function create_link({ client, describe, send }) {
         // The server came back so that the page can follow; the presses that are left go on.
         waiting.unshift({ ...done, count: message.left, number: 0, data: null });
       } else {
-        done.answered?.(message);
+        done.answered?.();
         done.resolve(message);
       }
-      next();
+      const next = in_flight ? undefined : waiting.shift();
+      if (next) transmit(next);
       return done.kind;
     },
 
     /** The connection is there again: send what is unanswered, in order. */
     again() {
       const sent = [...asked.values(), ...(in_flight ? [in_flight] : [])];
-      for (const event of sent.sort((one, other) => one.number - other.number)) transmit(event);
+      sent.sort((one, other) => one.number - other.number);
+      for (const { data, kind } of sent) if (data) send(data, kind === 'stop');
     },
 
     close() {
       is_open = false;
-      for (const event of [...(in_flight ? [in_flight] : []), ...waiting, ...asked.values()]) {
-        drop(event, 'closed');
-      }
+      for (const event of [in_flight, ...waiting, ...asked.values()]) event?.resolve(null);
       in_flight = null;
       waiting.length = 0;
       asked.clear();
     },
   };
 }
-
-/**
- * Whether an event was answered, and not dropped.
- *
- * @template T
- * @param {T | Dropped | null | undefined} answer
- * @returns {answer is T}
- */
-export const is_answered = answer =>
-  answer !== null && answer !== undefined && !(typeof answer === 'object' && 'dropped' in answer);

@@ -65,6 +65,9 @@ export function create_settled(state, post, rest) {
     get heard() {
       return heard?.settings ?? null;
     },
+
+    /** Tell if they are others now. */
+    has_news: () => differ(heard),
     tell_now,
     tell_soon,
 

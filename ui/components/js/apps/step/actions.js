@@ -8,7 +8,7 @@ import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
 import { say, with_figures } from '../../words/say.js';
 import { tour_after, tour_stop } from '../../words/tour.js';
-import { is_drafted, place_of, remember_preferences } from './state.js';
+import { is_drafted, place_of, remember_preferences, told_settings } from './state.js';
 
 /** @import { Actions, FoundToken, State, TourEvent } from '../../types.js' */
 /** @import { Player } from './play.js' */
@@ -317,15 +317,15 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       return tokens;
     },
     async snippets() {
-      const message = await link.post('snippets');
+      const message = await link.post('snippets', told_settings(state));
       return message?.snippets ?? [];
     },
     async admit(token_id) {
-      const message = await link.post('admit', { token_id });
+      const message = await link.post('admit', { ...told_settings(state), token_id });
       return message?.admission ?? null;
     },
     async check(setting, field, value) {
-      const message = await link.post('check', { setting, field, value });
+      const message = await link.post('check', { ...told_settings(state), setting, field, value });
       if (!message) return { sentence: say('The server could not be asked just now; try again.') };
       return message.error ? { sentence: message.error } : { value: message.value };
     },

@@ -18,7 +18,7 @@ import * as table from '../../parts/table/table.js';
 import * as transport from '../../parts/transport.js';
 import { unlabelled } from '../../view/view.js';
 import { watch_for_leaving } from '../../wire/leaving.js';
-import { create_link, is_answered } from '../../wire/link.js';
+import { create_link } from '../../wire/link.js';
 import { read_message, take_in, take_row } from '../../wire/message.js';
 import { create_settled } from '../../wire/settled.js';
 import { create_socket } from '../../wire/socket.js';
@@ -31,7 +31,7 @@ import { lay_out, ON_STAGE, PLACES } from './layout.js';
 import { Player } from './play.js';
 import { Screen } from './screen.js';
 import { create_spotlight } from './spotlight.js';
-import { new_state } from './state.js';
+import { new_state, told_settings } from './state.js';
 import { create_walk } from './walk.js';
 
 /**
@@ -47,7 +47,6 @@ const WHOLE_ROW_MS = 600; // of quiet, after which the rest of a row is asked fo
 
 /** What a row is of, at whatever scale of guidance: a slider may have moved while the row was on its way. @param {string} key */
 const place_of = key => key.replace(/ at [^/]*/, '');
-const WITH_SETTINGS = ['snippets', 'admit', 'check']; // questions about them; an action carries them anyway
 const MOST_LABELS = 256; // asked for at once
 const TOLD_MS = 250; // between two words to Streamlit that something was done: it draws the page around this one again
 
@@ -86,48 +85,38 @@ export function mount(
   let told_timer;
   let changes = 0;
 
-  const link = create_link({ client, describe, send: data => socket.send(data, data.kind === 'stop') });
+  const socket = create_socket({
+    address: live,
+    hello,
+    received: bytes => receive(read_message(bytes)),
+    presence({ online }) {
+      state.offline = !online;
+      if (!online) busy.end(); // nobody knows how far it is
+      root.classList.toggle('dv-offline', !online);
+      screen.redraw('step');
+    },
+  });
+  const link = create_link({ client, describe, send: socket.send });
   const settled = create_settled(
     state,
-    () => post('settings'),
+    () => link.post('settings'),
     () => screen.redraw('step'),
   );
   const player = new Player(state, {
-    post: (kind, answered) => post(kind, {}, answered),
+    post: (kind, answered) => link.post(kind, {}, answered),
     drop: () => link.drop(['step', 'run']),
     stopped: () => ask_for_whole_row(),
   });
   /** @type {Map<string, ReturnType<typeof mount_part>>} */
   const parts = new Map();
   const screen = new Screen(root, state, parts, is_on_show, ask_to_shape, after_drawing);
-  const walk = create_walk(
-    state,
-    {
-      post,
-      get is_idle() {
-        return link.is_idle;
-      },
-    },
-    { redraw: () => screen.redraw('step'), tell_now: settled.tell_now, refresh: () => screen.refresh() },
-  );
-  const busy = create_busy(state, { since: () => link.since, redraw: () => screen.redraw('step') });
-  const actions = create_actions({
-    root,
-    state,
-    link: {
-      post,
-      get is_busy() {
-        return link.is_busy;
-      },
-      cancel: () => link.cancel(),
-    },
-    screen,
-    player,
-    walk,
-    settled,
-    busy,
-    want_whole_row,
+  const walk = create_walk(state, link, {
+    redraw: () => screen.redraw('step'),
+    tell_now: settled.tell_now,
+    refresh: () => screen.refresh(),
   });
+  const busy = create_busy(state, { since: () => link.since, redraw: () => screen.redraw('step') });
+  const actions = create_actions({ root, state, link, screen, player, walk, settled, busy, want_whole_row });
   root.classList.add('dv-opening'); // until there is something to show
   for (const name of PLACES)
     if (shown.includes(name) || ON_STAGE.includes(name))
@@ -146,17 +135,6 @@ export function mount(
   // Whoever comes near a slider will want the rest of the row.
   places.samplers.addEventListener('pointerenter', want_whole_row);
   places.samplers.addEventListener('focusin', want_whole_row);
-  const socket = create_socket({
-    address: live,
-    hello,
-    received: bytes => receive(read_message(bytes)),
-    presence({ online }) {
-      state.offline = !online;
-      if (!online) busy.end(); // nobody knows how far it is
-      root.classList.toggle('dv-offline', !online);
-      screen.redraw('step');
-    },
-  });
 
   // For tests and benchmarks: what is on screen, as data.
   root.decoding = {
@@ -182,13 +160,6 @@ export function mount(
 
   // --- out ----------------------------------------------------------------------------------------
 
-  /** Send an event; null where it was not sent. @param {string} kind @param {object} [fields] @param {() => void} [answered] @returns {Promise<any>} */
-  async function post(kind, fields = {}, answered) {
-    const shared = WITH_SETTINGS.includes(kind) ? settings_now() : {};
-    const answer = await link.post(kind, { ...shared, ...fields }, answered && (() => answered()));
-    return is_answered(answer) ? answer : null;
-  }
-
   /** Who this is, and what it has already. */
   function hello() {
     const { token, tab } = here();
@@ -211,22 +182,12 @@ export function mount(
     };
   }
 
-  function settings_now() {
-    const { is_search, top_k, penalty_alpha } = state.draft;
-    return {
-      settings: state.settings,
-      guidance_scale: state.guidance_scale,
-      strategy: is_search ? { top_k, penalty_alpha } : null,
-      limits: state.limits,
-    };
-  }
-
   function describe() {
     settled.described();
     told_what_if = state.is_what_if;
     return {
       at: { run: state.run, branch: state.branch, length: state.steps.length },
-      ...settings_now(),
+      ...told_settings(state),
       manual: state.manual,
       playing: player.is_playing,
       what_if: state.is_what_if,
@@ -236,15 +197,14 @@ export function mount(
   /** A part has failed: the server's log hears of it. @param {string} part @param {Error} error */
   function report(part, error) {
     console.error(`The part ${part} has failed.`, error);
-    post('failed', { part, message: error.message.slice(0, 300), stack: (error.stack ?? '').slice(0, 3000) });
+    link.post('failed', { part, message: error.message.slice(0, 300), stack: (error.stack ?? '').slice(0, 3000) });
   }
 
   // --- what is asked for besides ------------------------------------------------------------------
 
   function ask_to_shape() {
     if (player.is_playing) return;
-    if (told_what_if !== state.is_what_if) post('settings');
-    else settled.tell_now();
+    if (told_what_if !== state.is_what_if || settled.has_news()) link.post('settings');
   }
 
   function after_drawing() {
@@ -261,7 +221,7 @@ export function mount(
     const ids = unlabelled(state, view).slice(0, MOST_LABELS);
     if (!ids.length) return;
     is_asking = true;
-    const message = await post('labels', { ids });
+    const message = await link.post('labels', { ids });
     is_asking = false;
     for (const [id, label] of message?.labels ?? []) row.labels.set(id, label);
     if (message) screen.redraw('step');
@@ -286,7 +246,7 @@ export function mount(
       return;
     }
     wants_whole = false;
-    const message = await post('row', { what_if: state.is_what_if });
+    const message = await link.post('row', { what_if: state.is_what_if });
     // One that was cancelled, as a Start overtook it, brings no row.
     if (!message?.row_key || place_of(message.row_key) !== place_of(state.row_key)) return;
     take_row(state, message);
@@ -326,7 +286,7 @@ export function mount(
     const was_missing = Boolean(state.view?.missing);
     if (!take_in(state, message)) {
       link.received(message);
-      post('sync');
+      link.post('sync');
       return;
     }
     if (is_new_run) begin_run();

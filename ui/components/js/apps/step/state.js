@@ -126,6 +126,11 @@ export function remember_preferences(state, changes) {
   );
 }
 
+/** What an event says of the settings; most questions are asked without. @param {State} state */
+export function told_settings({ settings, guidance_scale, limits, draft: { is_search, top_k, penalty_alpha } }) {
+  return { settings, guidance_scale, strategy: is_search ? { top_k, penalty_alpha } : null, limits };
+}
+
 /** Names what is covered and revealed: a place in the text, before its token is drawn or after. @param {State} state */
 export const place_of = ({ run, branch, index, row }) => [run, branch, index, Boolean(row?.is_pending)].join('/');
 

@@ -2,7 +2,7 @@
 // never gets lost; but what came meanwhile must be seen before a press agrees to it.
 
 /** @import { State } from '../../types.js' */
-/** @typedef {{post: (kind: string, fields?: object) => Promise<unknown>, is_idle: boolean}} Link */
+/** @typedef {{post: (kind: string, fields?: Record<string, unknown>) => Promise<unknown>, is_idle: boolean}} Link */
 
 /**
  * @param {State} state
