@@ -161,16 +161,16 @@ export function exact_field(range, label, { check, apply }) {
 }
 
 /**
- * The range input of a number. Between pressing and letting go the hand owns the thumb.
+ * The range input of a number, which tells of each movement by its event `input`. Between pressing and letting go the hand
+ * owns the thumb.
  *
  * @param {Range} range
  * @param {string} label its accessible name
  * @param {object} what
- * @param {(value: number) => void} what.slide called while it moves
  * @param {() => void} what.settle called when it is let go
  * @param {(value: number) => string} [what.spoken] the value for a screen reader
  */
-export function slider_of(range, label, { slide, settle, spoken = value => exact_text(range, value) }) {
+export function slider_of(range, label, { settle, spoken = value => exact_text(range, value) }) {
   const { low, high, step } = range;
   const input = element('input', { type: 'range', min: low, max: high, step, 'aria-label': label, class: 'dv-slider' });
   let is_held = false;
@@ -187,10 +187,7 @@ export function slider_of(range, label, { slide, settle, spoken = value => exact
   for (const end of ['pointerup', 'pointercancel', 'lostpointercapture', 'keyup', 'blur']) {
     input.addEventListener(end, release);
   }
-  input.addEventListener('input', () => {
-    set_attribute(input, 'aria-valuetext', spoken(input.valueAsNumber));
-    slide(input.valueAsNumber);
-  });
+  input.addEventListener('input', () => set_attribute(input, 'aria-valuetext', spoken(input.valueAsNumber)));
   input.addEventListener('change', () => {
     release();
     settle();

@@ -40,16 +40,22 @@ const pair = (text, { slider, exact }) =>
 export function create_method(actions) {
   const settle = () => actions.settle();
   /** @param {import('../../lib/fields.js').Range & {setting: string}} range @param {(value: number) => void} slide */
-  const number = (range, slide) => ({
-    slider: slider_of(range, say(range.name), { slide, settle }),
-    exact: exact_field({ ...range, name: say(range.name) }, say('{name}, exact value', { name: say(range.name) }), {
-      check: value => actions.check(range.setting, '', value),
-      apply(value) {
-        slide(value);
-        settle();
+  const number = (range, slide) => {
+    const slider = slider_of(range, say(range.name), { settle });
+    slider.input.addEventListener('input', () => slide(slider.input.valueAsNumber));
+    const exact = exact_field(
+      { ...range, name: say(range.name) },
+      say('{name}, exact value', { name: say(range.name) }),
+      {
+        check: value => actions.check(range.setting, '', value),
+        apply(value) {
+          slide(value);
+          settle();
+        },
       },
-    }),
-  });
+    );
+    return { slider, exact };
+  };
   const scale = number(SCALE, actions.guide);
   const alpha = number(ALPHA, value => actions.draft({ penalty_alpha: value }));
   const candidates = number(CANDIDATES, value => actions.draft({ top_k: value }));

@@ -84,13 +84,16 @@ export function create_sampler(sampler, actions, { grip, remove }) {
     const start = known();
     return sampler.picture === 'rank' && vocab && typeof start === 'number' ? Math.min(start, vocab) : start;
   };
-  /** @param {Value} changed */
-  const set = changed => {
+  /** The settings with another value, before the page draws them. @param {Value} changed */
+  const changed_to = changed => {
     value = changed;
     if (is_on()) remembered = changed;
-    actions.set({ [name]: changed });
+    return { [name]: changed };
   };
-  const apply = () => actions.settle();
+  const take = (/** @type {Value} */ changed) => {
+    actions.set(changed_to(changed));
+    actions.settle();
+  };
 
   /** Slider and exact field of one number. @param {NumberField} number */
   function control(number) {
@@ -99,26 +102,23 @@ export function create_sampler(sampler, actions, { grip, remove }) {
     const fields = () => /** @type {Fields} */ (is_on() ? value : known());
     const read = (/** @type {Value} */ shown) =>
       Number(is_only ? (shown ?? known()) : /** @type {Fields} */ (shown ?? known())[number.name]);
-    const write = (/** @type {number} */ changed) =>
-      set(is_only ? changed : with_field(sampler, fields(), number.name, changed));
+    const with_number = (/** @type {number} */ changed) =>
+      is_only ? changed : with_field(sampler, fields(), number.name, changed);
     const range = { ...number, name: is_only ? label : `${label} ${number.label.toLowerCase()}` };
     const off = is_only ? sampler.off : undefined;
     const spoken = (/** @type {number} */ shown) => (shown === off ? say('off') : exact_text(number, shown));
     const exact = exact_field(range, say('{name}, exact value', { name: accessible }), {
       check: typed => actions.check(name, number.name, typed),
-      apply: changed => {
-        write(changed);
-        apply();
-      },
+      apply: changed => take(with_number(changed)),
     });
     const slider = slider_of(range, accessible, {
-      slide: write,
       spoken,
       settle() {
         lay_out();
-        apply();
+        actions.settle();
       },
     });
+    slider.input.addEventListener('input', () => actions.set(changed_to(with_number(slider.input.valueAsNumber))));
     const row = is_only
       ? null
       : element(
@@ -140,18 +140,13 @@ export function create_sampler(sampler, actions, { grip, remove }) {
     };
   }
   const controls = has_numbers ? sampler.numbers.map(control) : [];
-  const take = (/** @type {Value} */ changed) => {
-    set(changed);
-    apply();
-  };
   const own_editor = () =>
     sampler.value === 'source' ? source_editor(sampler, take) : token_editor(sampler, actions, take);
   const editor = has_numbers ? null : own_editor();
   const toggle = switch_of(say('{name} on', { name: label }), turn_on => {
     const start = starting_value();
     if (turn_on && start === null) return editor?.focus(); // nothing to switch on before a token or a source is named
-    set(turn_on ? start : sampler.off);
-    apply();
+    take(turn_on ? start : sampler.off);
   });
 
   const picture = rule_picture(sampler);

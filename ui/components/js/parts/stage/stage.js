@@ -52,11 +52,12 @@ export function create(root, actions) {
   function slide(sampler) {
     slider?.input.remove();
     slider = slider_of(sampler.numbers[0], sampler.label, {
-      slide: changed => actions.set({ [sampler.name]: changed }),
       settle: () => actions.settle(),
       spoken: changed => value_text(sampler, changed),
     });
-    value.before(slider.input);
+    const { input } = slider;
+    input.addEventListener('input', () => actions.set({ [sampler.name]: input.valueAsNumber }));
+    value.before(input);
     shown = sampler.name;
   }
 
