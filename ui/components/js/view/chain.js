@@ -52,12 +52,12 @@ const COMPLETE = new WeakMap();
 export function on_show(scene) {
   const { row, table } = scene;
   const wanted = settings_on_show(scene);
-  const shaped = shape_of(scene, wanted);
+  const shaped = shape(row, chain_of(table, wanted));
   const missing = is_at_scale(scene) ? (shaped.missing ?? unordered(table, row, wanted)) : 'guidance';
   if (!missing) COMPLETE.set(row.values, wanted);
   const settings = COMPLETE.get(row.values);
   if (!missing || !settings) return { settings: wanted, shaped, missing };
-  return { settings, shaped: shape_of(scene, settings), missing };
+  return { settings, shaped: shape(row, chain_of(table, settings)), missing };
 }
 
 /**
@@ -85,15 +85,6 @@ function unordered(table, row, settings) {
   if ((told && is_same_chain(chain, told)) || is_in_default_order(table, settings)) return null;
   return chain[0].name;
 }
-
-/**
- * What a chain makes of the scene's row.
- *
- * @param {RowScene} scene
- * @param {Settings} [settings]
- */
-export const shape_of = (scene, settings = settings_on_show(scene)) =>
-  shape(scene.row, chain_of(scene.table, settings));
 
 /**
  * Whether settings, and the scale of guidance, are those that the step was taken with.

@@ -37,9 +37,10 @@ export class Screen {
     this.drawn = drawn;
   }
 
-  /** @param {Reason} reason */
+  /** Draw at once or, if this frame has a drawing, in the next. @param {Reason} reason */
   redraw(reason) {
-    if (!this.state.model && !this.state.error && !this.state.busy) return;
+    const { state, root } = this;
+    if (!state.model && !state.error && !state.busy) return;
     if (this.#frame) {
       if (this.#waiting === null || REASONS.indexOf(reason) > REASONS.indexOf(this.#waiting)) this.#waiting = reason;
       return;
@@ -50,13 +51,6 @@ export class Screen {
       this.#waiting = null;
       if (waiting !== null) this.redraw(waiting);
     });
-    this.#draw(reason);
-  }
-
-  /** @param {Reason} reason */
-  #draw(reason) {
-    const { state, root } = this;
-    state.digits = state.stage ? 'few' : 'full';
     this.refresh();
     const is_waiting = Boolean(state.view?.missing);
     if (is_waiting) this.ask();
@@ -74,9 +68,10 @@ export class Screen {
     this.drawn();
   }
 
-  /** Bring the view up to date, without drawing. */
+  /** Bring what follows from the state up to date, without drawing. */
   refresh() {
     const { state } = this;
+    state.digits = state.stage ? 'few' : 'full';
     state.view =
       state.row &&
       make_view({ ...state, row: state.row, row_count: Math.max(state.row_count || state.fitted_rows, FEWEST_ROWS) });

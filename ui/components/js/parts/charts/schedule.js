@@ -31,16 +31,11 @@ export class Schedule {
     this.#groups = this.#groups.filter(entry => entry.group !== group);
   }
 
-  /** Draw what is dirty: now where nothing else draws, since Plotly takes a frame of its own. */
-  request() {
-    if (!this.#frame) this.#tick();
-  }
-
   #next_frame() {
     if (!this.#frame) {
       this.#frame = requestAnimationFrame(() => {
         this.#frame = 0;
-        this.#tick();
+        this.request();
       });
     }
   }
@@ -50,8 +45,9 @@ export class Schedule {
     return this.is_running ? last + group.gap_ms - now : 0;
   }
 
-  #tick() {
-    if (this.#is_drawing) return; // a second drawing would hold up the first on its way
+  /** Draw what is dirty: now where nothing else draws, since Plotly takes a frame of its own. */
+  request() {
+    if (this.#frame || this.#is_drawing) return; // a second drawing would hold up the first on its way
     const now = performance.now();
     const waiting = this.#groups.filter(({ group }) => group.is_dirty());
     const ready = waiting.find(entry => this.#wait_of(entry, now) <= TOLERANCE_MS);

@@ -3,7 +3,7 @@
 
 import { is_settled, raw_rank_of } from '../../kernel/row.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
-import { shape_of } from '../../view/chain.js';
+import { on_show } from '../../view/chain.js';
 import { trace_of } from '../../view/view.js';
 import { count, listed, percent, score_text, set_number, shorten, stretch_text, u_text } from '../../words/format.js';
 import { marked, say } from '../../words/say.js';
@@ -186,7 +186,7 @@ function path_words(state, { id }) {
     is_here: state.point !== null && place === Math.min(view.point, path.length - 1),
   }));
   if (out < 0) {
-    const { final } = shape_of({ ...state, row });
+    const { final } = on_show({ ...state, row }).shaped;
     const rank = final.place(raw_rank);
     const [from, to] = [rank - 1, rank].map(each => final.cumulative_at(each));
     return { points, words: end_words(view, path[path.length - 1].prob, from, to), is_removed: false };
