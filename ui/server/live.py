@@ -19,7 +19,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextvars import copy_context
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
@@ -286,23 +286,19 @@ class _Served:
     # --- out --------------------------------------------------------------------------------------
 
     async def _watched(
-        self, pool: ThreadPoolExecutor, function: Callable[..., Any], *arguments: object
+        self, pool: SharedPool, function: Callable[..., Any], *arguments: object
     ) -> Any:
         """The result of a function in a thread; the page hears what it waits for."""
         connection = self._connection
-
-        def begun() -> Any:
-            connection.activity = None
-            with panics_as_errors():
-                return function(*arguments)
-
-        # The thread knows what is known of this connection, such as its visitor.
-        context = copy_context()
+        asked: Future | None = None
 
         async def done_in_turn() -> Any:
+            nonlocal asked
             async with self._turn if pool is _pool else contextlib.nullcontext():
-                connection.activity = Activity(NO_THREAD)
-                return await self._loop.run_in_executor(pool, context.run, begun)
+                connection.activity = None
+                # The thread knows what is known of this connection, such as its visitor.
+                asked = pool.submit(copy_context().run, function, *arguments)
+                return await asyncio.wrap_future(asked)
 
         work = asyncio.ensure_future(done_in_turn())
         told: Activity | None = None
@@ -311,7 +307,9 @@ class _Served:
             done, _ = await asyncio.wait({work}, timeout=BUSY_SECONDS)
             if done:
                 break
-            activity, now = connection.activity, self._loop.time()
+            has_thread = asked is None or asked.running() or asked.done()
+            activity = connection.activity if has_thread else Activity(NO_THREAD)
+            now = self._loop.time()
             if now - told_at >= ALIVE_SECONDS:  # else the page takes the connection for dead
                 activity = activity or Activity(WORKING)
             elif activity == told:
@@ -321,7 +319,8 @@ class _Served:
                 await self._send([_busy(activity, can_cancel=connection.can_cancel)])
         if told is not None:
             await self._send([_busy(Activity(""), can_cancel=False)])
-        return work.result()
+        with panics_as_errors():
+            return work.result()
 
     async def _send(self, messages: list[bytes]) -> None:
         for message in messages:

@@ -98,9 +98,13 @@ class SharedPool(ThreadPoolExecutor):
 
     def _let_in(self) -> None:
         with self._door:
-            for one in [one for one in self._waiting if self._takes_place(one)]:
+            entering = [one for one in self._waiting if self._takes_place(one)]
+            for one in entering:
                 self._waiting.remove(one)
-                super().submit(self._done, one)
+        for one in entering:
+            is_wanted, began = one.future.set_running_or_notify_cancel(), time.monotonic()
+            work = super().submit(one.call if is_wanted else lambda: None)
+            work.add_done_callback(partial(self._left, one, began))
 
     def _takes_place(self, one: _Work) -> bool:
         if one.is_long and not self._long_places.take(one.address):
@@ -110,18 +114,16 @@ class SharedPool(ThreadPoolExecutor):
             self._long_places.leave(one.address)
         return has_place
 
-    def _done(self, one: _Work) -> None:
-        began = time.monotonic()
-        try:
-            if one.future.set_running_or_notify_cancel():
-                one.future.set_result(one.call())
-        except BaseException as error:
+    def _left(self, one: _Work, began: float, work: Future) -> None:
+        error = work.exception()
+        if error is not None:
             one.future.set_exception(error)
-        finally:
-            with self._door:
-                if one.asker is not None:
-                    self._took[one.asker] = time.monotonic() - began
-                self._places.leave(one.address)
-                if one.is_long:
-                    self._long_places.leave(one.address)
-            self._let_in()
+        elif not one.future.cancelled():
+            one.future.set_result(work.result())
+        with self._door:
+            if one.asker is not None:
+                self._took[one.asker] = time.monotonic() - began
+            self._places.leave(one.address)
+            if one.is_long:
+                self._long_places.leave(one.address)
+        self._let_in()
