@@ -184,24 +184,20 @@ export function plot(plotly, { subject, layer }, drawing, geometry, look) {
   }
   const { data } = drawing.described;
   const moves = Object.keys(moved).length ? plotly.relayout(layer, moved) : null;
-  const drawn = new Promise((resolve, reject) => {
+  const landing = new Promise(resolve => {
     drawing.landed = resolve;
     // Plotly tells of it some milliseconds after the paths have changed, which is what can be seen.
     drawing.changed = moves ? null : resolve;
-    const flight = plotly
-      .animate(
-        layer,
-        { data, traces: data.map((/** @type {any} */ _, /** @type {number} */ place) => place) },
-        IN_PLACE,
-      )
-      .catch(unless_overtaken)
-      .finally(() => {
-        if (drawing.flight === flight) drawing.flight = null;
-      });
-    drawing.flight = flight;
-    flight.then(resolve, reject);
   });
-  return Promise.all([moves, drawn]);
+  const traces = data.map((/** @type {any} */ _, /** @type {number} */ place) => place);
+  const flight = plotly
+    .animate(layer, { data, traces }, IN_PLACE)
+    .catch(unless_overtaken)
+    .finally(() => {
+      if (drawing.flight === flight) drawing.flight = null;
+    });
+  drawing.flight = flight;
+  return Promise.all([moves, Promise.race([landing, flight])]);
 }
 
 /**
