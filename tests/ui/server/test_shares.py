@@ -87,6 +87,8 @@ def test_one_address_holds_half_of_the_threads(comes_from):
     end.set()
     assert [one.result(20) for one in many[:5]] == [0, 1, 2, 3, 4]
     pool.shutdown()
+    done_since = [begun.acquire(blocking=False) for _ in range(4)]
+    assert done_since == [True, True, True, False], "one was cancelled"
 
 
 def test_long_works_leave_half_of_the_threads_to_short_ones(comes_from):

@@ -105,6 +105,18 @@ test('what an answer brings about is on its way before the page is drawn', () =>
   assert.equal(sent.length, 2);
 });
 
+test('what an answer brings about goes behind what waits', () => {
+  const { link, sent, answer } = made();
+  link.post('step', {}, () => link.post('rewind'));
+  link.post('back');
+  answer(1);
+  answer(2);
+  assert.deepEqual(
+    sent.map(({ kind }) => kind),
+    ['step', 'back', 'rewind'],
+  );
+});
+
 test('a question need not wait, and only the newest of a kind matters', async () => {
   const { link, sent, answer } = made();
   link.post('back');
