@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.guarded import asking
+from engine.runner.job import job as engine_job
 from ui.server.problems import report
 from ui.words.labels import about, counted
 from ui.words.language import language, localised, marked, say, say_counted, speaking
@@ -411,9 +412,7 @@ class Job:
             if not self.breaks_off:
                 yield
                 return
-            from engine.runner.scheduler import job  # which takes seconds to import
-
-            with job(self._cancel.is_set, self._tell):
+            with engine_job(self._cancel.is_set, self._tell):
                 yield
 
     def _tell(self, what: str, done: int, total: int | None) -> None:

@@ -26,7 +26,8 @@ from benchmarks.report import Report, at_least, at_most
 from benchmarks.timing import Case, Times, in_turns, timed_ms
 from engine.decoder import Decoder
 from engine.model import LanguageModel
-from engine.model.kernels import ENGINE_LOCK, Kernels
+from engine.model.kernels import Kernels
+from engine.runner.turns import exclusive
 
 
 def measure_bandwidth(device: torch.device, threads: int, quick: bool) -> tuple[float, str]:
@@ -63,7 +64,7 @@ def measure_bandwidth(device: torch.device, threads: int, quick: bool) -> tuple[
 @contextmanager
 def bare_flags(device: torch.device) -> Iterator[None]:
     """oneDNN off, as for single rows; nothing on a GPU."""
-    with ENGINE_LOCK, Kernels(onednn=device.type != "cpu").apply(tokens=1):
+    with exclusive(Kernels(onednn=device.type != "cpu")):
         yield
 
 
@@ -171,18 +172,13 @@ def measure_cache(report: Report, model: LanguageModel, times: dict, effort: Eff
     def uncached(ids: torch.Tensor) -> None:
         model.hf(input_ids=ids, use_cache=False, logits_to_keep=1)
 
-    @contextmanager
-    def plain() -> Iterator[None]:
-        with ENGINE_LOCK, torch.inference_mode(), model.kernels.apply(tokens=2):
-            yield
-
     for positions in (few, many):
         ids = prompt_ids(model, positions)
         loop = BareLoop(model, ids)
         row = torch.tensor([ids], device=model.device)
         cases = {
             "cached": Case(loop.step, partial(bare_kernels, model)),
-            "uncached": Case(partial(uncached, row), plain),
+            "uncached": Case(partial(uncached, row), partial(exclusive, model.kernels, tokens=2)),
         }
         both = in_turns(cases, turns, synchronize=sync)
         report.add(

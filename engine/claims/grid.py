@@ -12,7 +12,6 @@ from functools import partial
 from engine.claims.experiment import AnyResult, Experiment, judged_measurement
 from engine.claims.inputs import Whole, Wholes
 from engine.errors import msg
-from engine.measure.passes import processor_clock
 from engine.measure.prefill_and_decode import (
     MOST_ROUNDS,
     MOST_TOKENS,
@@ -21,6 +20,7 @@ from engine.measure.prefill_and_decode import (
     estimated_seconds,
 )
 from engine.model import LanguageModel
+from engine.runner.turns import processor_clock
 
 
 def prompt_lengths(first: str, least: int = 1) -> Wholes:

@@ -37,8 +37,9 @@ from engine.errors import ContextFullError, LogitsError, NoCandidatesError, Sett
 from engine.model import LanguageModel
 from engine.runner.batch_runner import rows_at_once
 from engine.runner.budget import MemoryBudget, budget_of
+from engine.runner.job import this_job
 from engine.runner.runner import Runner, open_sequence
-from engine.runner.scheduler import short_turn, this_job
+from engine.runner.turns import short_turn
 from engine.sampling import SamplingSettings, without_draw
 from engine.sampling.ranking import RankedRow
 from engine.sampling.stages import Context, Stage

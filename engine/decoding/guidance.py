@@ -29,7 +29,7 @@ from engine.errors import PromptError, SettingError, msg
 from engine.model.cache import CacheSize
 from engine.model.forward import Forward
 from engine.runner.runner import open_sequence
-from engine.runner.scheduler import short_turn
+from engine.runner.turns import short_turn
 from engine.trace import Guidance
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from engine.checks import at_least_one
 from engine.errors import NotAModelError, SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
-from engine.measure.passes import timed_read, timed_rows, timed_step
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.cache_layers import formula_of
 from engine.runner.budget import budget_of
+from engine.runner.turns import timed_read, timed_rows, timed_step
 from engine.values import Name, Positive, Row, Text, Whole
 
 MOST_POSITIONS = 131_072

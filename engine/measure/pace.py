@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.measure.measurement import Measurement
-from engine.measure.passes import at_once, timed_read, timed_step
 from engine.model import LanguageModel
+from engine.runner.turns import at_once, timed_read, timed_step
 
 LENGTHS = (4, 16, 64, 256)
 ENOUGH_SECONDS = 0.5  # a length that would take longer is left to the estimate

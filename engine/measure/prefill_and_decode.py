@@ -19,10 +19,10 @@ from msgspec import Meta
 from engine.errors import SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
-from engine.measure.passes import Clock, at_once, timed_read, timed_step
 from engine.measure.reference import Reference, changed
 from engine.measure.samples import median
 from engine.model import LanguageModel
+from engine.runner.turns import Clock, at_once, timed_read, timed_step
 from engine.values import Amount, Row, Whole
 
 MOST_CELLS = 400

@@ -14,8 +14,7 @@ from functools import cached_property
 import torch
 
 from engine.model import LanguageModel
-from engine.model.kernels import ENGINE_LOCK
-from engine.runner.scheduler import SCHEDULER, Kind
+from engine.runner.turns import exclusive
 
 SIZE = 384  # rows and columns: about a millisecond on one core
 GPU_SIZE = 2048
@@ -45,8 +44,7 @@ class Reference:
 
     def ms(self) -> float:
         """Its time now, the mean of sixteen; raises `CancelledError` as any turn does."""
-        kernels = self._model.kernels.apply(tokens=2)
-        with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, torch.inference_mode(), kernels:
+        with exclusive(self._model.kernels, tokens=2):
             torch.mm(self._matrix, self._matrix)  # the first one is slower than all others
             synchronize(self._model.device)
             start = self._clock()

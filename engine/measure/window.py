@@ -8,7 +8,6 @@ with a window of a few positions. The end of the context is that of the loaded m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
@@ -27,8 +26,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.cache_layers import formula_of, layers_of
-from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK
-from engine.runner.scheduler import SCHEDULER, Kind
+from engine.runner.turns import exclusive
 from engine.sampling import SamplingSettings
 from engine.values import Amount, Name, Positive, Row, Whole
 
@@ -176,7 +174,7 @@ class WindowMeasurement(Measurement[WindowEdge]):
         cache = caches.new_cache(self._small.config)
         for place, token_id in enumerate(self._ids.tolist(), start=1):
             ids = torch.tensor([[token_id]])
-            with _turn():
+            with exclusive():
                 output = self._small(ids, past_key_values=cache, output_attentions=True)
             attention = output.attentions[0][0, :, -1]  # (heads, positions)
             size = caches.size(cache)
@@ -196,7 +194,7 @@ class WindowMeasurement(Measurement[WindowEdge]):
             rows = ids.repeat(len(places) + 1, 1)
             for row, place in enumerate(places):
                 rows[row, place] = (ids[place] + 1) % _VOCAB
-            with _turn():
+            with exclusive():
                 logits = self._small(rows, use_cache=False, logits_to_keep=1).logits[:, -1]
             yield from (logits[:-1] - logits[-1]).abs().amax(-1).tolist()
 
@@ -214,18 +212,6 @@ class WindowMeasurement(Measurement[WindowEdge]):
             model=self._model.name,
             end=self._end,
         )
-
-
-@contextmanager
-def _turn() -> Iterator[None]:
-    """One pass of the small model, in its turn and by PyTorch's own kernels."""
-    with (
-        SCHEDULER.turn(Kind.BATCH),
-        ENGINE_LOCK,
-        torch.inference_mode(),
-        DEFAULT_KERNELS.apply(tokens=1),
-    ):
-        yield
 
 
 def window_of(model: LanguageModel) -> int:

@@ -2,7 +2,7 @@
 
 Both decode greedily. With the cache, a step reads one token. Without it, a step reads the whole
 text again into an empty cache, which is thrown away: in one pass, or in several where one would
-take others' turn for long (`engine.measure.passes`). Blocks of steps with and without take turns,
+take others' turn for long (`engine.runner.turns`). Blocks of steps with and without take turns,
 so that what slows the machine down for a while slows both down. Where both choose another token,
 which rounding can do, the difference is kept, and both go on with the cached one's.
 """
@@ -20,11 +20,11 @@ import numpy as np
 from engine.errors import ContextFullError, SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
-from engine.measure.passes import Clock, at_once, timed_read, timed_step
 from engine.measure.reference import Reference, changed
 from engine.measure.samples import outliers
 from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.runner.turns import Clock, at_once, timed_read, timed_step
 from engine.values import Amount, Name, Positive, Real, Row, Text, Whole
 
 BLOCK = 16  # steps with the cache, then without, then with again

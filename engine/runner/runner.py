@@ -35,7 +35,8 @@ from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of
-from engine.runner.scheduler import SCHEDULER, Kind, this_job
+from engine.runner.job import this_job
+from engine.runner.scheduler import SCHEDULER, Kind
 
 # Tokens of one pass over a long input: so many take about as long as a person does not notice.
 CHUNK = 256

@@ -7,28 +7,22 @@ goes before all else, so that a busy class cannot keep a prompt from being read.
 A pass is short, or is cut into chunks that are. A large model's on a CPU are not: between two
 of its layers a pass that is no single step lets go first whoever goes before it by the same rule.
 
-    with job(should_stop, told):          # what a visitor waits for, in this thread
-        decoder.step()                    # takes its turn, tells its place, may be cancelled
+`engine.runner.turns` is the way in from outside of this folder.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-import torch
-
-from engine.errors import CancelledError
-from engine.guarded import asking
 from engine.model import pauses
-from engine.model.kernels import ENGINE_LOCK
+from engine.runner.job import Job, this_job
 
-__all__ = ["SCHEDULER", "Job", "Kind", "Scheduler", "job", "short_turn", "this_job"]
+__all__ = ["SCHEDULER", "Kind", "Scheduler"]
 
 LOOK_SECONDS = 0.05  # between two looks whether a job was cancelled while it waits
 PATIENCE_SECONDS = 1.0  # of waiting, after which a pass counts as the next kind up
@@ -40,53 +34,6 @@ class Kind(IntEnum):
     STEP = 0
     BATCH = 1
     PREFILL = 2
-
-
-@dataclass(frozen=True)
-class Job:
-    """What somebody waits for, while it takes its passes.
-
-    Attributes:
-        should_stop: asked before every pass; where it says yes, `CancelledError` is raised.
-        told: hears what is done, how much of it, and of how much (None where that is unknown).
-        waits: hears how many passes go first, where this one waits for long, and 0 once it has its
-            turn. None: `told` hears of them in words.
-    """
-
-    should_stop: Callable[[], bool] = lambda: False
-    told: Callable[[str, int, int | None], None] = lambda what, done, total: None
-    waits: Callable[[int], None] | None = None
-
-    def check(self) -> None:
-        """Raise `CancelledError` where nobody wants this any more."""
-        if self.should_stop():
-            raise CancelledError(
-                "This was cancelled before it was done; the text so far is unchanged."
-            )
-
-
-_NO_JOB = Job()
-_job: ContextVar[Job] = ContextVar("job", default=_NO_JOB)
-
-
-@contextmanager
-def job(
-    should_stop: Callable[[], bool],
-    told: Callable[[str, int, int | None], None] = _NO_JOB.told,
-    waits: Callable[[int], None] | None = None,
-) -> Iterator[Job]:
-    """Make all that is done within one job of somebody who may cancel it; holds for this thread."""
-    token = _job.set(Job(should_stop, told, waits))
-    try:
-        with asking(gives_up=should_stop):
-            yield _job.get()
-    finally:
-        _job.reset(token)
-
-
-def this_job() -> Job:
-    """The job that this thread works on."""
-    return _job.get()
 
 
 @dataclass(eq=False)
@@ -298,16 +245,3 @@ class Scheduler:
 
 
 SCHEDULER = Scheduler()
-
-
-@contextmanager
-def short_turn() -> Iterator[None]:
-    """Have the device for a few operations that are no forward pass; in line as a single step.
-
-    A long pass stands still for a turn, and for nobody who waits for `ENGINE_LOCK` alone.
-
-    Raises:
-        CancelledError: this thread's job was cancelled before its turn came.
-    """
-    with SCHEDULER.turn(Kind.STEP), ENGINE_LOCK, torch.inference_mode():
-        yield

@@ -15,8 +15,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from engine.decoding import inputs
 from engine.errors import PromptError
 from engine.model import LanguageModel
-from engine.model.kernels import ENGINE_LOCK
-from engine.runner.scheduler import SCHEDULER, Kind
+from engine.runner.turns import exclusive
 
 MOST_TOKENS = 48  # of the text: the weights are a square for each head
 
@@ -44,7 +43,7 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
             (len(ids), MOST_TOKENS),
         )
     telling = _telling(model.hf.name_or_path)
-    with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, torch.inference_mode():
+    with exclusive():
         told = telling(torch.tensor([ids]), output_attentions=True, use_cache=False)
     return torch.cat(told.attentions).numpy()
 

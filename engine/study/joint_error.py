@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.checks import at_least_one, is_whole
-from engine.decoding.diffusion import read_canvas
 from engine.decoding.shaping import shaped
 from engine.errors import SettingError, msg
 from engine.model.diffusion_model import DiffusionModel, checked_canvas
+from engine.runner.turns import read_canvas
 from engine.sampling import SamplingSettings
 
 _RAW = SamplingSettings()  # the model's own probabilities, temperature 1

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.guarded import asking
 from engine.model import LanguageModel
-from engine.runner.scheduler import Job, job
+from engine.runner.job import Job, job
 from engine.sampling import SamplingSettings
 from ui.models.chooser import stage_name
 from ui.models.opening import first_model, load
@@ -316,7 +316,7 @@ def step_session(
         is_gone: whether nobody waits any more.
         is_cancelled: whether the person would rather not have their last text made again; what is
             there of it by then is shown.
-        waits: hears how many passes of others go first; see `engine.runner.scheduler.Job`.
+        waits: hears how many passes of others go first; see `engine.runner.job.Job`.
 
     Raises:
         Abandoned: nobody waits.

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.decoding.contrastive import checked_alpha
 from engine.errors import CancelledError, DecodingError, SettingError
-from engine.runner.scheduler import this_job
+from engine.runner.job import this_job
 from engine.sampling import STAGES, SamplingSettings
 from engine.text import stopping
 from ui.step import busy

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from engine.decoding.generation import Generation
 from engine.decoding.replay import replay
 from engine.errors import TraceError
-from engine.runner.scheduler import this_job
+from engine.runner.job import this_job
 from engine.trace import Trace
 from engine.trace.files import ON_PAGES
 from ui.texts.limits import LARGEST_SEED, checked_whole

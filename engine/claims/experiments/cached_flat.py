@@ -15,7 +15,6 @@ from engine.claims.inputs import Line, Real, Whole
 from engine.claims.uncertainty import Figure, bootstrap
 from engine.claims.verdict import ABOVE, BELOW, Check
 from engine.errors import msg
-from engine.measure.passes import processor_clock
 from engine.measure.with_and_without import (
     MOST_POSITIONS,
     WithAndWithout,
@@ -24,6 +23,7 @@ from engine.measure.with_and_without import (
     lower_quartile,
 )
 from engine.model import LanguageModel
+from engine.runner.turns import processor_clock
 from engine.values import Real as Finite
 
 

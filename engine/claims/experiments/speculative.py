@@ -23,9 +23,9 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.speculative import ITSELF, LOOKUP, PROPOSERS, SpeculativeDecoder
 from engine.errors import SettingError, msg
 from engine.measure.pace import Pace
-from engine.measure.passes import processor_clock
 from engine.measure.reference import Reference
 from engine.model import BUNDLED_DRAFT, LanguageModel
+from engine.runner.turns import processor_clock
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.study.acceptance import Acceptance

@@ -43,7 +43,7 @@ from engine.model import LanguageModel
 from engine.model.growing_cache import GROWN
 from engine.runner.branches import Branches
 from engine.runner.budget import budget_of
-from engine.runner.scheduler import this_job
+from engine.runner.job import this_job
 from engine.sampling.stages import Context
 from engine.text import stopping
 from engine.trace import Trace

@@ -4,7 +4,7 @@ decoder.py    the loop: predict every mask, keep the best
 settings.py   how a canvas is filled, and how many tokens each step keeps
 """
 
-from engine.decoding.diffusion.decoder import DiffusionDecoder, read_canvas
+from engine.decoding.diffusion.decoder import DiffusionDecoder
 from engine.decoding.diffusion.settings import (
     DiffusionSettings,
     block_lengths,
@@ -35,7 +35,6 @@ __all__ = [
     "fill_gaps",
     "load_diffusion_model",
     "marked_gaps",
-    "read_canvas",
     "schedule",
     "step_counts",
 ]

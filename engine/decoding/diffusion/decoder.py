@@ -36,8 +36,8 @@ from engine.model.diffusion_model import (
     DiffusionModel,
     checked_canvas,
 )
-from engine.runner.budget import Holder, budget_of, with_room
-from engine.runner.scheduler import SCHEDULER, Kind
+from engine.runner.budget import budget_of
+from engine.runner.turns import read_canvas
 from engine.sampling import Distribution, SamplingSettings
 from engine.trace import DiffusionStep, Trace
 from engine.trace.diffusion import FILLED, planner_score
@@ -318,24 +318,6 @@ class DiffusionDecoder(Generation[DiffusionStep]):
     def repeat(self, trace: Trace) -> DiffusionStep:
         """Take the next step as a trace took it: the settings hold for all of them."""
         return self.step()
-
-
-def read_canvas(
-    model: DiffusionModel, ids: Sequence[int], *, keep: Holder | None = None
-) -> np.ndarray:
-    """(length, vocab) logits of a canvas by a pass in its turn, if need be with more room.
-
-    Args:
-        model: the model.
-        ids: the canvas.
-        keep: what must not give its memory back.
-
-    Raises:
-        OutOfMemoryError: also after idle memory was given back.
-        CancelledError: the job of this thread was cancelled.
-    """
-    with SCHEDULER.turn(Kind.STEP):
-        return with_room(budget_of(model.device), lambda: model.logits(ids), keep=keep)
 
 
 def _places(ids: Sequence[int], wanted: int) -> tuple[int, ...]:

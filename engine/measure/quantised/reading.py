@@ -15,7 +15,7 @@ from engine.measure.quantised.result import Along
 from engine.model import LanguageModel
 from engine.model.quantised import Quantisation, compared_cache, row_bytes
 from engine.runner.runner import open_sequence
-from engine.runner.scheduler import SCHEDULER, Kind
+from engine.runner.turns import give_way, timed_rows
 from engine.sampling import SamplingSettings
 
 GREEDY = SamplingSettings(temperature=0)
@@ -102,13 +102,9 @@ class ComparedReading:
     def _logits(self, token_id: int) -> np.ndarray:
         """(rows, vocab) float32 after one more token."""
         rows = 1 + len(self._kinds)
-        model = self._model
-        SCHEDULER.give_way()
-        with (
-            model.naming_memory(msg("with {rows:,} caches at once", rows), REMEDY),
-            SCHEDULER.turn(Kind.BATCH),
-        ):
-            logits, _ = model.forward_rows([[token_id]] * rows, self._cache, self.length)
+        at = msg("with {rows:,} caches at once", rows)
+        give_way()
+        logits, _ = timed_rows(self._model, [token_id] * rows, self._cache, self.length, at, REMEDY)
         bad = np.flatnonzero(~np.isfinite(logits.max(axis=1)))
         if bad.size:
             raise LogitsError(self._bad(int(bad[0])))

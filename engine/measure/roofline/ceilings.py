@@ -16,9 +16,9 @@ from engine.errors import msg
 from engine.measure.reference import synchronize
 from engine.measure.roofline.results import COPY, PRODUCT, READ, READ_SMALL, Ceiling
 from engine.model import LanguageModel
-from engine.model.kernels import ENGINE_LOCK, Kernels, has_onednn_float32
+from engine.model.kernels import Kernels, has_onednn_float32
 from engine.model.linear import linear
-from engine.runner.scheduler import SCHEDULER, Kind
+from engine.runner.turns import exclusive
 
 MEMORY = 2**28  # bytes to read on a CPU: above the caches of all but the largest
 GPU_MEMORY = 2**31
@@ -51,8 +51,7 @@ class Way:
         with torch.inference_mode():
             run = self.made()
             for repeat in range(REPEATS + 1):
-                apply = self.kernels.apply(tokens=1)
-                with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, apply:
+                with exclusive(self.kernels):
                     synchronize(device)
                     start = time.perf_counter()
                     run()

@@ -9,15 +9,13 @@ from functools import partial
 
 import torch
 
-from engine.measure.passes import timed_read
 from engine.measure.reference import synchronize
 from engine.measure.roofline.operations import counted_calls
 from engine.measure.roofline.results import Layers
 from engine.measure.samples import median
 from engine.model import LanguageModel
-from engine.model.kernels import ENGINE_LOCK
 from engine.model.pauses import layers_of
-from engine.runner.scheduler import SCHEDULER, Kind
+from engine.runner.turns import exclusive, timed_read, timed_step
 
 STEPS = 16
 PROMPT = 16
@@ -33,24 +31,21 @@ def measured_layers(model: LanguageModel) -> Layers | None:
     if not layers:
         return None
     # A captured graph runs no module; on a GPU, layers are launched one by one as in parity mode.
-    step_of = partial(model.forward, [0], parity=model.device.type == "cuda")
     cache = timed_read(model, [0] * PROMPT).cache
+    step_of = partial(timed_step, model, 0, cache, parity=model.device.type == "cuda")
     times, heads, around, steps = [], [], [], []
     for step in range(STEPS + 1):
         with (
-            SCHEDULER.turn(Kind.BATCH),
-            ENGINE_LOCK,
+            exclusive(),
             _watched(layers, model.device) as of_layers,
             _watched([head] if head is not None else [], model.device) as of_head,
         ):
-            ms = step_of(cache, PROMPT + step).ms
+            _, ms = step_of(PROMPT + step)
         if step:  # the first one is slower than all others
             times += of_layers
             heads += of_head
             around.append(max(0.0, ms - sum(of_layers) - sum(of_head)))
             steps.append(ms)
-    with SCHEDULER.turn(Kind.BATCH):
-        calls = counted_calls(partial(step_of, cache, PROMPT + STEPS + 1))
     return Layers(
         count=len(layers),
         layer_ms=median(times),
@@ -59,7 +54,7 @@ def measured_layers(model: LanguageModel) -> Layers | None:
         head_bytes=_bytes(head) if head is not None else 0,
         around_ms=median(around),
         step_ms=median(steps),
-        calls=calls,
+        calls=counted_calls(partial(step_of, PROMPT + STEPS + 1)),
         call_us=_small_call_us(model),
     )
 
@@ -126,7 +121,7 @@ class _Events:
 def _small_call_us(model: LanguageModel) -> float:
     """Time of one call of an operator that has a single number to add, in microseconds."""
     number = torch.ones(1, device=model.device)
-    with SCHEDULER.turn(Kind.BATCH), ENGINE_LOCK, torch.inference_mode():
+    with exclusive():
         synchronize(model.device)
         start = time.perf_counter()
         for _ in range(SMALL_CALLS):

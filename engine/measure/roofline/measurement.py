@@ -12,7 +12,6 @@ import torch
 from engine.errors import SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
-from engine.measure.passes import at_once, is_small, timed_read, timed_rows, timed_step
 from engine.measure.reference import Reference
 from engine.measure.roofline.ceilings import (
     GPU_MEMORY,
@@ -38,7 +37,7 @@ from engine.measure.roofline.results import (
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.pauses import layers_of
-from engine.runner.scheduler import SCHEDULER, Kind
+from engine.runner.turns import at_once, is_small, timed_read, timed_rows, timed_step
 
 READS = 3
 STEPS = 8
@@ -150,9 +149,8 @@ class RooflineMeasurement(Measurement[Roofline]):
         written = (caches.size(cache).logical - before) // (STEPS + 1)
         at = positions + STEPS + 1
         # A captured graph calls no operators, so on a GPU the pass is counted kernel by kernel.
-        step = partial(model.forward, [0], cache, at, parity=model.device.type == "cuda")
-        with SCHEDULER.turn(Kind.BATCH):
-            operations = counted_operations(step)
+        is_gpu = model.device.type == "cuda"
+        operations = counted_operations(partial(timed_step, model, 0, cache, at, parity=is_gpu))
         self._took(DECODE, (1, 1, positions), operations, before + written, tuple(times))
 
     def _batch(self, rows: int) -> None:
@@ -163,10 +161,10 @@ class RooflineMeasurement(Measurement[Roofline]):
             cache.batch_select_indices(torch.zeros(rows, dtype=torch.long, device=model.device))
         before = caches.size(cache).logical
         ids = [0] * rows
-        times = [timed_rows(model, ids, cache, positions + n) for n in range(BATCH_STEPS + 1)][1:]
+        rows_of = partial(timed_rows, model, ids, cache)
+        times = [rows_of(positions + n)[1] for n in range(BATCH_STEPS + 1)][1:]
         written = (caches.size(cache).logical - before) // (BATCH_STEPS + 1)
-        at = positions + BATCH_STEPS + 1
-        operations = counted_operations(lambda: timed_rows(model, ids, cache, at))
+        operations = counted_operations(partial(rows_of, positions + BATCH_STEPS + 1))
         self._took(BATCH, (rows, 1, positions), operations, before + written, tuple(times))
 
     def _took(

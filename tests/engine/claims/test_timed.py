@@ -13,10 +13,10 @@ from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
 from engine.errors import SettingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
-from engine.measure.passes import processor_clock
 from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
 from engine.measure.report import Report
 from engine.measure.with_and_without import WithAndWithout
+from engine.runner.turns import processor_clock
 from tests.engine.claims.experiments import experiment
 
 ROUNDS = 6

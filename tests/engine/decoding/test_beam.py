@@ -23,7 +23,7 @@ from engine.errors import (
 from engine.model import LanguageModel
 from engine.model.passes import counted_passes
 from engine.runner.budget import MemoryBudget
-from engine.runner.scheduler import job
+from engine.runner.job import job
 from engine.trace.beam import FINISHED, FULL_POOL, KEPT, NO_IMPROVEMENT, PRUNED
 from engine.values import costs
 from tests.engine import tiny_models

@@ -23,7 +23,7 @@ from engine.errors import (
 from engine.model import LanguageModel, load_model
 from engine.model.cache import can_crop
 from engine.runner.budget import MemoryBudget
-from engine.runner.scheduler import job
+from engine.runner.job import job
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, finished
 

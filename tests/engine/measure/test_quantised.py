@@ -15,7 +15,7 @@ from engine.measure.quantised.reading import ReadText
 from engine.measure.quantised.result import QuantisedResult
 from engine.measure.report import Report
 from engine.model.quantised import PER_TOKEN, Quantisation, compared_cache
-from engine.runner.scheduler import job
+from engine.runner.job import job
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
 

@@ -10,8 +10,9 @@ import torch
 from engine.errors import CancelledError, OutOfMemoryError
 from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.runner.job import job
 from engine.runner.runner import CHUNK, EXACT, LEAST_CHUNK, SHORT, Runner, chunk_of
-from engine.runner.scheduler import SCHEDULER, Kind, job
+from engine.runner.scheduler import SCHEDULER, Kind
 from tests.engine import tiny_models
 from tests.engine.runner.idle import Idle
 

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from engine.errors import CancelledError
-from engine.runner.scheduler import LOOK_SECONDS, Kind, Scheduler, _Ticket, job, this_job
+from engine.runner.job import job, this_job
+from engine.runner.scheduler import LOOK_SECONDS, Kind, Scheduler, _Ticket
 
 
 def waits(scheduler: Scheduler, count: int) -> None:

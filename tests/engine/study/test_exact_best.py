@@ -14,7 +14,7 @@ from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.errors import CancelledError, LogitsError, NoCandidatesError, SettingError
 from engine.grammar.places import Places, TokenTable
 from engine.model import LanguageModel
-from engine.runner.scheduler import job
+from engine.runner.job import job
 from engine.sampling.stages import Constraint
 from engine.study import exact_best
 from engine.study.exact_best import ExactBest, ExactSearch

@@ -5,7 +5,7 @@ import pytest
 
 from engine.decoding.diffusion import fill_gaps, load_diffusion_model
 from engine.errors import CancelledError, PromptError, SettingError
-from engine.runner.scheduler import job
+from engine.runner.job import job
 from engine.study.joint_error import joint_error
 from tests.engine.decoding.scripted_canvas import MASK, Scripted, always
 

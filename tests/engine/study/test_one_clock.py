@@ -6,7 +6,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import CancelledError, OutOfMemoryError
-from engine.runner.scheduler import job
+from engine.runner.job import job
 from engine.sampling import SamplingSettings
 from engine.study.one_clock import Entrant, OneClock
 from tests.engine import tiny_models

@@ -7,7 +7,7 @@ from streamlit.runtime.scriptrunner import RerunData, RerunException
 
 from engine.decoder import Decoder
 from engine.errors import LogitsError
-from engine.runner.scheduler import this_job
+from engine.runner.job import this_job
 from engine.sampling.presets import PRESETS
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui import jobs, playing

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.errors import DecodingError, OutOfMemoryError
 from engine.model import load_model
-from engine.runner.scheduler import this_job
+from engine.runner.job import this_job
 from tests.engine.test_panics import PanicException
 from tests.pages.tab import field, in_tab, visit_of
 from tests.ui.labs.example import SearchInputs, SearchLab

@@ -12,7 +12,7 @@ from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import ModelError
-from engine.runner.scheduler import job
+from engine.runner.job import job
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import RepetitionPenalty, Temperature
 from engine.trace import Trace

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from engine.decoding.speculative import ITSELF, LOOKUP, SpeculativeDecoder
 from engine.errors import DecodingError, TraceError
 from engine.model import BUNDLED_DRAFT, LanguageModel
-from engine.runner.scheduler import this_job
+from engine.runner.job import this_job
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.study.speedup import SpeedCurve, SpeedTrial

@@ -1,4 +1,7 @@
-"""Forward passes that are timed: each in its turn, so that a visitor's step waits for a layer.
+"""Passes and operations outside of a runner: each in its turn, so that a step waits for a layer.
+
+    with exclusive(model.kernels):        # behind the steps of visitors
+        torch.mm(matrix, matrix)          # with nothing else on the device
 
 A time goes from the moment at which the pass has the device to the one at which its logits are in
 this process' memory. On a GPU it therefore holds all that the pass does there. Waiting for one's
@@ -10,20 +13,26 @@ lengthen.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from transformers.cache_utils import Cache
 
 from engine.errors import msg
 from engine.model import LanguageModel
+from engine.model.diffusion_model import DiffusionModel
+from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels
+from engine.runner.budget import Holder, budget_of, with_room
 from engine.runner.runner import LARGE_PARAMETERS, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind
 
 # Tokens of one pass over a whole text: the bundled model takes 0.1 s for so many.
 AT_ONCE = 1024
 Clock = Callable[[], float]  # seconds since any moment
+give_way = SCHEDULER.give_way  # between two passes of long work
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,13 @@ def timed_read(
 
 
 def timed_step(
-    model: LanguageModel, token_id: int, cache: Cache, position: int, clock: Clock | None = None
+    model: LanguageModel,
+    token_id: int,
+    cache: Cache,
+    position: int,
+    clock: Clock | None = None,
+    *,
+    parity: bool = False,
 ) -> tuple[np.ndarray, float]:
     """Read one more token: (vocab,) float32 logits, and milliseconds; the clock as `timed_read`'s.
 
@@ -102,21 +117,69 @@ def timed_step(
     """
     with SCHEDULER.turn(Kind.BATCH):  # the steps of visitors go first
         begun = clock and clock()
-        forward = model.forward([token_id], cache, position)
+        forward = model.forward([token_id], cache, position, parity=parity)
         ms = (clock() - begun) * 1e3 if clock else forward.ms
     return forward.logits, ms
 
 
 def timed_rows(
-    model: LanguageModel, token_ids: Sequence[int], cache: Cache, position: int
-) -> float:
-    """Read one more token in each row of a batch: milliseconds; raises as `timed_step`."""
-    with (
-        SCHEDULER.turn(Kind.BATCH) as turn,
-        model.naming_memory(
-            msg("with {token_ids:,} texts at once", len(token_ids)), msg("measure fewer texts")
-        ),
-    ):
+    model: LanguageModel,
+    token_ids: Sequence[int],
+    cache: Cache,
+    position: int,
+    at: str | None = None,
+    remedy: str = msg("measure fewer texts"),
+) -> tuple[np.ndarray, float]:
+    """Read one more token in each row of a batch: (rows, vocab) float32 logits, and milliseconds.
+
+    Args:
+        at, remedy: what an `OutOfMemoryError` says; else it raises as `timed_step`.
+    """
+    at = at or msg("with {rows:,} texts at once", len(token_ids))
+    with SCHEDULER.turn(Kind.BATCH) as turn, model.naming_memory(at, remedy):
         start = time.perf_counter()
-        model.forward_rows([[token_id] for token_id in token_ids], cache, position)
-        return (time.perf_counter() - start - turn.seconds) * 1e3
+        logits, _ = model.forward_rows([[token_id] for token_id in token_ids], cache, position)
+        return logits, (time.perf_counter() - start - turn.seconds) * 1e3
+
+
+def read_canvas(
+    model: DiffusionModel, ids: Sequence[int], *, keep: Holder | None = None
+) -> np.ndarray:
+    """(length, vocab) logits of a canvas by a pass in its turn, if need be with more room.
+
+    Args:
+        model: the model.
+        ids: the canvas.
+        keep: what must not give its memory back.
+
+    Raises:
+        OutOfMemoryError: also after idle memory was given back.
+        CancelledError: the job of this thread was cancelled.
+    """
+    with SCHEDULER.turn(Kind.STEP):
+        return with_room(budget_of(model.device), lambda: model.logits(ids), keep=keep)
+
+
+@contextmanager
+def exclusive(
+    kernels: Kernels = DEFAULT_KERNELS, tokens: int = 1, *, kind: Kind = Kind.BATCH
+) -> Iterator[None]:
+    """Have the device for operations that are no pass of a model's own.
+
+    A long pass stands still for a turn, and for nobody who waits for the engine's lock alone. A
+    pass made within is not interrupted.
+
+    Args:
+        kernels, tokens: how they run on a CPU; see `Kernels.apply`.
+        kind: how they go in line.
+
+    Raises:
+        CancelledError: this thread's job was cancelled before its turn came.
+    """
+    with SCHEDULER.turn(kind), ENGINE_LOCK, torch.inference_mode(), kernels.apply(tokens):
+        yield
+
+
+def short_turn() -> AbstractContextManager[None]:
+    """Have the device for a few operations, in line as a single step."""
+    return exclusive(kind=Kind.STEP)

@@ -1,0 +1,62 @@
+"""A job that somebody waits for: it may be cancelled, and is told how far it is.
+
+with job(should_stop, told):          # in this thread
+    decoder.step()                    # takes its turn, tells its place, may be cancelled
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from engine.errors import CancelledError
+from engine.guarded import asking
+
+
+@dataclass(frozen=True)
+class Job:
+    """What somebody waits for, while it takes its passes.
+
+    Attributes:
+        should_stop: asked before every pass; where it says yes, `CancelledError` is raised.
+        told: hears what is done, how much of it, and of how much (None where that is unknown).
+        waits: hears how many passes go first, where this one waits for long, and 0 once it has its
+            turn. None: `told` hears of them in words.
+    """
+
+    should_stop: Callable[[], bool] = lambda: False
+    told: Callable[[str, int, int | None], None] = lambda what, done, total: None
+    waits: Callable[[int], None] | None = None
+
+    def check(self) -> None:
+        """Raise `CancelledError` where nobody wants this any more."""
+        if self.should_stop():
+            raise CancelledError(
+                "This was cancelled before it was done; the text so far is unchanged."
+            )
+
+
+_NO_JOB = Job()
+_job: ContextVar[Job] = ContextVar("job", default=_NO_JOB)
+
+
+@contextmanager
+def job(
+    should_stop: Callable[[], bool],
+    told: Callable[[str, int, int | None], None] = _NO_JOB.told,
+    waits: Callable[[int], None] | None = None,
+) -> Iterator[Job]:
+    """Make all that is done within one job of somebody who may cancel it; holds for this thread."""
+    token = _job.set(Job(should_stop, told, waits))
+    try:
+        with asking(gives_up=should_stop):
+            yield _job.get()
+    finally:
+        _job.reset(token)
+
+
+def this_job() -> Job:
+    """The job that this thread works on."""
+    return _job.get()
