@@ -16,7 +16,7 @@
     replay.py           a trace made again and compared
 
 A new strategy is a `Generation` in a file of its own. Its step, and what a trace checks of it, are
-a file in `engine.trace`, listed by `engine.trace.strategies`; `STRATEGIES` in `replay.py` lists it.
+a file in `engine.trace`, listed by `engine.trace.strategies`.
 """
 
 from engine.doors import door

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -152,8 +152,6 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
     May be used from any thread, one call at a time; further calls wait.
     """
-
-    strategies: ClassVar = ("contrastive",)
 
     def __init__(
         self,
@@ -287,19 +285,15 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         runner.select([best.row])
         self._directions.keep(best.direction[None], total)
         scored = time.perf_counter()
-        piece, reason = self._addition(token_id, limit)
+        added = self._addition(token_id, limit)
         step = ContrastiveStep(
             index=len(self.steps),
             token_id=token_id,
-            token_bytes=piece.token_bytes,
-            text=piece.text,
-            is_special=piece.is_special,
+            **added.figures,
             candidates=candidates,
             chosen=best.place,
             penalty_alpha=self._penalty_alpha,
             model_entropy_bits=proposal.entropy_bits,
-            stop_reason=reason,
-            stop_string=piece.stop_string,
             is_prefill=bool(before),
             cache_positions=total + 1,
             cache_bytes=runner.usage.logical,
@@ -314,7 +308,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         self._runner = runner
         self._proposals.append(following)
         self._samplers_of.append(proposal.samplers)
-        self._sequence.append(token_id, piece)
+        self._sequence.append(token_id, added.piece)
         self.steps.append(step)
         return step
 

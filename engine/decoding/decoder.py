@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -57,8 +57,6 @@ class Decoder(Autoregressive[Step]):
         TokenizerError: a text for a model without a tokenizer.
         SettingError: a setting that does not fit this model, or an empty negative prompt.
     """
-
-    strategies: ClassVar = ("sampling", "guidance")
 
     def __init__(
         self,
@@ -160,14 +158,11 @@ class Decoder(Autoregressive[Step]):
             u, drawn, mark = self._draw(distribution, token_id)
             chosen = time.perf_counter()
             raw, has_logits = distribution.raw, "logits" in self.model.capabilities
-            piece, reason = self._addition(drawn.token_id, limit)
-            usage = self._runner.usage
+            added = self._addition(drawn.token_id, limit)
             step = Step(
                 index=len(self.steps),
                 token_id=drawn.token_id,
-                token_bytes=piece.token_bytes,
-                text=piece.text,
-                is_special=piece.is_special,
+                **added.figures,
                 forced=token_id is not None,
                 u=u,
                 rank=raw.rank(drawn.token_id),
@@ -175,23 +170,18 @@ class Decoder(Autoregressive[Step]):
                 logprob=raw.logprob(drawn.token_id),
                 probability=drawn.probability,
                 **figures,
-                stop_reason=reason,
-                stop_string=piece.stop_string,
                 is_prefill=row.is_prefill,
                 reused=row.reused,
                 passes=row.passes,
-                cache_positions=self._runner.positions,
-                cache_bytes=usage.logical if usage else None,
-                cache_bytes_held=usage.held if usage else None,
+                **guidance.cache_figures(self._runner),
                 forward_ms=row.forward_ms,
                 shape_ms=(drawing - shaping) * 1e3,
                 draw_ms=(chosen - drawing) * 1e3,
                 total_ms=(time.perf_counter() - start) * 1e3,
                 negative_forward_ms=row.negative_forward_ms,
-                negative_cache_bytes=guidance.negative_cache_bytes(self._runner),
                 guidance_scale=self.guidance.scale if self.guidance else None,
             )
-            self._append(step, piece, row, mark)
+            self._append(step, added.piece, row, mark)
             if self.on_shaped is not None:
                 self.on_shaped(distribution)
             return step

@@ -286,9 +286,15 @@ def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
     return replace(guidance, scale=scale)
 
 
-def negative_cache_bytes(sequence: Sequence) -> int | None:
-    """Bytes of the negative text's cached values; None without guidance."""
-    return sequence.negative_size.logical if isinstance(sequence, GuidedRunner) else None
+def cache_figures(sequence: Sequence) -> dict[str, int | None]:
+    """The fields of a step that its caches tell; None for what its model does not know."""
+    usage, is_guided = sequence.usage, isinstance(sequence, GuidedRunner)
+    return {
+        "cache_positions": sequence.positions,
+        "cache_bytes": usage.logical if usage else None,
+        "cache_bytes_held": usage.held if usage else None,
+        "negative_cache_bytes": sequence.negative_size.logical if is_guided else None,
+    }
 
 
 def new_sequence(model: Backend, guidance: Guidance | None) -> Sequence:

@@ -16,26 +16,17 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import reduce
+from pkgutil import resolve_name
 from typing import Any
 
-from engine.decoding.beam import BeamSearch
-from engine.decoding.contrastive import ContrastiveSearch
-from engine.decoding.decoder import Decoder
-from engine.decoding.diffusion import DiffusionDecoder
 from engine.decoding.generation import Generation
-from engine.decoding.speculative import SpeculativeDecoder
 from engine.errors import Message, TraceError, msg
 from engine.model import LanguageModel
 from engine.model.diffusion_model import DiffusionModel
 from engine.text import stopping
 from engine.trace import Trace
+from engine.trace.strategies import STRATEGIES
 from engine.values import costs
-
-STRATEGIES: dict[str, type[Generation]] = {
-    name: kind
-    for kind in (Decoder, ContrastiveSearch, DiffusionDecoder, SpeculativeDecoder, BeamSearch)
-    for name in kind.strategies
-}
 
 # Names of a model that say where it came from, not what it computes.
 _ONLY_NAMES = ("name", "source")
@@ -230,7 +221,7 @@ def begin(trace: Trace, model: LanguageModel | DiffusionModel) -> Generation:
         DecodingError: the prompt or the settings do not fit the model.
     """
     check_model(trace, model)
-    return STRATEGIES[trace.strategy].of_trace(trace, model)
+    return resolve_name(STRATEGIES[trace.strategy].decoder).of_trace(trace, model)
 
 
 def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,13 @@ class Addition(NamedTuple):
 
     piece: Piece
     stop_reason: str | None
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The fields of a step that it tells."""
+        names = ("token_bytes", "text", "is_special", "stop_string")
+        own = {name: getattr(self.piece, name) for name in names}
+        return own | {"stop_reason": self.stop_reason}
 
 
 class TokenSequence:

@@ -177,6 +177,7 @@ class Beam(Strategy):
     """Beam search, in one group or several."""
 
     step = BeamStep
+    decoder = "engine.decoding.beam:BeamSearch"
 
     def check(self, settings: dict[str, Any], vocab_size: int) -> None:
         check_sampling({"chain": convert(settings, _BeamSettings).chain}, vocab_size)

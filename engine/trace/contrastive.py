@@ -129,6 +129,7 @@ class Contrastive(Strategy):
     """Contrastive search."""
 
     step = ContrastiveStep
+    decoder = "engine.decoding.contrastive:ContrastiveSearch"
 
     def check(self, settings: dict[str, Any], vocab_size: int) -> None:
         check_sampling({"chain": convert(settings, _SearchSettings).chain}, vocab_size)

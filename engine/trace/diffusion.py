@@ -129,6 +129,7 @@ class Filling(Strategy):
     """Masked diffusion; the prompt is the canvas with its masks."""
 
     step = DiffusionStep
+    decoder = "engine.decoding.diffusion:DiffusionDecoder"
     fills = True
 
     def check(self, settings: dict[str, Any], vocab_size: int) -> None:

@@ -213,6 +213,7 @@ class Speculative(Strategy):
     """Speculative decoding; `draft` among the settings is None for prompt lookup."""
 
     step = SpeculativeStep
+    decoder = "engine.decoding.speculative:SpeculativeDecoder"
 
     def check(self, settings: dict[str, Any], vocab_size: int) -> None:
         convert(settings, _Settings)

@@ -16,6 +16,7 @@ class Sampling(Strategy):
     """A draw from what the sampling chain leaves, also under classifier-free guidance."""
 
     step = Step
+    decoder = "engine.decoding.decoder:Decoder"
 
     def check(self, settings: dict[str, Any], vocab_size: int) -> None:
         check_sampling(settings, vocab_size)

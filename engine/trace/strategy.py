@@ -35,10 +35,12 @@ class Strategy:
 
     Attributes:
         step: the dataclass of its steps.
+        decoder: the class that takes them, by name: a trace itself needs no model.
         fills: whether the prompt is a canvas with masks, which only the input of a model knows.
     """
 
     step: ClassVar[type]
+    decoder: ClassVar[str]
     fills: ClassVar[bool] = False
 
     def check(self, settings: dict[str, Any], vocab_size: int) -> None:

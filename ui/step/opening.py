@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.decoder import Decoder
-from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.guidance import OFF
 from engine.decoding.replay import begin, is_same_model
 from engine.errors import CancelledError, DecodingError, TraceError
@@ -24,7 +22,7 @@ from ui.texts.texts import Beginning, Contrastive, Text, check_prompt
 from ui.texts.traces import REMEDY, made_again, trace_of
 from ui.words.language import marked, say
 
-OPENS = (*Decoder.strategies, *ContrastiveSearch.strategies)
+OPENS = ("sampling", "guidance", "contrastive")
 _USUAL_SCALE = 1.5  # to begin with, where the trace ends without guidance
 
 ModelOf = Callable[[str | None, str | None], LanguageModel]
@@ -128,7 +126,7 @@ def _last_settings(trace: Trace) -> SamplingSettings:
                 remedy=say(REMEDY),
             )
         )
-    if trace.strategy in ContrastiveSearch.strategies:
+    if trace.strategy == "contrastive":
         for stage in (stage for settings in found for stage in settings.chain):
             if stage.kind != "edit":
                 raise TraceError(
@@ -147,7 +145,7 @@ def _last_settings(trace: Trace) -> SamplingSettings:
 def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
     """Return what the text begins from; raises `PromptError` for more than the page may hold."""
     guidance, strategy, scale, negative = trace.guidance, None, OFF, None
-    if trace.strategy in ContrastiveSearch.strategies:
+    if trace.strategy == "contrastive":
         values = trace.settings[-1][1]
         strategy = Contrastive(values["top_k"], values["penalty_alpha"])
     if guidance is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -85,7 +85,6 @@ class BeamSearch(Generation[BeamStep]):
             model, or an empty stop string.
     """
 
-    strategies: ClassVar = ("beam",)
     model: LanguageModel
 
     def __init__(

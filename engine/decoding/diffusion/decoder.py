@@ -20,7 +20,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -79,7 +79,6 @@ class DiffusionDecoder(Generation[DiffusionStep]):
     A decoder may be used from any thread, one call at a time; further calls wait.
     """
 
-    strategies: ClassVar = ("diffusion",)
     model: DiffusionModel
 
     def __init__(

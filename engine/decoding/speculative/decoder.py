@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from engine.backend import require
 from engine.checks import is_whole
@@ -74,8 +74,6 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
 
     May be used from any thread, one call at a time; further calls wait.
     """
-
-    strategies: ClassVar = ("speculative",)
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
     name: ClassVar[str] = "beam"
     inputs_class: ClassVar[type[Inputs]] = BeamInputs
     first_steps: ClassVar[int] = 6
-    opens: ClassVar[tuple[str, ...]] = BeamSearch.strategies
+    opens: ClassVar[tuple[str, ...]] = ("beam",)
     works: ClassVar[tuple[str, ...]] = ("texts", "exact")
 
     shown: int = 5

@@ -113,7 +113,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     first_steps: ClassVar[int] = 9
     prompt_holders: ClassVar[tuple[()]] = ()  # its prompt marks gaps, as no other page's does
     limit: ClassVar[int | None] = None  # there are as many steps as the settings say
-    opens: ClassVar[tuple[str, ...]] = DiffusionDecoder.strategies
+    opens: ClassVar[tuple[str, ...]] = ("diffusion",)
     works: ClassVar[tuple[str, ...]] = ("passages", "joint_task")
     view = View()
     has_looked = False

@@ -124,7 +124,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
     name: ClassVar[str] = "speculative"
     inputs_class: ClassVar[type[Inputs]] = SpeculativeInputs
     first_steps: ClassVar[int] = 4
-    opens: ClassVar[tuple[str, ...]] = SpeculativeDecoder.strategies
+    opens: ClassVar[tuple[str, ...]] = ("speculative",)
 
     works: ClassVar[tuple[str, ...]] = ("work",)
 
