@@ -1,4 +1,4 @@
-"""A job that somebody waits for: it may be cancelled, and is told how far it is.
+"""A job that a visitor waits for: it may be cancelled, and says how far it is.
 
 with job(should_stop, told):          # in this thread
     decoder.step()                    # takes its turn, tells its place, may be cancelled

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -164,14 +165,13 @@ def read_canvas(
 def exclusive(
     kernels: Kernels = DEFAULT_KERNELS, tokens: int = 1, *, kind: Kind = Kind.BATCH
 ) -> Iterator[None]:
-    """Have the device for operations that are no pass of a model's own.
+    """Have the device for operations outside a pass; a pass made within is not interrupted.
 
-    A long pass stands still for a turn, and for nobody who waits for the engine's lock alone. A
-    pass made within is not interrupted.
+    A long pass stands still for a turn, and not for a thread that waits for the lock alone.
 
     Args:
         kernels, tokens: how they run on a CPU; see `Kernels.apply`.
-        kind: how they go in line.
+        kind: their place in line.
 
     Raises:
         CancelledError: this thread's job was cancelled before its turn came.
@@ -180,6 +180,4 @@ def exclusive(
         yield
 
 
-def short_turn() -> AbstractContextManager[None]:
-    """Have the device for a few operations, in line as a single step."""
-    return exclusive(kind=Kind.STEP)
+short_turn = partial(exclusive, kind=Kind.STEP)  # for a few operations, in line as a single step

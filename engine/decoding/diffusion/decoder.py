@@ -25,17 +25,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from engine.checks import is_whole
-from engine.decoding.diffusion.settings import (
-    DiffusionSettings,
-    schedule,
-)
+from engine.decoding.diffusion.settings import DiffusionSettings, schedule
 from engine.decoding.generation import Generation
 from engine.decoding.shaping import shaped
 from engine.errors import DecodingError, SettingError, msg
-from engine.model.diffusion_model import (
-    DiffusionModel,
-    checked_canvas,
-)
+from engine.model.diffusion_model import DiffusionModel, checked_canvas
 from engine.runner.budget import budget_of
 from engine.runner.turns import read_canvas
 from engine.sampling import Distribution, SamplingSettings
