@@ -82,19 +82,19 @@ def test_the_bundled_model_equals_generate():
     model = load_model(dtype="float32", device="cpu")
     prompt, negative = "Once upon a time, a sad little", "A happy story. The happy"
     decoder = guided(model, prompt=prompt, negative=negative, scale=1.8)
-    list(decoder.run(32))
+    list(decoder.run(16))
     ids = model.vocabulary.encode(negative)
     expected, _ = generate(
         model,
         decoder.prompt_ids,
-        32,
+        16,
         guidance_scale=1.8,
         negative_prompt_ids=torch.tensor([ids]),
     )
     assert decoder.token_ids == expected
     assert decoder.guidance.negative_prompt == negative
     alone = Decoder(model, prompt, GREEDY)
-    list(alone.run(32))
+    list(alone.run(16))
     assert alone.token_ids != decoder.token_ids, "guidance changed nothing, so this proves little"
 
 

@@ -168,7 +168,7 @@ def test_damaged_weights_give_a_model_or_a_named_error(folder):
     data = path.read_bytes()
     rng = random.Random(11)
     outcomes = {"loaded": 0, "refused": 0}
-    for case in range(300):
+    for case in range(100):
         path.write_bytes(mutated(data, rng))
         try:
             Decoder(load_model(folder), [1, 2, 3]).step()
@@ -179,4 +179,4 @@ def test_damaged_weights_give_a_model_or_a_named_error(folder):
         except BaseException as error:
             raise AssertionError(f"case {case} raises {error!r}") from error
     print(outcomes)
-    assert outcomes["refused"] > 150, f"most damage to a header should be noticed: {outcomes}"
+    assert outcomes["refused"] > 50, f"most damage to a header should be noticed: {outcomes}"
