@@ -31,5 +31,4 @@ def idle(monkeypatch) -> None:
 def pytest_collection_finish() -> None:
     """What was imported stays, so no collection of garbage need look through it again."""
     gc.enable()
-    gc.collect()
     gc.freeze()
