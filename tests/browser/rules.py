@@ -1,6 +1,7 @@
 """axe-core's rules of WCAG 2.1 A and AA, and the looks in which every page has to keep them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
@@ -15,11 +16,16 @@ RULES = {
     "rules": {"label-content-name-mismatch": {"enabled": True}},  # axe calls it experimental
     "resultTypes": ["violations"],
 }
+# The rules whose answer depends on the colour scheme.
+OF_COLOURS = RULES | {
+    "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+}
 # What Streamlit itself draws, and no setting of ours can mend: rule, part of its HTML, why.
 STREAMLIT: list[tuple[str, str, str]] = []
 
 DESKTOP, PHONE = (1440, 900), (390, 844)
 LOOKS = [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "dark"), (PHONE, "light")]
+NEW_SIZE = LOOKS[::2]  # in the others only the colours differ from the look before
 
 
 def axe_program() -> str:
@@ -41,14 +47,19 @@ def wait_for_look(page: Page, size: tuple[int, int], scheme: str) -> None:
     wait_for_scheme(page, scheme)
 
 
-def broken_rules(page: Page) -> list[str]:
+def broken_rules(page: Page, rules: dict[str, Any] = RULES) -> list[str]:
     """Each as rule, what is wrong, and where. The page's policy allows no script tag."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(axe_program())
-    found = page.evaluate("async rules => (await axe.run(document, rules)).violations", RULES)
+    found = page.evaluate("async rules => (await axe.run(document, rules)).violations", rules)
     return [
         f"{rule['id']}: {rule['help']}: {node['html'][:200]} {node.get('failureSummary', '')}"
         for rule in found
         for node in rule["nodes"]
         if not any(name == rule["id"] and part in node["html"] for name, part, _ in STREAMLIT)
     ]
+
+
+def broken_in_look(page: Page, size: tuple[int, int], scheme: str) -> list[str]:
+    """Return the same in one of `LOOKS`, gone through in their order: what can differ in it."""
+    return broken_rules(page, RULES if (size, scheme) in NEW_SIZE else OF_COLOURS)

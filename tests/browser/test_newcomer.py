@@ -4,7 +4,15 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.rules import DESKTOP, LOOKS, PHONE, broken_rules, look_at, wait_for_look
+from tests.browser.rules import (
+    DESKTOP,
+    LOOKS,
+    PHONE,
+    broken_in_look,
+    broken_rules,
+    look_at,
+    wait_for_look,
+)
 from tests.browser.step_page import button, generated, settle, slider, wait_until
 
 PROJECTOR = (1280, 720)
@@ -95,7 +103,7 @@ def test_terms_open_by_pointer_and_by_keys_and_lead_to_where_they_can_be_tried(p
         wait_for_look(page, size, scheme)
         wide = "e => e.scrollWidth - e.clientWidth"
         wait_until(page, f"() => ({wide})(document.querySelector('.stMain')) <= 0")
-        assert broken_rules(page) == [], (size, scheme)
+        assert broken_in_look(page, size, scheme) == [], (size, scheme)
 
     wait_until(page, f"() => ({TERM_AT})('tokenizer')[0] > 0")
     page.get_by_text("The tokenizer splits").scroll_into_view_if_needed()

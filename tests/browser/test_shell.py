@@ -3,7 +3,14 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.rules import DESKTOP, LOOKS, broken_rules, look_at, wait_for_look
+from tests.browser.rules import (
+    DESKTOP,
+    LOOKS,
+    broken_in_look,
+    broken_rules,
+    look_at,
+    wait_for_look,
+)
 from tests.browser.sockets import opens_socket
 from tests.browser.step_page import (
     FIVE_ON,
@@ -72,7 +79,7 @@ def test_in_every_look_no_rule_is_broken_and_nothing_shows_through_the_band(
         if page.url == "about:blank":
             opens_under_its_policy(page, path, app_url)
         wait_for_look(page, size, scheme)
-        assert broken_rules(page) == [], (size, scheme)
+        assert broken_in_look(page, size, scheme) == [], (size, scheme)
         if (path, size, scheme) == ("/", DESKTOP, "light"):
             no_rule_is_broken_in_a_menu(page)
         if (path, size) != ("/", DESKTOP):  # which is one screen
