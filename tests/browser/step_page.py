@@ -177,6 +177,25 @@ def as_opened(page: Page) -> None:
     expect(force_buttons(page).first).to_be_visible()
 
 
+_IS_ANOTHER = """
+was => document.title !== was
+  && document.querySelector('.stApp').dataset.testScriptState === 'notRunning'
+"""
+
+
+def go_on_to(page: Page, path: str) -> None:
+    """Another page in the same tab, as the browser's "Forward" does it: no document is loaded."""
+    was = page.title()
+    page.evaluate(
+        """path => {
+          history.pushState({}, '', path);
+          dispatchEvent(new PopStateEvent('popstate'));
+        }""",
+        path,
+    )
+    wait_until(page, _IS_ANOTHER, was)
+
+
 def start(page: Page, text: str = CAPITAL) -> None:
     prompt(page).fill(text)
     button(page, "Start").click()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.step_page import settle, state, wait_for, wait_until
+from tests.browser.step_page import go_on_to, settle, state, wait_for, wait_until
 from ui.skeleton.page import HOME, PAGES
 from ui.words.language import LANGUAGES
 
@@ -96,7 +96,7 @@ def test_every_page_can_be_read_at_any_width(page: Page, app_url, language):
         for size in SIZES if IS_FULL else [next(sizes)]:
             found += faults(page, size, name)
     for path in OTHERS:
-        page.goto(path)
+        go_on_to(page, path)
         wait_until(page, IS_DRAWN)
         if IS_FULL:
             page.wait_for_timeout(2_000)
