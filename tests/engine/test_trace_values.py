@@ -197,7 +197,7 @@ PLACES = {name: list(places(data)) for name, data in SEEDS.items()}
     name=st.sampled_from(sorted(SEEDS)),
     kind=st.sampled_from(["another", "gone", "new", "twice", "swapped"]),
 )
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_change_of_a_file_is_taken_or_refused_in_a_short_sentence(data, name, kind):
     changed_to = json.loads(json.dumps(SEEDS[name]))
     path = data.draw(st.sampled_from(PLACES[name]))

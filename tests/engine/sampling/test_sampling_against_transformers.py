@@ -180,7 +180,7 @@ def chains(draw) -> tuple[Stage, ...]:
 
 
 @given(small_rows(), chains(), st.lists(st.integers(0, 70), min_size=1, max_size=10))
-@settings(max_examples=400)
+@settings(max_examples=60)
 def test_small_vocabularies_follow_the_same_rule(logits, stages, token_ids):
     token_ids = np.array([token_ids]) % logits.shape[1]
     compare_batch(stages, logits, token_ids, "small", Tally())
@@ -192,7 +192,7 @@ def test_small_vocabularies_follow_the_same_rule(logits, stages, token_ids):
         lambda kinds: st.tuples(*(SETTINGS[kind].map(kind) for kind in kinds))
     ),
 )
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_any_order_leaves_a_proper_distribution(logits, stages):
     result = shape(logits[0], SamplingSettings(chain=stages), Context(np.array([0])))
     probs = result.probs

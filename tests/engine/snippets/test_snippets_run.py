@@ -68,7 +68,7 @@ def plain_skeletons() -> dict[str, object]:
 
 class TestHostileText:
     @given(prompt=hostile_text)
-    @settings(max_examples=150)
+    @settings(max_examples=60)
     def test_a_prompt_arrives_as_it_is_and_changes_nothing_else(self, prompt):
         chain = [stage("temperature"), stage("top_p")]
         for target, snippet in written(chain, prompt).items():

@@ -159,7 +159,7 @@ JSON = st.recursive(
 FIELDS = sorted({*SENT, *Event.__struct_fields__})
 
 
-@settings(max_examples=300)
+@settings(max_examples=60)
 @given(
     st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4),
     st.dictionaries(st.sampled_from([*STAGES, "order", "seed"]), JSON, max_size=4),

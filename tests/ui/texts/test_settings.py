@@ -253,7 +253,7 @@ JSON = st.recursive(
 FIELD_NAMES = sorted({name for kind in STAGES.values() for name in kind.__dataclass_fields__})
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(sorted(STAGES)), unique=True, max_size=6),
     st.data(),

@@ -69,7 +69,7 @@ def test_combinations_that_act_and_are_explained():
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_stage_without_effect_leaves_no_trace_in_the_draw(seed, greedy):
     rng = np.random.default_rng(seed)
     vocab = int(rng.choice([4, 20]))
@@ -91,7 +91,7 @@ def test_a_stage_without_effect_leaves_no_trace_in_the_draw(seed, greedy):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_order_of_any_stages_leaves_a_proper_distribution(seed):
     rng = np.random.default_rng(seed)
     vocab = int(rng.choice([4, 20, 700]))
