@@ -74,7 +74,7 @@ def choose_method(page: Page, method: str) -> None:
 def test_every_example_after_every_method_and_back(page: Page):
     for method, name in product(("sampling", "guidance", "contrastive"), TAKEN):
         choose_method(page, method)
-        take_steps(page, 2)
+        take_steps(page, 1)
         choose_example(page, name)
         example = next(each for each in EXAMPLES if each.name == name)
         assert state(page, "[state.prompt, state.negative_prompt, state.strategy !== null]") == [

@@ -70,6 +70,10 @@ def test_columns_grow_on_compare(page, url):
 def test_a_sweep_runs_on_tune(page, url):
     page.goto(f"{url}/tune")
     expect(page.get_by_text(LIMITS)).to_be_visible()
+    values = page.get_by_role("textbox", name="X values", exact=True)
+    values.fill("0.5, 1")
+    values.press("Enter")
+    expect(page.get_by_text("2 × 5 cells")).to_be_visible()
     button(page, "Run sweep").click()
     expect(page.get_by_text("makes one text at a time")).to_be_visible(timeout=SWEEP_MS)
     heatmap = page.get_by_role("figure", name="Heatmap of perplexity")

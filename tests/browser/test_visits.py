@@ -197,9 +197,7 @@ def test_what_breaks_under_open_pages_loses_and_repeats_nothing(context, server,
     tabs = {name: arrive(context) for name, (arrive, _, _) in PAGES.items()}
     page.bring_to_front()
     presses_are_done_once_the_network_is_back(page, tabs)
-    killed = {
-        name: a_reload_a_duplicate_and_a_killed_tab(tabs[name], name, visits) for name in tabs
-    }
+    killed = {name: a_duplicate_and_a_killed_tab(tabs[name], name, visits) for name in tabs}
     page.bring_to_front()
 
     # The server: it is killed and started again.
@@ -250,11 +248,9 @@ def presses_are_done_once_the_network_is_back(page: Page, others: dict[str, Page
     assert ids(page)[:6] == tokens
 
 
-def a_reload_a_duplicate_and_a_killed_tab(tab: Page, name: str, visits: Path) -> Page:
+def a_duplicate_and_a_killed_tab(tab: Page, name: str, visits: Path) -> Page:
     """On Compare or Tune; the tab to which the browser gives the killed one's storage."""
     _, is_kept, is_written = PAGES[name]
-    tab.reload()
-    is_kept(tab)
     other = duplicate(tab)
     other.goto(f"/{name}")
     is_kept(other)
