@@ -6,7 +6,7 @@ likelihood        how likely a model finds a text
 exact_best        the most likely text of at most n tokens, with a proof
 search_error      by how much beam search misses it
 set_texts         texts of beam search, greedy decoding and the nucleus, side by side
-wrong_token       one wrong token in a text under a constraint
+constraint        what a constraint did step by step; one wrong token under it
 one_clock         decoders timed on one prompt
 generation_order  masked diffusion: order, positions per step, confidence
 joint_error       masked diffusion: two tokens drawn at once, against one after the other
@@ -22,7 +22,9 @@ __getattr__, __dir__, __all__ = door(
     {
         "engine.study.acceptance": "Acceptance",
         "engine.study.attention": "attention_weights",
-        "engine.study.constraint": "ConstraintFigures Ribbon figures_at ribbon",
+        "engine.study.constraint": (
+            "Broken ConstraintFigures Ribbon figures_at ribbon without_constraint"
+        ),
         "engine.study.likelihood": "token_logprobs",
         "engine.study.metrics": "Spread Summary TextMetrics find_loop summary text_metrics",
         "engine.study.one_clock": "Entrant OneClock Timed",
@@ -32,6 +34,5 @@ __getattr__, __dir__, __all__ = door(
         "engine.study.steps_and_quality": "Passage StepsSummary summaries",
         "engine.study.sweep": "Axis Sweep SweepProgress SweepResult",
         "engine.study.whole_texts": "WholeText WholeTexts",
-        "engine.study.wrong_token": "Broken without_constraint",
     },
 )

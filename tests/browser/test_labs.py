@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.rules import LOOKS, broken_in_look, broken_rules, look_at, wait_for_look
 from tests.browser.stage import off_stage, on_stage, wrong_on_stage
 from tests.browser.step_page import go_on_to, wait_until
-from ui.cache.sections import SECTIONS
+from ui.cache.page import SECTIONS
 from ui.charts.template import palette
 from ui.skeleton.page import DECODERS
 

@@ -1,12 +1,11 @@
 """The cache page: what a KV cache saves and costs, section by section (see `ui.measurements`).
 
-    page.py         the page by what is its own
-    sections.py     the sections, in the order of the page
+    page.py         the page by what is its own, and its sections in their order
 
 To add a section:
 
     engine/measure/<name>.py     a `Measurement` and its result, a dataclass that a file can keep
-    ui/cache/<name>/section.py   `SECTION`, a `Section`: fields, picture, notice, tables
-    ui/cache/<name>/charts.py    pure functions from plain results to Plotly figures
-    ui/cache/sections.py         one more line
+    ui/cache/<name>.py           `SECTION`, a `Section`: fields, picture, notice, tables, charts;
+                                 a long one is a folder, with `section.py` and its parts
+    ui/cache/page.py             one more line
 """

@@ -13,9 +13,9 @@ import plotly.graph_objects as go
 from engine.claims.claim import CROSSES, Chart
 from engine.claims.uncertainty import Figure, counted
 from engine.claims.verdict import NO, NOTED, OPEN, YES, Check
-from ui.cache.bytes.charts import bytes_figure
+from ui.cache.bytes import bytes_figure
 from ui.cache.prefill_and_decode.charts import time_figure
-from ui.cache.with_and_without.charts import latency_figure
+from ui.cache.with_and_without import latency_figure
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
 from ui.claims.words import ClaimWords, interval, shown
 from ui.skeleton.theme import colour

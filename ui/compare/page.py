@@ -14,9 +14,8 @@ from ui.charts.compare import TextSeries, surprisal_figure
 from ui.charts.figure import show_figure
 from ui.compare.column import OWN, Column, divergence
 from ui.compare.comparison import FEWEST, MOST, Comparison
-from ui.compare.parting import parting_data
 from ui.compare.samples import samples
-from ui.compare.view import cards, figures, meanings, staged_columns
+from ui.compare.view import cards, figures, meanings, parting_data, staged_columns
 from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.transport import job_state, speed_field

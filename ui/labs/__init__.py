@@ -16,8 +16,7 @@ sections of measuring pages.
 
 To add a lab:
 
-    ui/labs/<name>/inputs.py    its `Inputs`, where there are many; else beside the lab
-    ui/labs/<name>/lab.py       a `Lab`: how a text begins, which traces it opens, its works
+    ui/labs/<name>/lab.py       its `Inputs`; a `Lab`: how a text begins, traces it opens, its works
     ui/labs/<name>/page.py      a `LabPage`: fields, picture, notice, stage view, experiments
     ui/labs/<name>/charts.py    pure functions from plain results to Plotly figures
     pages/<name>.py             two lines; its name in `DECODERS` of `ui/skeleton/page.py`

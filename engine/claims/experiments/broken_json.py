@@ -22,9 +22,8 @@ from engine.grammar import PERSON, PERSON_PROMPT
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
-from engine.study.constraint import figures_at
+from engine.study.constraint import FURTHER, figures_at, without_constraint
 from engine.study.verdict import verdict
-from engine.study.wrong_token import FURTHER, without_constraint
 from engine.values import Name, Row
 from engine.values import Text as LongText
 from engine.values import Whole as Count

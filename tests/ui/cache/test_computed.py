@@ -11,13 +11,12 @@ from engine.measure.machine import Setting
 from engine.measure.report import Report
 from tests.bundled import bundled
 from tests.pages.tab import field, in_tab
-from ui.cache.bytes.section import SECTION as BYTES
-from ui.cache.calculator import counting
-from ui.cache.calculator.charts import growth_figure
+from ui.cache.bytes import SECTION as BYTES
+from ui.cache.calculator import models
 from ui.cache.calculator.costs import POINTS
 from ui.cache.calculator.section import SECTION as CALCULATOR
-from ui.cache.calculator.section import CalculatorInputs
-from ui.cache.window.section import SECTION as WINDOW
+from ui.cache.calculator.section import CalculatorInputs, growth_figure
+from ui.cache.window import SECTION as WINDOW
 from ui.jobs import UNKNOWN
 from ui.labs.fields import SEPARATOR
 
@@ -33,13 +32,13 @@ CONFIG = {
 
 @pytest.fixture(autouse=True)
 def _counts_are_waited_for(monkeypatch):
-    monkeypatch.setattr(counting, "GRACE_SECONDS", 60.0)
+    monkeypatch.setattr(models, "GRACE_SECONDS", 60.0)
 
 
 def page(key: str, model) -> None:
     import streamlit as st
 
-    from ui.cache.sections import SECTIONS
+    from ui.cache.page import SECTIONS
     from ui.measurements.page import MeasurementPage
 
     page = MeasurementPage("cache", "", [one for one in SECTIONS if one.key == key])
@@ -116,9 +115,9 @@ def test_the_calculator_answers_how_many_users_fit():
 
 
 def test_what_takes_long_is_counted_beside_the_drawing_and_drawn_once_it_is_there(monkeypatch):
-    slow, counts = threading.Event(), counting.estimate
-    monkeypatch.setattr(counting, "GRACE_SECONDS", 0.05)
-    monkeypatch.setattr(counting, "estimate", lambda one: slow.wait(60) and counts(one))
+    slow, counts = threading.Event(), models.estimate
+    monkeypatch.setattr(models, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(models, "estimate", lambda one: slow.wait(60) and counts(one))
     app = begun("calculator")
     held = app.session_state["state"].held
     held.change(shapes="Qwen3 0.6B", own="pasted", own_text=json.dumps(CONFIG | {"vocab_size": 77}))
@@ -128,7 +127,7 @@ def test_what_takes_long_is_counted_beside_the_drawing_and_drawn_once_it_is_ther
         for one in app.caption
     )
     slow.set()
-    monkeypatch.setattr(counting, "GRACE_SECONDS", 60.0)
+    monkeypatch.setattr(models, "GRACE_SECONDS", 60.0)
     app.run()
     assert not app.exception and "Pasted configuration" in html(app)
     assert not any("Counting" in one.value for one in app.caption)

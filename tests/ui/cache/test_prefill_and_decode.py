@@ -9,9 +9,8 @@ from tests.ui.hostile import HOSTILE
 from ui.cache.prefill_and_decode import prices
 from ui.cache.prefill_and_decode.charts import time_figure, wait_figure
 from ui.cache.prefill_and_decode.cost import cost_table, cost_words
-from ui.cache.prefill_and_decode.grid import METRICS, grid_table
 from ui.cache.prefill_and_decode.prices import OWN, Cost, checked_price, published, source_of
-from ui.cache.prefill_and_decode.section import SECTION, GridInputs
+from ui.cache.prefill_and_decode.section import METRICS, SECTION, GridInputs, grid_table
 from ui.measurements.section import Laid
 
 MARKUP = next(text for text in HOSTILE if "<" in text)

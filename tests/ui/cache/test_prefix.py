@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.measure.prefix_reuse import PrefixResult, Reuse
-from ui.cache.prefix.charts import reuse_figure
-from ui.cache.prefix.section import SECTION, PrefixInputs
+from ui.cache.prefix import SECTION, PrefixInputs, reuse_figure
 from ui.jobs import UNKNOWN
 from ui.measurements.held import Held
 from ui.measurements.section import Laid
@@ -68,7 +67,7 @@ def test_the_beginning_of_a_new_page_is_long_enough(bundled):
 
 @pytest.mark.parametrize("can_crop", [True, False])
 def test_the_page_says_where_nothing_was_cropped(can_crop, monkeypatch):
-    from ui.cache.prefix import section
+    from ui.cache import prefix as section
 
     said = []
     monkeypatch.setattr(section.st, "caption", said.append)

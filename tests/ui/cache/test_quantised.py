@@ -8,8 +8,14 @@ from tests.charts import charts
 from tests.pages.tab import field
 from tests.ui.measurements.drawn import drawn
 from ui.cache.quantised.charts import divergence_figure, saving_figure
-from ui.cache.quantised.section import GIVEN_TEXT, SAMPLED_TEXT, SECTION, QuantisedInputs
-from ui.cache.quantised.strip import shade_of, strip
+from ui.cache.quantised.section import (
+    GIVEN_TEXT,
+    SAMPLED_TEXT,
+    SECTION,
+    QuantisedInputs,
+    shade_of,
+    strip,
+)
 from ui.jobs import UNKNOWN
 from ui.measurements.held import Held
 from ui.measurements.section import Laid

@@ -5,8 +5,7 @@ import pytest
 from engine.errors import SettingError
 from tests.ui.cache.made_up import roofline
 from tests.ui.hostile import HOSTILE
-from ui.cache.roofline.charts import roofline_figure
-from ui.cache.roofline.section import SECTION, RooflineInputs, _law_words
+from ui.cache.roofline.section import SECTION, RooflineInputs, _law_words, roofline_figure
 from ui.measurements.section import Laid
 
 MARKUP = next(text for text in HOSTILE if "<" in text)

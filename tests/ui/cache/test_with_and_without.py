@@ -3,8 +3,7 @@
 import pytest
 
 from tests.ui.cache.made_up import DIFFERENCE, text
-from ui.cache.with_and_without.charts import latency_figure
-from ui.cache.with_and_without.section import SECTION
+from ui.cache.with_and_without import SECTION, latency_figure
 from ui.measurements.section import Laid
 
 

@@ -10,7 +10,7 @@ from engine.decoder import Decoder
 from engine.sampling.presets import PRESETS
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from tests.ui.step.visitor import unpacked
-from ui.compare.parting import parting_data, parting_place
+from ui.compare.view import parting_data, parting_place
 
 
 def message_of(comparison) -> dict:

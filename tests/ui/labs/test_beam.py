@@ -26,9 +26,8 @@ from ui.jobs import UNKNOWN
 from ui.labs.beam import view
 from ui.labs.beam.charts import likely_figure, tree_figure
 from ui.labs.beam.inputs import BeamInputs
-from ui.labs.beam.lab import BeamLab
+from ui.labs.beam.lab import BeamLab, TextsWork
 from ui.labs.beam.tree import MOST_ROWS, best_place, ids_of, text_of, tree_of, way_to
-from ui.labs.beam.work import TextsWork
 from ui.words.metrics import number
 from ui.words.token_labels import labels_of
 
@@ -282,8 +281,8 @@ def test_equal_inputs_have_their_texts_written_once_for_all_visitors(model):
 
 
 def test_only_so_many_sets_of_texts_are_kept(model, monkeypatch):
-    monkeypatch.setattr("ui.labs.beam.work.MOST_WRITTEN", 2)
-    monkeypatch.setattr("ui.labs.beam.work._written", WeakKeyDictionary())
+    monkeypatch.setattr("ui.labs.beam.lab.MOST_WRITTEN", 2)
+    monkeypatch.setattr("ui.labs.beam.lab._written", WeakKeyDictionary())
     all_inputs = [BeamInputs(prompt="Once", max_new_tokens=count) for count in (1, 2, 3)]
     for inputs in all_inputs:
         for _ in TextsWork(model, inputs)._passes():

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine.calculator.cards import Card, cards
 from engine.calculator.shapes import shapes
 from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
 from engine.model import LanguageModel
-from ui.cache.calculator.charts import growth_figure
-from ui.cache.calculator.costs import Asked, Cost, Costs, costs
+from ui.cache.calculator.costs import POINTS, Asked, Cost, Costs, costs
 from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, Compared, compared
 from ui.cache.calculator.tables import (
     formulas_table,
@@ -21,6 +22,7 @@ from ui.cache.calculator.tables import (
     published_table,
     sizes_table,
 )
+from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
@@ -278,6 +280,72 @@ def _notice(result: Costs) -> str:
 
 def _per_token(one: Cost) -> int:
     return one.per_token
+
+
+def growth_figure(result: Costs, dark: bool = False) -> go.Figure:
+    """GB over positions, both logarithmic; dotted beyond the model's context."""
+    colours = palette(dark)
+    figure = go.Figure()
+    for place, model in enumerate(result.models):
+        _curve(figure, model, place, colours)
+    memory = result.gigabytes
+    figure.add_hline(y=memory, line={"color": colours.muted, "dash": "dash", "width": 1.2})
+    figure.add_annotation(
+        x=0,
+        xref="paper",
+        y=math.log10(memory),  # as Plotly places annotations on a logarithmic axis
+        yref="y",
+        text=say("memory of the card, {memory} GB", memory=f"{memory:,.0f}"),
+        showarrow=False,
+        xanchor="left",
+        yanchor="bottom",
+        yshift=2,
+        xshift=6,
+        font={"color": colours.muted},
+    )
+    figure.add_vline(x=result.positions, line={"color": colours.line, "width": 1.2})
+    figure.update_layout(
+        template=template(dark),
+        height=460,
+        xaxis={"title": say("positions"), "type": "log", "dtick": 1, "tickformat": "~s"},
+        yaxis={
+            "title": say("GB of one text's cache"),
+            "type": "log",
+            "dtick": 1,
+            "tickformat": "~g",
+        },
+    )
+    return figure
+
+
+def _curve(figure: go.Figure, model: Cost, place: int, colours: Palette) -> None:
+    colour = colours.series[place % len(colours.series)]
+    symbol = SYMBOLS[(place // len(colours.series) + place) % len(SYMBOLS)]
+    context = model.context or POINTS[-1]
+    gigabytes = [count / 1e9 for count in model.curve]
+    inside = [n for n, positions in enumerate(POINTS) if positions <= context]
+    beyond = [n for n, positions in enumerate(POINTS) if n >= inside[-1]]
+    name = literal(model.name, 40)
+    for places, dash, shown in ((inside, "solid", True), (beyond, "dot", False)):
+        if len(places) < 2:
+            continue
+        figure.add_scatter(
+            x=[POINTS[n] for n in places],
+            y=[gigabytes[n] for n in places],
+            name=name,
+            legendgroup=str(place),
+            showlegend=shown,
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 1.8},
+            marker={
+                "symbol": symbol,
+                "size": [8 if n % 8 == 0 else 0 for n in places],
+                "line": {"width": 0},
+            },
+            hovertemplate=say(
+                "{name}: %{{x:,}} positions, %{{y:.3g}} GB<extra></extra>", name=name
+            ),
+        )
 
 
 SECTION = Section(

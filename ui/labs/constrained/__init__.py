@@ -2,6 +2,5 @@
 
 lab.py          the text, and the figures of its steps
 view.py         the text with its forced parts, figures and sentences
-charts.py       allowed probability and price by step; texts by both distributions
-page.py         the page
+page.py         the page and its charts: allowed probability and price by step; texts by both
 """

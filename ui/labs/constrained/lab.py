@@ -14,10 +14,16 @@ from engine.errors import DecodingError, TraceError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
-from engine.study.constraint import ConstraintFigures, Ribbon, figures_at, ribbon
+from engine.study.constraint import (
+    Broken,
+    ConstraintFigures,
+    Ribbon,
+    figures_at,
+    ribbon,
+    without_constraint,
+)
 from engine.study.verdict import Verdict, verdict
 from engine.study.whole_texts import Progress, Walk, WholeTexts
-from engine.study.wrong_token import Broken, without_constraint
 from engine.trace import Trace
 from ui.jobs import Job, Owner
 from ui.labs.inputs import ConstrainableInputs, Inputs

@@ -1,8 +1,7 @@
 """The diffusion page: a canvas whose masks are filled in several places at once.
 
-inputs.py         prompt with gaps, steps, order, temperature, re-masking
 masked_model.py   the masked diffusion models in this process
-lab.py            one canvas, and which step and position are looked at
+lab.py            what a person chooses; one canvas, and which step and position are looked at
 page.py           fields, and what the page is made of
 notice.py         the sentence on what there is to see
 picture.py        tiles, heat map, order, positions per step, one distribution

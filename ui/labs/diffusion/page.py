@@ -9,10 +9,9 @@ import streamlit as st
 
 from ui.labs import fields
 from ui.labs.diffusion.history import history
-from ui.labs.diffusion.inputs import AFTER, WHERE
 from ui.labs.diffusion.joint import joint
 from ui.labs.diffusion.joint import look_every as joint_every
-from ui.labs.diffusion.lab import DiffusionLab
+from ui.labs.diffusion.lab import AFTER, WHERE, DiffusionLab
 from ui.labs.diffusion.masked_model import WHY
 from ui.labs.diffusion.notice import notice
 from ui.labs.diffusion.picture import canvas, picture

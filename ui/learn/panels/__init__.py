@@ -17,8 +17,7 @@ from ui.learn.panels.lab.beam import BeamPanel
 from ui.learn.panels.lab.constrained import ConstrainedPanel
 from ui.learn.panels.lab.diffusion import DiffusionPanel
 from ui.learn.panels.lab.speculative import SpeculativePanel
-from ui.learn.panels.measurement.cache import CachePanel
-from ui.learn.panels.measurement.claims import ClaimPanel
+from ui.learn.panels.measurement.pages import CachePanel, ClaimPanel
 from ui.learn.panels.panel import Panel
 from ui.learn.panels.step.panel import StepPanel
 from ui.learn.source import Table

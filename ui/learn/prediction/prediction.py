@@ -8,16 +8,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from engine.errors import DecodingError, SettingError
+from engine.errors import DecodingError
 from engine.model import LanguageModel
-from engine.sampling import SamplingSettings
-from ui.learn.prediction.gap import Gap, mean_difference, total_variation
 from ui.learn.source import Table
-from ui.texts.settings import named_settings
 from ui.words.labels import with_minus
 from ui.words.language import say, say_counted, with_figures
 
 FEWEST, MOST = 2, 32  # bars
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far apart two rows of values are.
+
+    Attributes:
+        value: the distance as one number: see `total_variation` and `mean_difference`.
+        largest: the largest that it could be.
+        worst: the place of the largest difference, the first of several.
+    """
+
+    value: float
+    largest: float
+    worst: int
+
+
+def total_variation(drawn: Sequence[float], truth: Sequence[float]) -> Gap:
+    """Half the sum of the absolute differences: how much probability would have to move, 0 to 1.
+
+    Args:
+        drawn, truth: two distributions over the same outcomes.
+    """
+    differences = _differences(drawn, truth)
+    return Gap(min(1.0, sum(differences) / 2), 1.0, _worst(differences))
+
+
+def mean_difference(drawn: Sequence[float], truth: Sequence[float], low: float, high: float) -> Gap:
+    """The mean absolute difference, in the unit of the values.
+
+    Args:
+        drawn: within `low` and `high`.
+        truth: of any size; the scale is widened to hold it.
+        low, high: the ends of the scale.
+    """
+    differences = _differences(drawn, truth)
+    widest = max(high, *truth) - min(low, *truth)
+    return Gap(sum(differences) / len(differences), widest, _worst(differences))
+
+
+def _differences(drawn: Sequence[float], truth: Sequence[float]) -> list[float]:
+    if len(drawn) != len(truth) or not drawn:
+        raise ValueError(f"{len(drawn)} values cannot be compared with {len(truth)}.")
+    return [abs(mine - real) for mine, real in zip(drawn, truth, strict=True)]
+
+
+def _worst(differences: Sequence[float]) -> int:
+    return max(range(len(differences)), key=differences.__getitem__)
 
 
 @dataclass(frozen=True)
@@ -145,53 +190,6 @@ class Prediction(ABC):
     def revealed_labels(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[str, ...]:
         """The labels of the bars once they are revealed; raises `DecodingError`, as `truth`."""
         return bars.labels
-
-
-@dataclass(frozen=True)
-class StepPrediction(Prediction):
-    """One about steps of a text that is drawn token by token.
-
-    Attributes, besides those of `Prediction`:
-        settings: how tokens are chosen.
-    """
-
-    settings: SamplingSettings
-
-
-def read_beginning(table: Table) -> dict[str, Any]:
-    """Prompts and settings, as every `StepPrediction` has them."""
-    settings = table.get("settings", dict, {})
-    try:
-        checked = named_settings({"seed": 0, **settings})
-    except SettingError as error:
-        table.wrong("settings", f"is refused: {str(error).rstrip('.')}", "mend that value")
-    return {"prompts": read_prompts(table), "settings": checked}
-
-
-def read_prompts(table: Table) -> tuple[str, ...]:
-    """The prompt, then those that are offered to predict again."""
-    prompts = (table.get("prompt", str), *table.get("more_prompts", tuple[str, ...], ()))
-    for prompt in prompts:
-        if not prompt:
-            table.wrong("prompt", "is empty", "write the text that the model goes on from")
-    return prompts
-
-
-def read_values(table: Table) -> tuple[float, ...]:
-    """The values on the axis of a curve."""
-    values = table.get("values", tuple[float, ...])
-    if not FEWEST <= len(values) <= MOST:
-        table.wrong("values", f"has {len(values)} values", f"list {FEWEST} to {MOST}")
-    return values
-
-
-def read_scale(table: Table, low: float, high: float | None) -> tuple[float, float]:
-    """The ends of the scale; `high` may be left out where the figure has an end of its own."""
-    low = table.get("low", float, low)
-    high = table.get("high", float) if high is None else table.get("high", float, high)
-    if not low < high:
-        table.wrong("high", f"is {high:g}, not above low, {low:g}", "write a larger number")
-    return float(low), float(high)
 
 
 class PredictionError(DecodingError):

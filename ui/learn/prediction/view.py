@@ -12,8 +12,7 @@ import streamlit as st
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from ui.components.apps import mount_app
-from ui.learn.prediction.gap import Gap
-from ui.learn.prediction.prediction import Bars, Prediction
+from ui.learn.prediction.prediction import Bars, Gap, Prediction
 from ui.learn.progress.entries import Predicted
 from ui.learn.progress.mine import Done, on_screen
 from ui.learn.progress.store import now

@@ -150,7 +150,7 @@ _PAGES: dict[str, _Page] = {
         f"{_LABS}.constrained.page", (f"{_LABS}.constrained.lab", "ConstrainedInputs")
     ),
     "diffusion": _Decoder(
-        f"{_LABS}.diffusion.page", (f"{_LABS}.diffusion.inputs", "DiffusionInputs")
+        f"{_LABS}.diffusion.page", (f"{_LABS}.diffusion.lab", "DiffusionInputs")
     ),
     "tokens": _Decoder("ui.tokens.page", ("ui.tokens.state", "TokensInputs")),
     "one_clock": _Decoder(f"{_LABS}.one_clock.page", (f"{_LABS}.one_clock.clock", "ClockInputs")),

@@ -4,7 +4,7 @@ import pytest
 
 from engine.study.constraint import ConstraintFigures
 from engine.study.whole_texts import WholeText
-from ui.labs.constrained.charts import MOST_TEXTS, price_figure, whole_texts_figure
+from ui.labs.constrained.page import MOST_TEXTS, price_figure, whole_texts_figure
 
 
 def figures_of(*prices: float) -> list[ConstraintFigures]:

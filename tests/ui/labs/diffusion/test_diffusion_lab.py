@@ -8,8 +8,7 @@ import pytest
 from engine.trace import Trace
 from tests.ui.labs.settling import settled
 from ui.jobs import UNKNOWN
-from ui.labs.diffusion.inputs import AFTER, DiffusionInputs
-from ui.labs.diffusion.lab import DiffusionLab, View
+from ui.labs.diffusion.lab import AFTER, DiffusionInputs, DiffusionLab, View
 from ui.labs.diffusion.masked_model import masked_model
 from ui.labs.diffusion.notice import notice, percent
 from ui.labs.diffusion.picture import SIGNS, canvas

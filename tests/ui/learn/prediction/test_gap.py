@@ -2,8 +2,7 @@
 
 import pytest
 
-from ui.learn.prediction.gap import mean_difference, total_variation
-from ui.learn.prediction.prediction import Bars, Unit
+from ui.learn.prediction.prediction import Bars, Unit, mean_difference, total_variation
 from ui.learn.prediction.view import Revealed, gap_sentence
 
 BARS = Bars(("␣a", "␣b", "All other tokens"), "", "Probability", Unit("%"), is_distribution=True)

@@ -9,9 +9,8 @@ from ui.labs.beam.lab import BeamLab
 from ui.labs.beam.page import PAGE
 from ui.labs.page import LabPage
 from ui.learn.functions import Functions
-from ui.learn.panels.lab.measures import OF_TOKENS
 from ui.learn.panels.lab.panel import ACTIONS as ANY_ACTIONS
-from ui.learn.panels.lab.panel import LabPanel
+from ui.learn.panels.lab.panel import OF_TOKENS, LabPanel
 
 MEASURES, ACTIONS = Functions(OF_TOKENS), Functions(ANY_ACTIONS)
 

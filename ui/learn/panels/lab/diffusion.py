@@ -9,7 +9,7 @@ from ui.labs.diffusion.page import PAGE
 from ui.labs.page import LabPage
 from ui.learn.checks import percent, shown_as
 from ui.learn.functions import Functions
-from ui.learn.panels.lab.measures import MEASURES as ANY
+from ui.learn.panels.lab.panel import MEASURES as ANY
 from ui.learn.panels.lab.panel import LabPanel
 
 MEASURES = Functions(ANY)

@@ -10,9 +10,8 @@ from ui.labs.speculative.lab import SpeculativeLab
 from ui.labs.speculative.page import PAGE
 from ui.learn.checks import percent, shown_as
 from ui.learn.functions import Functions
-from ui.learn.panels.lab.measures import OF_TOKENS
 from ui.learn.panels.lab.panel import ACTIONS as ANY_ACTIONS
-from ui.learn.panels.lab.panel import LabPanel
+from ui.learn.panels.lab.panel import OF_TOKENS, LabPanel
 
 MEASURES, ACTIONS = Functions(OF_TOKENS), Functions(ANY_ACTIONS)
 

@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from engine.errors import DecodingError, PromptError
 from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
 from engine.trace.steps import MOST_TOKENS
 from ui.learn.functions import Call, Functions
-from ui.learn.panels.step.session import LessonSession
 from ui.step.events import Event, Place
+from ui.step.session import Session
 from ui.texts.settings import parse_settings, plain_settings, stage_defaults
 from ui.texts.texts import Contrastive, begun_anew
+
+BY_ITSELF = ("settings", "sync")  # actions that the page also sends without a person
+
+
+class LessonSession(Session):
+    """A session as a lesson begins it.
+
+    Attributes:
+        done: how often each kind of action was done since the panel began; a press of Step counts
+            each token. A refused action does not count.
+        last_action: the newest of them but settings, which the page also sends by itself; empty
+            before the first.
+    """
+
+    def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
+        super().__init__(model, prompt, settings)
+        self.done: Counter[str] = Counter()
+        self.last_action = ""
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self.done = Counter()
+        self.last_action = ""
+
+    def apply(self, event: Event, **others: Any) -> None:
+        """Do what a person did, once; see `Session.apply`."""
+        if self.acknowledged.covers(event.client, event.number):
+            return
+        super().apply(event, **others)
+        if not self.error:
+            kind = "play" if event.playing and event.kind == "step" else event.kind
+            self.done[kind] += event.count - self.left
+            if kind not in BY_ITSELF:
+                self.last_action = kind
+
 
 ACTIONS = Functions()
 

@@ -16,8 +16,7 @@ from engine.snippets import Snippet
 from engine.study import find_loop
 from ui.learn.checks import bits, percent, shown_as
 from ui.learn.functions import Functions
-from ui.learn.panels.step.hands import token_id
-from ui.learn.panels.step.session import LessonSession
+from ui.learn.panels.step.hands import LessonSession, token_id
 from ui.texts.answers import settings_as_code
 from ui.texts.settings import is_one_number
 from ui.words.labels import stop_name

@@ -13,9 +13,8 @@ from engine.sampling import STAGES, SamplingSettings
 from ui.components.apps import mount_app
 from ui.learn.functions import Call, Functions
 from ui.learn.panels.panel import LoadModel, Panel
-from ui.learn.panels.step.hands import ACTIONS, Hands
+from ui.learn.panels.step.hands import ACTIONS, Hands, LessonSession
 from ui.learn.panels.step.measures import MEASURES
-from ui.learn.panels.step.session import LessonSession
 from ui.learn.source import Table
 from ui.server.live import live_address
 from ui.step.for_others import open_in_step_page

@@ -1,16 +1,24 @@
-"""The claims page in a lesson."""
+"""The measuring pages in a lesson: the cache page and the claims page."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from engine.claims.verdict import verdict
-from ui.claims.page import PAGE
+from ui.cache.page import PAGE as CACHE
+from ui.claims.page import PAGE as CLAIMS
 from ui.learn.functions import Functions
 from ui.learn.panels.measurement.panel import MEASURES as ANY
 from ui.learn.panels.measurement.panel import MeasurementPanel
 from ui.measurements.page import MeasurementPage
 from ui.measurements.state import MeasurementState
+
+
+class CachePanel(MeasurementPanel):
+    """A section of the cache page."""
+
+    measured_on: ClassVar[MeasurementPage] = CACHE
+
 
 MEASURES = Functions(ANY)
 
@@ -26,4 +34,4 @@ class ClaimPanel(MeasurementPanel):
     """A claim."""
 
     measures: ClassVar[Functions] = MEASURES
-    measured_on: ClassVar[MeasurementPage] = PAGE
+    measured_on: ClassVar[MeasurementPage] = CLAIMS

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine.measure import Pace
 from engine.measure.window import (
     LEAST_WINDOW,
     MOST_WINDOW,
+    TOUCHED,
     WindowEdge,
     WindowMeasurement,
     estimated_seconds,
 )
 from engine.model import LanguageModel
-from ui.cache.window.charts import edge_figure, reach_figure
+from ui.charts.template import DASHES, PATTERNS, SYMBOLS, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
@@ -180,6 +182,85 @@ def _steps(result: WindowEdge) -> Table:
 def _reach(result: WindowEdge) -> Table:
     rows = list(enumerate(result.changes, start=1))
     return Table(say("Reach"), (say("position"), say("largest change of a logit")), rows)
+
+
+def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
+    """Positions over tokens read: in the tensors, attended to, and without a window."""
+    colours = palette(dark)
+    figure = go.Figure()
+    read = [step.positions for step in result.steps]
+    curves = (
+        (say("read so far"), read, "lines"),
+        (
+            say("attended to by the last token"),
+            [step.seen for step in result.steps],
+            "lines+markers",
+        ),
+        (say("kept after the step"), [step.kept for step in result.steps], "lines+markers"),
+    )
+    for place, (name, values, mode) in enumerate(curves):
+        figure.add_scatter(
+            x=read,
+            y=values,
+            name=name,
+            mode=mode,
+            line={"color": colours.series[place], "dash": DASHES[place], "width": 1.8},
+            marker={"symbol": SYMBOLS[place], "size": 5},
+            hovertemplate=say("{name}: %{{y:,}} at %{{x:,}} tokens<extra></extra>", name=name),
+        )
+    figure.add_vline(x=result.window, line={"color": colours.muted, "dash": "dot"})
+    figure.add_annotation(
+        x=result.window,
+        y=max(read),
+        text=say("window of {window}", window=result.window),
+        showarrow=False,
+        xanchor="left",
+        xshift=4,
+    )
+    figure.update_layout(
+        template=template(dark),
+        height=340,
+        xaxis={"title": say("tokens read"), "rangemode": "tozero"},
+        yaxis={"title": say("positions"), "rangemode": "tozero"},
+    )
+    return figure
+
+
+def reach_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
+    """Change of the last token's logits by the position at which another token stands."""
+    colours = palette(dark)
+    count = len(result.changes)
+    least = TOUCHED * max(result.changes)
+    kinds = (
+        (say("attended to"), lambda back: back < result.window),
+        (say("through earlier layers"), lambda back: back >= result.window),
+    )
+    figure = go.Figure()
+    for place, (name, belongs) in enumerate(kinds):
+        places = [
+            n
+            for n, change in enumerate(result.changes)
+            if belongs(count - 1 - n) and change > least
+        ]
+        figure.add_bar(
+            x=[n + 1 for n in places],
+            y=[result.changes[n] for n in places],
+            name=name,
+            marker={
+                "color": colours.series[place],
+                "pattern": {"shape": PATTERNS[place]},
+                "line": {"width": 0},
+            },
+            hovertemplate=say("position %{{x}}, {name}: %{{y:.3g}}<extra></extra>", name=name),
+        )
+    figure.update_layout(
+        template=template(dark),
+        height=340,
+        bargap=0.15,
+        xaxis={"title": say("position of the changed token"), "range": [0.5, count + 0.5]},
+        yaxis={"title": say("largest change of a logit"), "rangemode": "tozero"},
+    )
+    return figure
 
 
 SECTION = Section(

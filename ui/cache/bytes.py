@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine.cache_formula import CacheFormula, Paged, in_symbols, numbers
@@ -19,12 +20,12 @@ from engine.measure.cache_bytes import (
 )
 from engine.model import LanguageModel
 from engine.model.cache_layers import formula_of
-from ui.cache.bytes.charts import bytes_figure
+from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
-from ui.measurements.section import Section, Shown, Table
+from ui.measurements.section import Laid, Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import counted, size
@@ -269,6 +270,61 @@ def _layers(result: CacheBytes) -> Table:
         say("tensors, bytes"),
     )
     return Table(say("Layers"), (*head, say("held, bytes"), say("equal")), rows)
+
+
+def bytes_figure(
+    result: CacheBytes,
+    paged: Sequence[int],
+    dark: bool = False,
+    other: Laid[CacheBytes] | None = None,
+) -> go.Figure:
+    """MiB over positions.
+
+    Args:
+        result: what was counted.
+        paged: bytes that an engine with paged attention sets aside, by point; empty where the
+            formula is not known.
+        other: another machine's tensors, drawn beside.
+    """
+    colours = palette(dark)
+    figure = go.Figure()
+    positions = [point.positions for point in result.points]
+    curves = [
+        (say("held here, with room"), [point.held for point in result.points], "lines+markers"),
+        (say("paged"), list(paged), "lines+markers"),
+        (say("formula"), [point.computed for point in result.points] * result.is_known, "lines"),
+        (say("tensors, counted"), [point.measured for point in result.points], "markers"),
+    ]
+    for place, (name, values, mode) in enumerate(curves):
+        if not values:
+            continue
+        figure.add_scatter(
+            x=positions,
+            y=[value / 2**20 for value in values],
+            name=name,
+            mode=mode,
+            line={"color": colours.series[place], "dash": DASHES[place], "width": 1.8},
+            marker={"color": colours.series[place], "symbol": SYMBOLS[place], "size": 7},
+            hovertemplate=say(
+                "{name}: %{{x:,}} positions, %{{y:.3f}} MiB<extra></extra>", name=name
+            ),
+        )
+    if other is not None:
+        points = other.result.points
+        figure.add_scatter(
+            x=[point.positions for point in points],
+            y=[point.measured / 2**20 for point in points],
+            name=say("tensors, {name}", name=literal(other.name, 40)),
+            mode="lines",
+            line={"color": colours.muted, "dash": "dash"},
+        )
+    figure.update_layout(
+        template=template(dark),
+        height=360,
+        xaxis={"title": say("positions"), "rangemode": "tozero"},
+        yaxis={"title": "MiB", "rangemode": "tozero"},
+    )
+    return figure
 
 
 SECTION = Section(

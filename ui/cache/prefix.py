@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine.errors import PromptError
-from engine.measure import Pace, PrefixMeasurement, PrefixResult, p95
+from engine.measure import Pace, PrefixMeasurement, PrefixResult, Reuse, outliers, p95
 from engine.model import LanguageModel
-from ui.cache.prefix.charts import reuse_figure
-from ui.cache.prefix.texts import BEGINNING, FIRST, SECOND
+from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
-from ui.measurements.section import Section, Shown, Table
+from ui.measurements.section import Laid, Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
 from ui.words.language import marked, say
+
+BEGINNING = """\
+You are the assistant of a small town library. You answer visitors who write to the library at \
+any hour of the day. Be friendly, be brief, and write as one writes to a neighbour.
+
+The library is open from Tuesday to Saturday. It opens at ten in the morning and closes at six \
+in the evening, on Thursdays at eight. On Sundays and Mondays it is closed. The box for books \
+beside the door is open at all times.
+
+Anyone who lives in the town may have a card. It costs nothing. A child needs a parent to sign \
+for it. With a card one may take home ten books, four films and two games at a time. Books \
+stay for four weeks, films and games for one. Whoever needs more time may ask twice for \
+another two weeks, unless somebody else waits for the book.
+
+A book that comes back late costs ten cents a day, and never more than five euros. A book that \
+is lost has to be paid for. Say so kindly, and say that nobody is turned away because of \
+money.
+
+On Wednesday afternoons stories are read to children in the room with the blue door. On the \
+first Friday of the month a reading circle meets at seven. On Saturday mornings a helper \
+explains how to use the computers. For all of these nobody has to sign up.
+
+When a visitor asks for a book, ask what they liked last and suggest two or three. Name the \
+author, say in one sentence what the book is about, and do not give away the end. When a \
+visitor asks for something that the library does not have, offer to order it from the library \
+of the next town, which takes about a week.
+
+Never make up a book. Never give the address or the card number of a visitor to anyone. If you \
+do not know an answer, say so, and say that the desk will know. Do not talk about politics, \
+medicine or the law, but say which shelf has books about them. End every answer with one short \
+sentence that wishes the visitor well.
+
+"""
+FIRST = "Visitor: When may I bring my children to hear a story?\nAssistant:"
+SECOND = "Visitor: I have lost a book about whales. What happens now?\nAssistant:"
+
 
 SHARES = (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)  # of the longest beginning that are measured
 MOST_SHARED = 100_000
@@ -239,6 +276,65 @@ def _repeats(result: PrefixResult) -> Table:
         (say("shared tokens"), say("repeat"), say("full, ms"), say("reused, ms")),
         rows,
     )
+
+
+SERIES: Sequence[tuple[str, Callable[[Reuse], Sequence[float]], Callable[[Reuse], float]]] = (
+    (marked("full prefill"), lambda one: one.full_ms, lambda one: one.full),
+    (marked("prefix reused"), lambda one: one.reused_ms, lambda one: one.reused),
+)
+
+
+def reuse_figure(
+    result: PrefixResult, dark: bool = False, other: Laid[PrefixResult] | None = None
+) -> go.Figure:
+    """Milliseconds of both ways, medians with all repeats' range; another machine's dashed."""
+    colours = palette(dark)
+    figure = go.Figure()
+    _lines(figure, result, colours)
+    if other is not None:
+        _lines(figure, other.result, colours, literal(other.name, 40))
+    figure.update_layout(
+        template=template(dark),
+        height=380,
+        xaxis={"title": say("shared tokens"), "rangemode": "tozero"},
+        yaxis={"title": say("milliseconds"), "rangemode": "tozero"},
+    )
+    return figure
+
+
+def _lines(figure: go.Figure, result: PrefixResult, colours: Palette, machine: str = "") -> None:
+    shared = [one.shared for one in result.lengths]
+    for place, (name, times, middle) in enumerate(SERIES):
+        colour, name = colours.series[1 - place], say(name)
+        medians = [middle(one) for one in result.lengths]
+        figure.add_scatter(
+            x=shared,
+            y=medians,
+            name=f"{name}, {machine}" if machine else name,
+            mode="lines+markers",
+            line={"color": colour, "dash": "dash" if machine else "solid", "width": 2},
+            marker={"symbol": SYMBOLS[place], "size": 8},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [max(times(one)) - middle(one) for one in result.lengths],
+                "arrayminus": [middle(one) - min(times(one)) for one in result.lengths],
+                "thickness": 1.2,
+            },
+            hovertemplate=say("%{x:,} tokens shared: %{y:.1f} ms<extra></extra>"),
+        )
+        far = [
+            (one.shared, times(one)[at]) for one in result.lengths for at in outliers(times(one))
+        ]
+        if far and not machine:
+            figure.add_scatter(
+                x=[x for x, _ in far],
+                y=[y for _, y in far],
+                mode="markers",
+                showlegend=False,
+                marker={"symbol": "x-thin", "size": 8, "line": {"color": colour, "width": 2}},
+                hovertemplate=say("stands out: %{y:.1f} ms<extra></extra>"),
+            )
 
 
 SECTION = Section(

@@ -1,1 +1,0 @@
-"""The section of the cache page that counts the bytes of the loaded model's cache."""

@@ -1,1 +1,0 @@
-"""Prefix reuse: a second prompt with the same beginning."""

@@ -1,1 +1,0 @@
-"""The section of the cache page that decodes a text with and without the cache."""
