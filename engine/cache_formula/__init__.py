@@ -4,14 +4,12 @@ One arithmetic for all: the figure under the step page's chart, the calculator o
 the tests that compare it with the tensors of real caches. It needs neither PyTorch nor a model;
 `engine.model.cache_layers.formula_of` makes a formula from a model's configuration.
 
-    formula     CacheFormula: all layers, and what a value is stored in
+    formula     CacheFormula: all layers; Storage: bits of a value, scales included; spelled out
     kept        Layer, what it keeps (keys, a latent, a state, ...), and for which positions
-    storage     Storage: bits of a value, scales included
-    words       a formula spelled out
     layouts     how much memory is set aside: what is read, tensors, whole blocks
 """
 
-from engine.cache_formula.formula import CacheFormula
+from engine.cache_formula.formula import CacheFormula, Storage, in_numbers, in_symbols
 from engine.cache_formula.kept import (
     ALL,
     ONCE,
@@ -27,8 +25,6 @@ from engine.cache_formula.kept import (
     numbers,
 )
 from engine.cache_formula.layouts import IDEAL, TENSORS, Layout, Paged
-from engine.cache_formula.storage import Storage
-from engine.cache_formula.words import in_numbers, in_symbols
 
 __all__ = [
     "ALL",

@@ -4,13 +4,42 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from engine.cache_formula.kept import Kept, Last, Layer, OneIn, Span
+from engine.cache_formula.kept import ALL, ONCE, Kept, Last, Layer, Once, OneIn, RestOf, Span
 from engine.cache_formula.layouts import TENSORS, Layout
-from engine.cache_formula.storage import Storage
+
+
+@dataclass(frozen=True)
+class Storage:
+    """What a value is stored in.
+
+    Attributes:
+        name: for the screen.
+        bits: of a value itself.
+        group: how many values share a scale; 0 where no scales are counted.
+        scale_bits: of a group's scale, and of its zero point where it has one.
+        about: what is assumed.
+    """
+
+    name: str
+    bits: int
+    group: int = 0
+    scale_bits: int = 0
+    about: str = ""
+
+    @property
+    def bits_per_value(self) -> Fraction:
+        """Bits with the value's share of the scales."""
+        return self.bits + (Fraction(self.scale_bits, self.group) if self.group else Fraction(0))
+
+    def bytes(self, values: int) -> Fraction:
+        """Bytes of so many values."""
+        return values * self.bits_per_value / 8
+
 
 _FIXED = {"float32": Storage("float32", 32), "int64": Storage("int64", 64)}
 
@@ -95,3 +124,52 @@ def _shape(layer: Layer) -> tuple[int, ...] | None:
     names = [kept.name for kept in layer.kept]
     factors = {tuple(factor.value for factor in kept.factors) for kept in layer.kept}
     return factors.pop() if names == ["keys", "values"] and len(factors) == 1 else None
+
+
+NOTHING = "keeps nothing"
+
+
+def in_symbols(layer: Layer) -> str:
+    """Values of one layer: ``2 x h x d x n``."""
+    return _joined(layer, lambda kept: _product(kept, [one.symbol for one in kept.factors]))
+
+
+def _product(kept: Kept, factors: list[str]) -> str:
+    return " x ".join([*factors, *([] if isinstance(kept.span, Once) else [kept.span.symbol])])
+
+
+def in_numbers(formula: CacheFormula, layer: Layer, positions: int, layout: Layout) -> str:
+    """Bytes of one layer of one text: ``2 x 8 KV heads x 128 per head x 4,096 positions x 2 B``."""
+
+    def part(kept: Kept) -> str:
+        factors = [f"{one.value:,} {one.words}" for one in kept.factors]
+        bits = formula.stored_in(kept).bits_per_value
+        stored = f"{bits // 8} B" if bits % 8 == 0 else f"{float(bits):g} bits"
+        return " x ".join([*factors, *_often(kept, positions, layout), stored])
+
+    return _joined(layer, part)
+
+
+def _often(kept: Kept, positions: int, layout: Layout) -> list[str]:
+    count = kept.span.count(positions, layout)
+    if kept.span == ALL:
+        return [f"{count:,} positions"]
+    if isinstance(kept.span, Last):
+        return [f"{count:,} positions (window {kept.span.window.value:,})"]
+    if isinstance(kept.span, RestOf):
+        return [f"{count:,} of {kept.span.rate.value:,} positions"]
+    if isinstance(kept.span, OneIn):
+        return [f"{count:,} entries"]
+    return [] if kept.span == ONCE or count else ["0"]
+
+
+def _joined(layer: Layer, part: Callable[[Kept], str]) -> str:
+    """The parts with a plus between; keys and values of one shape are written once."""
+    kept = list(layer.kept)
+    words = []
+    first = [(one.name, one.factors) for one in kept[:2]]
+    if [name for name, _ in first] == ["keys", "values"] and first[0][1] == first[1][1]:
+        words.append(f"2 x {part(kept[0])}")
+        kept = kept[2:]
+    words += [f"{one.name} {part(one)}" for one in kept]
+    return " + ".join(words) or NOTHING

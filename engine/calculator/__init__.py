@@ -2,11 +2,10 @@
 
     sources     where a configuration comes from: a name, a folder, the hub's cache, a pasted text
     shapes      well-known models, as fields of config.json
-    weights     parameters, counted on a model that is built without data
+    weights     parameters, counted on a model that is built without data; all of it in one step
     storages    what weights and caches are stored in
     cards       accelerators with published memory and bandwidth
     fit         what fits on a card, and how fast it can be at most
-    estimate    all of a model in one step
     published   sizes that others have published, to compare with
     cited       where a figure of somebody else stands, in words
 

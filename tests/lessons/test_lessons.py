@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from engine.sampling import STAGES
-from ui.learn.command import MOST_WORDS, listed
+from ui.learn.command import MOST_WORDS, listed, trials
 from ui.learn.course import FOLDER, read_course
-from ui.learn.lesson import Lesson, read_lesson
-from ui.learn.model import lesson_model
-from ui.learn.trial import trials
+from ui.learn.lesson import Lesson, lesson_model, read_lesson
 from ui.words.language import ENGLISH, LANGUAGES, say, speaking
 
 LESSONS = [*read_course().lessons, read_lesson(FOLDER / "template")]

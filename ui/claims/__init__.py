@@ -1,11 +1,9 @@
 """The claims page: sayings about language models, each as an experiment with a verdict.
 
-    page.py       the page by what is its own (see `ui.measurements`)
+    page.py       the page by what is its own (see `ui.measurements`), with all claims in one table
     claims.py     a claim of `engine.claims` as a section: prediction, fields, verdict, tables
     words.py      the words of `lessons/claims.toml`, with figures put in
-    verdict.py    a verdict on the page: sentence, prediction, the figures that it rests on
     charts.py     the default picture, and further charts of some claims
-    overview.py   all claims in one table, and run one after the other
 
 `engine.claims` says how to add one. The words are data, so that a teacher can change them; a test
 puts figures into all of them.

@@ -40,7 +40,11 @@ def parting_place(columns: list[Column]) -> int | None:
 
 
 def parting_data(comparison: Comparison) -> dict[str, Any] | None:
-    """What the app `distributions` gets; None while the texts are the same."""
+    """What the app `distributions` gets; None while the texts are the same.
+
+    Up to the parting all texts are the same, so all columns shaped the same logits: what differs
+    there is the settings, the random number, or both.
+    """
     columns = list(comparison.columns)
     place = parting_place(columns)
     if place is None:

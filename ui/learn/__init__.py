@@ -9,8 +9,7 @@
     course.py      the lessons in order; paths.py: ways through them for a given time
     learning.py    what a visitor has done, and their live panels
     page.py        the list, one lesson; step_view.py: one step of it
-    trial.py       a lesson tried without a browser: solutions and mistakes
-    command.py     `make lesson`
+    command.py     `make lesson`: tries a lesson without a browser, solutions and mistakes
     live.py        step panels on the live channel; panel_channel.py is loaded with the engine
 
 `lessons/README.md` says how to write one.

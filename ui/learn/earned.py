@@ -21,8 +21,7 @@ from functools import cache
 from ui.learn.course import FOLDER, course
 from ui.learn.progress.entries import TaskSolved
 from ui.learn.progress.progress import Progress
-from ui.learn.quiz.places import Place, read_place
-from ui.learn.quiz.questions import quiz_of
+from ui.learn.quiz.questions import Place, quiz_of, read_place
 from ui.learn.source import Table
 from ui.learn.words import ENGLISH, read_words
 from ui.words.labels import counted

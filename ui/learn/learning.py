@@ -13,8 +13,7 @@ from msgspec import Meta, Struct
 from engine.errors import DecodingError
 from engine.values import Name
 from ui.learn.checks import all_hold
-from ui.learn.lesson import Lesson, Mistake, Step, Task
-from ui.learn.model import lesson_model
+from ui.learn.lesson import Lesson, Mistake, Step, Task, lesson_model
 from ui.learn.progress.entries import StepRead, TaskSolved
 from ui.learn.progress.mine import Done, MyDone
 from ui.learn.progress.store import now

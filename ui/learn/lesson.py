@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from ui.learn.checks import Check, read_check
-from ui.learn.figures import Figure
+from engine.model import BUNDLED, LanguageModel
+from ui.learn.checks import Check, read_check, written
 from ui.learn.functions import Call
 from ui.learn.panels import SAME, read_panel
 from ui.learn.panels.panel import Panel
@@ -17,6 +19,67 @@ from ui.learn.quiz.questions import FOLDER as QUIZ
 from ui.learn.quiz.questions import quiz_of
 from ui.learn.source import Table, wrong
 from ui.learn.words import ENGLISH, Words, read_words
+from ui.models.opening import load_quietly
+from ui.words.labels import markdown_text
+
+
+def lesson_model() -> LanguageModel:
+    """The bundled model, for everybody the same one; raises `DecodingError`."""
+    return load_quietly(BUNDLED, None)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure in the words of a step that is measured elsewhere than in the state on screen.
+
+        [[steps.figures]]
+        as = "epsilon_keeps"
+        check = "kept"
+        actions = [{ do = "settings", epsilon_cutoff = 0.0009 }]
+
+    `check` names a measure of the panel. It is measured in a panel of its own after the actions,
+    and stands for ``{epsilon_keeps}`` in all words of the step.
+
+    Attributes:
+        name: under which words show it.
+        panel: what it is measured in.
+        measure: what is measured.
+        actions: what is done before, from the beginning of the panel.
+    """
+
+    name: str
+    panel: Panel
+    measure: Call
+    actions: tuple[Call, ...]
+
+    def value(self, model: LanguageModel) -> Any:
+        """What is measured; None where there is nothing to measure.
+
+        Raises:
+            DecodingError: the panel refuses an action.
+        """
+        live = self.panel.begun(model)
+        try:
+            self.panel.begin_anew(live, self.actions)
+            return self.measure(live)
+        finally:
+            live.release()
+
+    @cached_property
+    def lesson_value(self) -> Any:
+        """What the lessons' model gives, measured once; raises as `value` does."""
+        return self.value(lesson_model())
+
+    @property
+    def words(self) -> str:
+        """The same for a sentence, in the language of the person."""
+        return markdown_text(written(self.measure, self.lesson_value))
+
+
+def as_words(figures: Iterable[Figure]) -> dict[str, str]:
+    """Figures by their names, for sentences; raises `DecodingError`."""
+    return {figure.name: figure.words for figure in figures}
+
 
 FILE = "lesson.toml"
 

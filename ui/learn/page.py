@@ -26,8 +26,8 @@ from ui.learn.learning import Learning, learning_of, live_of
 from ui.learn.lesson import Lesson, Step
 from ui.learn.paths import Path as LessonPath
 from ui.learn.paths import Stop, paths
+from ui.learn.progress.entries import calibration_sentence
 from ui.learn.progress.mine import my_problem, my_progress
-from ui.learn.progress.score import calibration_sentence
 from ui.learn.progress.view import draw_kept
 from ui.learn.quiz.questions import Quiz, quiz_of
 from ui.learn.quiz.view import draw_quiz, turn_to

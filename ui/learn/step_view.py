@@ -12,10 +12,8 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from ui.learn.checks import figures
-from ui.learn.figures import as_words
 from ui.learn.learning import Learning
-from ui.learn.lesson import Lesson, Mistake, Step, Task
-from ui.learn.model import lesson_model
+from ui.learn.lesson import Lesson, Mistake, Step, Task, as_words, lesson_model
 from ui.learn.prediction.view import draw_prediction
 from ui.learn.quiz.questions import quiz_of
 from ui.learn.quiz.view import draw_quiz

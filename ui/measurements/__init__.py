@@ -4,8 +4,7 @@
     held.py         what a visitor has of a section: inputs, work, what went wrong
     state.py        what a visitor has of the page: a model or two, what is measured of each, a file
     work.py         a measurement in the background
-    page.py         the page: choice of the section and of a second model, fields, results
-    export.py       tables as CSV, everything as JSON, a measurement of another machine laid over
+    page.py         the page: choice of the section and of a second model, fields, results, files
     measured.py     tables, charts and sentences that sections share
 
 Work of a section that is not in sight goes on, and its results stay. `ui.cache` and `ui.claims` are

@@ -30,8 +30,15 @@ from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.texts.settings import fitted, is_one_number
 from ui.tune.metrics import TRADE_OFFS
-from ui.tune.sweep_record import Prompt, SweepRecord, sweep_of, sweep_record
-from ui.tune.sweep_work import SweepWork, opening_sweep, tokens_per_second
+from ui.tune.sweep_work import (
+    Prompt,
+    SweepRecord,
+    SweepWork,
+    opening_sweep,
+    sweep_of,
+    sweep_record,
+    tokens_per_second,
+)
 from ui.tune.values import INITIAL, parse_values, unescaped
 from ui.visit_page import VisitPage
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read

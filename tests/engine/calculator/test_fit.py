@@ -4,10 +4,10 @@ import pytest
 
 from engine.cache_formula import IDEAL, Paged
 from engine.calculator.cards import Card, cards
-from engine.calculator.estimate import estimate
 from engine.calculator.fit import Fit
 from engine.calculator.sources import named
 from engine.calculator.storages import WEIGHT_STORAGES
+from engine.calculator.weights import estimate
 from engine.errors import SettingError
 
 HALF = WEIGHT_STORAGES["bfloat16 or float16"]

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from engine.calculator.cards import cards
-from engine.calculator.estimate import HALF, estimate
 from engine.calculator.published import published
 from engine.calculator.shapes import shapes
 from engine.calculator.sources import in_folder, in_hub_cache, named, pasted
 from engine.calculator.storages import WEIGHT_STORAGES, declared_storage
-from engine.calculator.weights import count_weights
+from engine.calculator.weights import HALF, count_weights, estimate
 from engine.errors import ModelNotFoundError, NotAModelError, RemoteCodeError
 from engine.model import load_model
 from engine.model.cache_layers import formula_of

@@ -14,8 +14,7 @@ from engine.claims.experiments.tail import Absurd, Tail, Tails
 from engine.claims.experiments.truth import Answered, Truth
 from engine.claims.facts import Fact
 from engine.claims.verdict import verdict
-from ui.claims.claims import table_of
-from ui.claims.verdict import plain_table
+from ui.claims.claims import plain_table, table_of
 from ui.claims.words import all_words
 from ui.words.language import localised, speaking
 

@@ -9,7 +9,7 @@ from engine.study.one_clock import Timed
 from tests.pages.tab import field, in_tab, new_app, visit_of
 from tests.ui.hostile import HOSTILE
 from ui.jobs import UNKNOWN
-from ui.labs.one_clock import decoders
+from ui.labs.one_clock import clock as decoders
 from ui.labs.one_clock.clock import Clock, ClockInputs
 from ui.labs.one_clock.page import balance_figure, time_figure
 from ui.labs.one_clock.view import cards, figures, notice, staged_runs

@@ -7,8 +7,7 @@ import pytest
 
 from tests.ui.learn.written import write
 from ui.learn.learning import Learning
-from ui.learn.lesson import read_lesson
-from ui.learn.model import lesson_model
+from ui.learn.lesson import lesson_model, read_lesson
 from ui.visits.records import BrokenRecord
 
 

@@ -11,7 +11,7 @@ import torch
 from engine.errors import DecodingError
 from ui.claims.claims import CLAIMS
 from ui.labs.lab import Lab
-from ui.learn.model import lesson_model
+from ui.learn.lesson import lesson_model
 from ui.learn.panels import PANELS, read_panel
 from ui.learn.panels.inside.weights import PARTS
 from ui.learn.panels.lab.panel import settle

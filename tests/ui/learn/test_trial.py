@@ -5,11 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.ui.learn.written import LESSON, WORDS, write
-from ui.learn.command import main
-from ui.learn.figures import as_words
-from ui.learn.lesson import read_lesson
-from ui.learn.model import lesson_model
-from ui.learn.trial import trials
+from ui.learn.command import main, trials
+from ui.learn.lesson import as_words, lesson_model, read_lesson
 
 
 def problems(folder: Path) -> dict[str, str]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from engine.cache_formula import IDEAL, Layout, Paged, in_numbers, in_symbols, numbers
 from engine.calculator.cards import Card
-from engine.calculator.estimate import Estimate
 from engine.calculator.fit import Fit
 from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
+from engine.calculator.weights import Estimate
 from engine.values import Amount, Name, Positive, Row, Share, Text, Whole
 
 FARTHEST = 2**20  # of the chart

@@ -13,8 +13,8 @@ from functools import lru_cache, partial
 
 from engine.cache_formula import CacheFormula
 from engine.calculator import sources
-from engine.calculator.estimate import HALF, Estimate, estimate
 from engine.calculator.sources import Described
+from engine.calculator.weights import HALF, Estimate, estimate
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.model.cache_layers import formula_of
@@ -32,7 +32,10 @@ _counts: OrderedDict[tuple[str, ...], Call[Estimate]] = OrderedDict()
 
 
 def counted(models: Sequence[Described], owner: Owner = UNKNOWN) -> list[Call[Estimate]]:
-    """What is computed of each; those that are not done after a moment go on in the background."""
+    """What is computed of each; those that are not done after a moment go on in the background.
+
+    A deep model takes seconds. Equal configurations are counted once in this process.
+    """
     found = [_count(model, owner) for model in models]
     end = time.monotonic() + GRACE_SECONDS
     for count in found:

@@ -32,7 +32,7 @@ from ui.labs.diffusion.charts import (
     order_figure,
 )
 from ui.labs.diffusion.lab import DiffusionLab
-from ui.labs.diffusion.notice import percent, token
+from ui.labs.diffusion.picture import percent, token
 from ui.skeleton.fields import bound
 from ui.skeleton.theme import is_dark
 from ui.words.labels import with_minus

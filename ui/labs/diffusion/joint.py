@@ -8,7 +8,7 @@ from engine.study.joint_error import JointError
 from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import joint_figure
 from ui.labs.diffusion.lab import DiffusionLab
-from ui.labs.diffusion.notice import percent, token
+from ui.labs.diffusion.picture import percent, token
 from ui.skeleton.fields import bound
 from ui.skeleton.tables import table
 from ui.skeleton.theme import is_dark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from engine.decoding.diffusion import (
@@ -14,10 +15,11 @@ from engine.decoding.diffusion import (
     block_lengths,
     continuation,
     fill_gaps,
+    load_diffusion_model,
     marked_gaps,
     step_counts,
 )
-from engine.errors import DecodingError, SettingError
+from engine.errors import DecodingError, ModelNotFoundError, SettingError
 from engine.model import BUNDLED, LanguageModel
 from engine.model.diffusion_model import DiffusionModel
 from engine.runner.job import this_job
@@ -26,13 +28,43 @@ from engine.study.joint_error import JointError, joint_error
 from engine.study.steps_and_quality import Passage, Plan
 from engine.trace import Trace
 from ui.jobs import Call, Job, Owner
-from ui.labs.diffusion.masked_model import masked_model
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
+from ui.models.chooser import Choice, check_allowed
+from ui.models.models import SharedModels
 from ui.models.opening import load_quietly
 from ui.playing import PATIENCE_SECONDS
 from ui.texts.limits import checked_whole
 from ui.words.language import marked, say
+
+_MODELS = SharedModels()
+WHY = marked(
+    "The model in the band above is causal: it sees no token to the right, so "
+    "it cannot fill gaps. This page uses the bundled masked diffusion model. "
+    "Another one can be loaded from a folder whose config.json holds "
+    "`is_causal: false` and a `mask_token_id`."
+)
+
+
+def masked_model(folder: str) -> DiffusionModel:
+    """The masked diffusion model of a folder; the bundled one where that is empty.
+
+    Raises:
+        ModelError: no such folder, one that may not be loaded here, or no masked diffusion model.
+    """
+    source = folder.strip() or BUNDLED
+    if source != BUNDLED:
+        check_allowed(Choice(source))
+        if not Path(source).is_dir():
+            raise ModelNotFoundError(
+                say(
+                    "There is no folder {folder}; type the folder of a masked diffusion model, "
+                    "or leave the field empty for the bundled one.",
+                    folder=source,
+                )
+            )
+    return _MODELS.get(source, None, lambda: load_diffusion_model(source))
+
 
 GAPS, AFTER = "gaps", "after"  # where the masks are
 WHERE = {GAPS: marked("In the gaps marked [n]"), AFTER: marked("After the prompt")}

@@ -11,10 +11,8 @@ from ui.labs import fields
 from ui.labs.diffusion.history import history
 from ui.labs.diffusion.joint import joint
 from ui.labs.diffusion.joint import look_every as joint_every
-from ui.labs.diffusion.lab import AFTER, WHERE, DiffusionLab
-from ui.labs.diffusion.masked_model import WHY
-from ui.labs.diffusion.notice import notice
-from ui.labs.diffusion.picture import canvas, picture
+from ui.labs.diffusion.lab import AFTER, WHERE, WHY, DiffusionLab
+from ui.labs.diffusion.picture import canvas, notice, picture
 from ui.labs.diffusion.quality import look_every as quality_every
 from ui.labs.diffusion.quality import quality
 from ui.labs.page import Experiment, LabPage

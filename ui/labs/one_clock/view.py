@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping
 
 from engine.study import Timed
-from ui.labs.one_clock.decoders import DECODERS
+from ui.labs.one_clock.clock import DECODERS
 from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, table
 from ui.words.labels import counted, stop_name

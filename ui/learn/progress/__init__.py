@@ -1,8 +1,7 @@
 """Keep what a person has done; predictions and quizzes note it here, `ui.learn.earned` counts it.
 
-entries.py    a step read, a task solved, a prediction, an answer
+entries.py    a step read, a task solved, a prediction, an answer; what an answer is worth
 progress.py   all of them; two of these joined; as a file
-score.py      what an answer with a confidence is worth; calibration
 store.py      kept by person, on disk
 mine.py       that of whoever looks at the page
 view.py       on the page: export, import, forget

@@ -7,16 +7,115 @@
 
 An entry is never changed. Of two about the same thing the earlier one counts: whoever has seen the
 reason knows the answer.
+
+The rule for an answer with a confidence is the quadratic score of Brier (1950), "Verification of
+forecasts expressed in terms of probability", Monthly Weather Review 78. The forecast is the
+confidence for the chosen answer, and the rest of the probability in equal parts for the others; the
+score is the sum of the squared differences to what is so. It is proper: whoever says the confidence
+that they have can expect most. The logarithmic score is proper too, but takes away infinitely many
+points from whoever was certain and wrong. Points put that score on a scale.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
 
 from engine.values import Real
-from ui.learn.progress.score import points
+from ui.words.labels import counted
+from ui.words.language import say
+
+MOST_POINTS = 10.0  # of an answer
+FEW = 10  # answers; fewer do not tell luck from calibration
+NEAR = 0.1  # confidence and share of right answers that differ by no more fit each other
+
+
+def brier(confidence: float, is_right: bool, answers: int) -> float:
+    """The score of Brier (1950): from 0, certain and right, to 2, certain and wrong.
+
+    Args:
+        confidence: probability of the chosen answer.
+        is_right: whether that is the right one.
+        answers: how many there were to choose from.
+    """
+    rest = (1.0 - confidence) / (answers - 1)
+    if is_right:
+        return (1.0 - confidence) ** 2 + (answers - 1) * rest**2
+    return confidence**2 + (1.0 - rest) ** 2 + (answers - 2) * rest**2
+
+
+def points(confidence: float, is_right: bool, answers: int) -> float:
+    """The same as points: 10 for certain and right, 0 for a guess, less for sure and wrong."""
+    guess = 1.0 - 1.0 / answers  # what a guess scores, whatever is right
+    return MOST_POINTS * (1.0 - brier(confidence, is_right, answers) / guess)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How sure a person was, and how often right.
+
+    Attributes:
+        answers: how many.
+        confidence: mean confidence, 0 to 1.
+        right: share that was right, 0 to 1.
+    """
+
+    answers: int
+    confidence: float
+    right: float
+
+    @property
+    def excess(self) -> float:
+        """By how much the confidence is above the share, below 0 where it is too low."""
+        return self.confidence - self.right
+
+    @property
+    def is_few(self) -> bool:
+        """Whether these are too few answers to judge by."""
+        return self.answers < FEW
+
+
+def calibration(answers: Iterable[tuple[float, bool]]) -> Calibration | None:
+    """The summary of answers as (confidence, whether right); None without any."""
+    given = list(answers)
+    if not given:
+        return None
+    count = len(given)
+    return Calibration(
+        count,
+        sum(confidence for confidence, _ in given) / count,
+        sum(is_right for _, is_right in given) / count,
+    )
+
+
+def percent(share: float) -> str:
+    """A confidence or a share of answers for reading: ``80 %``."""
+    return f"{100 * share:.0f} %"
+
+
+def calibration_sentence(summary: Calibration) -> str:
+    """How sure, and how often right; where there are enough answers, how the two fit."""
+    sure, right = percent(summary.confidence), percent(summary.right)
+    count = counted(summary.answers, "answer")
+    said = say(
+        "You were {sure} sure on average and right in {right} of {answers}.",
+        sure=sure,
+        right=right,
+        answers=count,
+    )
+    if summary.is_few:
+        fit = say("These are too few to tell luck from calibration.")
+    elif summary.excess > NEAR:
+        fit = say("You say more than you know: a lower confidence would have scored better.")
+    elif summary.excess < -NEAR:
+        fit = say("You know more than you say: a higher confidence would have scored better.")
+    else:
+        fit = say("Your confidence fits.")
+    return f"{said} {fit}"
+
 
 LONGEST_NAME = 200
 LONGEST_PROMPT = 2000

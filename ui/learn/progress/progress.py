@@ -12,8 +12,16 @@ from msgspec import Meta, Struct
 
 from engine.errors import DecodingError
 from engine.values import Name, NoJson, Whole, Wrong, convert, decode
-from ui.learn.progress.entries import Answered, AnyKind, Entry, Predicted, StepRead, TaskSolved
-from ui.learn.progress.score import Calibration, calibration
+from ui.learn.progress.entries import (
+    Answered,
+    AnyKind,
+    Calibration,
+    Entry,
+    Predicted,
+    StepRead,
+    TaskSolved,
+    calibration,
+)
 from ui.words.language import say
 
 FORMAT = "decoding-visualiser-progress"

@@ -1,6 +1,5 @@
 """Quizzes: one question at a time, answered with a confidence.
 
-questions.py   questions as data, from lessons/<key>/quiz/
-places.py      where a question can be tried out: a page and its state
+questions.py   questions as data, from lessons/<key>/quiz/, and where each can be tried out
 view.py        on the page
 """

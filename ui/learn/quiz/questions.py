@@ -9,19 +9,210 @@
                                          Why this is wrong.
 
 Every answer has its reason, the right one too. `try` names the page on which a person can test it,
-and the state that the page is to be in (see `ui.learn.quiz.places`).
+and the state that the page is to be in:
+
+    try = { page = "step", prompt = "The capital of France is", settings = { temperature = 0.5 } }
+    try = { page = "step", prompt = "Once", negative_prompt = "A", guidance_scale = 2.0 }
+    try = { page = "step", prompt = "Once", search = { top_k = 5, penalty_alpha = 0.4 } }
+    try = { page = "compare", prompt = "Once upon a time" }
+    try = { page = "cache", section = "with_and_without" }
+    try = { page = "beam", width = 1 }
+
+`page` is the name of a file in `pages/`; what stands next to it is the page's own: see `_PAGES`. A
+decoder page takes its inputs by name. What is not named is left as the person has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any, NoReturn
 
-from ui.learn.quiz.places import Place, read_place
-from ui.learn.source import Table, wrong
+import streamlit as st
+
+from engine.decoding.contrastive import checked_alpha
+from engine.decoding.guidance import OFF
+from engine.errors import DecodingError
+from ui.learn.source import LessonError, Table, wrong
 from ui.learn.words import ENGLISH, Entry, Words, read_words
+from ui.skeleton.page import PAGES
+from ui.step.for_others import model_of
+from ui.texts.settings import named_settings
+from ui.texts.texts import Beginning, Contrastive, checked_scale
+from ui.visit_page import VisitPage
+from ui.visits.handover import STEP, HandedOver
+from ui.visits.visits import Visit
+from ui.words.language import say
+
+MOST_TOKENS = 64  # of a text on the step page, where the question names no other number
+
+
+class _Page(ABC):
+    """A page by what it takes over; modules of pages are imported when somebody goes there."""
+
+    @abstractmethod
+    def read(self, table: Table) -> dict[str, Any]:
+        """The state that a table names; raises `LessonError` or another `DecodingError`."""
+
+    @abstractmethod
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        """Bring the page into that state; raises `DecodingError`."""
+
+
+class _Step(_Page):
+    def read(self, table: Table) -> dict[str, Any]:
+        settings = named_settings(table.get("settings", dict, {}))
+        beginning = Beginning(
+            table.get("prompt", str),
+            negative_prompt=table.get("negative_prompt", str, None),
+            scale=checked_scale(table.get("guidance_scale", float, OFF)),
+            strategy=_search(table.table("search")) if table.has("search") else None,
+        )
+        state = {"beginning": beginning, "settings": settings}
+        return state | {"max_tokens": table.get("max_tokens", int, MOST_TOKENS)}
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        model, _ = model_of(visit)
+        visit.handed[STEP] = HandedOver(model, **state)
+
+
+def _search(table: Table) -> Contrastive:
+    usual = Contrastive()
+    top_k = table.get("top_k", int, usual.top_k)
+    alpha = checked_alpha(table.get("penalty_alpha", float, usual.penalty_alpha))
+    table.end()
+    return Contrastive(top_k, alpha)
+
+
+@dataclass(frozen=True)
+class _Visited(_Page):
+    """A page whose state lies in the visit.
+
+    Attributes:
+        module: has it as `PAGE`.
+    """
+
+    module: str
+
+    @property
+    def page(self) -> VisitPage:
+        page = import_module(self.module).PAGE
+        return page if isinstance(page, VisitPage) else page.visit_page
+
+    def read(self, table: Table) -> dict[str, Any]:
+        return {}
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        self.page.of(visit)
+
+
+class _Compare(_Visited):
+    def read(self, table: Table) -> dict[str, Any]:
+        return {"prompt": table.get("prompt", str)}
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        self.page.of(visit).change(prompt=state["prompt"], chat=False)
+
+
+class _Measuring(_Visited):
+    def read(self, table: Table) -> dict[str, Any]:
+        sections = import_module(self.module).PAGE.sections
+        return {"section": table.chosen("section", [section.key for section in sections])}
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        self.page.of(visit).choose(state["section"])
+
+
+@dataclass(frozen=True)
+class _Decoder(_Visited):
+    """A page whose state has inputs that may be changed by name.
+
+    Attributes, besides the module:
+        inputs: module and name of the class of its inputs.
+    """
+
+    inputs: tuple[str, str]
+
+    def read(self, table: Table) -> dict[str, Any]:
+        module, name = self.inputs
+        kind = getattr(import_module(module), name)
+        known = {field.name for field in fields(kind)}
+        state = {key: table.value(key) for key in table.names() if key in known}
+        kind.restored({**kind().record(), **state})
+        return state
+
+    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
+        self.page.of(visit).change(**state)
+
+
+_LABS = "ui.labs"
+_PAGES: dict[str, _Page] = {
+    "step": _Step(),
+    "compare": _Compare("ui.compare.page"),
+    "tune": _Visited("ui.tune.tuning"),
+    "cache": _Measuring("ui.cache.page"),
+    "claims": _Measuring("ui.claims.page"),
+    "beam": _Decoder(f"{_LABS}.beam.page", (f"{_LABS}.beam.inputs", "BeamInputs")),
+    "speculative": _Decoder(
+        f"{_LABS}.speculative.page", (f"{_LABS}.speculative.lab", "SpeculativeInputs")
+    ),
+    "constrained": _Decoder(
+        f"{_LABS}.constrained.page", (f"{_LABS}.constrained.lab", "ConstrainedInputs")
+    ),
+    "diffusion": _Decoder(f"{_LABS}.diffusion.page", (f"{_LABS}.diffusion.lab", "DiffusionInputs")),
+    "tokens": _Decoder("ui.tokens.page", ("ui.tokens.state", "TokensInputs")),
+    "one_clock": _Decoder(f"{_LABS}.one_clock.page", (f"{_LABS}.one_clock.clock", "ClockInputs")),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page and its state.
+
+    Attributes:
+        page: the name of its file in `pages/`.
+        state: by the names of the page's own.
+    """
+
+    page: str
+    state: Mapping[str, Any]
+
+    @property
+    def file(self) -> str:
+        """The page's file."""
+        return f"pages/{self.page}.py"
+
+    @property
+    def title(self) -> str:
+        """What the band calls the page."""
+        return say(PAGES[self.file])
+
+    def open(self, visit: Visit) -> NoReturn:
+        """Go there.
+
+        Raises:
+            DecodingError: the page cannot be brought into that state; nothing is lost.
+        """
+        _PAGES[self.page].set(visit, self.state)
+        st.switch_page(self.file)
+
+
+def read_place(table: Table) -> Place:
+    """The place that a table describes; raises `LessonError`."""
+    page = table.chosen("page", _PAGES)
+    try:
+        state = _PAGES[page].read(table)
+    except LessonError:
+        raise
+    except DecodingError as error:
+        table.wrong("", f"is refused: {str(error).rstrip('.')}", "mend that value")
+    table.end()
+    return Place(page, state)
+
 
 LESSONS = Path(__file__).resolve().parents[3] / "lessons"
 FOLDER, FILE = "quiz", "quiz.toml"  # within the folder of a lesson

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from engine.errors import DecodingError
-from ui.learn.progress.entries import Answered
-from ui.learn.progress.mine import Done, on_screen
-from ui.learn.progress.score import (
+from ui.learn.progress.entries import (
     MOST_POINTS,
+    Answered,
     calibration,
     calibration_sentence,
     percent,
     points,
 )
+from ui.learn.progress.mine import Done, on_screen
 from ui.learn.progress.store import now
 from ui.learn.quiz.questions import Question, Quiz
 from ui.visits.visits import Visit

@@ -8,10 +8,8 @@ import pytest
 from engine.trace import Trace
 from tests.ui.labs.settling import settled
 from ui.jobs import UNKNOWN
-from ui.labs.diffusion.lab import AFTER, DiffusionInputs, DiffusionLab, View
-from ui.labs.diffusion.masked_model import masked_model
-from ui.labs.diffusion.notice import notice, percent
-from ui.labs.diffusion.picture import SIGNS, canvas
+from ui.labs.diffusion.lab import AFTER, DiffusionInputs, DiffusionLab, View, masked_model
+from ui.labs.diffusion.picture import SIGNS, canvas, notice, percent
 
 SHORT = "The [6] sat on the mat."
 PATIENCE_S = 120

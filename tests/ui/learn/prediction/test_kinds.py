@@ -10,7 +10,7 @@ from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Xtc
-from ui.learn.model import lesson_model
+from ui.learn.lesson import lesson_model
 from ui.learn.prediction.kinds import read_prediction
 from ui.learn.prediction.prediction import PredictionError
 from ui.learn.source import LessonError, Table

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.learn.progress.score import brier, calibration, calibration_sentence, points
+from ui.learn.progress.entries import brier, calibration, calibration_sentence, points
 from ui.learn.quiz.view import confidences
 
 LEVELS = [level / 100 for level in range(101)]

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ui.learn.quiz import places
-from ui.learn.quiz.places import _PAGES, read_place
+from ui.learn.quiz import questions
+from ui.learn.quiz.questions import _PAGES, read_place
 from ui.learn.source import LessonError, Table
 from ui.measurements.state import MeasurementState
 from ui.skeleton.page import PAGES
@@ -23,12 +23,12 @@ def place(**data):
 def went(monkeypatch) -> list[str]:
     """The pages that were gone to."""
     went: list[str] = []
-    monkeypatch.setattr(places.st, "switch_page", went.append)
+    monkeypatch.setattr(questions.st, "switch_page", went.append)
     return went
 
 
 def test_the_step_page_begins_with_prompt_and_settings(monkeypatch, went):
-    monkeypatch.setattr(places, "model_of", lambda visit: ("the model", ""))
+    monkeypatch.setattr(questions, "model_of", lambda visit: ("the model", ""))
     visit = Visit("ab" * 16)
     place(page="step", prompt="Once", settings={"temperature": 0.5, "seed": 3}).open(visit)
     handed = visit.handed[STEP]

@@ -14,7 +14,7 @@ from ui.charts.figure import show_figure
 from ui.charts.template import palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.learn.panels.inside.tokens import labels
+from ui.learn.panels.inside.loss import labels
 from ui.measurements.held import Held
 from ui.measurements.section import Section, Shown
 from ui.words.language import marked, say

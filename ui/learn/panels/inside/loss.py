@@ -17,11 +17,17 @@ from ui.charts.figure import show_figure
 from ui.charts.template import palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.learn.panels.inside.tokens import labels
 from ui.measurements.held import Held
 from ui.measurements.section import Section, Shown
+from ui.words.labels import token_label
 from ui.words.language import marked, say, say_counted
 from ui.words.metrics import number
+
+
+def labels(model: LanguageModel, text: str) -> tuple[str, ...]:
+    """The tokens of a text as pages write them; raises `PromptError` if there are none."""
+    return tuple(token_label(model.vocabulary.label(one)) for one in prompt_ids(model, text))
+
 
 MOST_TOKENS = 48
 
