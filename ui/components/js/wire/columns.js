@@ -1,4 +1,4 @@
-// Columns in: one row, and what each column's settings made of it. ui/compare/parting.py packs them.
+// Columns in: one row, and what each column's settings made of it. ui/compare/view.py packs them.
 
 import { learn_own, split, unpack_outcomes, unpacked } from './message.js';
 

@@ -85,7 +85,7 @@ function create_column(list, report) {
 
 /**
  * @param {HTMLElement} root the element with class `dv`
- * @param {{message?: string}} data `message`: as ui/compare/parting.py packs it, in base64
+ * @param {{message?: string}} data `message`: as ui/compare/view.py packs it, in base64
  */
 export function mount(root, data) {
   root.classList.add('dv-distributions');
