@@ -9,8 +9,8 @@ limits.
     line        the order in which threads get one of few places
     matchers    the child that follows grammars
     templates   the child that renders chat templates
-    loading     the child that reads tokenizers first
-    cutting     the child that cuts texts by one tokenizer
+    loading     the child that reads tokenizers first, and cuts texts by one written in Python
+    cutting     the child that cuts texts by one written in Rust
 
 Children import none of the engine's other parts and no PyTorch, so that they are there at once.
 """

@@ -1,11 +1,17 @@
 """The child that reads tokenizers of other people, before this process does.
 
-A request is {"folder": ...}. The answer is empty once all has been done that reading a tokenizer,
-and the texts of its tokens, takes; or it says why not.
+It also cuts texts by one that transformers runs in Python. A request is one of
+
+    {"kind": "read", "folder": ...}     all that reading it, and the texts of its tokens, takes
+    {"kind": "take", "folder": ...}     reads it again, and keeps it
+    {"kind": "tokenize", "options": {...}}, text
+
+An answer of {"needs": "tokenizer"} asks for what is not here, or no longer.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -21,20 +27,39 @@ from engine.guarded.cutting import check_growth, refusal
 _TEXT = "Once upon a time"
 
 
-def answer(request: dict, data: bytes) -> Answer:
-    """Read the tokenizer of a folder; empty if that went well."""
-    try:
-        with panics_as_errors():
-            _try_out(
-                AutoTokenizer.from_pretrained(
-                    request["folder"], trust_remote_code=False, local_files_only=True
-                )
-            )
-    except Exception as error:  # tokenizer classes fail in ways of their own
-        return refusal(error), b""
-    finally:
-        give_back_memory()
-    return {}, b""
+class Reader:
+    """The tokenizer that was taken in."""
+
+    def __init__(self) -> None:
+        self._tokenizer: PreTrainedTokenizerBase | None = None
+
+    def answer(self, request: dict, data: bytes) -> Answer:
+        try:
+            with panics_as_errors():
+                return self._answer(request, data)
+        except Exception as error:  # tokenizer classes fail in ways of their own
+            return refusal(error), b""
+        finally:
+            if "folder" in request:
+                give_back_memory()
+
+    def _answer(self, request: dict, data: bytes) -> Answer:
+        if request["kind"] == "read":
+            _try_out(_read(request["folder"]))
+            return {}, b""
+        if request["kind"] == "take":
+            self._tokenizer = _read(request["folder"])
+            return {}, b""
+        if self._tokenizer is None:
+            return {"needs": "tokenizer"}, b""
+        text = data.decode("utf-8", "surrogatepass")
+        pieces = self._tokenizer.tokenize(text, **request["options"])
+        check_growth(len(text), sum(map(len, pieces)))
+        return {}, json.dumps(pieces).encode()
+
+
+def _read(folder: str) -> PreTrainedTokenizerBase:
+    return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
 
 
 def _try_out(tokenizer: PreTrainedTokenizerBase) -> None:
@@ -50,4 +75,4 @@ def _try_out(tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 if __name__ == "__main__":
-    serve(answer)
+    serve(Reader().answer)

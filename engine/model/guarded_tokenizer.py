@@ -9,7 +9,7 @@ then done here has been done there before, or takes no longer than the text is l
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -50,7 +50,7 @@ def try_to_read(folder: Path, size: int) -> None:
         CancelledError: the asker has given up.
     """
     seconds = READ_SECONDS + READ_SECONDS_PER_MB * size / 1e6
-    request = {"folder": str(folder)}
+    request = {"kind": "read", "folder": str(folder)}
     answer, _ = _asked(_reading, folder.name, _READ, _CHECK_FILE, seconds, request)
     if "error" in answer or "panic" in answer:
         reason = answer.get("error") or PanicError(answer["panic"])
@@ -66,16 +66,71 @@ def no_tokenizer(name: str, reason: object) -> TokenizerError:
     )
 
 
-def guard(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
-    """Have a tokenizer cut texts in another process; one that transformers runs itself stays.
+def guard(tokenizer: PreTrainedTokenizerBase, folder: Path, size: int) -> None:
+    """Have a tokenizer cut texts in another process.
 
     Args:
-        tokenizer: has been read from the files of a model.
-        name: the model's, for errors.
+        tokenizer: has been read from the folder.
+        folder, size: as `try_to_read` has them.
     """
     if getattr(tokenizer, "backend_tokenizer", None) is not None:
-        guarded = tokenizer._tokenizer = GuardedTokenizer(tokenizer.backend_tokenizer, name)
+        guarded = tokenizer._tokenizer = GuardedTokenizer(tokenizer.backend_tokenizer, folder.name)
         tokenizer._encode_without_added_tokens = guarded.plain
+    else:
+        take = {"kind": "take", "folder": str(folder)}
+        process = _Process(
+            tokenizer, "engine.guarded.loading", folder.name, lambda: (take, b"", size)
+        )
+        tokenizer.tokenize = partial(_tokenize, process)
+
+
+def _tokenize(process: _Process, text: str, **options: object) -> list[str]:
+    return json.loads(process.cut({"kind": "tokenize", "options": options}, text))
+
+
+class _Process:
+    """The process that has a tokenizer to itself; it ends with its owner.
+
+    Args:
+        owner: the tokenizer here.
+        module: what runs in it.
+        name: the model's, for errors.
+        taken: the request that hands the tokenizer over, its data, and the bytes that are read.
+    """
+
+    def __init__(
+        self, owner: object, module: str, name: str, taken: Callable[[], tuple[dict, bytes, int]]
+    ) -> None:
+        self.child = Child(module, CUT_SECONDS, MEGABYTES)
+        self._name, self._taken = name, taken
+        finalize(owner, self.child.end)
+
+    def cut(self, request: dict, text: str) -> bytes:
+        """What the process makes of a text.
+
+        Raises:
+            TokenizerError: it takes more time or memory than it may, or cannot be cut.
+            PanicError: the library gives up on it.
+            CancelledError: the asker has given up.
+        """
+        data = text.encode("utf-8", "surrogatepass")
+        seconds = CUT_SECONDS + CUT_SECONDS_PER_MB * len(data) / 1e6
+        ask = partial(_asked, self.child, self._name)
+        with self.child.lock:
+            answer, made = ask(_CUT, _CHANGE_TEXT, seconds, request, data)
+            if "needs" in answer:
+                take, whole, size = self._taken()
+                most = READ_SECONDS + READ_SECONDS_PER_MB * size / 1e6
+                ask(_READ, _CHECK_FILE, most, take, whole)
+                answer, made = ask(_CUT, _CHANGE_TEXT, seconds, request, data)
+        if "panic" in answer:
+            raise PanicError(answer["panic"])
+        if "error" in answer:
+            raise TokenizerError(
+                "The tokenizer of {name} cannot cut this text ({error}); {remedy}.",
+                (self._name, answer["error"], _CHANGE_TEXT),
+            )
+        return made
 
 
 class GuardedTokenizer:
@@ -89,9 +144,8 @@ class GuardedTokenizer:
     """
 
     def __init__(self, tokenizer: Tokenizer, name: str) -> None:
-        child = Child("engine.guarded.cutting", CUT_SECONDS, MEGABYTES)
-        vars(self).update(_tokenizer=tokenizer, _name=name, _child=child)
-        finalize(self, child.end)
+        process = _Process(self, "engine.guarded.cutting", name, partial(_whole, tokenizer))
+        vars(self).update(_tokenizer=tokenizer, _name=name, _process=process)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tokenizer, name)
@@ -108,7 +162,7 @@ class GuardedTokenizer:
         is_pretokenized: bool = False,
         add_special_tokens: bool = True,
     ) -> list[Encoding]:
-        """Texts as tokens; raises what `plain` raises."""
+        """Texts as tokens; raises what `_Process.cut` does."""
         if is_pretokenized:
             raise NotImplementedError("texts only, not words")
         request = {
@@ -116,44 +170,23 @@ class GuardedTokenizer:
             "special": add_special_tokens,
             "as_text": self._tokenizer.encode_special_tokens,
         }
-        return [_encoding(self._cut(request, text)) for text in input]
+        return [_encoding(self._process.cut(request, text)) for text in input]
 
     def plain(self, text: str) -> list[int]:
-        """Token ids of a text in which no added token counts.
-
-        Raises:
-            TokenizerError: it takes more time or memory than it may, or cannot be cut.
-            PanicError: the library gives up on it.
-            CancelledError: the asker has given up.
-        """
-        return json.loads(self._cut({"kind": "plain"}, text))
+        """Token ids of a text in which no added token counts; raises what `_Process.cut` does."""
+        return json.loads(self._process.cut({"kind": "plain"}, text))
 
     def stages(
         self, text: str, segments: Sequence[Sequence[int]]
     ) -> tuple[list[list[str]], list[Part]]:
         """The stages of the tokenizer, one by one; see `engine.guarded.cutting.stages`."""
-        steps, parts = json.loads(self._cut({"kind": "stages", "segments": segments}, text))
+        steps, parts = json.loads(self._process.cut({"kind": "stages", "segments": segments}, text))
         return steps, parts
 
-    def _cut(self, request: dict, text: str) -> bytes:
-        data = text.encode("utf-8", "surrogatepass")
-        seconds = CUT_SECONDS + CUT_SECONDS_PER_MB * len(data) / 1e6
-        ask = partial(_asked, self._child, self._name)
-        with self._child.lock:
-            answer, made = ask(_CUT, _CHANGE_TEXT, seconds, request, data)
-            if "needs" in answer:
-                whole = self._tokenizer.to_str().encode()
-                most = READ_SECONDS + READ_SECONDS_PER_MB * len(whole) / 1e6
-                ask(_READ, _CHECK_FILE, most, {"kind": "take"}, whole)
-                answer, made = ask(_CUT, _CHANGE_TEXT, seconds, request, data)
-        if "panic" in answer:
-            raise PanicError(answer["panic"])
-        if "error" in answer:
-            raise TokenizerError(
-                "The tokenizer of {name} cannot cut this text ({error}); {remedy}.",
-                (self._name, answer["error"], _CHANGE_TEXT),
-            )
-        return made
+
+def _whole(tokenizer: Tokenizer) -> tuple[dict, bytes, int]:
+    data = tokenizer.to_str().encode()
+    return {"kind": "take"}, data, len(data)
 
 
 def stages_of(

@@ -30,7 +30,7 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
     """
     is_foreign = not is_bundled(folder)
     if is_foreign:
-        try_to_read(folder, text_bytes(folder))
+        try_to_read(folder, size := text_bytes(folder))
     try:
         with panics_as_errors():
             tokenizer = AutoTokenizer.from_pretrained(
@@ -54,5 +54,5 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
             (folder.name, highest, most_ids),
         )
     if is_foreign:
-        guard(tokenizer, folder.name)
+        guard(tokenizer, folder, size)
     return tokenizer

@@ -1,11 +1,13 @@
 """Tokenizers of other people are run elsewhere: the same tokens, and nothing breaks."""
 
 import gc
+import json
 import sys
+from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from engine.errors import PanicError, TokenizerError
 from engine.model import guarded_tokenizer as module
@@ -46,7 +48,7 @@ def copy_of(tokenizer: PreTrainedTokenizerFast, **arguments) -> PreTrainedTokeni
 def test_texts_are_cut_as_without_a_guard(kind):
     free = copy_of(KINDS[kind](), chat_template=TEMPLATE)
     guarded = copy_of(free, chat_template=TEMPLATE)
-    guard(guarded, "copy")
+    guard(guarded, Path("copy"), 0)
     one, two = whole(free), whole(guarded)
     assert guarded.backend_tokenizer.to_str() == free.backend_tokenizer.to_str()
     cuts = text_tokenizer(one), text_tokenizer(two)
@@ -129,15 +131,44 @@ def test_what_goes_too_far_is_refused_and_the_next_text_is_cut(tmp_path, monkeyp
     assert len(vocabulary.encode("a")) == 1
 
 
+LONG_WORD = "".join(map(chr, range(0x4E00, 0x4E00 + 3_000)))
+
+
+def in_python(folder: Path) -> None:
+    """A folder of byte pair encoding in Python, with a merge for each letter of `LONG_WORD`."""
+    pieces = ["<unk>", "<s>", "a@@", "b</w>", *LONG_WORD]
+    merges = (f"{LONG_WORD[:n]} {LONG_WORD[n]}" for n in range(1, len(LONG_WORD)))
+    config = {"tokenizer_class": "CTRLTokenizer", "bos_token": "<s>", "chat_template": TEMPLATE}
+    (folder / "vocab.json").write_text(json.dumps({one: n for n, one in enumerate(pieces)}))
+    (folder / "merges.txt").write_text("\n".join(["#version", *merges, ""]), "utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+
+
+def test_a_tokenizer_in_python_cuts_as_without_a_guard_and_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CUT_SECONDS", 0.3)
+    in_python(tmp_path)
+    free = whole(AutoTokenizer.from_pretrained(tmp_path))
+    loaded = load_tokenizer(str(tmp_path))
+    guarded = loaded._vocabulary
+    for text in ("ab b", "<s>ab<s> \n", "\u4e00\u4e01"):
+        assert guarded.encode(text) == free.encode(text), text
+        assert guarded.chat_ids(text) == free.chat_ids(text), text
+        assert loaded.tokenize(text) == text_tokenizer(free).tokenize(text), text
+    for cut in (guarded.encode, loaded.tokenize):
+        with pytest.raises(TokenizerError, match="0 seconds of processor time to cut this text"):
+            cut(LONG_WORD)
+    assert guarded.encode("ab") == free.encode("ab")
+
+
 def test_the_bundled_tokenizer_is_run_here():
     assert type(read_tokenizer(BUNDLED_FOLDER).backend_tokenizer) is Tokenizer
 
 
 def test_the_process_ends_with_its_tokenizer():
     tokenizer = byte_level()
-    guard(tokenizer, "copy")
+    guard(tokenizer, Path("copy"), 0)
     Vocabulary(tokenizer, len(tokenizer)).encode("a")
-    process = vars(tokenizer.backend_tokenizer)["_child"].process
+    process = vars(tokenizer.backend_tokenizer)["_process"].child.process
     assert process.poll() is None
     del tokenizer
     gc.collect()
@@ -146,7 +177,7 @@ def test_the_process_ends_with_its_tokenizer():
 
 def test_a_tokenizer_is_taken_in_again_by_a_new_process():
     tokenizer = byte_level()
-    guard(tokenizer, "copy")
+    guard(tokenizer, Path("copy"), 0)
     ids = tokenizer("a cat")["input_ids"]
-    vars(tokenizer.backend_tokenizer)["_child"].end()
+    vars(tokenizer.backend_tokenizer)["_process"].child.end()
     assert tokenizer("a cat")["input_ids"] == ids
