@@ -2,7 +2,7 @@
 
 It also cuts texts by one that transformers runs in Python. A request is one of
 
-    {"kind": "read", "folder": ...}     all that reading it, and the texts of its tokens, takes
+    {"kind": "read", "folder": ...}     all that reading it takes; tells its longest token's length
     {"kind": "take", "folder": ...}     reads it again, and keeps it
     {"kind": "tokenize", "options": {...}}, text
 
@@ -45,8 +45,7 @@ class Reader:
 
     def _answer(self, request: dict, data: bytes) -> Answer:
         if request["kind"] == "read":
-            _try_out(_read(request["folder"]))
-            return {}, b""
+            return {"longest": _try_out(_read(request["folder"]))}, b""
         if request["kind"] == "take":
             self._tokenizer = _read(request["folder"])
             return {}, b""
@@ -62,16 +61,24 @@ def _read(folder: str) -> PreTrainedTokenizerBase:
     return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
 
 
-def _try_out(tokenizer: PreTrainedTokenizerBase) -> None:
+def _try_out(tokenizer: PreTrainedTokenizerBase) -> int:
+    """Find all tokens' texts; return the characters of the longest."""
     pieces = tokenizer.get_vocab()
+    longest = max(map(len, pieces), default=0)
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None and backend.normalizer is not None:
         check_growth(len(_TEXT), len(backend.normalizer.normalize_str(_TEXT)))
-    if backend is not None and backend.decoder is not None:
+    if backend is None:
+        made = (len(tokenizer.convert_tokens_to_string([piece])) for piece in pieces)
+        longest = max(longest, max(made, default=0))
+    elif backend.decoder is not None:
         for piece in pieces:
-            check_growth(len(piece), len(backend.decoder.decode(["a", piece])))
+            made = len(backend.decoder.decode(["a", piece]))
+            check_growth(len(piece), made)
+            longest = max(longest, made - 1)  # the letter in front
     # As a chat template looks for control tokens in a message.
     re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)))
+    return longest
 
 
 if __name__ == "__main__":

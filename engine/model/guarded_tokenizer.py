@@ -30,6 +30,8 @@ READ_SECONDS, READ_SECONDS_PER_MB = 3.0, 0.3
 # To cut the shortest text, and for each MB. Tokenizers in use take 1 s for a MB.
 CUT_SECONDS, CUT_SECONDS_PER_MB = 2.0, 8.0
 MEGABYTES = 1_024
+# Characters of a token. Each time that a text has one, it is copied whole.
+LONGEST_TOKEN = 2_000
 _READ, _CUT = msg("to be read"), msg("to cut this text")
 _CHECK_FILE = msg("check its tokenizer.json, or choose another model")
 _CHANGE_TEXT = msg("change the text, or choose another model")
@@ -45,8 +47,8 @@ def try_to_read(folder: Path, size: int) -> None:
         size: bytes of its text files.
 
     Raises:
-        TokenizerError: it cannot be read, takes more time or memory than it may, or makes far more
-            of a token than it is.
+        TokenizerError: it cannot be read, takes more time or memory than it may, makes far more of
+            a token than it is, or has one that is too long.
         CancelledError: the asker has given up.
     """
     seconds = READ_SECONDS + READ_SECONDS_PER_MB * size / 1e6
@@ -55,6 +57,12 @@ def try_to_read(folder: Path, size: int) -> None:
     if "error" in answer or "panic" in answer:
         reason = answer.get("error") or PanicError(answer["panic"])
         raise no_tokenizer(folder.name, reason)
+    if answer["longest"] > LONGEST_TOKEN:
+        raise TokenizerError(
+            "A token of {name} has {longest:,} characters, and at most {most:,} are taken in; "
+            "{remedy}.",
+            (folder.name, answer["longest"], LONGEST_TOKEN, _CHECK_FILE),
+        )
 
 
 def no_tokenizer(name: str, reason: object) -> TokenizerError:

@@ -46,7 +46,12 @@ class LongestMatches:
 
     def __init__(self, model: Mapping[str, Any]) -> None:
         self._vocab: dict[str, int] = model["vocab"]
-        self._prefix: str = model["continuing_subword_prefix"]
+        prefix: str = model["continuing_subword_prefix"]
+        self._inner = {
+            piece.removeprefix(prefix): place
+            for piece, place in self._vocab.items()
+            if piece.startswith(prefix)
+        }
         self._longest: int = model["max_input_chars_per_word"]
         self._unknown = self._vocab[model["unk_token"]]
 
@@ -63,9 +68,9 @@ class LongestMatches:
         return MatchHistory(text, tuple(matches) or (whole,))
 
     def _match(self, text: str, start: int) -> Match | None:
-        prefix = self._prefix if start else ""
+        known = self._inner if start else self._vocab
         for tried, end in enumerate(range(len(text), start, -1)):
-            found = self._vocab.get(prefix + text[start:end])
+            found = known.get(text[start:end])
             if found is not None:
                 return Match(start, end, found, tried)
         return None

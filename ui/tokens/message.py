@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from engine.tokenizing import (
@@ -16,13 +16,16 @@ from engine.tokenizing import (
     Token,
     TokenizedText,
 )
-from ui.tokens.state import Shown
+from ui.tokens.state import LONGEST, Shown
 from ui.words.labels import counted, token_label, visible
 from ui.words.language import marked, say
 from ui.words.refusals import told
 
 MOST_DRAWN = 1_500  # tokens of a text that the browser draws
 MOST_SYMBOLS = 150  # of a pre-token whose merges are shown
+# Of all of them. A text may have as many bytes; only a tokenizer that puts more in its place
+# comes here.
+MOST_OF_ALL = 4 * LONGEST
 LONGEST_LABEL = 60  # characters of a pre-token's label
 _NO_STEPS = {
     marked("Bytes"): marked("Every byte is a token. Nothing is merged."),
@@ -53,7 +56,7 @@ def _side(shown: Shown) -> dict[str, Any]:
         "pre_tokens": [
             (shortened(cut.text[one.start : one.end]), numbers[one.text]) for one in pre_tokens
         ],
-        "makings": [_making(tokenizer, one) for one in different.values()],
+        "makings": list(_makings(tokenizer, different.values())),
         "first": _first(cut, len(drawn)),
     }
 
@@ -119,6 +122,22 @@ def shortened(text: str) -> str:
     """A stretch of a text, visible, and not longer than a line."""
     shown = visible(text)
     return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
+
+
+def _makings(tokenizer: TextTokenizer, pre_tokens: Iterable[PreToken]) -> Iterator[dict[str, Any]]:
+    symbols = 0
+    for one in pre_tokens:
+        symbols += len(one.text)
+        if symbols > MOST_OF_ALL:
+            reason = say(
+                "The pre-tokens up to here have {count} symbols; steps are shown for the first "
+                "{most}.",
+                count=f"{symbols:,}",
+                most=f"{MOST_OF_ALL:,}",
+            )
+            yield {"kind": "none", "reason": reason}
+        else:
+            yield _making(tokenizer, one)
 
 
 def _making(tokenizer: TextTokenizer, pre_token: PreToken) -> dict[str, Any]:

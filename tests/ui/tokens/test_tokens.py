@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from tokenizers import normalizers
 
 from engine.errors import DecodingError, ModelError
 from engine.model import LanguageModel
+from engine.tokenizing import text_tokenizer
+from tests.engine.kinds_of_tokenizer import whole, wordpiece
 from tests.ui.hostile import HOSTILE
 from ui.jobs import UNKNOWN
 from ui.tokens import sources
@@ -15,7 +18,7 @@ from ui.tokens.message import MOST_DRAWN, MOST_SYMBOLS, packed
 from ui.tokens.notice import notice
 from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import BYTES, CODE_POINTS, NOTHING
-from ui.tokens.state import LONGEST, TokensState
+from ui.tokens.state import LONGEST, Shown, TokensState
 from ui.tokens.tables import figures, price_table, stage_rows, token_frame, word_rows
 
 
@@ -45,6 +48,16 @@ def test_the_browser_gets_what_leads_from_symbols_to_tokens(state):
     assert end["label"] == "<|endoftext|>" and end["pre_token"] is None
     assert second["makings"] == [] and "Every byte is a token" in second["note"]
     assert second["tokens"][-1]["is_inserted"] and second["tokens"][-1]["label"] == "</s>"
+
+
+def test_a_text_that_grows_has_steps_for_its_beginning():
+    tokenizer = wordpiece()
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("@", "x" * 140)
+    grown = text_tokenizer(whole(tokenizer))
+    cut = grown.tokenize(" ".join(f"@{place}" for place in range(200)))
+    (side,) = json.loads(packed([Shown("", "", grown, cut)]))
+    first, *_, last = side["makings"]
+    assert first["kind"] == "matches" and "steps are shown for the first 20,000" in last["reason"]
 
 
 def test_long_texts_are_drawn_in_part_and_longer_ones_refused(state):

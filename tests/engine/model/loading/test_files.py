@@ -165,6 +165,13 @@ def test_a_tokenizer_that_makes_far_more_of_something_than_it_is(folder, changes
         load_model(folder)
 
 
+def test_a_tokenizer_with_a_token_as_long_as_a_book(folder):
+    model = {"type": "WordLevel", "vocab": {"a": 0, "b" * 100_000: 1}, "unk_token": "b" * 100_000}
+    edit_json(folder / "tokenizer.json", model=model)
+    with pytest.raises(TokenizerError, match="has 100,000 characters, and at most 2,000 are taken"):
+        load_model(folder)
+
+
 @pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])
 @pytest.mark.parametrize("value", ["owner/repo", "flash_attention_2", {"": "owner/repo:kernel"}])
 def test_attention_code_from_elsewhere_is_not_asked_for(folder, monkeypatch, key, value):
