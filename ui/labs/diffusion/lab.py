@@ -21,7 +21,6 @@ from engine.decoding.diffusion import (
 )
 from engine.errors import DecodingError, ModelNotFoundError, SettingError
 from engine.model import BUNDLED, LanguageModel
-from engine.model.diffusion_model import DiffusionModel
 from engine.runner.job import this_job
 from engine.study.generation_order import gap_positions
 from engine.study.joint_error import JointError, joint_error
