@@ -114,7 +114,7 @@ class _Process:
         finalize(owner, self.child.end)
 
     def cut(self, request: dict, text: str) -> bytes:
-        """What the process makes of a text.
+        """Return the answer of the process for a text.
 
         Raises:
             TokenizerError: it takes more time or memory than it may, or cannot be cut.

@@ -17,12 +17,12 @@ from engine.guarded import asking
 
 @dataclass(frozen=True)
 class Job:
-    """What somebody waits for, while it takes its passes.
+    """A piece of work, made of forward passes, that a visitor waits for.
 
     Attributes:
-        should_stop: asked before every pass; where it says yes, `CancelledError` is raised.
-        told: hears what is done, how much of it, and of how much (None where that is unknown).
-        waits: hears how many passes go first, where this one waits for long, and 0 once it has its
+        should_stop: asked before every pass; if it says yes, `CancelledError` is raised.
+        told: hears what is done, how much of it, and of how much (None if that is unknown).
+        waits: hears how many passes go first when this one waits for long, and 0 once it has its
             turn. None: `told` hears of them in words.
     """
 
@@ -31,7 +31,7 @@ class Job:
     waits: Callable[[int], None] | None = None
 
     def check(self) -> None:
-        """Raise `CancelledError` where nobody wants this any more."""
+        """Raise `CancelledError` if the work is no longer wanted."""
         if self.should_stop():
             raise CancelledError(
                 "This was cancelled before it was done; the text so far is unchanged."
@@ -48,7 +48,7 @@ def job(
     told: Callable[[str, int, int | None], None] = _NO_JOB.told,
     waits: Callable[[int], None] | None = None,
 ) -> Iterator[Job]:
-    """Make all that is done within one job of somebody who may cancel it; holds for this thread."""
+    """Do all that follows in this thread as one job, which may be cancelled."""
     token = _job.set(Job(should_stop, told, waits))
     try:
         with asking(gives_up=should_stop):

@@ -126,7 +126,7 @@ export function remember_preferences(state, changes) {
   );
 }
 
-/** What an event says of the settings; most questions are asked without. @param {State} state */
+/** The settings as an event tells them; most questions are asked without. @param {State} state */
 export function told_settings({ settings, guidance_scale, limits, draft: { is_search, top_k, penalty_alpha } }) {
   return { settings, guidance_scale, strategy: is_search ? { top_k, penalty_alpha } : null, limits };
 }

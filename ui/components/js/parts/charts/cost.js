@@ -519,7 +519,7 @@ const numbered = state => state.steps.map((step, index) => ({ ...step, index }))
 /** The step on show, or the last one. @param {Properties} state @param {Numbered[]} steps */
 const shown_of = (state, steps) => steps[state.index] ?? steps[steps.length - 1];
 
-/** What is said of the step on show while the next drawing waits. @param {Properties} state @returns {Record<string, string>} */
+/** The captions of the step on show, which do not wait for the next drawing. @param {Properties} state @returns {Record<string, string>} */
 export function texts(state) {
   const steps = numbered(state);
   if (!steps.length)
