@@ -6,7 +6,7 @@ synchronous interface keeps an event loop in the main thread while it is open.
 All tests of a server share one browser profile, and each begins with empty storage. So the browser
 keeps the scripts that it has loaded and compiled, which is half of what opening a page costs.
 
-Opening a page is still what costs most. So tests of a file that use `kept_page` hand one on.
+Opening a page is still what costs most. So tests of a file that use `step_page` hand one on.
 """
 
 import contextlib
@@ -104,7 +104,7 @@ def browser(server: AppServer) -> Iterator[BrowserContext]:
 
 @pytest.fixture(scope="module")
 def handed_on(browser: BrowserContext, server: AppServer) -> Iterator[list[Page]]:
-    """The opened page that the next test of the file may go on with, or nothing."""
+    """The opened step page that the next test of the file may go on with, or nothing."""
     pages: list[Page] = []
     yield pages
     if pages:
@@ -119,7 +119,7 @@ def context(
     handed_on: list[Page],
 ) -> Iterator[BrowserContext]:
     """A visitor of their own: empty storage, desktop window; relative addresses go to the app."""
-    if handed_on and "kept_page" not in request.fixturenames:
+    if handed_on and "step_page" not in request.fixturenames:
         handed_on.clear()
         _forget_visitor(browser, server)
     yield browser
@@ -152,14 +152,19 @@ def page(new_page: Page) -> Page:
 
 
 @pytest.fixture
-def kept_page(
+def step_page(
     request: pytest.FixtureRequest,
     context: BrowserContext,
     watched: Callable[[Page], Page],
     handed_on: list[Page],
 ) -> Iterator[Page]:
-    """A page, blank at first. A test that passes hands it on to the next one of its file."""
-    page = watched(handed_on.pop() if handed_on else context.new_page())
+    """The step page as it opens. A test that passes hands it on to the next one of its file."""
+    if handed_on:
+        page = watched(handed_on.pop())
+        as_opened(page)
+    else:
+        page = opened(watched(context.new_page()))
+        remember_opening(page)
     yield page
     outcome = request.node.stash.get(OUTCOME, None)
     if outcome is not None and outcome.passed:
@@ -167,16 +172,6 @@ def kept_page(
             if other != page:
                 other.close()
         handed_on.append(page)
-
-
-@pytest.fixture
-def step_page(kept_page: Page) -> Page:
-    """The step page as it opens, handed on like `kept_page`."""
-    if kept_page.url == "about:blank":
-        remember_opening(opened(kept_page))
-    else:
-        as_opened(kept_page)
-    return kept_page
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.rules import LOOKS, broken_in_look, broken_rules, look_at, wait_for_look
 from tests.browser.stage import off_stage, on_stage, wrong_on_stage
-from tests.browser.step_page import go_on_to, wait_until
+from tests.browser.step_page import wait_until
 from ui.cache.page import SECTIONS
 from ui.charts.template import palette
 from ui.skeleton.page import DECODERS
@@ -46,27 +46,13 @@ CANCEL = (
 SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 
 
-@pytest.fixture
-def page(kept_page: Page) -> Page:
-    """One page for all of them."""
-    return kept_page
-
-
-def arrive(page: Page, path: str) -> None:
-    """By its own address if no page is open yet, else from the one that is."""
-    if page.url == "about:blank":
-        page.goto(path)
-    else:
-        go_on_to(page, path)
-
-
 @pytest.mark.parametrize("path", PATHS)
 def test_keys_and_looks(page: Page, path, tmp_path):
     """In all four looks, opened once."""
     for size, scheme in LOOKS:
         look_at(page, size, scheme)
-        if (size, scheme) == LOOKS[0]:
-            arrive(page, path)
+        if page.url == "about:blank":
+            page.goto(path)
             expect(page.get_by_role("textbox").first).to_be_visible()
             expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=RUNS_MS)
             page.wait_for_timeout(1_000)  # a text plays itself soon after its page opens
