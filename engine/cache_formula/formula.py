@@ -15,7 +15,7 @@ from engine.cache_formula.layouts import TENSORS, Layout
 
 @dataclass(frozen=True)
 class Storage:
-    """What a value is stored in.
+    """A form in which values are stored.
 
     Attributes:
         name: for the screen.
@@ -37,7 +37,7 @@ class Storage:
         return self.bits + (Fraction(self.scale_bits, self.group) if self.group else Fraction(0))
 
     def bytes(self, values: int) -> Fraction:
-        """Bytes of so many values."""
+        """Bytes of this number of values."""
         return values * self.bits_per_value / 8
 
 

@@ -24,7 +24,7 @@ HALF = next(iter(CACHE_STORAGES.values()))
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is computed of a model.
+    """The figures computed of a model.
 
     Attributes:
         name: for the screen.

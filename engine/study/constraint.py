@@ -24,7 +24,7 @@ FURTHER = 32  # tokens at most after the wrong one
 
 @dataclass(frozen=True)
 class Broken:
-    """What came of a wrong token.
+    """The outcome of a wrong token.
 
     Attributes:
         index: the step in which it was forced.

@@ -57,7 +57,7 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
         words: of the claim.
         verdict: what follows from the figures.
         predicted: what the person expected before; empty for nothing.
-        took: seconds that the experiment has taken; None where nobody knows.
+        took: seconds that the experiment has taken; None if unknown.
     """
     said = [words.sentence(verdict)]
     if predicted in PREDICTED:

@@ -106,7 +106,7 @@ def _small(grid: Grid, dark: bool) -> str:
 
 
 def extremes_table(found: dict[str, tuple[Extreme, ...]]) -> str:
-    """Where each metric is lowest and where it is highest; the better end has a star."""
+    """The places where each metric is lowest and highest; the better end has a star."""
     rows = []
     for name, ends in found.items():
         shown = [_end_text(end) for end in ends]

@@ -37,7 +37,7 @@ SHADES = 5  # of the cells, from the least to the most (see `ui/skeleton/theme.p
 
 @dataclass(frozen=True)
 class GridMetric:
-    """What a cell may show.
+    """A figure that a cell may show.
 
     Attributes:
         name: with its unit.

@@ -35,7 +35,7 @@ _lock = threading.Lock()
 class TextsWork(Job):
     """The texts of beam search, greedy decoding and nucleus sampling.
 
-    Whoever asks for those of another visitor has them at once.
+    Those that another visitor has asked for are there at once.
 
     Attributes:
         inputs: what they begin with.
@@ -88,7 +88,7 @@ class TextsWork(Job):
 
     @property
     def is_done(self) -> bool:
-        """Whether all texts are there, or no more can be."""
+        """Return whether all texts are there, or no more can be."""
         return self._is_over
 
     @property
@@ -150,7 +150,7 @@ class ExactWork(Job):
 
     @property
     def is_done(self) -> bool:
-        """Whether the best text is proven, or a limit was reached."""
+        """Return whether the best text is proven, or a limit was reached."""
         return self._is_over
 
     @property

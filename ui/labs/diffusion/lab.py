@@ -111,7 +111,7 @@ class DiffusionInputs(Inputs):
         )
 
     def fitted(self, masks: int) -> DiffusionInputs:
-        """The same with steps and block length that fit so many masks; itself where they do."""
+        """Fit steps and block length to this number of masks; return itself if they do."""
         block = self.block_length if self.block_length in block_lengths(masks) else 0
         fitting = step_counts(masks, block or None)
         steps = self.steps

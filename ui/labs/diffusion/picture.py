@@ -75,7 +75,7 @@ def token(lab: DiffusionLab, token_id: int) -> str:
 
 
 def notice(lab: DiffusionLab) -> str:
-    """What there is to see."""
+    """The things there are to see."""
     step = lab.shown
     if step is None:
         return say("Nothing is filled yet: move the scrubber to the first step.")

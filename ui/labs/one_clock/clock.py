@@ -31,7 +31,7 @@ from ui.words.refusals import told
 
 @dataclass(frozen=True)
 class Beginning:
-    """What every decoder begins with.
+    """The inputs that every decoder begins with.
 
     Attributes:
         model: the model that writes, and judges what others wrote.
@@ -128,7 +128,7 @@ MOST_TOKENS = 64
 
 @dataclass(frozen=True)
 class ClockInputs(ConstrainableInputs):
-    """What every decoder begins with.
+    """The inputs that every decoder begins with.
 
     Attributes, besides the prompt and the constraint of constrained decoding:
         tokens: most new tokens of each.

@@ -74,7 +74,7 @@ class Calibration:
 
     @property
     def is_few(self) -> bool:
-        """Whether these are too few answers to judge by."""
+        """Return whether these are too few answers to judge by."""
         return self.answers < FEW
 
 

@@ -52,7 +52,7 @@ MOST_TOKENS = 64  # of a text on the step page, where the question names no othe
 
 
 class _Page(ABC):
-    """A page by what it takes over; modules of pages are imported when somebody goes there."""
+    """A page by what it takes over; modules of pages are imported when they are opened."""
 
     @abstractmethod
     def read(self, table: Table) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class Place:
 
     @property
     def title(self) -> str:
-        """What the band calls the page."""
+        """The name of the page in the band."""
         return say(PAGES[self.file])
 
     def open(self, visit: Visit) -> NoReturn:

@@ -91,7 +91,7 @@ export function mount(
     received: bytes => receive(read_message(bytes)),
     presence({ online }) {
       state.offline = !online;
-      if (!online) busy.end(); // nobody knows how far it is
+      if (!online) busy.end(); // its progress is no longer heard
       root.classList.toggle('dv-offline', !online);
       screen.redraw('step');
     },
