@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 LESSONS = "/learn?path=hour"  # where the tour leads: a first hour, and its first lesson
 FIRST_LESSON = f"{LESSONS}&lesson=the_loop"
-LOOK_SECONDS = 0.5  # between two looks whether the server has started
 KEPT = marked("Prompt and settings are kept; the text before stays in the list of examples.")
 
 
@@ -37,7 +36,7 @@ def step_page() -> None:
         guarded(_chooser if is_ready else _waiting, "the choice of a model")()
     base = base_path()
     lessons = {"all": f"{base}{LESSONS}", "first": f"{base}{FIRST_LESSON}"}
-    data = {"live": live_address(), "lessons": lessons}
+    data = {"live": live_address(), "lessons": lessons, "waits_for_text": not is_ready}
     mount_app("step", "Decoding", data, model=_on_model)
 
 
@@ -50,15 +49,12 @@ def _is_ready() -> bool:
     return START.is_over and _session() is not None
 
 
-@st.fragment(run_every=LOOK_SECONDS)
 def _waiting() -> None:
-    """A button that says where the chooser will be, until there is a text.
+    """Draw a button where the chooser will be; the component says when there is a text.
 
-    The chooser is never drawn in here: it has a fragment of its own, and where the page is drawn
-    twice in a moment, Streamlit drops an outer fragment's elements and keeps those of the inner.
+    A fragment that looks for itself can be lost: where one of its requests meets the end of a run,
+    Streamlit drops what that run has still to send, the next look included.
     """
-    if _is_ready():
-        st.rerun()
     st.button(say("Model: loading"), disabled=True, key="model_waiting")
 
 
@@ -75,4 +71,4 @@ def _on_load(model: LanguageModel) -> None:
 
 
 def _on_model() -> None:
-    """The text on the page is by another model now: the header is drawn again by this alone."""
+    """Draw the header again, by this word alone: there is a text now, or one by another model."""

@@ -128,7 +128,7 @@ MEASURES = Functions(input_measures(lambda lab: lab.inputs))
 
 @MEASURES.add
 def steps(lab: Lab) -> int:
-    """Count the steps of the text; a step is what its page calls so."""
+    """The number of steps in the text, as its page counts them."""
     return len(lab.text.steps) if lab.text else 0
 
 
@@ -160,13 +160,13 @@ OF_TOKENS = Functions(MEASURES)
 
 @OF_TOKENS.add
 def generated(lab: Lab) -> int:
-    """Count the tokens generated; in beam search those of the best text."""
+    """The number of generated tokens; in beam search those of the best text."""
     return len(lab.text.token_ids) if lab.text else 0
 
 
 @OF_TOKENS.add
 def loop(lab: Lab) -> bool:
-    """Return whether the text ends in a loop: the same stretch three times, 12 tokens at least."""
+    """True if the text ends in a loop: the same stretch three times, 12 tokens at least."""
     return lab.text is not None and find_loop(list(lab.text.token_ids)) is not None
 
 

@@ -88,7 +88,7 @@ def last_token(session: LessonSession) -> str | None:
 
 @MEASURES.add
 def loop(session: LessonSession) -> bool:
-    """Return whether the text ends in a loop: the same stretch three times, 12 tokens at least."""
+    """True if the text ends in a loop: the same stretch three times, 12 tokens at least."""
     return find_loop(session.decoder.token_ids) is not None
 
 

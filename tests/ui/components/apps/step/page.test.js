@@ -82,6 +82,23 @@ describe('the step page', () => {
     assert.deepEqual(server.kinds(), ['step', 'step 29']);
   });
 
+  test('the page around is told once that there is a text, where it was drawn before there was one', async () => {
+    page.destroy();
+    /** @type {unknown[]} */
+    const told = [];
+    const around = { live: '/live', waits_for_text: true };
+    const again = mount(root, around, (name, value) => told.push(name, value));
+    page = again;
+    await until(() => state().run === 'r1');
+    assert.deepEqual(told, ['model', state().model?.name]);
+    one('button', 'Start').click();
+    await until(() => !state().starting);
+    assert.equal(told.length, 2);
+    again.update({ ...around, waits_for_text: true }); // a server that was started again
+    one('button', 'Start').click();
+    await until(() => told.length === 4);
+  });
+
   test('Back and Rewind take tokens back', async () => {
     for (const length of [1, 2, 3]) await press_until('Step', length);
     await press_until('Back', 2);

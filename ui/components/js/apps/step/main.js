@@ -61,12 +61,21 @@ const TOLD_MS = 250; // between two words to Streamlit that something was done: 
  * @param {boolean} [page.guided] whether the page around says what to do, and is told 'changed' once something was done
  * @param {State['lessons']} [page.lessons] where the tour leads
  * @param {string} [page.language] what the page is read in
+ * @param {boolean} [page.waits_for_text] the page around was drawn before there was a text, and is told 'model' then
  * @param {(name: string, value: unknown) => void} tell hands something to Streamlit: 'model', the name of another one
- * @returns {{restyle(): void, destroy(): void}}
+ * @returns {{update(data: {waits_for_text?: boolean}): void, restyle(): void, destroy(): void}}
  */
 export function mount(
   root,
-  { live, hello: own = { page: 'step' }, parts: shown = PLACES, guided = false, lessons = null, language },
+  {
+    live,
+    hello: own = { page: 'step' },
+    parts: shown = PLACES,
+    guided = false,
+    lessons = null,
+    language,
+    waits_for_text = false,
+  },
   tell,
 ) {
   const state = new_state();
@@ -292,7 +301,10 @@ export function mount(
     if (is_new_run) begin_run();
     if (message.draft) state.draft = { ...state.draft, ...message.draft };
     if (was !== `${place_of(state.row_key)} ${state.steps.length}`) state.is_what_if = false;
-    if (message.text && model_name && model_name !== state.model?.name) tell('model', state.model?.name);
+    if (message.text && (waits_for_text || (model_name && model_name !== state.model?.name))) {
+      waits_for_text = false;
+      tell('model', state.model?.name);
+    }
     model_name = state.model?.name ?? '';
     if (link.is_answer(message)) {
       if (message.in_force) go_back_to(message.in_force); // before the next event goes
@@ -365,6 +377,9 @@ export function mount(
   }
 
   return {
+    update(data) {
+      waits_for_text = Boolean(data.waits_for_text);
+    },
     restyle() {
       screen.redraw('theme');
     },
