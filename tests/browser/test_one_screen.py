@@ -176,36 +176,35 @@ def compare_by_hand(page: Page) -> None:
     ids=str,
 )
 def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size, looks):
+    """Each state in the other look than the one before."""
     resize(page, size)
-    show(page, looks[0])
-    following = cycle(reversed(looks))
+    following = cycle(looks)
 
-    def in_both_looks(*selectors: str) -> None:
-        in_sight(*selectors)
+    def in_next_look(*selectors: str) -> None:
         show(page, next(following))
         in_sight(*selectors)
 
     # Where there is less room than here, the column of samplers scrolls within its place.
     samplers = ["[data-sampler]"] if size == (1440, 900) else []
-    in_both_looks(*ALWAYS, *SAMPLING, *samplers)
+    in_next_look(*ALWAYS, *SAMPLING, *samplers)
 
     set_samplers(page, **FIVE_ON)
-    in_both_looks(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES)
+    in_next_look(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES)
     run_to(page, 20)
-    in_both_looks(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES, *CHOSEN)
+    in_next_look(*ALWAYS, *SAMPLING, *samplers, *CUT_LINES, *CHOSEN)
     compare_by_hand(page)
-    in_both_looks(*ALWAYS, *SAMPLING, *CUT_LINES, *CHOSEN)
+    in_next_look(*ALWAYS, *SAMPLING, *CUT_LINES, *CHOSEN)
 
     choose_example(page, "Guidance")
     take_steps(page, 2)
-    in_both_looks(*ALWAYS, *SAMPLING, *CHOSEN)
+    in_next_look(*ALWAYS, *SAMPLING, *CHOSEN)
     for picture in ("Guidance", "Draw", "By rank"):
         page.get_by_role("tab", name=picture, exact=True).click()
-        in_both_looks(*ALWAYS, *COSTS, *CHOSEN)
+        in_next_look(*ALWAYS, *COSTS, *CHOSEN)
 
     choose_example(page, "Contrastive search")
     take_steps(page, 2)
-    in_both_looks(*ALWAYS, *COSTS, "[aria-label='Candidates of the search'] tr")
+    in_next_look(*ALWAYS, *COSTS, "[aria-label='Candidates of the search'] tr")
 
 
 def test_steps_move_nothing_and_replace_nothing(page: Page):
@@ -228,17 +227,16 @@ def test_steps_move_nothing_and_replace_nothing(page: Page):
 
 def test_on_a_phone_one_column_with_the_picture_before_the_samplers(page: Page, in_sight: Sight):
     resize(page, (390, 844))
-    show_both = cycle(["dark", "light"])
+    following = cycle(["dark", "light"])
 
-    def in_both_schemes() -> None:
-        in_sight()
-        show(page, next(show_both))
+    def in_next_look() -> None:
+        show(page, next(following))
         in_sight()
 
     the_step_chip_lies_within_the_line(page)
     set_samplers(page, **FIVE_ON)
     take_steps(page, 3)
-    in_both_schemes()
+    in_next_look()
     tops = {
         name: page.locator(name).first.bounding_box()["y"]
         for name in (
@@ -255,7 +253,7 @@ def test_on_a_phone_one_column_with_the_picture_before_the_samplers(page: Page, 
     for example in ("Guidance", "Contrastive search"):
         choose_example(page, example)
         take_steps(page, 1)
-        in_both_schemes()
+        in_next_look()
 
 
 def the_step_chip_lies_within_the_line(page: Page) -> None:

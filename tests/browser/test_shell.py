@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.rules import (
     DESKTOP,
     LOOKS,
+    NEW_SIZE,
     broken_in_look,
     broken_rules,
     look_at,
@@ -65,15 +66,15 @@ READY = {
 }
 
 
-@pytest.mark.parametrize(("path", "first"), [("/", 2), ("/compare", 0), ("/tune", 2)])
+@pytest.mark.parametrize(
+    ("path", "looks"),
+    [("/", LOOKS[2:] + LOOKS[:2]), ("/compare", NEW_SIZE), ("/tune", NEW_SIZE[::-1])],
+    ids=["/", "/compare", "/tune"],
+)
 def test_in_every_look_no_rule_is_broken_and_nothing_shows_through_the_band(
-    page: Page, app_url, path, first
+    page: Page, app_url, path, looks
 ):
-    """In both sizes and schemes; `first` is the look in which the page opens.
-
-    The pages' own tests open each of them in the other size.
-    """
-    looks = LOOKS[first:] + LOOKS[:first]
+    """In both sizes and schemes, opened in the first; the pages' own tests open the other size."""
     for size, scheme in looks:
         look_at(page, size, scheme)
         if page.url == "about:blank":
