@@ -1,5 +1,7 @@
 """Every page by axe-core's rules, and what all pages stand in: the band, the guard's policy."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -91,6 +93,9 @@ def test_in_every_look_no_rule_is_broken_and_nothing_shows_through_the_band(
     if path == "/tune":  # and the navigation can be used after scrolling
         page.get_by_role("link", name="Compare", exact=True).click()
         expect(button(page, "Play")).to_be_visible()
+        # A press of Back that Streamlit has lost: the address is another, the page is not.
+        page.evaluate("() => history.pushState({}, '', '/tokens')")
+        expect(page).to_have_title(re.compile("^Tokens"))
 
 
 def opens_under_its_policy(page: Page, path: str, app_url: str) -> None:
