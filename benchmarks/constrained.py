@@ -19,9 +19,8 @@ from benchmarks.report import PACKAGES, Report, at_least, at_most
 from engine.decoder import Decoder
 from engine.grammar import Places, TokenTable
 from engine.model import LanguageModel, load_model
-from engine.sampling import SamplingSettings
-from engine.sampling.stages import Constraint
-from engine.study.verdict import verdict
+from engine.sampling import Constraint, SamplingSettings
+from engine.study import judge
 
 TEMPERATURE = 1.2
 MOST_TOKENS = 400
@@ -129,7 +128,7 @@ def measure_objects(report: Report, model: LanguageModel, schemas: Sequence, cou
             for _ in decoder.run(MOST_TOKENS):
                 pass
             tokens += len(decoder.steps)
-            found = verdict(constraint, decoder.text)
+            found = judge(constraint, decoder.text)
             if found.is_valid and decoder.stop_reason == "eos":
                 valid += 1
             else:

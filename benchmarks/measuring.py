@@ -22,7 +22,11 @@ from benchmarks.measures.company import Pace, Seen, Work, prompt_ids, steps, tog
 from benchmarks.measures.models import SIZES, chosen_dtype, describe, dtype_name, load
 from benchmarks.report import Report, at_most
 from engine.measure import (
+    BATCH,
+    DECODE,
+    PREFILL,
     Measurement,
+    Plan,
     PrefillAndDecode,
     PrefillAndDecodeMeasurement,
     PrefixMeasurement,
@@ -30,15 +34,14 @@ from engine.measure import (
     QuantisedMeasurement,
     QuantisedResult,
     ReadText,
+    Roofline,
+    RooflineMeasurement,
     WithAndWithout,
     WithAndWithoutMeasurement,
     median,
     p95,
 )
-from engine.measure.roofline.measurement import Plan, RooflineMeasurement
-from engine.measure.roofline.results import BATCH, DECODE, PREFILL, Roofline
-from engine.model import LanguageModel
-from engine.model.quantised import Quantisation
+from engine.model import LanguageModel, Quantisation
 
 CALM = 1.0  # seconds between two steps of the neighbour
 GOAL_MS = 250.0  # as beside 20 visitors

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from engine.measure.machine import PACKAGES, Machine, versions
+from engine.measure import PACKAGES, Machine, versions
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from benchmarks.report import Report, at_most
 from engine.model import LanguageModel, load_model
-from engine.study.search_error import WIDTHS, SearchError, SearchErrorStudy
+from engine.study import BEAM_WIDTHS, SearchError, SearchErrorStudy
 
 PROMPTS = (
     "Once upon a time",
@@ -79,7 +79,7 @@ def _report(report: Report, tokens: int, results: Sequence[SearchError]) -> None
     ended = sum(len(result.best.token_ids) < tokens for result in proven)
     report.add("best texts that end early", ended)
     lines = []
-    for place, width in enumerate(WIDTHS):
+    for place, width in enumerate(BEAM_WIDTHS):
         misses = [result.misses[place] for result in proven]
         found = sum(miss.found for miss in misses)
         nats = [miss.nats for miss in misses]

@@ -18,7 +18,7 @@ import torch
 from benchmarks.report import Report, at_most
 from benchmarks.timing import Case, Times, in_turns, timed_ms
 from engine.decoder import Decoder
-from engine.decoding.batch import MOST_ROWS, Batch, Row
+from engine.decoding import MOST_ROWS, Batch, Row
 from engine.model import LanguageModel, load_model
 from engine.sampling import SamplingSettings
 from engine.study import Axis, Sweep

@@ -32,8 +32,7 @@ from benchmarks.measures.company import (
 )
 from benchmarks.measures.models import describe
 from benchmarks.report import Goal, Report, at_most
-from engine.decoding.batch import MOST_ROWS
-from engine.decoding.contrastive import MOST_CANDIDATES
+from engine.decoding import MOST_CANDIDATES, MOST_ROWS
 from engine.model import LanguageModel, load_model
 from engine.runner.runner import CHUNK
 

@@ -39,12 +39,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "engine.backend": "Backend",
-        "engine.decoding.decoder": "Decoder",
-        "engine.decoding.replay": "replay",
-        "engine.errors": "DecodingError",
-        "engine.model": "LanguageModel load_model",
-        "engine.sampling": "SamplingSettings",
-        "engine.trace": "Trace",
+        "backend": "Backend",
+        "decoding.decoder": "Decoder",
+        "decoding.replay": "replay",
+        "errors": "DecodingError",
+        "model": "LanguageModel load_model",
+        "sampling": "SamplingSettings",
+        "trace": "Trace",
     },
 )

@@ -13,13 +13,13 @@ def door(
 
     Args:
         package: its name.
-        modules: by module, the names that it has, with spaces between them.
+        modules: by module in it, the names that this has, with spaces between them.
     """
     places = {name: module for module, names in modules.items() for name in names.split()}
 
     def get(name: str) -> object:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(places[name]), name)
+        return getattr(import_module(f"{package}.{places[name]}"), name)
 
     return get, lambda: sorted(places), sorted(places)

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.guarded import asking
-from engine.runner.job import job as engine_job
+from engine.runner import as_job
 from ui.server.problems import report
 from ui.words.labels import about, counted
 from ui.words.language import language, localised, marked, say, say_counted, speaking
@@ -412,7 +412,7 @@ class Job:
             if not self.breaks_off:
                 yield
                 return
-            with engine_job(self._cancel.is_set, self._tell):
+            with as_job(self._cancel.is_set, self._tell):
                 yield
 
     def _tell(self, what: str, done: int, total: int | None) -> None:

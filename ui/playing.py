@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from engine.decoding.generation import Generation
+from engine.decoding import Generation
 from ui.jobs import Call, Owner
 from ui.words.language import marked
 

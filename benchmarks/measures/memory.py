@@ -25,8 +25,7 @@ from benchmarks.measures.models import (
 from benchmarks.report import Report, at_least, at_most
 from benchmarks.timing import Case, Times, in_turns, timed_ms
 from engine.decoder import Decoder
-from engine.model import LanguageModel
-from engine.model.kernels import Kernels
+from engine.model import Kernels, LanguageModel
 from engine.runner.turns import exclusive
 
 

@@ -18,8 +18,8 @@ from transformers import (
     Qwen2Config,
 )
 
-from engine.model import LanguageModel, load_model
-from engine.model.kernels import ENGINE_LOCK, Kernels, cpu_dtype
+from engine.model import Kernels, LanguageModel, load_model
+from engine.model.kernels import ENGINE_LOCK, cpu_dtype
 from engine.sampling import SamplingSettings
 
 BUNDLED = "bundled"

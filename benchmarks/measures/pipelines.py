@@ -12,8 +12,7 @@ from transformers import LogitsProcessorList
 from benchmarks.measures.models import COMMON, FLAT_SPREAD, LOGIT_SPREAD, SETTINGS, Effort
 from benchmarks.report import Goal, Report, at_least
 from benchmarks.timing import Case, in_turns, ratio
-from engine.sampling import SamplingSettings, shape
-from engine.sampling.stages import Context, Dry, DynamicTemperature, Mirostat, Xtc
+from engine.sampling import Context, Dry, DynamicTemperature, Mirostat, SamplingSettings, Xtc, shape
 from engine.trace import StageSummary
 
 EVERY = SamplingSettings(

@@ -1,15 +1,11 @@
 """The seam to a model: `Backend`, `Sequence`, `Reading`, and what each model can do."""
 
-from engine.backend.base import Backend, Reading, Sequence
-from engine.backend.capabilities import CAPABILITIES, fitted, limits, require
+from engine.doors import door
 
-__all__ = [
-    "CAPABILITIES",
-    "Backend",
-    "Reading",
-    "Sequence",
-    "fitted",
-    "lacking",
-    "limits",
-    "require",
-]
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "base": "Backend Reading Sequence",
+        "capabilities": "CAPABILITIES fitted limits require",
+    },
+)

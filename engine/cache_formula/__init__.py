@@ -9,42 +9,13 @@ the tests that compare it with the tensors of real caches. It needs neither PyTo
     layouts     how much memory is set aside: what is read, tensors, whole blocks
 """
 
-from engine.cache_formula.formula import CacheFormula, Storage, in_numbers, in_symbols
-from engine.cache_formula.kept import (
-    ALL,
-    ONCE,
-    Kept,
-    Last,
-    Layer,
-    Number,
-    Once,
-    OneIn,
-    RestOf,
-    Span,
-    keys_and_values,
-    numbers,
-)
-from engine.cache_formula.layouts import IDEAL, TENSORS, Layout, Paged
+from engine.doors import door
 
-__all__ = [
-    "ALL",
-    "IDEAL",
-    "ONCE",
-    "TENSORS",
-    "CacheFormula",
-    "Kept",
-    "Last",
-    "Layer",
-    "Layout",
-    "Number",
-    "Once",
-    "OneIn",
-    "Paged",
-    "RestOf",
-    "Span",
-    "Storage",
-    "in_numbers",
-    "in_symbols",
-    "keys_and_values",
-    "numbers",
-]
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "formula": "CacheFormula Storage in_numbers in_symbols",
+        "kept": "ALL ONCE Kept Last Layer Number Once OneIn RestOf Span keys_and_values numbers",
+        "layouts": "IDEAL TENSORS Layout Paged",
+    },
+)

@@ -11,3 +11,19 @@
 
 The bytes of a cache are those of `engine.model.cache_layers`, which the step page shows too.
 """
+
+from engine.doors import door
+
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "cards": "Card known_cards",
+        "cited": "citation",
+        "fit": "Fit",
+        "published": "published_sizes",
+        "shapes": "known_shapes",
+        "sources": "Described",
+        "storages": "AS_DECLARED CACHE_STORAGES WEIGHT_STORAGES",
+        "weights": "HALF Estimate estimate",
+    },
+)

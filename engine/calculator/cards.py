@@ -8,7 +8,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 
-from engine.calculator.cited import cited
+from engine.calculator.cited import citation
 
 _FILE = Path(__file__).with_name("cards.toml")
 
@@ -36,11 +36,11 @@ class Card:
     @property
     def cited(self) -> str:
         """Where its figures stand; empty for a person's own numbers."""
-        return cited(self.source, self.address, self.checked) if self.checked else ""
+        return citation(self.source, self.address, self.checked) if self.checked else ""
 
 
 @cache
-def cards() -> dict[str, Card]:
+def known_cards() -> dict[str, Card]:
     """All of them by name, in the order of the file."""
     made = (Card(**entry) for entry in tomllib.loads(_FILE.read_text("utf-8"))["card"])
     return {card.name: card for card in made}

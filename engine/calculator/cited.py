@@ -5,6 +5,6 @@ from __future__ import annotations
 from datetime import date
 
 
-def cited(source: str, address: str, checked: date) -> str:
+def citation(source: str, address: str, checked: date) -> str:
     """The source, its address, and the day on which the figure stood there."""
     return f"{source}, {address}, checked on {checked.day} {checked:%B %Y}"

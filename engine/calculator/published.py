@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from engine.cache_formula import CacheFormula
-from engine.calculator.cited import cited
+from engine.calculator.cited import citation
 
 _FILE = Path(__file__).with_name("published.toml")
 _UNITS = {"kB": 1000, "KiB": 2**10, "GiB": 2**30}
@@ -20,7 +20,7 @@ class Published:
     """A figure with its source; all are for 16 bits a value and one text.
 
     Attributes:
-        shape: the model, by its name in `shapes`.
+        shape: the model, by its name in `known_shapes`.
         positions: length of the text; 0 where the figure is for one further token.
         value: the figure.
         decimals: how many digits the source gives after the point.
@@ -42,7 +42,7 @@ class Published:
     @property
     def cited(self) -> str:
         """Where the figure stands."""
-        return cited(self.source, self.address, self.checked)
+        return citation(self.source, self.address, self.checked)
 
     def ours(self, formula: CacheFormula) -> float:
         """The same figure computed, in the same unit."""
@@ -56,6 +56,6 @@ class Published:
 
 
 @cache
-def published() -> tuple[Published, ...]:
+def published_sizes() -> tuple[Published, ...]:
     """All of them, in the order of the file."""
     return tuple(Published(**entry) for entry in tomllib.loads(_FILE.read_text("utf-8"))["figure"])

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.calculator.cited import cited
+from engine.calculator.cited import citation
 
 _FILE = Path(__file__).with_name("shapes.toml")
 
@@ -37,11 +37,13 @@ class Shape:
     @property
     def cited(self) -> str:
         """Where its fields are published, and where they were compared."""
-        return f"{self.source}; compared with {cited('another source', self.address, self.checked)}"
+        return (
+            f"{self.source}; compared with {citation('another source', self.address, self.checked)}"
+        )
 
 
 @cache
-def shapes() -> dict[str, Shape]:
+def known_shapes() -> dict[str, Shape]:
     """All of them by name, in the order of the file."""
     entries = tomllib.loads(_FILE.read_text("utf-8"))["shape"]
     made = (

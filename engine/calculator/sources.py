@@ -16,7 +16,7 @@ from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 from transformers import PretrainedConfig
 
-from engine.calculator.shapes import shapes
+from engine.calculator.shapes import known_shapes
 from engine.errors import ModelError, ModelNotFoundError, NotAModelError, msg
 from engine.model.loading.configuration import check_repeats, make_config, numbers, read_declared
 from engine.model.loading.files import MAX_JSON_BYTES
@@ -44,83 +44,83 @@ class Described:
     config: PretrainedConfig
     notices: tuple[str, ...] = ()
 
+    @staticmethod
+    def named(name: str) -> Described:
+        """A well-known model; see `known_shapes`.
 
-def named(name: str) -> Described:
-    """A well-known model; see `shapes`.
-
-    Raises:
-        ModelNotFoundError: there is none of this name.
-    """
-    shape = shapes().get(name)
-    if shape is None:
-        raise ModelNotFoundError(
-            "There is no shape named {name}; choose one of {value}.",
-            (repr(name), ", ".join(shapes())),
-        )
-    return _described(name, shape.cited, shape.declared)
-
-
-def in_folder(folder: str | Path) -> Described:
-    """The config.json of a folder.
-
-    Raises:
-        ModelNotFoundError: there is no such folder.
-        NotAModelError: it holds no usable config.json.
-    """
-    path = Path(folder).expanduser()
-    if not str(folder).strip() or not path.is_dir():
-        raise ModelNotFoundError(
-            "There is no folder {folder}; type the path of a folder that holds config.json.",
-            repr(str(folder)),
-        )
-    return _described(path.name, "config.json of the folder", read_declared(path))
-
-
-def in_hub_cache(hub_id: str, revision: str | None = None) -> Described:
-    """The config.json of a hub repository that was fetched before; nothing is downloaded.
-
-    Raises:
-        ModelNotFoundError: it is not in the cache.
-    """
-    try:
-        found = try_to_load_from_cache(hub_id, "config.json", revision=revision)
-    except HFValidationError:
-        found = None
-    if not isinstance(found, str):
-        raise ModelNotFoundError(
-            "The configuration of {hub_id} is not in the hub's cache on this computer; open the "
-            "model once, or paste its config.json.",
-            repr(hub_id),
-        )
-    return _described(hub_id, f"config.json of {hub_id}", read_declared(Path(found).parent))
-
-
-def pasted(text: str) -> Described:
-    """A config.json that somebody typed or pasted.
-
-    Raises:
-        NotAModelError: it is no JSON, too large, or describes no model.
-    """
-    with tempfile.TemporaryDirectory() as parent:
-        folder = Path(parent, "the pasted text")
-        folder.mkdir()
-        data = text.encode("utf-8", "replace")
-        if len(data) > MAX_JSON_BYTES["config.json"]:
-            raise NotAModelError(
-                "The pasted text has {data:,.1f} MB, and at most "
-                "{max_json_bytes:,.0f} MB are read; paste one config.json.",
-                (len(data) / 1e6, MAX_JSON_BYTES["config.json"] / 1e6),
+        Raises:
+            ModelNotFoundError: there is none of this name.
+        """
+        shape = known_shapes().get(name)
+        if shape is None:
+            raise ModelNotFoundError(
+                "There is no shape named {name}; choose one of {value}.",
+                (repr(name), ", ".join(known_shapes())),
             )
-        (folder / "config.json").write_bytes(data)
+        return _described(name, shape.cited, shape.declared)
+
+    @staticmethod
+    def in_folder(folder: str | Path) -> Described:
+        """The config.json of a folder.
+
+        Raises:
+            ModelNotFoundError: there is no such folder.
+            NotAModelError: it holds no usable config.json.
+        """
+        path = Path(folder).expanduser()
+        if not str(folder).strip() or not path.is_dir():
+            raise ModelNotFoundError(
+                "There is no folder {folder}; type the path of a folder that holds config.json.",
+                repr(str(folder)),
+            )
+        return _described(path.name, "config.json of the folder", read_declared(path))
+
+    @staticmethod
+    def in_hub_cache(hub_id: str, revision: str | None = None) -> Described:
+        """The config.json of a hub repository that was fetched before; nothing is downloaded.
+
+        Raises:
+            ModelNotFoundError: it is not in the cache.
+        """
         try:
-            declared = read_declared(folder)
-        except NotAModelError as error:
-            raise NotAModelError(
-                "The pasted text is no valid JSON ({cause}); paste all of one "
-                "config.json, from its first brace to its last.",
-                error.__cause__,
-            ) from error
-    return _described(msg("Pasted configuration"), "the pasted config.json", declared)
+            found = try_to_load_from_cache(hub_id, "config.json", revision=revision)
+        except HFValidationError:
+            found = None
+        if not isinstance(found, str):
+            raise ModelNotFoundError(
+                "The configuration of {hub_id} is not in the hub's cache on this computer; open "
+                "the model once, or paste its config.json.",
+                repr(hub_id),
+            )
+        return _described(hub_id, f"config.json of {hub_id}", read_declared(Path(found).parent))
+
+    @staticmethod
+    def pasted(text: str) -> Described:
+        """A config.json that somebody typed or pasted.
+
+        Raises:
+            NotAModelError: it is no JSON, too large, or describes no model.
+        """
+        with tempfile.TemporaryDirectory() as parent:
+            folder = Path(parent, "the pasted text")
+            folder.mkdir()
+            data = text.encode("utf-8", "replace")
+            if len(data) > MAX_JSON_BYTES["config.json"]:
+                raise NotAModelError(
+                    "The pasted text has {data:,.1f} MB, and at most "
+                    "{max_json_bytes:,.0f} MB are read; paste one config.json.",
+                    (len(data) / 1e6, MAX_JSON_BYTES["config.json"] / 1e6),
+                )
+            (folder / "config.json").write_bytes(data)
+            try:
+                declared = read_declared(folder)
+            except NotAModelError as error:
+                raise NotAModelError(
+                    "The pasted text is no valid JSON ({cause}); paste all of one "
+                    "config.json, from its first brace to its last.",
+                    error.__cause__,
+                ) from error
+        return _described(msg("Pasted configuration"), "the pasted config.json", declared)
 
 
 def _described(name: str, source: str, declared: object) -> Described:

@@ -13,7 +13,7 @@
 
     >>> experiment = claim_of("tail").experiment(load_model(), temperatures="0.1, 1")
     >>> for seconds_left in experiment.run(): ...
-    >>> verdict(experiment.result.checks).outcome
+    >>> judge(experiment.result.checks).outcome
     'depends'
 
 To add a claim:
@@ -25,3 +25,17 @@ To add a claim:
 
 The page draws a default picture of the checks. Words for reading are marked by `msg`.
 """
+
+from engine.doors import door
+
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "claim": "CROSSES Cell Chart Claim Stop Token claim_of",
+        "experiment": "AnyResult Experiment",
+        "facts": "Facts known_facts",
+        "inputs": "Choice Input Line Real Text Whole",
+        "uncertainty": "BOOTSTRAP CLOPPER_PEARSON COUNTED LEAST RESAMPLES Figure counted share",
+        "verdict": "NO NOTED OPEN YES Check Verdict judge",
+    },
+)

@@ -12,12 +12,11 @@ from functools import partial
 from engine.claims.experiment import AnyResult, Experiment, judged_measurement
 from engine.claims.inputs import Whole, Wholes
 from engine.errors import msg
+from engine.measure.measurement import MOST_POSITIONS
 from engine.measure.prefill_and_decode import (
     MOST_ROUNDS,
-    MOST_TOKENS,
     PrefillAndDecode,
     PrefillAndDecodeMeasurement,
-    estimated_seconds,
 )
 from engine.model import LanguageModel
 from engine.runner.turns import processor_clock
@@ -25,7 +24,7 @@ from engine.runner.turns import processor_clock
 
 def prompt_lengths(first: str, least: int = 1) -> Wholes:
     """The lengths of prompts, in tokens."""
-    return Wholes("prompts", msg("Prompt tokens"), first, low=1, high=MOST_TOKENS, least=least)
+    return Wholes("prompts", msg("Prompt tokens"), first, low=1, high=MOST_POSITIONS, least=least)
 
 
 def rounds(first: int) -> Whole:
@@ -43,5 +42,7 @@ def grid_experiment(
     """Times every prompt length with every output length, each `rounds` times."""
     clock = processor_clock(model)
     measurement = PrefillAndDecodeMeasurement(model, prompts, outputs, rounds, clock)
-    seconds = partial(estimated_seconds, model, prompts, outputs, rounds)
+    seconds = partial(
+        PrefillAndDecodeMeasurement.estimated_seconds, model, prompts, outputs, rounds
+    )
     return judged_measurement(measurement, judged, seconds)

@@ -1,7 +1,7 @@
 """From figures to a verdict: each figure against what the claim says of it, with its interval.
 
     >>> share = Figure(0.9, 0.7, 0.98, 20, EXACT_INTERVAL)
-    >>> verdict([Check("loops", share, ABOVE, 0.5)]).outcome
+    >>> judge([Check("loops", share, ABOVE, 0.5)]).outcome
     'holds'
 
 A check says yes when the whole interval lies on the claimed side of the bound, no when none of it
@@ -115,7 +115,7 @@ class Verdict:
         return [] if "" in closed else [c for c in known if c.part not in closed]
 
 
-def verdict(checks: Sequence[Check]) -> Verdict:
+def judge(checks: Sequence[Check]) -> Verdict:
     """What follows from the checks of a claim, of which at least one is not just noted."""
     answers = set(_parts(checks).values())
     if answers == {YES}:

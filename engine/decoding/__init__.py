@@ -24,12 +24,18 @@ from engine.doors import door
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "engine.decoding.batch": "Batch BatchText Row",
-        "engine.decoding.beam": "BeamSearch BeamSettings",
-        "engine.decoding.contrastive": "ContrastiveSearch",
-        "engine.decoding.decoder": "Decoder",
-        "engine.decoding.diffusion": "DiffusionDecoder DiffusionSettings load_diffusion_model",
-        "engine.decoding.generation": "Generation",
-        "engine.decoding.speculative": "SpeculativeDecoder",
+        "batch": "MOST_ROWS STEP_RECORD Batch BatchText Row",
+        "beam": "MOST_BEAMS BeamSearch BeamSettings NextToken NextTokens",
+        "contrastive": "MOST_CANDIDATES ContrastiveSearch checked_alpha",
+        "decoder": "Decoder",
+        "diffusion": (
+            "DiffusionDecoder DiffusionSettings block_lengths load_diffusion_model step_counts"
+        ),
+        "generation": "Generation",
+        "guidance": "MAX_SCALE UNGUIDED GuidedRows",
+        "inputs": "prompt_ids",
+        "replay": "FactDifference begin changed_facts check_model is_same_model",
+        "speculative": "ITSELF LOOKUP PROPOSERS SpeculativeDecoder",
+        "speculative.verifier": "RoundDistributions",
     },
 )

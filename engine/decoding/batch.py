@@ -35,7 +35,7 @@ import torch
 from engine.backend import Backend
 from engine.checks import at_least_one
 from engine.decoding.batch_part import BatchPart, by_length
-from engine.decoding.batch_row import RECORD, BatchText, GrowingText, Row
+from engine.decoding.batch_row import STEP_RECORD, BatchText, GrowingText, Row
 from engine.decoding.guidance import checked_guidance
 from engine.decoding.inputs import prompt_ids
 from engine.errors import OutOfMemoryError, msg
@@ -43,7 +43,7 @@ from engine.runner.batch_runner import BatchRunner, Prompts
 from engine.runner.budget import budget_of
 from engine.text import stopping
 
-__all__ = ["MOST_ROWS", "RECORD", "Batch", "BatchText", "Progress", "Row"]
+__all__ = ["MOST_ROWS", "STEP_RECORD", "Batch", "BatchText", "Progress", "Row"]
 
 # More would hardly be faster for each, and cancelling takes longer.
 MOST_ROWS = 128

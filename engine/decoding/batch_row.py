@@ -24,7 +24,7 @@ from engine.sampling import SamplingSettings
 from engine.text import stopping
 from engine.trace import Guidance
 
-RECORD = np.dtype(
+STEP_RECORD = np.dtype(
     [
         ("token_id", np.int64),
         ("logprob", np.float64),
@@ -51,7 +51,7 @@ class Row:
     settings: SamplingSettings
     max_tokens: int = 64
     negative_prompt: str | Sequence[int] | None = None
-    guidance_scale: float = guidance.OFF
+    guidance_scale: float = guidance.UNGUIDED
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class GrowingText:
         self._stop_strings = stop_strings
         self._sequence = TokenSequence(model, prompt_ids, max(map(len, self.prompts.texts)))
         self._states: Mapping[str, object] = {}  # what stages remember, as `Context.states`
-        self._records = np.empty(0, RECORD)
+        self._records = np.empty(0, STEP_RECORD)
         self._snapshot: BatchText | None = None
 
     @property
@@ -192,4 +192,4 @@ class GrowingText:
 
     def _grow(self) -> None:
         size = min(self.limit, max(16, 2 * self.length))
-        self._records = np.concatenate([self._records, np.empty(size - self.length, RECORD)])
+        self._records = np.concatenate([self._records, np.empty(size - self.length, STEP_RECORD)])

@@ -66,7 +66,7 @@ class Decoder(Autoregressive[Step]):
         *,
         stop_strings: str | Sequence[str] = (),
         negative_prompt: str | Sequence[int] | None = None,
-        guidance_scale: float = guidance.OFF,
+        guidance_scale: float = guidance.UNGUIDED,
     ) -> None:
         stop_strings = stopping.checked_stop_strings(stop_strings)
         prompt_ids = inputs.prompt_ids(model, prompt)
@@ -108,7 +108,7 @@ class Decoder(Autoregressive[Step]):
 
         At 1 both passes are made as well. Raises `SettingError` if there is no negative prompt.
         """
-        return self.guidance.scale if self.guidance else guidance.OFF
+        return self.guidance.scale if self.guidance else guidance.UNGUIDED
 
     @guidance_scale.setter
     def guidance_scale(self, scale: float) -> None:
@@ -385,7 +385,7 @@ class Decoder(Autoregressive[Step]):
             SamplingSettings.from_dict(trace.settings_at(0)),
             stop_strings=trace.stop_strings,
             negative_prompt=guided.negative_prompt_ids if guided else None,
-            guidance_scale=_GUIDED if guided else guidance.OFF,
+            guidance_scale=_GUIDED if guided else guidance.UNGUIDED,
         )
 
     def repeat(self, trace: Trace) -> Step:

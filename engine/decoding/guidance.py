@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # The paper goes up to 3; far beyond this, float32 would begin to lose the difference of two rows.
 MAX_SCALE = 100.0
-OFF = 1.0
+UNGUIDED = 1.0
 
 
 def checked_guidance(
@@ -70,7 +70,7 @@ def checked_guidance(
         said = error.message
         values = said.values | {"the_prompt": msg("The negative prompt")}
         raise PromptError(said.template, tuple(values.values())) from error
-    if scale == OFF:
+    if scale == UNGUIDED:
         return None
     require(model, msg("Guidance"), "full_row")
     text = b"".join(model.vocabulary.token_bytes(token_id) for token_id in ids)
@@ -84,7 +84,10 @@ def checked_scale(scale: object) -> float:
         raise SettingError("guidance_scale", scale, "must be a number", remedy)
     if not 0 <= scale <= MAX_SCALE:  # NaN fails this too
         raise SettingError(
-            "guidance_scale", scale, msg("must be from 0 to {max_scale:g}", MAX_SCALE), remedy
+            "guidance_scale",
+            scale,
+            msg("must be from 0 to {max_scale:g}", MAX_SCALE),
+            remedy,
         )
     return float(scale)
 
@@ -122,7 +125,7 @@ class GuidedRows:
         At 1 the prompt's row as it is. Else three operations, each rounded to float32, so that
         other programs can have the same bits.
         """
-        if scale == OFF:
+        if scale == UNGUIDED:
             return self.prompt
         with np.errstate(invalid="ignore"):  # -inf - -inf, which is mended below
             row = np.float32(scale) * (self.prompt - self.negative) + self.negative

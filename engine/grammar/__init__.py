@@ -16,21 +16,14 @@ can take all the time and memory there is. Nothing here needs PyTorch or a model
     places      where a text stands in a source: allowed tokens, whether it may end, forced bytes
 """
 
-from engine.grammar.examples import PERSON, PERSON_PROMPT
-from engine.grammar.places import Place, Places, TokenTable
-from engine.grammar.reading import prepare
-from engine.grammar.source import LANGUAGES, MOST_BYTES, checked_source, notices, shortened
+from engine.doors import door
 
-__all__ = [
-    "LANGUAGES",
-    "MOST_BYTES",
-    "PERSON",
-    "PERSON_PROMPT",
-    "Place",
-    "Places",
-    "TokenTable",
-    "checked_source",
-    "notices",
-    "prepare",
-    "shortened",
-]
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "examples": "PERSON PERSON_PROMPT",
+        "places": "Place Places TokenTable",
+        "reading": "prepare",
+        "source": "LANGUAGES MOST_BYTES checked_source notices shortened",
+    },
+)

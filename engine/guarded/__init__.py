@@ -15,24 +15,12 @@ limits.
 Children import none of the engine's other parts and no PyTorch, so that they are there at once.
 """
 
-from engine.guarded.line import Line
-from engine.guarded.process import (
-    Child,
-    EndedError,
-    TooLargeError,
-    TooLongError,
-    asking,
-    is_given_up,
-    this_asker,
-)
+from engine.doors import door
 
-__all__ = [
-    "Child",
-    "EndedError",
-    "Line",
-    "TooLargeError",
-    "TooLongError",
-    "asking",
-    "is_given_up",
-    "this_asker",
-]
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "line": "Line",
+        "process": "Child EndedError TooLargeError TooLongError asking is_given_up this_asker",
+    },
+)

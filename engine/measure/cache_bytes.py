@@ -13,7 +13,7 @@ import numpy as np
 from engine.cache_formula import TENSORS, Layer, in_numbers
 from engine.checks import at_least_one
 from engine.errors import NotAModelError, SettingError, msg
-from engine.measure.measurement import Measurement
+from engine.measure.measurement import MOST_POSITIONS, Measurement
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.model import cache as caches
@@ -22,7 +22,6 @@ from engine.runner.budget import budget_of
 from engine.runner.turns import timed_read, timed_rows, timed_step
 from engine.values import Name, Positive, Row, Text, Whole
 
-MOST_POSITIONS = 131_072
 MOST_BATCH = 256
 _FIRST = 10  # the shortest length; each further one is twice as long, and few fill a block
 
@@ -116,6 +115,13 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
         except NotAModelError as error:
             self._problem = error.message
 
+    @staticmethod
+    def estimated_seconds(model: LanguageModel, positions: int, batch: int, pace: Pace) -> float:
+        """An estimate of how long the measurement takes; raises as the measurement does."""
+        check(model, positions, batch)
+        read = sum(pace.read_seconds(length) for length in lengths(positions))
+        return read + pace.step_seconds(len(lengths(positions)) * batch)
+
     def _measure(self, part: int) -> None:
         positions, model = self._lengths[part], self._model
         rng = np.random.Generator(np.random.PCG64(0))
@@ -204,10 +210,3 @@ def _repeat(model: LanguageModel, cache: caches.Cache, batch: int) -> None:
             "use 1",
         )
     cache.batch_repeat_interleave(batch)
-
-
-def estimated_seconds(model: LanguageModel, positions: int, batch: int, pace: Pace) -> float:
-    """An estimate of how long the measurement takes; raises as the measurement does."""
-    check(model, positions, batch)
-    read = sum(pace.read_seconds(length) for length in lengths(positions))
-    return read + pace.step_seconds(len(lengths(positions)) * batch)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 AnyResult = TypeVar("AnyResult")
+MOST_POSITIONS = 131_072  # of a text that is measured
 
 
 class Measurement(ABC, Generic[AnyResult]):

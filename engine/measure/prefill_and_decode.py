@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Meta
 
 from engine.errors import SettingError, msg
-from engine.measure.measurement import Measurement
+from engine.measure.measurement import MOST_POSITIONS, Measurement
 from engine.measure.pace import Pace
 from engine.measure.reference import Reference, changed
 from engine.measure.samples import median
@@ -27,7 +27,6 @@ from engine.values import Amount, Row, Whole
 
 MOST_CELLS = 400
 MOST_ROUNDS = 100
-MOST_TOKENS = 131_072  # of a prompt or an output
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Cell:
         step_p95_ms: of the later tokens, by token, in each round; 0 without any.
     """
 
-    prompt: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
-    output: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    prompt: Annotated[int, Meta(ge=1, le=MOST_POSITIONS)]
+    output: Annotated[int, Meta(ge=1, le=MOST_POSITIONS)]
     first_ms: Row[Amount]
     later_ms: Row[Amount]
     step_p95_ms: Row[Amount]
@@ -91,8 +90,8 @@ class PrefillAndDecode:
         weight_bytes: bytes of weights that a pass reads, computed.
     """
 
-    prompts: Row[Annotated[int, Meta(ge=1, le=MOST_TOKENS)]]
-    outputs: Row[Annotated[int, Meta(ge=1, le=MOST_TOKENS)]]
+    prompts: Row[Annotated[int, Meta(ge=1, le=MOST_POSITIONS)]]
+    outputs: Row[Annotated[int, Meta(ge=1, le=MOST_POSITIONS)]]
     cells: Row[Cell]
     reference_ms: Row[Amount]
     weight_bytes: Whole
@@ -148,6 +147,23 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
         self._references: list[float] = []
         self._cells: dict[tuple[int, int], Cell] = {}
 
+    @staticmethod
+    def estimated_seconds(
+        model: LanguageModel,
+        prompts: Sequence[int],
+        outputs: Sequence[int],
+        rounds: int,
+        pace: Pace,
+    ) -> float:
+        """An estimate of how long a grid takes; raises as the measurement does."""
+        most = at_once(model)
+        seconds = sum(
+            pace.read_seconds(min(prompt, most)) * max(1.0, prompt / most)
+            + pace.step_seconds(output - 1)
+            for prompt, output in grid(model, prompts, outputs)
+        )
+        return rounds * seconds
+
     def _measure(self, part: int) -> None:
         prompt, output = self._plan[part]
         if not part:
@@ -202,16 +218,3 @@ def grid(
         remedy = msg("use shorter ones")
         raise SettingError(msg("The longest prompt and output"), longest, problem, remedy)
     return cells
-
-
-def estimated_seconds(
-    model: LanguageModel, prompts: Sequence[int], outputs: Sequence[int], rounds: int, pace: Pace
-) -> float:
-    """An estimate of how long a grid takes; raises as the measurement does."""
-    most = at_once(model)
-    seconds = sum(
-        pace.read_seconds(min(prompt, most)) * max(1.0, prompt / most)
-        + pace.step_seconds(output - 1)
-        for prompt, output in grid(model, prompts, outputs)
-    )
-    return rounds * seconds

@@ -161,6 +161,13 @@ class WindowMeasurement(Measurement[WindowEdge]):
         self._changes: tuple[float, ...] = ()
         self._end: End | None = None
 
+    @staticmethod
+    def estimated_seconds(model: LanguageModel, window: int, pace: Pace) -> float:
+        """An estimate of how long the measurement takes."""
+        context = model.context_length
+        end = pace.read_seconds(context) if context and context <= MOST_CONTEXT else 0.0
+        return 1.0 + ROUNDS * window * 0.003 + end
+
     def _measure(self, part: int) -> None:
         if part == 0:
             self._steps = list(self._read())
@@ -244,10 +251,3 @@ def context_end(model: LanguageModel) -> End:
         return End(context, reached, size, error.message)
     finally:
         decoder.release_cache()
-
-
-def estimated_seconds(model: LanguageModel, window: int, pace: Pace) -> float:
-    """An estimate of how long the measurement takes."""
-    context = model.context_length
-    end = pace.read_seconds(context) if context and context <= MOST_CONTEXT else 0.0
-    return 1.0 + ROUNDS * window * 0.003 + end

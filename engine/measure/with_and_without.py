@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from engine.errors import ContextFullError, SettingError, msg
-from engine.measure.measurement import Measurement
+from engine.measure.measurement import MOST_POSITIONS, Measurement
 from engine.measure.pace import Pace
 from engine.measure.reference import Reference, changed
 from engine.measure.samples import outliers
@@ -30,7 +30,6 @@ from engine.values import Amount, Name, Positive, Real, Row, Text, Whole
 BLOCK = 16  # steps with the cache, then without, then with again
 EMPTY_STEPS = 8  # before each block
 NEAR = 7  # neighbours on either side, against which a step stands out
-MOST_POSITIONS = 131_072
 
 
 @dataclass(frozen=True)
@@ -176,6 +175,22 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         self._difference: Difference | None = None
         self._keeps_no_keys = not caches.is_attention(model.new_cache())
 
+    @staticmethod
+    def estimated_seconds(
+        model: LanguageModel, prompt_tokens: int, positions: int, every: int, pace: Pace
+    ) -> float:
+        """An estimate of how long the measurement takes; raises as the measurement does."""
+        check_positions(model, prompt_tokens, positions)
+        steps = positions - prompt_tokens + 1
+        most = at_once(model)
+        lengths = np.linspace(prompt_tokens, positions, min(64, steps))
+        reads = [
+            pace.read_seconds(min(n, most)) * max(1.0, n / most) for n in lengths.tolist()
+        ]  # of a longer text, several passes
+        without = float(np.mean(reads)) * (1 + (steps - 1) / every)
+        empty = EMPTY_STEPS * math.ceil(steps / BLOCK)
+        return without + pace.step_seconds(steps + empty)
+
     def _cost(self, start: int) -> float:
         return sum(n + 200 for n in self._measured(start)) + (BLOCK + EMPTY_STEPS) * 100
 
@@ -293,19 +308,3 @@ def check_positions(model: LanguageModel, prompt_tokens: int, positions: int) ->
             "leave no step after the {prompt_tokens:,} tokens of the prompt", prompt_tokens
         )
         raise SettingError(msg("Positions"), positions, problem, remedy)
-
-
-def estimated_seconds(
-    model: LanguageModel, prompt_tokens: int, positions: int, every: int, pace: Pace
-) -> float:
-    """An estimate of how long the measurement takes; raises as the measurement does."""
-    check_positions(model, prompt_tokens, positions)
-    steps = positions - prompt_tokens + 1
-    most = at_once(model)
-    lengths = np.linspace(prompt_tokens, positions, min(64, steps))
-    reads = [
-        pace.read_seconds(min(n, most)) * max(1.0, n / most) for n in lengths.tolist()
-    ]  # of a longer text, several passes
-    without = float(np.mean(reads)) * (1 + (steps - 1) / every)
-    empty = EMPTY_STEPS * math.ceil(steps / BLOCK)
-    return without + pace.step_seconds(steps + empty)

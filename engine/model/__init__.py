@@ -15,20 +15,19 @@ chat_template      how a message to a chat model is laid out
 kernels            how passes run on a CPU
 """
 
-from engine.model.forward import Forward, Scores
-from engine.model.kernels import Kernels
-from engine.model.language_model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
-from engine.model.loading.checkpoint import is_here
-from engine.model.vocabulary import Vocabulary
+from engine.doors import door
 
-__all__ = [
-    "BUNDLED",
-    "BUNDLED_DRAFT",
-    "Forward",
-    "Kernels",
-    "LanguageModel",
-    "Scores",
-    "Vocabulary",
-    "is_here",
-    "load_model",
-]
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "cache_layers": "formula_of",
+        "diffusion_model": "DiffusionModel continuation fill_gaps load_diffusion_model marked_gaps",
+        "forward": "Forward Scores",
+        "kernels": "Kernels",
+        "language_model": "LanguageModel load_model",
+        "loading.checkpoint": "BUNDLED BUNDLED_DRAFT BUNDLED_DRAFT_FOLDER BUNDLED_FOLDER is_here",
+        "loading.memory": "on_shortage",
+        "quantised": "AXES BITS PER_CHANNEL PER_TOKEN Quantisation",
+        "vocabulary": "Vocabulary readable",
+    },
+)

@@ -1,6 +1,6 @@
 """A job that a visitor waits for: it may be cancelled, and says how far it is.
 
-with job(should_stop, told):          # in this thread
+with as_job(should_stop, told):       # in this thread
     decoder.step()                    # takes its turn, tells its place, may be cancelled
 """
 
@@ -43,7 +43,7 @@ _job: ContextVar[Job] = ContextVar("job", default=_NO_JOB)
 
 
 @contextmanager
-def job(
+def as_job(
     should_stop: Callable[[], bool],
     told: Callable[[str, int, int | None], None] = _NO_JOB.told,
     waits: Callable[[int], None] | None = None,

@@ -20,24 +20,22 @@ Nothing here needs PyTorch or a model, but for parity mode, which runs transform
     admission        a small change that would admit a token
 """
 
-from engine.sampling.chain import draw, shape
-from engine.sampling.distribution import Candidate, Distribution, Drawn, StageResult
-from engine.sampling.settings import MAX_SEED, SamplingSettings, without_draw
-from engine.sampling.speculation import SpeculativeSettings
-from engine.sampling.stages import DEFAULT_ORDER, STAGES, Context
+from engine.doors import door
 
-__all__ = [
-    "DEFAULT_ORDER",
-    "MAX_SEED",
-    "STAGES",
-    "Candidate",
-    "Context",
-    "Distribution",
-    "Drawn",
-    "SamplingSettings",
-    "SpeculativeSettings",
-    "StageResult",
-    "draw",
-    "shape",
-    "without_draw",
-]
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "admission": "admitting_change",
+        "chain": "draw shape",
+        "distribution": "Candidate Distribution Drawn StageResult",
+        "presets": "PRESETS",
+        "ranking": "RankedRow",
+        "settings": "MAX_SEED SamplingSettings without_draw",
+        "speculation": "SpeculativeSettings",
+        "stages": (
+            "DEFAULT_ORDER GROUPS STAGES BanStage Banned Constraint Context Dry "
+            "DynamicTemperature LogitBias Mirostat Number ScaleStage Stage Xtc remarks"
+        ),
+        "survivors": "Survivors",
+    },
+)

@@ -16,14 +16,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from engine.decoding.guidance import OFF, checked_scale
+from engine.decoding.guidance import UNGUIDED, checked_scale
 from engine.errors import SettingError, msg
 from engine.sampling import SamplingSettings
 from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
-from engine.snippets.table import ChatPrompt, Request, Snippet
+from engine.snippets.table import ChatPrompt, Remark, Request, Snippet
 from engine.text import stopping
 
-__all__ = ["ChatPrompt", "Request", "Snippet", "snippets"]
+__all__ = ["ChatPrompt", "Remark", "Request", "Snippet", "snippets"]
 
 _TARGETS: tuple[Callable[[Request], Snippet], ...] = (
     transformers.snippet,
@@ -53,7 +53,7 @@ def snippets(
     eos_ids: Sequence[int] | None = None,
     dtype: str = "auto",
     negative_prompt: str | ChatPrompt | None = None,
-    guidance_scale: float = OFF,
+    guidance_scale: float = UNGUIDED,
     contrastive: tuple[int, float] | None = None,
 ) -> list[Snippet]:
     """Code for every target, in the order of the page.
@@ -88,7 +88,7 @@ def snippets(
         raise SettingError("max_tokens", max_tokens, "must be at least 1", "use for example 64")
     folder = os.path.expanduser(model)
     is_folder = os.path.isdir(folder)
-    is_guided = negative_prompt is not None and checked_scale(guidance_scale) != OFF
+    is_guided = negative_prompt is not None and checked_scale(guidance_scale) != UNGUIDED
     request = Request(
         settings=settings if contrastive is None else SamplingSettings(chain=settings.edits),
         prompt=prompt,

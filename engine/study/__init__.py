@@ -20,19 +20,24 @@ from engine.doors import door
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "engine.study.acceptance": "Acceptance",
-        "engine.study.attention": "attention_weights",
-        "engine.study.constraint": (
-            "Broken ConstraintFigures Ribbon figures_at ribbon without_constraint"
+        "acceptance": "Acceptance",
+        "attention": "attention_weights",
+        "constraint": "Broken ConstraintFigures Ribbon figures_at ribbon without_constraint",
+        "exact_best": "CANCELLED MOST_EXACT MOST_NODES ExactProgress",
+        "generation_order": (
+            "COMMITTED GIVEN MASKED NEW REMASKED Order StepCount confidence_map gap_positions "
+            "order_of positions_per_step states"
         ),
-        "engine.study.likelihood": "token_logprobs",
-        "engine.study.metrics": "Spread Summary TextMetrics find_loop summary text_metrics",
-        "engine.study.one_clock": "Entrant OneClock Timed",
-        "engine.study.search_error": "Miss SearchError SearchErrorStudy",
-        "engine.study.set_texts": "SetText",
-        "engine.study.speedup": "SpeedCurve SpeedPoint SpeedTrial",
-        "engine.study.steps_and_quality": "Passage StepsSummary summaries",
-        "engine.study.sweep": "Axis Sweep SweepProgress SweepResult",
-        "engine.study.whole_texts": "WholeText WholeTexts",
+        "joint_error": "JointError joint_error_of",
+        "likelihood": "token_logprobs",
+        "metrics": "METRICS Spread Summary TextMetrics find_loop summary text_metrics",
+        "one_clock": "Entrant OneClock Timed",
+        "search_error": "BEAM_WIDTHS Miss SearchError SearchErrorStudy",
+        "set_texts": "BEAM GREEDY KINDS SAMPLE SAMPLES SetText write_set_texts",
+        "speedup": "SpeedCurve SpeedPoint SpeedTrial",
+        "steps_and_quality": "Passage Plan StepsSummary summaries",
+        "sweep": "MOST_TEXTS Axis Sweep SweepProgress SweepResult frame_of",
+        "verdict": "Verdict judge",
+        "whole_texts": "Walk WalkProgress WholeText WholeTexts",
     },
 )

@@ -17,7 +17,7 @@ from engine.decoding.decoder import Decoder
 from engine.errors import SettingError, msg
 from engine.grammar import Places, TokenTable
 from engine.sampling.stages import Constraint
-from engine.study.verdict import Verdict, verdict
+from engine.study.verdict import Verdict, judge
 
 FURTHER = 32  # tokens at most after the wrong one
 
@@ -77,7 +77,7 @@ def without_constraint(text: Decoder, index: int, token_id: int) -> Broken:
         before,
         whole[len(before) : end],
         whole[end:],
-        verdict(constraint, whole),
+        judge(constraint, whole),
         left_at,
         read.is_complete,
     )

@@ -38,7 +38,7 @@ from engine.runner.branches import Branches
 from engine.sampling.ranking import RankedRow
 from engine.sampling.stages import Constraint
 
-MOST_TOKENS = 32  # of a text: beyond, hardly any proof ends in time
+MOST_EXACT = 32  # of a text: beyond, hardly any proof ends in time
 MOST_NODES = 100_000  # beginnings that a search reads: a minute or two of the bundled model
 MOST_OPEN = 2_000_000  # beginnings that wait to be read, 16 bytes each
 # Passes whose caches are kept for beginnings that wait. Below, the best beginning is next, which
@@ -169,7 +169,7 @@ class ExactSearch:
         self.model = model
         self.prompt_ids = inputs.prompt_ids(model, prompt)
         self.max_new_tokens = at_least_one("max_new_tokens", max_new_tokens)
-        most = MOST_TOKENS
+        most = MOST_EXACT
         if model.context_length is not None:
             most = min(most, model.context_length - len(self.prompt_ids))
         if self.max_new_tokens > most:

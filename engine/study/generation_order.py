@@ -1,6 +1,6 @@
 """In which order a canvas was filled, how sure the model was, and what each step did.
 
->>> order = generation_order(decoder.steps)
+>>> order = order_of(decoder.steps)
 >>> order.tau          # 1 for left to right, -1 for right to left, about 0 for any order
 """
 
@@ -34,7 +34,7 @@ class Order:
     tau: float
 
 
-def generation_order(steps: Sequence[DiffusionStep]) -> Order:
+def order_of(steps: Sequence[DiffusionStep]) -> Order:
     """The order of the tokens that stand after these steps."""
     committed: dict[int, int] = {}
     for step in steps:

@@ -75,7 +75,7 @@ class JointError:
     likeliest_alone: tuple[int, float]
 
 
-def joint_error(
+def joint_error_of(
     model: DiffusionModel,
     canvas: Sequence[int],
     first: int,

@@ -212,7 +212,7 @@ class TextMetrics:
 
 
 def text_metrics(records: np.ndarray) -> TextMetrics:
-    """The metrics of one text from its records (`engine.decoding.batch.RECORD`)."""
+    """The metrics of one text from its records (`engine.decoding.batch.STEP_RECORD`)."""
     token_ids = records["token_id"].tolist()
     logprobs = records["logprob"]
     loop = find_loop(token_ids)

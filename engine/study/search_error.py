@@ -24,7 +24,7 @@ from engine.study.exact_best import MOST_NODES, ExactBest, ExactProgress, ExactS
 from engine.study.likelihood import token_logprobs
 from engine.study.metrics import sequence_logprob
 
-WIDTHS = (1, 2, 4, 8)
+BEAM_WIDTHS = (1, 2, 4, 8)
 # Nats by which the scores of equally likely texts may differ: in float32, and in shorter dtypes.
 ROUNDING, COARSE_ROUNDING = 1e-4, 0.1
 
@@ -103,7 +103,7 @@ class SearchErrorStudy:
         prompt: str | Sequence[int],
         max_new_tokens: int,
         *,
-        widths: Sequence[int] = WIDTHS,
+        widths: Sequence[int] = BEAM_WIDTHS,
         length_penalty: float = 0.0,
         early_stopping: bool | str = "never",
         most_nodes: int = MOST_NODES,

@@ -44,7 +44,7 @@ class SetText:
     score: float | None
 
 
-def set_texts(
+def write_set_texts(
     model: LanguageModel,
     prompt: str,
     settings: BeamSettings,

@@ -91,7 +91,7 @@ class _Exact(Decimal):
     __repr__ = Decimal.__str__
 
 
-def verdict(constraint: Constraint, text: str) -> Verdict:
+def judge(constraint: Constraint, text: str) -> Verdict:
     """Return what an independent parser says of a text, or why it cannot say."""
     return _JUDGES[constraint.language](constraint.source, text)
 

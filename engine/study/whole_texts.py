@@ -88,7 +88,7 @@ class WholeTexts:
 
 
 @dataclass(frozen=True)
-class Progress:
+class WalkProgress:
     """How far the walk has come.
 
     Attributes:
@@ -171,7 +171,7 @@ class Walk:
         self._lost = self._masked_lost = 0.0  # of beginnings that were not remembered
         self._put(_Beginning((), 0.0, 0.0))
 
-    def run(self, cancel: threading.Event | None = None) -> Iterator[Progress]:
+    def run(self, cancel: threading.Event | None = None) -> Iterator[WalkProgress]:
         """Walk on; yields after every forward pass.
 
         Closing the iterator or setting `cancel` ends it. What is there stays, and another `run`
@@ -192,7 +192,7 @@ class Walk:
             self._expand(beginning, row)
             self._passes += 1
             missing = max(0.0, self._open_p) + self._lost
-            yield Progress(self._passes, self._most_passes, self._paths, self._mass, missing)
+            yield WalkProgress(self._passes, self._most_passes, self._paths, self._mass, missing)
 
     @property
     def _is_enough(self) -> bool:

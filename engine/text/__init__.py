@@ -1,1 +1,13 @@
 """What tokens spell, and what ends a text."""
+
+from engine.doors import door
+
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "stopping": (
+            "CONTEXT EOS LONGEST_RUN MAX_TOKENS STOP_STRING checked_max_new_tokens "
+            "checked_stop_strings"
+        ),
+    },
+)

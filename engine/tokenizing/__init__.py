@@ -13,37 +13,17 @@ unigram     the best cuts of a Unigram model
 sources     tokenizers of folders and hub ids, without weights
 """
 
-from engine.tokenizing.bpe import Merge, MergeHistory
-from engine.tokenizing.sources import cached_tokenizers, load_tokenizer
-from engine.tokenizing.staged import StagedTokenizer, text_tokenizer
-from engine.tokenizing.tokenizer import (
-    Making,
-    TextTokenizer,
-    byte_tokenizer,
-    code_point_tokenizer,
-)
-from engine.tokenizing.tokens import PreToken, Stage, Token, TokenizedText
-from engine.tokenizing.unigram import BestCuts, Cut, ScoredToken
-from engine.tokenizing.wordpiece import Match, MatchHistory
+from engine.doors import door
 
-__all__ = [
-    "BestCuts",
-    "Cut",
-    "Making",
-    "Match",
-    "MatchHistory",
-    "Merge",
-    "MergeHistory",
-    "PreToken",
-    "ScoredToken",
-    "Stage",
-    "StagedTokenizer",
-    "TextTokenizer",
-    "Token",
-    "TokenizedText",
-    "byte_tokenizer",
-    "cached_tokenizers",
-    "code_point_tokenizer",
-    "load_tokenizer",
-    "text_tokenizer",
-]
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "bpe": "Merge MergeHistory",
+        "sources": "cached_tokenizers load_tokenizer",
+        "staged": "StagedTokenizer text_tokenizer",
+        "tokenizer": "Making TextTokenizer byte_tokenizer code_point_tokenizer",
+        "tokens": "PreToken Stage Token TokenizedText",
+        "unigram": "BestCuts Cut ScoredToken",
+        "wordpiece": "Match MatchHistory",
+    },
+)

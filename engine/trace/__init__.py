@@ -18,30 +18,17 @@ step from which each applied, and every step. Saved as JSON.
     files            JSON files, within bounds
 """
 
-from engine.trace.beam import BeamCandidate, BeamFinished, BeamStep
-from engine.trace.contrastive import ContrastiveCandidate, ContrastiveStep
-from engine.trace.diffusion import REMASKING, DiffusionStep
-from engine.trace.speculative import DrawnToken, ProposedToken, SpeculativeStep
-from engine.trace.steps import Guidance, Leading, StageState, StageSummary, Step
-from engine.trace.trace import FORMAT, VERSION, Trace
+from engine.doors import door
 
-__all__ = [
-    "FORMAT",
-    "REMASKING",
-    "VERSION",
-    "BeamCandidate",
-    "BeamFinished",
-    "BeamStep",
-    "ContrastiveCandidate",
-    "ContrastiveStep",
-    "DiffusionStep",
-    "DrawnToken",
-    "Guidance",
-    "Leading",
-    "ProposedToken",
-    "SpeculativeStep",
-    "StageState",
-    "StageSummary",
-    "Step",
-    "Trace",
-]
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "beam": "FINISHED FULL_POOL KEPT NO_IMPROVEMENT PRUNED BeamCandidate BeamFinished BeamStep",
+        "contrastive": "ContrastiveCandidate ContrastiveStep",
+        "diffusion": "FILLED REMASKING DiffusionStep",
+        "files": "ON_PAGES",
+        "speculative": "ACCEPTED REJECTED RESAMPLED DrawnToken ProposedToken SpeculativeStep",
+        "steps": "MOST_TOKENS Guidance Leading StageState StageSummary Step",
+        "trace": "FORMAT VERSION Trace",
+    },
+)

@@ -13,13 +13,9 @@ import pytest
 from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.decoding.diffusion import (
-    DiffusionDecoder,
-    DiffusionSettings,
-    continuation,
-    fill_gaps,
-)
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.decoding.speculative import SpeculativeDecoder
+from engine.model import continuation, fill_gaps
 from engine.model.diffusion_model import load_diffusion_model
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.study.verdict import verdict
+from engine.study.verdict import judge
 from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from ui.labs.constrained.lab import ConstrainedLab
@@ -84,7 +84,7 @@ def test_every_example_begins_a_text_that_keeps_to_it(app):
         assert (lab.inputs.language, lab.inputs.source) == (example.language, example.source)
         assert lab.inputs.prompt == example.prompt and not lab.error
         assert lab.text.stop_reason == "eos" and lab.ribbon.is_complete
-        assert verdict(lab.constraint, lab.text.text).is_valid is not False
+        assert judge(lab.constraint, lab.text.text).is_valid is not False
 
 
 def test_a_language_begins_with_its_example(app):

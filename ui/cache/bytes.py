@@ -9,17 +9,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.cache_formula import CacheFormula, Paged, in_symbols, numbers
-from engine.calculator.storages import CACHE_STORAGES
-from engine.measure import Pace
-from engine.measure.cache_bytes import (
-    MOST_BATCH,
-    MOST_POSITIONS,
-    CacheBytes,
-    CacheBytesMeasurement,
-    estimated_seconds,
-)
-from engine.model import LanguageModel
-from engine.model.cache_layers import formula_of
+from engine.calculator import CACHE_STORAGES
+from engine.measure import MOST_BATCH, MOST_POSITIONS, CacheBytes, CacheBytesMeasurement, Pace
+from engine.model import LanguageModel, formula_of
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
@@ -64,7 +56,7 @@ def _begin(model: LanguageModel, inputs: BytesInputs) -> MeasureWork[CacheBytes]
 
 
 def _seconds(model: LanguageModel, inputs: BytesInputs, pace: Pace) -> float:
-    return estimated_seconds(model, inputs.positions, inputs.batch, pace)
+    return CacheBytesMeasurement.estimated_seconds(model, inputs.positions, inputs.batch, pace)
 
 
 def _fields(held: Held) -> None:

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.measure import Pace
-from engine.measure.window import (
-    LEAST_WINDOW,
-    MOST_WINDOW,
-    TOUCHED,
-    WindowEdge,
-    WindowMeasurement,
-    estimated_seconds,
-)
+from engine.measure import LEAST_WINDOW, MOST_WINDOW, TOUCHED, Pace, WindowEdge, WindowMeasurement
 from engine.model import LanguageModel
 from ui.charts.template import DASHES, PATTERNS, SYMBOLS, palette, template
 from ui.labs import fields
@@ -41,7 +33,7 @@ def _begin(model: LanguageModel, inputs: WindowInputs) -> MeasureWork[WindowEdge
 
 
 def _seconds(model: LanguageModel, inputs: WindowInputs, pace: Pace) -> float:
-    return estimated_seconds(model, inputs.window, pace)
+    return WindowMeasurement.estimated_seconds(model, inputs.window, pace)
 
 
 def _fields(held: Held) -> None:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.measure import Pace, median, p95
-from engine.measure.with_and_without import (
+from engine.measure import (
     MOST_POSITIONS,
+    Pace,
     WithAndWithout,
     WithAndWithoutMeasurement,
-    estimated_seconds,
+    median,
+    p95,
 )
 from engine.model import LanguageModel
 from ui.charts.template import SYMBOLS, Palette, literal, log_axis, palette, template
@@ -70,7 +71,9 @@ def _begin(model: LanguageModel, inputs: TextInputs) -> MeasureWork[WithAndWitho
 
 def _seconds(model: LanguageModel, inputs: TextInputs, pace: Pace) -> float:
     ids = _prompt_ids(model, inputs)
-    return estimated_seconds(model, len(ids), inputs.positions, inputs.every, pace)
+    return WithAndWithoutMeasurement.estimated_seconds(
+        model, len(ids), inputs.positions, inputs.every, pace
+    )
 
 
 def _fields(held: Held) -> None:

@@ -10,9 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from engine.claims.claim import CROSSES, Chart
-from engine.claims.uncertainty import Figure, counted
-from engine.claims.verdict import NO, NOTED, OPEN, YES, Check
+from engine.claims import CROSSES, NO, NOTED, OPEN, YES, Chart, Check, Figure, counted
 from ui.cache.bytes import bytes_figure
 from ui.cache.prefill_and_decode.charts import time_figure
 from ui.cache.with_and_without import latency_figure

@@ -11,11 +11,25 @@ from typing import Any
 
 import streamlit as st
 
-from engine.claims.claim import Claim, claim_of
-from engine.claims.experiment import AnyResult, Experiment
-from engine.claims.facts import Facts, known_facts
-from engine.claims.inputs import Choice, Input, Line, Real, Text, Whole
-from engine.claims.verdict import NOTED, OPEN, Check, Verdict, verdict
+from engine.claims import (
+    NOTED,
+    OPEN,
+    AnyResult,
+    Check,
+    Choice,
+    Claim,
+    Experiment,
+    Facts,
+    Input,
+    Line,
+    Real,
+    Text,
+    Verdict,
+    Whole,
+    claim_of,
+    judge,
+    known_facts,
+)
 from engine.model import LanguageModel
 from ui.claims.charts import PICTURES, chart_figure, checks_figure
 from ui.claims.words import (
@@ -165,7 +179,7 @@ def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
             held, name, dark = page.held, page.name, page.dark
             predicted = held.measured.predicted if held else ""
             took = held.work.took if held and held.work else None
-            draw_verdict(words, verdict(found.checks), predicted, took)
+            draw_verdict(words, judge(found.checks), predicted, took)
             chart(
                 f"{name}_figures",
                 say("What was measured"),
@@ -194,7 +208,7 @@ def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
         fields=all_fields,
         picture=picture,
         notice=lambda found: say(claim.notice(found)),
-        tables=lambda found: (plain_table(words, verdict(found.checks)), table_of(claim, found)),
+        tables=lambda found: (plain_table(words, judge(found.checks)), table_of(claim, found)),
         begin=lambda model, chosen: MeasureWork(experiment(model, chosen)),
         start=marked("Run"),
         seconds=lambda model, chosen, pace: experiment(model, chosen).seconds(pace),
@@ -213,7 +227,7 @@ def _loaded(name: str) -> LanguageModel:
 def outcome_of(held: Held) -> str:
     """The verdict of a claim as a visitor has it; empty where it is not run yet, or under way."""
     found = None if held.is_running else held.result()
-    return "" if found is None else verdict(found.checks).outcome
+    return "" if found is None else judge(found.checks).outcome
 
 
 def _prediction(held: Held) -> None:

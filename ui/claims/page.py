@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.claims.verdict import verdict
+from engine.claims import judge
 from ui.claims.claims import CLAIMS, outcome_of
 from ui.claims.words import NAMES, PREDICTIONS, SYMBOLS, all_words
 from ui.measurements.held import Held
@@ -57,7 +57,7 @@ def _cells(held: Held) -> tuple[str, str, float | None, str]:
     outcome = outcome_of(held)
     if not outcome:
         return "", say("under way") if held.is_running else "", None, ""
-    said = all_words()[held.section.key].sentence(verdict(held.result().checks))
+    said = all_words()[held.section.key].sentence(judge(held.result().checks))
     predicted = say(PREDICTIONS.get(held.measured.predicted, ""))
     return predicted, f"{SYMBOLS[outcome]} {say(NAMES[outcome])}", held.work.took, said
 

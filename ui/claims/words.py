@@ -9,9 +9,22 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from engine.claims.claim import Cell, Stop, Token
-from engine.claims.uncertainty import BOOTSTRAP, CLOPPER_PEARSON, COUNTED, LEAST, RESAMPLES, Figure
-from engine.claims.verdict import NO, OPEN, YES, Check, Verdict
+from engine.claims import (
+    BOOTSTRAP,
+    CLOPPER_PEARSON,
+    COUNTED,
+    LEAST,
+    NO,
+    OPEN,
+    RESAMPLES,
+    YES,
+    Cell,
+    Check,
+    Figure,
+    Stop,
+    Token,
+    Verdict,
+)
 from engine.errors import Message
 from ui.measurements.measured import digits
 from ui.words.labels import size, stop_name, token_label

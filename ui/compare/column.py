@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.decoder import Decoder
-from engine.decoding.batch import RECORD
+from engine.decoding import STEP_RECORD
 from engine.errors import CancelledError, DecodingError
-from engine.sampling import SamplingSettings
-from engine.sampling.presets import PRESETS
-from engine.study.metrics import TextMetrics, text_metrics
+from engine.sampling import PRESETS, SamplingSettings
+from engine.study import TextMetrics, text_metrics
 from engine.trace import Step
 from ui.playing import PlayedText
 from ui.words.labels import with_minus
@@ -89,8 +88,8 @@ class Column(PlayedText[Decoder]):
     @property
     def metrics(self) -> TextMetrics:
         """What its text measures so far."""
-        records = [tuple(getattr(step, name) for name in RECORD.names) for step in self.steps]
-        return text_metrics(np.array(records, RECORD))
+        records = [tuple(getattr(step, name) for name in STEP_RECORD.names) for step in self.steps]
+        return text_metrics(np.array(records, STEP_RECORD))
 
 
 @dataclass(frozen=True)

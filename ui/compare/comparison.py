@@ -16,8 +16,7 @@ from msgspec import Meta, Struct
 from engine.decoder import Decoder
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
-from engine.sampling import SamplingSettings
-from engine.sampling.presets import PRESETS
+from engine.sampling import PRESETS, SamplingSettings
 from engine.values import Whole
 from ui.compare.column import Column
 from ui.compare.sampling_run import KeptSamples, SamplesRecord, SamplingRun

@@ -8,8 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from engine.errors import DecodingError
-from engine.sampling import STAGES
-from engine.sampling.presets import PRESETS
+from engine.sampling import PRESETS, STAGES
 from ui.charts.compare import TextSeries, surprisal_figure
 from ui.charts.figure import show_figure
 from ui.compare.column import OWN, Column, divergence

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from msgspec import Meta, Struct
 
-from engine.decoding.batch import RECORD, Batch, BatchText, Row
+from engine.decoding import STEP_RECORD, Batch, BatchText, Row
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.study.metrics import Summary, TextMetrics, summary, text_metrics
+from engine.study import Summary, TextMetrics, summary, text_metrics
 from engine.values import Name, Number, Whole
 from ui.jobs import Job
 from ui.skeleton.csv_file import spreadsheet_csv
@@ -263,7 +263,7 @@ class KeptSamples(SamplingRun):
 def _sample(data: _KeptSample, settings: dict[int, SamplingSettings]) -> Sample:
     if data.column not in settings:
         raise BrokenRecord("One of its samples is of no column.")
-    records = np.zeros(len(data.ids), RECORD)
+    records = np.zeros(len(data.ids), STEP_RECORD)
     records["token_id"] = data.ids
     figures = (math.nan if value is None else value for value in data.figures)
     measured = dict(zip(MEASURES, figures, strict=True))

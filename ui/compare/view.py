@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.decoder import Decoder
-from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import remarks
-from engine.study.metrics import Summary, TextMetrics
-from engine.text import stopping
+from engine.sampling import RankedRow, remarks
+from engine.study import Summary, TextMetrics
+from engine.text import MAX_TOKENS
 from ui.compare.column import Column, Divergence, divergence, summary_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import Sample
@@ -116,7 +115,7 @@ def reason(column: Column, max_tokens: int) -> str:
         return say("failed")
     if column.can_go_on(max_tokens):
         return say("goes on")
-    return stop_name(column.stop_reason or stopping.MAX_TOKENS)
+    return stop_name(column.stop_reason or MAX_TOKENS)
 
 
 # --- the texts ------------------------------------------------------------------------------------

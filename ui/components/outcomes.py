@@ -14,11 +14,16 @@ from typing import Any
 import numpy as np
 
 from engine.errors import NoCandidatesError
-from engine.sampling import STAGES, SamplingSettings, shape
-from engine.sampling.distribution import Distribution, StageResult
-from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import ScaleStage
-from engine.sampling.survivors import Survivors
+from engine.sampling import (
+    STAGES,
+    Distribution,
+    RankedRow,
+    SamplingSettings,
+    ScaleStage,
+    StageResult,
+    Survivors,
+    shape,
+)
 from ui.components.rows import (
     LIGHT_HEAD,
     aligned,

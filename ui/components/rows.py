@@ -36,8 +36,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.decoding.guidance import GuidedRows
-from engine.sampling.ranking import RankedRow
+from engine.decoding import GuidedRows
+from engine.sampling import RankedRow
 
 SMALL_VOCABULARY = 65_536  # up to here all ids are sent, in two bytes each
 HEAD = 4096  # leading ranks that are sent with ids above that

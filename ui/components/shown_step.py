@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.decoder import Decoder
-from engine.sampling import STAGES
-from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import Context
+from engine.sampling import STAGES, Context, RankedRow
 from ui.texts.settings import plain_settings
 
 

@@ -9,8 +9,7 @@ from typing import Any, Self, get_type_hints
 from msgspec import Meta
 
 from engine.grammar import MOST_BYTES
-from engine.sampling import SamplingSettings
-from engine.sampling.stages import Constraint
+from engine.sampling import Constraint, SamplingSettings
 from engine.values import plain
 from ui.texts.constraints import NOTHING, constraint_of, typed_of
 from ui.texts.limits import LONGEST_PROMPT, checked_whole

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from msgspec import Meta
 
-from engine.decoding.generation import Generation
+from engine.decoding import Generation
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings

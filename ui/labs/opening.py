@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from engine.decoding.generation import Generation
-from engine.decoding.replay import check_model
+from engine.decoding import Generation, check_model
 from engine.errors import TraceError
 from engine.trace import Trace
 from ui.components.apps import mount_app

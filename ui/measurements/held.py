@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.errors import DecodingError
-from engine.measure.machine import Setting
-from engine.measure.pace import Pace
+from engine.measure import Pace, Setting
 from engine.model import LanguageModel
 from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.measure.machine import Machine, Setting
+from engine.measure import Machine, Setting
 from engine.model import LanguageModel
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from engine.measure.pace import Pace
+from engine.measure import Pace
 from engine.model import LanguageModel
 from ui.labs.inputs import PlainInputs
 from ui.labs.state import InputsState

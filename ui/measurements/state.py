@@ -9,9 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.errors import DecodingError
-from engine.measure.machine import Machine, Setting
-from engine.measure.pace import Pace, PaceMeasurement
-from engine.measure.report import Report
+from engine.measure import Machine, Pace, PaceMeasurement, Report, Setting
 from engine.model import LanguageModel
 from engine.values import Name
 from ui.jobs import Owner

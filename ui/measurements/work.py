@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from engine.measure.machine import Setting
-from engine.measure.measurement import Measurement
+from engine.measure import Measurement, Setting
 from engine.values import Real, plain
 from ui.jobs import Job
 from ui.labs.inputs import PlainInputs

@@ -25,8 +25,7 @@ import torch
 from engine import grammar
 from engine.backend import limits
 from engine.errors import DecodingError, ModelError, NotAModelError, panics_as_errors
-from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model
-from engine.model.loading.memory import on_shortage
+from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model, on_shortage
 from ui.jobs import LOADS, UNKNOWN, Call, Owner
 from ui.models.models import SharedModels
 from ui.server.problems import guarded, report

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from engine.decoding.contrastive import checked_alpha
+from engine.decoding import checked_alpha
 from engine.errors import DecodingError, PromptError, SettingError
-from engine.text import stopping
-from engine.trace.steps import MOST_TOKENS
+from engine.text import checked_max_new_tokens, checked_stop_strings
+from engine.trace import MOST_TOKENS
 from ui.playing import taken
 from ui.step.events import Event, Place
 from ui.step.record import MOST_BRANCHES
@@ -37,8 +37,8 @@ class ActedOn(ShownText):
     # --- settings ---------------------------------------------------------------------------------
 
     def _take_settings(self, event: Event) -> None:
-        max_tokens = stopping.checked_max_new_tokens(event.max_tokens)
-        stop_strings = stopping.checked_stop_strings(event.stop_strings)
+        max_tokens = checked_max_new_tokens(event.max_tokens)
+        stop_strings = checked_stop_strings(event.stop_strings)
         if event.kind == "start":
             return  # they are those of the text to come, once it is there
         if self.search:

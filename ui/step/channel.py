@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.guarded import asking
 from engine.model import LanguageModel
-from engine.runner.job import Job, job
+from engine.runner import Job, as_job
 from engine.sampling import SamplingSettings
 from ui.models.chooser import stage_name
 from ui.models.opening import first_model, load
@@ -156,7 +156,7 @@ class StepChannel:
         )
         person = self._visit.person or self._visit.token
         own = asking(person=person, gives_up=self._is_not_waited_for)
-        with panics_as_errors(), session.lock, spoken, job(*work), own:
+        with panics_as_errors(), session.lock, spoken, as_job(*work), own:
             self._told(busy.doing(kind, is_empty=not session.decoder.steps), 0, None)
             yield
 
@@ -330,7 +330,7 @@ def step_session(
         return session
 
     def restore(record: dict[str, Any]) -> Session:
-        with job(lambda: is_gone() or is_cancelled(), told, waits) as work:
+        with as_job(lambda: is_gone() or is_cancelled(), told, waits) as work:
             return _restored(visit, record, work, is_gone)
 
     session = visit.page(STEP, make, restore)

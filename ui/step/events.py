@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from engine.decoding.guidance import OFF
+from engine.decoding import UNGUIDED
 from engine.sampling import SamplingSettings
 from engine.values import Real, Wrong, convert
 from ui.texts.limits import LONGEST_PROMPT, checked_stops
@@ -165,7 +165,7 @@ class Event(Struct, frozen=True):
     prompt: str = ""
     chat: bool = False
     negative_prompt: str | None = None
-    guidance_scale: Real = OFF
+    guidance_scale: Real = UNGUIDED
     strategy: Contrastive | None = None
     query: str = ""
     ids: Annotated[tuple[Number, ...], Meta(max_length=MOST_IDS)] = ()

@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.sampling import SamplingSettings
-from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import remarks
+from engine.sampling import RankedRow, SamplingSettings, remarks
 from engine.trace import ContrastiveStep, Guidance, Step
 from ui.components.outcomes import is_previewed, shaped
 from ui.components.rows import (

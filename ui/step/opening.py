@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.decoding.guidance import OFF
-from engine.decoding.replay import begin, is_same_model
+from engine.decoding import UNGUIDED, begin, is_same_model
 from engine.errors import CancelledError, DecodingError, TraceError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -144,12 +143,12 @@ def _last_settings(trace: Trace) -> SamplingSettings:
 
 def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
     """Return what the text begins from; raises `PromptError` for more than the page may hold."""
-    guidance, strategy, scale, negative = trace.guidance, None, OFF, None
+    guidance, strategy, scale, negative = trace.guidance, None, UNGUIDED, None
     if trace.strategy == "contrastive":
         values = trace.settings[-1][1]
         strategy = Contrastive(values["top_k"], values["penalty_alpha"])
     if guidance is not None:
-        scale = guidance.scale if guidance.scale != OFF else _USUAL_SCALE
+        scale = guidance.scale if guidance.scale != UNGUIDED else _USUAL_SCALE
         negative = _typed(guidance.negative_prompt, guidance.negative_prompt_ids, model)
     prompt = _typed(trace.prompt, trace.prompt_ids, model)
     check_prompt("prompt", prompt)

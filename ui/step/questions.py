@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.decoding.contrastive import checked_alpha
+from engine.decoding import checked_alpha
 from engine.errors import CancelledError, DecodingError, SettingError
-from engine.runner.job import this_job
+from engine.runner import this_job
 from engine.sampling import STAGES, SamplingSettings
-from engine.text import stopping
+from engine.text import LONGEST_RUN, checked_max_new_tokens, checked_stop_strings
 from ui.step import busy
 from ui.step.events import Event
 from ui.step.session import Session
@@ -99,8 +99,8 @@ def _snippets(session: Session, event: Event, _: object) -> dict[str, Any]:
         event.settings,
         session.prompt,
         chat=session.chat,
-        max_tokens=stopping.checked_max_new_tokens(event.max_tokens),
-        stop_strings=stopping.checked_stop_strings(event.stop_strings),
+        max_tokens=checked_max_new_tokens(event.max_tokens),
+        stop_strings=checked_stop_strings(event.stop_strings),
         negative_prompt=session.beginning.negative_prompt,
         guidance_scale=checked_scale(event.guidance_scale) if session.is_guided else 1.0,
         strategy=session.strategy,
@@ -159,9 +159,7 @@ def _number(setting: str, typed: Any) -> Any:
 
 _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
     "seed": lambda session, value: checked_whole(say("Seed"), value, 0, LARGEST_SEED),
-    "max_tokens": lambda session, value: checked_whole(
-        say("Max tokens"), value, 1, stopping.LONGEST_RUN
-    ),
+    "max_tokens": lambda session, value: checked_whole(say("Max tokens"), value, 1, LONGEST_RUN),
     "guidance_scale": lambda session, value: checked_scale(value),
     "penalty_alpha": lambda session, value: checked_alpha(value),
     "candidates": lambda session, value: checked_whole(
@@ -175,7 +173,7 @@ _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
 
 def _admit(session: Session, event: Event, should_stop: Callable[[], bool]) -> dict[str, Any]:
     """A small change of the page's settings by which a token could be drawn."""
-    from engine.sampling.admission import admitting_change
+    from engine.sampling import admitting_change
 
     raw = session.raw()
     if raw is None or event.token_id is None or not 0 <= event.token_id < raw.scores.size:

@@ -22,14 +22,13 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct, structs
 
-from engine.decoding.replay import FactDifference, begin, changed_facts
-from engine.decoding.replay import replay as made_again
+from engine import replay as made_again
+from engine.decoding import FactDifference, begin, changed_facts
 from engine.errors import CancelledError, DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.text import stopping
-from engine.trace import Trace
-from engine.trace.steps import MOST_TOKENS
+from engine.text import checked_max_new_tokens
+from engine.trace import MOST_TOKENS, Trace
 from engine.values import Name, Real, Whole
 from ui.step.recorded import RecordedText
 from ui.step.text_on_screen import Branch, ShownText
@@ -122,7 +121,7 @@ class TextRecord(Struct, frozen=True, dict=True):
         if numbers[0] != record.current or len(set(numbers)) < len(numbers):
             raise BrokenRecord("It lacks the branch on screen, or has one twice.")
         try:
-            stopping.checked_max_new_tokens(record.max_tokens)
+            checked_max_new_tokens(record.max_tokens)
             if not {stage.setting for stage in record.sampling.chain} <= set(record.order):
                 record = structs.replace(record, order=shown_samplers(record.sampling))
             tokens = sum(len(trace.steps) for trace in record.traces.values())

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 from engine.errors import TraceError
-from engine.model.vocabulary import Vocabulary, readable
+from engine.model import Vocabulary, readable
 from engine.sampling import SamplingSettings
 from engine.trace import Step, Trace
 from ui.texts.settings import plain_settings

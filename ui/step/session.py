@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from engine.decoder import Decoder
-from engine.decoding.replay import is_same_model
+from engine.decoding import is_same_model
 from engine.errors import CancelledError, DecodingError, PromptError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings

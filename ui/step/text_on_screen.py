@@ -8,12 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.decoding.contrastive import ContrastiveSearch
-from engine.decoding.guidance import OFF, GuidedRows
+from engine.decoding import UNGUIDED, ContrastiveSearch, GuidedRows
 from engine.errors import CancelledError, DecodingError, NoCandidatesError
-from engine.sampling import Distribution, SamplingSettings
-from engine.sampling.distribution import StageResult
-from engine.sampling.ranking import RankedRow
+from engine.sampling import Distribution, RankedRow, SamplingSettings, StageResult
 from ui.step import busy
 from ui.step.recorded import RecordedText
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
@@ -175,7 +172,7 @@ class ShownText:
     @property
     def guidance_scale(self) -> float:
         """Scale of the guidance of the next step; 1 without guidance."""
-        return OFF if self.search else self.decoder.guidance_scale
+        return UNGUIDED if self.search else self.decoder.guidance_scale
 
     @property
     def is_guided(self) -> bool:

@@ -6,14 +6,18 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from engine.decoding.guidance import OFF
+from engine.decoding import UNGUIDED
 from engine.errors import SettingError, panics_as_errors
-from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, Vocabulary
-from engine.model.loading.checkpoint import BUNDLED_DRAFT_FOLDER, BUNDLED_FOLDER
-from engine.sampling import SamplingSettings
-from engine.sampling.ranking import RankedRow
-from engine.snippets import ChatPrompt, Snippet, snippets
-from engine.snippets.table import Remark
+from engine.model import (
+    BUNDLED,
+    BUNDLED_DRAFT,
+    BUNDLED_DRAFT_FOLDER,
+    BUNDLED_FOLDER,
+    LanguageModel,
+    Vocabulary,
+)
+from engine.sampling import RankedRow, SamplingSettings
+from engine.snippets import ChatPrompt, Remark, Snippet, snippets
 from ui.texts.texts import Contrastive
 from ui.words.language import say
 from ui.words.refusals import told
@@ -73,7 +77,7 @@ def settings_as_code(
     max_tokens: int,
     stop_strings: tuple[str, ...],
     negative_prompt: str | None = None,
-    guidance_scale: float = OFF,
+    guidance_scale: float = UNGUIDED,
     strategy: Contrastive | None = None,
 ) -> list[Snippet]:
     """The settings for other programs, with the texts that the model reads and the stop rules.

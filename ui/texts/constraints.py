@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass
 
 from engine.grammar import PERSON, PERSON_PROMPT
-from engine.sampling import SamplingSettings
-from engine.sampling.stages import Constraint
+from engine.sampling import Constraint, SamplingSettings
 from ui.words.language import marked
 
 NOTHING = "", ""  # language and source of no constraint

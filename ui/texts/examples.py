@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from engine.decoding.guidance import OFF
+from engine.decoding import UNGUIDED
 from engine.sampling import STAGES
 from ui.texts.settings import FIRST
 from ui.texts.texts import Contrastive
@@ -37,7 +37,7 @@ class Example:
     look_at: str
     settings: dict[str, float] = field(default_factory=dict)
     negative_prompt: str | None = None
-    guidance_scale: float = OFF
+    guidance_scale: float = UNGUIDED
     strategy: Contrastive | None = None
 
     def to_dict(self) -> dict[str, object]:

@@ -23,9 +23,7 @@ from engine.errors import (
 )
 from engine.grammar import MOST_BYTES
 from engine.model import LanguageModel, Vocabulary
-from engine.sampling import STAGES, SamplingSettings
-from engine.sampling.presets import PRESETS
-from engine.sampling.stages import Banned, Dry, LogitBias, Stage
+from engine.sampling import PRESETS, STAGES, Banned, Dry, LogitBias, SamplingSettings, Stage
 from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.words.catalogue import table, value_shape
 from ui.words.language import say

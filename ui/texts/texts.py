@@ -11,12 +11,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from engine.decoder import Decoder
-from engine.decoding import ContrastiveSearch
-from engine.decoding.guidance import MAX_SCALE, OFF
+from engine.decoding import MAX_SCALE, UNGUIDED, ContrastiveSearch
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.text import stopping
+from engine.text import EOS, STOP_STRING
 from engine.values import Real
 from ui.texts.limits import LONGEST_PROMPT
 from ui.words.labels import tokens_text
@@ -55,7 +54,7 @@ class Beginning:
     prompt: Prompt
     chat: bool = False
     negative_prompt: Prompt | None = None
-    scale: Real = OFF
+    scale: Real = UNGUIDED
     strategy: Contrastive | None = None
 
 
@@ -70,7 +69,7 @@ def checked_scale(scale: float) -> float:
     Raises:
         SettingError: below 1, where it would lead towards the negative prompt, or out of range.
     """
-    if not OFF <= scale <= MAX_SCALE:  # NaN fails this too
+    if not UNGUIDED <= scale <= MAX_SCALE:  # NaN fails this too
         remedy = say("1 is without guidance, 1.5 is a good start")
         problem = say("must be from 1 to {most}", most=f"{MAX_SCALE:g}")
         raise SettingError(say("Guidance scale"), scale, problem, remedy)
@@ -115,7 +114,7 @@ def new_text(
 
     negative, scale, strategy = beginning.negative_prompt, beginning.scale, beginning.strategy
     guidance = {}
-    if negative is not None and checked_scale(scale) != OFF:
+    if negative is not None and checked_scale(scale) != UNGUIDED:
         if strategy is not None:
             raise PromptError(
                 say(
@@ -148,7 +147,7 @@ def is_over(text: Text) -> bool:
     """Whether a text is complete, so that only going back or starting anew makes sense."""
     if text.tokens_left is not None and text.tokens_left <= 0:
         return True
-    return text.stop_reason in (stopping.EOS, stopping.STOP_STRING)
+    return text.stop_reason in (EOS, STOP_STRING)
 
 
 def stop_sentence(text: Text, max_tokens: int) -> str:
@@ -157,14 +156,14 @@ def stop_sentence(text: Text, max_tokens: int) -> str:
         return ""
     step = text.steps[-1]
     remedy = say("press Back or Rewind to go on from an earlier token.")
-    if step.stop_reason == stopping.EOS:
+    if step.stop_reason == EOS:
         label = labels_of(text.model.vocabulary)[step.token_id]
         return say(
             "Stopped: the end-of-text token {token} was appended; {remedy}",
             token=label,
             remedy=remedy,
         )
-    if step.stop_reason == stopping.STOP_STRING:
+    if step.stop_reason == STOP_STRING:
         return say(
             'Stopped: the text holds the stop string "{text}"; {remedy}',
             text=step.stop_string,

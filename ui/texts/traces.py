@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.decoding.generation import Generation
-from engine.decoding.replay import replay
+from engine import replay
+from engine.decoding import Generation
 from engine.errors import TraceError
-from engine.runner.job import this_job
-from engine.trace import Trace
-from engine.trace.files import ON_PAGES
+from engine.runner import this_job
+from engine.trace import ON_PAGES, Trace
 from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.words.language import marked, say
 from ui.words.refusals import told

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from engine.backend import require
 from engine.errors import PromptError, msg
-from engine.measure.prefill_and_decode import PrefillAndDecode, PrefillAndDecodeMeasurement
+from engine.measure import PrefillAndDecode, PrefillAndDecodeMeasurement
 from engine.model import LanguageModel
 from engine.tokenizing import TextTokenizer, TokenizedText
 from ui.jobs import Owner

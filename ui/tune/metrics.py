@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from engine.claims.uncertainty import share
+from engine.claims import share
 from engine.study import Sweep, SweepResult
 from ui.words.catalogue import short_setting_name
 from ui.words.labels import with_minus

@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from engine.errors import DecodingError
-from engine.sampling.stages import Constraint
+from engine.sampling import Constraint
 from ui.labs import fields
 from ui.models.chooser import show_limits
 from ui.server.problems import guarded

@@ -19,19 +19,16 @@ from msgspec import Meta, Struct
 from engine.errors import Message
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.study import SweepProgress
-from engine.study.metrics import FIELDS
-from engine.study.sweep import MOST_TEXTS, Axis, Sweep, SweepResult, frame_of
+from engine.study import METRICS, MOST_TEXTS, Axis, Sweep, SweepProgress, SweepResult, frame_of
 from engine.values import Amount, Name, Number, Whole
 from ui.jobs import UNKNOWN, Job, Owner
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.visits.records import BrokenRecord, read
 from ui.words.language import is_translated, marked
 
-_MEASURES = tuple(item.name for item in FIELDS)
 _LONGEST_TEXT = 50_000  # characters of one generated text
 
-FIGURES = len(_MEASURES)
+FIGURES = len(METRICS)
 Prompt = Annotated[str, Meta(max_length=LONGEST_PROMPT)]
 Sentence = Annotated[str, Meta(max_length=2000)]
 Ids = Annotated[tuple[Whole, ...], Meta(max_length=10 * LONGEST_PROMPT)]
@@ -47,7 +44,7 @@ def sweep_record(sweep: Sweep, result: SweepResult) -> dict[str, Any]:
             continue
         y = None if math.isnan(row["y"]) else row["y"]
         stop = row["stop_reason"] if isinstance(row["stop_reason"], str) else None
-        figures = [_finite(row[name]) for name in _MEASURES]
+        figures = [_finite(row[name]) for name in METRICS]
         place = [cells[row["x"], y], row["prompt"], row["seed"]]
         texts.append([*place, row["text"], row["ended"], stop, error, figures, list(ids)])
     return {
@@ -134,7 +131,7 @@ def _row(text: _Text, sweep: Sweep) -> dict[str, Any]:
         "error": None if text.error is None else _message(text.error),
         **{
             name: math.nan if value is None else value
-            for name, value in zip(_MEASURES, text.figures, strict=True)
+            for name, value in zip(METRICS, text.figures, strict=True)
         },
     }
 

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import STAGES, SamplingSettings
-from engine.study.sweep import MOST_TEXTS, Axis, Sweep
+from engine.study import MOST_TEXTS, Axis, Sweep
 from engine.values import Name, Whole
 from ui.jobs import UNKNOWN, Owner
 from ui.labs.inputs import PlainInputs

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from engine.checks import typed_list
 from engine.errors import SettingError
-from engine.study.sweep import MOST_TEXTS
+from engine.study import MOST_TEXTS
 from ui.words.language import marked, say
 
 INITIAL = {

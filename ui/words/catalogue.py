@@ -11,8 +11,7 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
-from engine.sampling import DEFAULT_ORDER, STAGES
-from engine.sampling.stages import GROUPS, BanStage, Number, Stage
+from engine.sampling import DEFAULT_ORDER, GROUPS, STAGES, BanStage, Number, Stage
 from ui.words.glossary import glossary
 from ui.words.language import language, say, speaking
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from engine.text import stopping
-from engine.trace.beam import FULL_POOL, NO_IMPROVEMENT
-from engine.trace.diffusion import FILLED
+from engine.text import CONTEXT, EOS, MAX_TOKENS, STOP_STRING
+from engine.trace import FILLED, FULL_POOL, NO_IMPROVEMENT
 from ui.words.language import Literal, marked, say
 
 _GLYPHS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"}
@@ -144,10 +143,10 @@ def with_minus(figure: str) -> str:
 
 
 _STOPS = {
-    stopping.MAX_TOKENS: marked("max tokens"),
-    stopping.EOS: marked("end of text"),
-    stopping.STOP_STRING: marked("stop string"),
-    stopping.CONTEXT: marked("context full"),
+    MAX_TOKENS: marked("max tokens"),
+    EOS: marked("end of text"),
+    STOP_STRING: marked("stop string"),
+    CONTEXT: marked("context full"),
     FILLED: marked("every mask filled"),
     FULL_POOL: marked("as many texts as beams"),
     NO_IMPROVEMENT: marked("no beam can become better"),

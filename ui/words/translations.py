@@ -20,7 +20,7 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import read_po, write_po
 
 from engine import errors
-from engine.sampling.presets import PRESETS
+from engine.sampling import PRESETS
 from ui.words.catalogue import WORDED, english_table
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES, OF_ENGINE
 

@@ -23,7 +23,7 @@ from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.sampling.stages import MinNewTokens
-from engine.study.set_texts import BEAM, GREEDY, SAMPLE, set_texts
+from engine.study.set_texts import BEAM, GREEDY, SAMPLE, write_set_texts
 from engine.values import Logprob, Name, Row, Share, Text
 
 PROMPTS = """They think that
@@ -102,7 +102,7 @@ def beam(
     )
 
     def look(prompt: str) -> list[Searched]:
-        every = set_texts(model, prompt, settings, samples=SAMPLES)
+        every = write_set_texts(model, prompt, settings, samples=SAMPLES)
         written = [text for text in every if text is not None]
         best = next(text for text in written if text.kind == BEAM)
         return [

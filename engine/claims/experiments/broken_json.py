@@ -23,7 +23,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Constraint
 from engine.study.constraint import FURTHER, figures_at, without_constraint
-from engine.study.verdict import verdict
+from engine.study.verdict import judge
 from engine.values import Name, Row
 from engine.values import Text as LongText
 from engine.values import Whole as Count
@@ -108,7 +108,7 @@ def broken_json(
     def look(seed: int) -> list[JsonRun]:
         text = Decoder(model, prompt, SamplingSettings(constraint=constraint, seed=seed))
         for _ in text.run(MOST_TOKENS):
-            if verdict(constraint, text.text).is_valid is not False:
+            if judge(constraint, text.text).is_valid is not False:
                 break  # it is whole; a model without an end of the text could not go on
         ids = [step.token_id for step in text.steps if not step.is_special]
         index = int(place * len(ids))
@@ -140,7 +140,7 @@ def _wrong(text: Decoder, index: int) -> int:
 
 def _judged(constraint: Constraint, way: str, text: str) -> Judged:
     text = first_object(text)
-    said = verdict(constraint, text)
+    said = judge(constraint, text)
     if said.is_valid is None:
         problem = msg("gives a text that cannot be judged: {problem}", said.problem)
         raise SettingError(msg("Schema"), msg("this one"), problem, "leave that out of it")

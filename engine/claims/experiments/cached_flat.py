@@ -15,11 +15,10 @@ from engine.claims.inputs import Line, Real, Whole
 from engine.claims.uncertainty import Figure, bootstrap
 from engine.claims.verdict import ABOVE, BELOW, Check
 from engine.errors import msg
+from engine.measure.measurement import MOST_POSITIONS
 from engine.measure.with_and_without import (
-    MOST_POSITIONS,
     WithAndWithout,
     WithAndWithoutMeasurement,
-    estimated_seconds,
     lower_quartile,
 )
 from engine.model import LanguageModel
@@ -89,7 +88,9 @@ def cached_flat(
     ids = model.vocabulary.encode(prompt)
     clock = processor_clock(model)
     measurement = WithAndWithoutMeasurement(model, ids, positions, every, clock)
-    seconds = partial(estimated_seconds, model, len(ids), positions, every)
+    seconds = partial(
+        WithAndWithoutMeasurement.estimated_seconds, model, len(ids), positions, every
+    )
     return judged_measurement(measurement, partial(CachedFlat, flat=flat), seconds)
 
 

@@ -15,11 +15,10 @@ from engine.claims.verdict import ABOVE, Check, noted
 from engine.errors import msg
 from engine.measure.cache_bytes import (
     MOST_BATCH,
-    MOST_POSITIONS,
     CacheBytes,
     CacheBytesMeasurement,
-    estimated_seconds,
 )
+from engine.measure.measurement import MOST_POSITIONS
 from engine.model import LanguageModel
 
 
@@ -61,7 +60,7 @@ class LongContext:
 def long_context(model: LanguageModel, positions: int, batch: int) -> Experiment[LongContext]:
     """Counts the cache of a batch at lengths that double, up to the longest."""
     measurement = CacheBytesMeasurement(model, positions, batch)
-    seconds = partial(estimated_seconds, model, positions, batch)
+    seconds = partial(CacheBytesMeasurement.estimated_seconds, model, positions, batch)
     return judged_measurement(measurement, LongContext, seconds)
 
 

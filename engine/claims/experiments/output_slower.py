@@ -13,7 +13,8 @@ from engine.claims.inputs import Whole
 from engine.claims.uncertainty import mean
 from engine.claims.verdict import ABOVE, Check, noted
 from engine.errors import msg
-from engine.measure.prefill_and_decode import MOST_TOKENS, Cell, PrefillAndDecode
+from engine.measure.measurement import MOST_POSITIONS
+from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
 from engine.model import LanguageModel
 
 
@@ -66,7 +67,7 @@ CLAIM = Claim(
     OutputSlower,
     (
         prompt_lengths("8, 32, 128, 256"),
-        Whole("output", msg("Output tokens"), 24, low=2, high=MOST_TOKENS),
+        Whole("output", msg("Output tokens"), 24, low=2, high=MOST_POSITIONS),
         rounds(6),
     ),
     output_slower,

@@ -15,7 +15,8 @@ from engine.claims.inputs import Real, Wholes
 from engine.claims.uncertainty import mean
 from engine.claims.verdict import ABOVE, BELOW, Check, noted
 from engine.errors import msg
-from engine.measure.prefill_and_decode import MOST_TOKENS, PrefillAndDecode
+from engine.measure.measurement import MOST_POSITIONS
+from engine.measure.prefill_and_decode import PrefillAndDecode
 from engine.model import LanguageModel
 from engine.values import Amount
 
@@ -68,7 +69,9 @@ def output_time(
     return grid_experiment(model, prompts, outputs, rounds, partial(OutputTime, hardly=hardly))
 
 
-OUTPUTS = Wholes(*("outputs", msg("Output tokens"), "4, 16, 32"), low=2, high=MOST_TOKENS, least=2)
+OUTPUTS = Wholes(
+    *("outputs", msg("Output tokens"), "4, 16, 32"), low=2, high=MOST_POSITIONS, least=2
+)
 HARDLY = Real(
     "hardly",
     msg("Hardly, below"),

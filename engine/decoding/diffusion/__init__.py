@@ -11,30 +11,13 @@ from engine.decoding.diffusion.settings import (
     schedule,
     step_counts,
 )
-from engine.model.diffusion_model import (
-    MASK_SIGN,
-    DiffusionModel,
-    continuation,
-    fill_gaps,
-    load_diffusion_model,
-    marked_gaps,
-)
-from engine.trace import REMASKING, DiffusionStep
-from engine.trace.diffusion import FILLED
+from engine.model.diffusion_model import load_diffusion_model
 
 __all__ = [
-    "FILLED",
-    "MASK_SIGN",
-    "REMASKING",
     "DiffusionDecoder",
-    "DiffusionModel",
     "DiffusionSettings",
-    "DiffusionStep",
     "block_lengths",
-    "continuation",
-    "fill_gaps",
     "load_diffusion_model",
-    "marked_gaps",
     "schedule",
     "step_counts",
 ]

@@ -10,7 +10,7 @@ from engine.errors import CancelledError, ContextFullError, DecodingError
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
 from engine.measure.quantised.reading import ComparedReading, ReadText
-from engine.measure.quantised.result import Point, QuantisedResult
+from engine.measure.quantised.result import QuantisedPoint, QuantisedResult
 from engine.model import LanguageModel
 from engine.model.quantised import (
     BITS,
@@ -71,6 +71,23 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
         super().__init__(costs)
         self._readings: list[ComparedReading] = []
 
+    @staticmethod
+    def estimated_seconds(
+        model: LanguageModel, positions: int, how: Quantisation, compares: bool, pace: Pace
+    ) -> float:
+        """Estimate of a measurement: its passes, and coding and decoding beside them.
+
+        Raises:
+            DecodingError: the model's cache cannot be quantised.
+        """
+        formula = model.cache_formula
+        if formula is None:
+            raise DecodingError(why_not(model))
+        readings = [by_bits(how), *([other_settings(model, how, positions)] if compares else [])]
+        passes = positions * (len(readings) + 1)
+        layers = positions * sum(map(len, readings)) * len(formula.layers)
+        return pace.step_seconds(passes) + LAYER_SECONDS * layers
+
     @property
     def settings_compared(self) -> int:
         """Settings that read the text, all passes together."""
@@ -103,7 +120,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
         label = self._model.vocabulary.label
         length = first.length
         points = [
-            Point.of(along)
+            QuantisedPoint.of(along)
             for reading in self._readings
             for along in reading.along(length)
             if reading is first or reading.length == self._text.positions
@@ -118,23 +135,6 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
             along=tuple(first.along(length)),
             points=tuple(points),
         )
-
-
-def estimated_seconds(
-    model: LanguageModel, positions: int, how: Quantisation, compares: bool, pace: Pace
-) -> float:
-    """Estimate of a measurement: its passes, and coding and decoding beside them.
-
-    Raises:
-        DecodingError: the model's cache cannot be quantised.
-    """
-    formula = model.cache_formula
-    if formula is None:
-        raise DecodingError(why_not(model))
-    readings = [by_bits(how), *([other_settings(model, how, positions)] if compares else [])]
-    passes = positions * (len(readings) + 1)
-    layers = positions * sum(map(len, readings)) * len(formula.layers)
-    return pace.step_seconds(passes) + LAYER_SECONDS * layers
 
 
 def by_bits(how: Quantisation) -> list[Quantisation]:

@@ -13,7 +13,7 @@ from engine.model.quantised.settings import LARGEST_GROUP, LONGEST_RESIDUAL
 from engine.values import Amount, Name, Row, Whole
 
 Axis = Literal[tuple(map(str, AXES))]
-MOST_POSITIONS = 1024
+MOST_COMPARED = 1024
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Along(_Setting):
 
 
 @dataclass(frozen=True)
-class Point(_Setting):
+class QuantisedPoint(_Setting):
     """One setting by what it saves and what it costs.
 
     Attributes:
@@ -74,7 +74,7 @@ class Point(_Setting):
     bytes: Whole
 
     @classmethod
-    def of(cls, along: Along) -> Point:
+    def of(cls, along: Along) -> QuantisedPoint:
         """The figures of a cache along a text; 0 before anything is quantised."""
         first = along.how.exact_positions
         kl = np.array(along.kl_bits[first:])
@@ -111,7 +111,7 @@ class QuantisedResult:
     exact_bytes: Whole
     rounding_kl_bits: Row[Amount]
     along: Row[Along]
-    points: Row[Point]
+    points: Row[QuantisedPoint]
 
     @property
     def is_written(self) -> bool:

@@ -119,6 +119,15 @@ class RooflineMeasurement(Measurement[Roofline]):
         passes = len(steps) - len(ways)
         super().__init__([CEILING_SECONDS] * len(ways) + [1.0] * passes)
 
+    @staticmethod
+    def estimated_seconds(model: LanguageModel, plan: Plan, pace: Pace) -> float:
+        """An estimate of how long the roofline takes."""
+        prefills = sum((READS + 2) * pace.read_seconds(n) for n in plan.prefills)
+        decodes = sum(pace.read_seconds(n) + pace.step_seconds(STEPS + 2) for n in plan.decodes)
+        batches = sum((BATCH_STEPS + 2) * pace.read_seconds(max(4, n)) for n in plan.batches)
+        layers = pace.step_seconds(20)
+        return prefills + decodes + batches + layers + CEILING_SECONDS * len(ways_of(model, plan))
+
     @property
     def can_batch(self) -> bool:
         """Whether several texts can be decoded in one pass."""
@@ -207,12 +216,3 @@ class RooflineMeasurement(Measurement[Roofline]):
 def ways_of(model: LanguageModel, plan: Plan) -> list[Way]:
     """Everything that is timed for a ceiling."""
     return [*bandwidths(model, plan.memory), *products(model, plan.products)]
-
-
-def estimated_seconds(model: LanguageModel, plan: Plan, pace: Pace) -> float:
-    """An estimate of how long the roofline takes."""
-    prefills = sum((READS + 2) * pace.read_seconds(n) for n in plan.prefills)
-    decodes = sum(pace.read_seconds(n) + pace.step_seconds(STEPS + 2) for n in plan.decodes)
-    batches = sum((BATCH_STEPS + 2) * pace.read_seconds(max(4, n)) for n in plan.batches)
-    layers = pace.step_seconds(20)
-    return prefills + decodes + batches + layers + CEILING_SECONDS * len(ways_of(model, plan))

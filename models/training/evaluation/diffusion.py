@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.decoding.diffusion import DiffusionDecoder, DiffusionModel, DiffusionSettings
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
+from engine.model import DiffusionModel
 from models.training.evaluation.loading import Scorer, documents, evenly, log_softmax
 from models.training.evaluation.repetition import repeated_share
 

@@ -6,14 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from engine.decoder import Decoder
-from engine.decoding.diffusion import (
-    MASK_SIGN,
-    DiffusionDecoder,
-    DiffusionModel,
-    DiffusionSettings,
-    continuation,
-    load_diffusion_model,
-)
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
+from engine.model import DiffusionModel, continuation, load_diffusion_model
+from engine.model.diffusion_model import MASK_SIGN
 from engine.sampling import SamplingSettings
 from models.training.evaluation import diffusion
 from models.training.evaluation.loading import Target

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.decoder import Decoder
-from engine.decoding.diffusion import load_diffusion_model
+from engine.model import load_diffusion_model
 from engine.sampling import SamplingSettings
 from models.training.corpus import HELD_OUT
 from models.training.evaluation import likelihood, timing

@@ -3,19 +3,19 @@
 import pytest
 
 from engine.cache_formula import IDEAL, Paged
-from engine.calculator.cards import Card, cards
+from engine.calculator.cards import Card, known_cards
 from engine.calculator.fit import Fit
-from engine.calculator.sources import named
+from engine.calculator.sources import Described
 from engine.calculator.storages import WEIGHT_STORAGES
 from engine.calculator.weights import estimate
 from engine.errors import SettingError
 
 HALF = WEIGHT_STORAGES["bfloat16 or float16"]
-H100 = cards()["NVIDIA H100 SXM"]
+H100 = known_cards()["NVIDIA H100 SXM"]
 
 
 def fit(name: str = "Llama 3.1 8B", card: Card = H100, reserve: float = 0.1, layout=None) -> Fit:
-    one = estimate(named(name))
+    one = estimate(Described.named(name))
     return Fit(one.formula, one.weights, HALF, card, reserve, layout or Paged(16))
 
 
@@ -54,7 +54,7 @@ def test_a_state_of_constant_size_sets_no_context():
 
 
 def test_a_batch_reads_more_experts_and_never_more_than_all():
-    weights = estimate(named("Qwen3 30B-A3B")).weights
+    weights = estimate(Described.named("Qwen3 30B-A3B")).weights
     read = [weights.bytes_read(HALF, batch) for batch in (1, 2, 8, 10**6)]
     assert read == sorted(read) and len(set(read)) == 4
     assert read[0] == 2 * weights.active

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.calculator.cards import cards
-from engine.calculator.published import published
-from engine.calculator.shapes import shapes
-from engine.calculator.sources import in_folder, in_hub_cache, named, pasted
+from engine.calculator.cards import known_cards
+from engine.calculator.published import published_sizes
+from engine.calculator.shapes import known_shapes
+from engine.calculator.sources import Described
 from engine.calculator.storages import WEIGHT_STORAGES, declared_storage
 from engine.calculator.weights import HALF, count_weights, estimate
 from engine.errors import ModelNotFoundError, NotAModelError, RemoteCodeError
@@ -29,10 +29,10 @@ LLAMA = {
 SHORT = LLAMA | {"max_position_embeddings": 64}
 
 
-@pytest.mark.parametrize("name", [name for name, one in shapes().items() if one.parameters])
+@pytest.mark.parametrize("name", [name for name, one in known_shapes().items() if one.parameters])
 def test_every_shape_has_as_many_weights_as_published(name):
-    weights = count_weights(name, named(name).config)
-    assert weights.total == shapes()[name].parameters
+    weights = count_weights(name, Described.named(name).config)
+    assert weights.total == known_shapes()[name].parameters
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_every_shape_has_as_many_weights_as_published(name):
     ],
 )
 def test_active_weights_are_as_published(name, billions):
-    weights = count_weights(name, named(name).config)
+    weights = count_weights(name, Described.named(name).config)
     active = weights.active + (0 if name.startswith("gpt") else weights.unread)
     assert round(active / 1e9, 1 if billions % 1 else 0) == pytest.approx(billions, abs=0.11)
 
@@ -54,12 +54,12 @@ def test_active_weights_are_as_published(name, billions):
 @pytest.mark.parametrize(("name", "gibibytes"), [("gpt-oss 20B", 12.8), ("gpt-oss 120B", 60.8)])
 def test_a_checkpoint_is_as_large_as_published(name, gibibytes):
     """gpt-oss model card (2025), table 1."""
-    weights = count_weights(name, named(name).config)
+    weights = count_weights(name, Described.named(name).config)
     assert round(weights.bytes(WEIGHT_STORAGES["experts in MXFP4"]) / 2**30, 1) == gibibytes
 
 
 def test_tables_norms_and_biases_stay_in_16_bits():
-    weights = count_weights("Llama 3.1 8B", named("Llama 3.1 8B").config)
+    weights = count_weights("Llama 3.1 8B", Described.named("Llama 3.1 8B").config)
     assert weights.tables == 2 * 128_256 * 4_096 == 2 * weights.unread
     assert weights.vectors == 65 * 4_096
     quantised = (weights.total - weights.tables - weights.vectors) * (4 + 20 / 128) / 8
@@ -76,7 +76,7 @@ def test_tables_norms_and_biases_stay_in_16_bits():
     ],
 )
 def test_what_weights_are_stored_in_is_read_from_the_configuration(name, stored):
-    assert estimate(named(name)).declared == stored
+    assert estimate(Described.named(name)).declared == stored
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,15 @@ def test_an_unknown_quantisation_counts_as_16_bits_and_says_so(quantised):
     ids=["yarn", "yarn, long length stated", "linear", "dynamic", "llama3"],
 )
 def test_scaled_positions_lengthen_the_context(scaling, context):
-    described = pasted(json.dumps(SHORT | {"rope_scaling": scaling}))
+    described = Described.pasted(json.dumps(SHORT | {"rope_scaling": scaling}))
     assert estimate(described).context_length == context
 
 
 def test_scaling_of_some_layers_leaves_the_context_that_the_file_states():
     gemma = SHORT | {"model_type": "gemma3_text", "head_dim": 16}
-    described = pasted(json.dumps(gemma | {"rope_scaling": {"rope_type": "linear", "factor": 8}}))
+    described = Described.pasted(
+        json.dumps(gemma | {"rope_scaling": {"rope_type": "linear", "factor": 8}})
+    )
     assert estimate(described).context_length == 64
 
 
@@ -183,26 +185,31 @@ def test_scaling_of_some_layers_leaves_the_context_that_the_file_states():
 )
 def test_a_model_without_layers_or_with_a_foreign_part_is_refused(change, said):
     with pytest.raises(NotAModelError, match=said):
-        estimate(pasted(json.dumps(LLAMA | change)))
+        estimate(Described.pasted(json.dumps(LLAMA | change)))
 
 
-@pytest.mark.parametrize("figure", published(), ids=lambda figure: f"{figure.shape} {figure.value}")
+@pytest.mark.parametrize(
+    "figure", published_sizes(), ids=lambda figure: f"{figure.shape} {figure.value}"
+)
 def test_published_sizes_are_ours(figure):
-    formula = formula_of(named(figure.shape).config, HALF)
+    formula = formula_of(Described.named(figure.shape).config, HALF)
     assert figure.agrees(formula), f"{figure.ours(formula)} here"
 
 
 def test_ten_figures_every_card_and_every_shape_were_found_at_an_address():
-    assert len(published()) >= 10 and sum(one.parameters is None for one in shapes().values()) <= 2
-    assert all(card.gigabytes > 0 < card.bandwidth for card in cards().values())
-    for one in (*published(), *cards().values(), *shapes().values()):
+    assert (
+        len(published_sizes()) >= 10
+        and sum(one.parameters is None for one in known_shapes().values()) <= 2
+    )
+    assert all(card.gigabytes > 0 < card.bandwidth for card in known_cards().values())
+    for one in (*published_sizes(), *known_cards().values(), *known_shapes().values()):
         assert one.source and one.address.startswith("https://") and one.checked
         assert one.address in one.cited and str(one.checked.year) in one.cited
 
 
 def test_the_bundled_model_is_counted_as_it_loads():
     loaded = load_model()
-    computed = estimate(in_folder(BUNDLED_FOLDER))
+    computed = estimate(Described.in_folder(BUNDLED_FOLDER))
     assert computed.weights.total == loaded.parameters
     assert computed.weights.bytes_read(WEIGHT_STORAGES["float32"]) == pytest.approx(
         4 * loaded.read_bytes / loaded.dtype.itemsize
@@ -212,7 +219,10 @@ def test_the_bundled_model_is_counted_as_it_loads():
 
 def test_a_pasted_text_is_read_like_a_file(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
-    one, other = estimate(pasted(json.dumps(LLAMA))), estimate(in_folder(tmp_path))
+    one, other = (
+        estimate(Described.pasted(json.dumps(LLAMA))),
+        estimate(Described.in_folder(tmp_path)),
+    )
     assert one.formula == other.formula and one.weights == other.weights
     assert one.formula.bytes_per_token == 2 * 2 * 2 * 8 * 2
 
@@ -237,23 +247,23 @@ def test_a_pasted_text_is_read_like_a_file(tmp_path):
 )
 def test_what_is_no_models_configuration_is_refused(text, said):
     with pytest.raises(NotAModelError, match=said):
-        estimate(pasted(text))
+        estimate(Described.pasted(text))
 
 
 def test_code_that_comes_with_a_configuration_is_not_run():
     auto_map = {"AutoConfig": "stranger.Config", "AutoModelForCausalLM": "stranger.Model"}
     with pytest.raises(RemoteCodeError, match="is not run"):
-        pasted(json.dumps({"model_type": "stranger", "auto_map": auto_map}))
+        Described.pasted(json.dumps({"model_type": "stranger", "auto_map": auto_map}))
     assert "stranger" not in sys.modules
 
 
 @pytest.mark.parametrize("folder", ["", "no/such/folder"])
 def test_a_folder_that_is_not_there(folder):
     with pytest.raises(ModelNotFoundError, match="no folder"):
-        in_folder(folder)
+        Described.in_folder(folder)
 
 
 @pytest.mark.parametrize("hub_id", ["owner/never-fetched", "no id at all", ""])
 def test_nothing_is_fetched(hub_id):
     with pytest.raises(ModelNotFoundError, match="not in the hub's cache"):
-        in_hub_cache(hub_id)
+        Described.in_hub_cache(hub_id)

@@ -1,7 +1,7 @@
 """Determinism: what follows from differences, and what a model does whose weights have no copy."""
 
 from engine.claims.experiments.determinism import Compared, Determinism
-from engine.claims.verdict import DEPENDS, FAILS, HOLDS, verdict
+from engine.claims.verdict import DEPENDS, FAILS, HOLDS, judge
 from tests.engine.claims.experiments import PROMPTS, experiment
 
 
@@ -19,10 +19,10 @@ def made_up(batch: float, dtype: float, again: float = 0.0) -> Determinism:
 
 
 def test_a_way_is_as_claimed_that_repeats_itself_and_differs():
-    assert verdict(made_up(1e-6, 2.0).checks).outcome == HOLDS
-    assert verdict(made_up(0.0, 2.0).checks).outcome == DEPENDS
-    assert verdict(made_up(0.0, 0.0).checks).outcome == FAILS
-    assert verdict(made_up(1e-6, 2.0, again=1e-6).checks).outcome == FAILS, "no setting repeats it"
+    assert judge(made_up(1e-6, 2.0).checks).outcome == HOLDS
+    assert judge(made_up(0.0, 2.0).checks).outcome == DEPENDS
+    assert judge(made_up(0.0, 0.0).checks).outcome == FAILS
+    assert judge(made_up(1e-6, 2.0, again=1e-6).checks).outcome == FAILS, "no setting repeats it"
     values = {(check.name, check.part): check.figure.value for check in made_up(0.5, 2.0).checks}
     assert values["tokens", "batch"] == 0 and values["tokens", "dtype"] == 1
     assert values["any", ""] == 1 and values["most", ""] == 2.0

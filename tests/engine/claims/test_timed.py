@@ -9,7 +9,7 @@ from engine.claims.experiments.cached_flat import CachedFlat
 from engine.claims.experiments.output_slower import OutputSlower
 from engine.claims.experiments.output_time import OutputTime
 from engine.claims.inputs import MOST_LINES
-from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
+from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, judge
 from engine.errors import SettingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
@@ -25,7 +25,7 @@ STEADY, UNSTEADY = (1.0,) * 20, (1.0,) * 14 + (2.0,) * 6  # reference products
 
 
 def outcome(result) -> str:
-    return verdict(result.checks).outcome
+    return judge(result.checks).outcome
 
 
 def cell(prompt: int, output: int, first: float, later: float) -> Cell:
@@ -135,7 +135,7 @@ SHORT = {
 def test_an_experiment_measures_and_a_file_keeps_it(name, chain):
     run = experiment(name, chain, **SHORT[name])
     assert run.result is None and run.seconds(Pace((1, 8), (1.0, 2.0), 1.0)) > 0
-    assert verdict(next(_after_each(run)).checks).outcome, "a first part is enough to draw"
+    assert judge(next(_after_each(run)).checks).outcome, "a first part is enough to draw"
     for _ in run.run():
         pass
     result = run.result

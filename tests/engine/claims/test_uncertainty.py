@@ -20,8 +20,8 @@ from engine.claims.verdict import (
     OPEN,
     YES,
     Check,
+    judge,
     noted,
-    verdict,
 )
 
 VALUES = [0.1, 0.4, 0.35, 0.8, 0.2, 0.9, 0.55, 0.3]
@@ -74,14 +74,14 @@ def test_parts_make_the_verdict():
     def outcome(*figures, parts=None):
         parts = parts or [f"part {n}" for n in range(len(figures))]
         pairs = zip(figures, parts, strict=True)
-        return verdict([Check("x", figure, ABOVE, 0.0, part) for figure, part in pairs]).outcome
+        return judge([Check("x", figure, ABOVE, 0.0, part) for figure, part in pairs]).outcome
 
     assert outcome(yes, yes) == HOLDS and outcome(no, no) == FAILS
     assert outcome(yes, no) == DEPENDS and outcome(yes, no, unclear) == DEPENDS
     assert outcome(yes, unclear) == OPEN, "no figure says no"
     assert outcome(no, unclear) == FAILS and outcome(unclear) == OPEN
     assert outcome(yes, no, parts=["same", "same"]) == FAILS
-    found = verdict([Check("x", yes, ABOVE, 0.0, "a"), Check("y", no, ABOVE, 0.0), noted("z", no)])
+    found = judge([Check("x", yes, ABOVE, 0.0, "a"), Check("y", no, ABOVE, 0.0), noted("z", no)])
     assert found.outcome == DEPENDS and found.parts(YES) == ["a"] and found.parts(NO) == ["y"]
 
 
@@ -90,14 +90,14 @@ def test_a_condition_that_is_not_met_opens_its_part_or_all():
 
     def found(part):
         unmet = Check("control", no, ABOVE, 0.0, part, is_condition=True)
-        return verdict([Check("x", no, ABOVE, 0.0, "a"), Check("x", yes, ABOVE, 0.0, "b"), unmet])
+        return judge([Check("x", no, ABOVE, 0.0, "a"), Check("x", yes, ABOVE, 0.0, "b"), unmet])
 
     assert found("a").outcome == OPEN and found("a").parts(YES) == ["b"]
     assert found("b").outcome == FAILS and found("b").parts(OPEN) == ["b"]
     assert found("").outcome == OPEN and found("").parts(OPEN) == ["a", "b"]
     assert [check.name for check in found("").unmet] == ["control"]
     met = Check("control", yes, ABOVE, 0.0, "a", is_condition=True)
-    assert verdict([Check("x", no, ABOVE, 0.0, "a"), met]).outcome == FAILS, "it is no yes itself"
+    assert judge([Check("x", no, ABOVE, 0.0, "a"), met]).outcome == FAILS, "it is no yes itself"
 
 
 def test_an_open_figure_says_how_many_would_decide_it():

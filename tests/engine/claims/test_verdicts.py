@@ -13,7 +13,7 @@ from engine.claims.experiments.speculative import Sped, Speedups
 from engine.claims.experiments.truth import Answered, Truth
 from engine.claims.facts import Fact
 from engine.claims.survivors import Steps
-from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, verdict
+from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, judge
 from engine.errors import SettingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
@@ -54,7 +54,7 @@ def test_the_verdicts_flip_that_should(name, chain, uniform):
             Report(Setting.here(model), {name: result}).to_json(), {name: type(result)}
         )
         assert kept.parts[name] == result, "a file keeps all that a verdict needs"
-        found.append(verdict(result.checks).outcome)
+        found.append(judge(result.checks).outcome)
     assert tuple(found) == WANTED[name]
 
 
@@ -69,9 +69,9 @@ def test_a_speed_up_is_held_against_what_is_promised(at_two, at_eight, outcome):
         for n in range(6)
     ]
     found = Speedups(tuple(trials), 2.0, True, (1.0,) * 6)
-    assert verdict(found.checks).outcome == outcome
+    assert judge(found.checks).outcome == outcome
     unsteady = Speedups(tuple(trials), 2.0, True, (1.0,) * 5 + (2.0,))
-    assert verdict(unsteady.checks).outcome == OPEN
+    assert judge(unsteady.checks).outcome == OPEN
     figures = {check.name: check.figure.value for check in found.checks}
     assert (figures["accepted"], figures["per_pass"]) == (0.75, 3.0)
     assert figures["per_pass"] / figures["cost"] == pytest.approx(figures["speedup"])
@@ -84,7 +84,7 @@ def test_letters_are_judged_only_where_spelled_out_words_are_read():
             for group, tokens in (("common", 1), ("rare", rare))
             for n in range(9)
         ]
-        return verdict(Letters(tuple(words)).checks).outcome
+        return judge(Letters(tuple(words)).checks).outcome
 
     def answers(whole: bool, spelled: bool) -> tuple:
         return ("a",) * len(TASKS), (whole,) * len(TASKS), (spelled,) * len(TASKS)
@@ -104,7 +104,7 @@ def test_a_token_that_changes_the_text_by_itself_leaves_the_claim_open():
         forks = [
             Fork(f"prompt {n}", "", "a", "b", 0.1, "x", "y", (True,) * 4, control) for n in range(6)
         ]
-        return verdict(OneToken(tuple(forks)).checks).outcome
+        return judge(OneToken(tuple(forks)).checks).outcome
 
     assert (outcome(0.0), outcome(0.25)) == (HOLDS, OPEN)
 
@@ -113,7 +113,7 @@ def test_a_model_that_ends_its_objects_by_itself_needs_no_constraint():
     def outcome(free: bool, kept: bool = True) -> str:
         valid = {"kept": kept, "free": free, "wrong": False}
         texts = tuple(Judged(way, "{", valid[way], "") for way in WAYS)
-        return verdict(
+        return judge(
             BrokenJson(tuple(JsonRun(n, 3, "a", "b", texts) for n in range(8))).checks
         ).outcome
 
@@ -136,12 +136,12 @@ def test_the_nucleus_of_uncertain_steps_is_held_against_that_of_sure_ones():
     def outcome(sure: int, unsure: int) -> str:
         size = tuple([sure, unsure] * 8)
         steps = Steps("p", ("t",) * 16, (0.1, 5.0) * 8, size, (0.9,) * 16)
-        return verdict(NucleusAdapts((steps,) * 5, 40, 0.9).checks).outcome
+        return judge(NucleusAdapts((steps,) * 5, 40, 0.9).checks).outcome
 
     assert (outcome(1, 30), outcome(10, 11), outcome(30, 1)) == (HOLDS, FAILS, FAILS)
     # Sizes that differ as far, but at steps as sure as each other.
     mixed = Steps("p", ("t",) * 16, (0.1, 0.1, 5.0, 5.0) * 4, (1, 90) * 8, (0.9,) * 16)
-    assert verdict(NucleusAdapts((mixed,) * 5, 40, 0.9).checks).outcome == FAILS
+    assert judge(NucleusAdapts((mixed,) * 5, 40, 0.9).checks).outcome == FAILS
 
 
 def test_beam_search_is_held_against_greedy_decoding_too():
@@ -153,7 +153,7 @@ def test_beam_search_is_held_against_greedy_decoding_too():
             for n in range(6)
             for kind in (BEAM, GREEDY, SAMPLE)
         ]
-        return verdict(BeamTexts(tuple(texts)).checks).outcome
+        return judge(BeamTexts(tuple(texts)).checks).outcome
 
     assert (outcome(0.8), outcome(0.6)) == (HOLDS, DEPENDS)
 

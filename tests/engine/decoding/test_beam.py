@@ -23,7 +23,7 @@ from engine.errors import (
 from engine.model import LanguageModel
 from engine.model.passes import counted_passes
 from engine.runner.budget import MemoryBudget
-from engine.runner.job import job
+from engine.runner.job import as_job
 from engine.trace.beam import FINISHED, FULL_POOL, KEPT, NO_IMPROVEMENT, PRUNED
 from engine.values import costs
 from tests.engine import tiny_models
@@ -297,7 +297,7 @@ def test_what_follows_the_newest_beams_is_read_once():
 def test_a_cancelled_step_leaves_the_search(monkeypatch):
     search = BeamSearch(tiny_models.shared("llama"), PROMPT, BeamSettings(max_new_tokens=TOKENS))
     list(search.run(3))
-    with job(lambda: True), pytest.raises(CancelledError):
+    with as_job(lambda: True), pytest.raises(CancelledError):
         search.step()
     assert len(search.steps) == 3
     list(search.run())

@@ -23,7 +23,7 @@ from engine.errors import (
 from engine.model import LanguageModel, load_model
 from engine.model.cache import can_crop
 from engine.runner.budget import MemoryBudget
-from engine.runner.job import job
+from engine.runner.job import as_job
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, finished
 
@@ -159,7 +159,7 @@ def test_a_step_of_many_passes_says_how_far_it_is_and_is_cancelled_between_two(m
     model = tiny_models.shared("llama")
     told = []
     search = ContrastiveSearch(model, tiny_models.prompt(0, 10), 5)
-    with job(lambda: len(told) == 4, lambda *words: told.append(words)):
+    with as_job(lambda: len(told) == 4, lambda *words: told.append(words)):
         with pytest.raises(CancelledError):
             search.step()
         assert not search.steps

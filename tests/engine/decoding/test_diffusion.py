@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from engine.decoding.diffusion import (
-    FILLED,
-    REMASKING,
     DiffusionDecoder,
     DiffusionSettings,
     block_lengths,
@@ -19,6 +17,7 @@ from engine.decoding.diffusion import (
     step_counts,
 )
 from engine.errors import DecodingError, LogitsError, PromptError, SettingError
+from engine.trace import FILLED, REMASKING
 from tests.engine.decoding.scripted_canvas import MASK, PAD, Scripted, always
 
 # Certain, torn between two, leaning, at a loss: (confidence, entropy in bits) of the best token are

@@ -5,17 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.decoding.diffusion import (
-    FILLED,
-    DiffusionDecoder,
-    DiffusionSettings,
-    continuation,
-    fill_gaps,
-    load_diffusion_model,
-)
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.decoding.replay import replay
 from engine.errors import SettingError
-from engine.trace import Trace
+from engine.model import continuation, fill_gaps, load_diffusion_model
+from engine.trace import FILLED, Trace
 from tests.engine.decoding.scripted_canvas import MASK, Scripted, always
 
 WEAK = [0.4, 0.3, 0.2, 0.1]

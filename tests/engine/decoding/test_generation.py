@@ -9,18 +9,13 @@ import torch
 from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.decoding.diffusion import (
-    DiffusionDecoder,
-    DiffusionSettings,
-    fill_gaps,
-    load_diffusion_model,
-)
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.decoding.generation import Generation
 from engine.decoding.replay import begin as begun
 from engine.decoding.replay import replay
 from engine.decoding.speculative import SpeculativeDecoder
 from engine.errors import DecodingError, OutOfMemoryError, SettingError
-from engine.model import LanguageModel, load_model
+from engine.model import LanguageModel, fill_gaps, load_diffusion_model, load_model
 from engine.runner.budget import budget_of
 from engine.runner.scheduler import SCHEDULER
 from engine.sampling import SamplingSettings

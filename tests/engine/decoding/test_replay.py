@@ -9,10 +9,10 @@ import pytest
 
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings, fill_gaps
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.decoding.replay import begin, changed_facts, replay
 from engine.errors import TraceError
-from engine.model import LanguageModel, load_model
+from engine.model import LanguageModel, fill_gaps, load_model
 from engine.model.diffusion_model import load_diffusion_model
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Mirostat, Xtc

@@ -7,7 +7,6 @@ from engine.measure.pace import Pace
 from engine.measure.prefill_and_decode import (
     Cell,
     PrefillAndDecodeMeasurement,
-    estimated_seconds,
     grid,
 )
 from tests.engine.tiny_models import CONTEXT, shared
@@ -51,9 +50,9 @@ def test_what_goes_beyond_the_context_or_makes_too_many_cells_is_refused():
 
 def test_the_estimate_adds_up_the_cells():
     pace = Pace((4, 64), (10.0, 10.0), 2.0)
-    assert estimated_seconds(shared("llama"), [4, 8], [1, 3], 3, pace) == pytest.approx(
-        3 * (4 * 0.010 + 2 * 2 * 0.002)
-    )
+    assert PrefillAndDecodeMeasurement.estimated_seconds(
+        shared("llama"), [4, 8], [1, 3], 3, pace
+    ) == pytest.approx(3 * (4 * 0.010 + 2 * 2 * 0.002))
 
 
 def test_models_of_other_kinds_have_a_grid_too():

@@ -15,7 +15,7 @@ from engine.measure.quantised.reading import ReadText
 from engine.measure.quantised.result import QuantisedResult
 from engine.measure.report import Report
 from engine.model.quantised import PER_TOKEN, Quantisation, compared_cache
-from engine.runner.job import job
+from engine.runner.job import as_job
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
 
@@ -143,7 +143,7 @@ def test_what_was_broken_off_goes_on_to_the_same_result(model, monkeypatch, brea
 
     monkeypatch.setattr(model, "forward_rows", counted)
     with (
-        job(lambda: breaks == "cancel" and len(passes) >= 20),
+        as_job(lambda: breaks == "cancel" and len(passes) >= 20),
         pytest.raises(CancelledError if breaks == "cancel" else DecodingError),
     ):
         list(measurement.run())

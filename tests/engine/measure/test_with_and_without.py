@@ -9,7 +9,7 @@ import torch
 from engine.errors import CancelledError, ContextFullError, SettingError
 from engine.measure import with_and_without
 from engine.measure.pace import Pace
-from engine.measure.with_and_without import WithAndWithoutMeasurement, estimated_seconds
+from engine.measure.with_and_without import WithAndWithoutMeasurement
 from tests.engine.tiny_models import CONTEXT, WINDOW, prompt, shared
 
 PROMPT = prompt(3, 5)
@@ -112,7 +112,7 @@ def test_positions_that_cannot_be_are_refused(positions, problem):
     with pytest.raises(SettingError, match=problem):
         WithAndWithoutMeasurement(model, PROMPT, positions)
     with pytest.raises(SettingError, match=problem):
-        estimated_seconds(model, 5, positions, 1, Pace((4,), (1.0,), 1.0))
+        WithAndWithoutMeasurement.estimated_seconds(model, 5, positions, 1, Pace((4,), (1.0,), 1.0))
 
 
 def test_a_prompt_that_fills_the_context_is_refused():
@@ -122,6 +122,8 @@ def test_a_prompt_that_fills_the_context_is_refused():
 
 def test_the_estimate_adds_up_steps_and_readings():
     model, pace = shared("llama"), Pace((4, 64), (10.0, 10.0), 2.0)
-    whole = estimated_seconds(model, 5, 40, 1, pace)
+    whole = WithAndWithoutMeasurement.estimated_seconds(model, 5, 40, 1, pace)
     assert whole == pytest.approx(36 * 0.010 + (36 + 24) * 0.002), "8 more before each block"
-    assert estimated_seconds(model, 5, 40, 7, pace) == pytest.approx(6 * 0.010 + (36 + 24) * 0.002)
+    assert WithAndWithoutMeasurement.estimated_seconds(model, 5, 40, 7, pace) == pytest.approx(
+        6 * 0.010 + (36 + 24) * 0.002
+    )

@@ -9,15 +9,7 @@ import pytest
 import torch
 import transformers as hf
 
-from engine.decoding.diffusion import (
-    MASK_SIGN,
-    DiffusionDecoder,
-    DiffusionModel,
-    DiffusionSettings,
-    continuation,
-    fill_gaps,
-    load_diffusion_model,
-)
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.errors import (
     NotAModelError,
     PromptError,
@@ -26,7 +18,8 @@ from engine.errors import (
     UnsafeWeightsError,
     WeightsError,
 )
-from engine.model import load_model
+from engine.model import DiffusionModel, continuation, fill_gaps, load_diffusion_model, load_model
+from engine.model.diffusion_model import MASK_SIGN
 from models.training.network import Network
 from models.training.sizes import Architecture
 from tests.engine import tiny_models

@@ -10,7 +10,7 @@ import torch
 from engine.errors import CancelledError, OutOfMemoryError
 from engine.model import LanguageModel
 from engine.model import cache as caches
-from engine.runner.job import job
+from engine.runner.job import as_job
 from engine.runner.runner import CHUNK, EXACT, LEAST_CHUNK, SHORT, Runner, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind
 from tests.engine import tiny_models
@@ -38,7 +38,7 @@ def long_prompt(tokens: int) -> list[int]:
 def test_a_long_prompt_is_read_in_chunks_and_says_so(long_model):
     ids = long_prompt(2 * CHUNK + 40)
     told = []
-    with job(lambda: False, lambda *words: told.append(words)):
+    with as_job(lambda: False, lambda *words: told.append(words)):
         reading = Runner(long_model).extend(ids)
     assert reading.passes == (CHUNK, CHUNK, 40)
     assert reading.is_prefill
@@ -77,7 +77,7 @@ def test_a_cancelled_prompt_has_read_nothing_and_is_read_afterwards(long_model):
     ids = long_prompt(3 * CHUNK)
     runner, told = Runner(long_model), []
     with (
-        job(lambda: len(told) == 2, lambda *words: told.append(words)),
+        as_job(lambda: len(told) == 2, lambda *words: told.append(words)),
         pytest.raises(CancelledError),
     ):
         runner.extend(ids)
@@ -133,7 +133,7 @@ def test_a_cancelled_rebuild_is_begun_again(long_model):
     runner.release()
     told = []
     with (
-        job(lambda: len(told) == 4, lambda *words: told.append(words)),
+        as_job(lambda: len(told) == 4, lambda *words: told.append(words)),
         pytest.raises(CancelledError),
     ):
         runner.extend([1])
@@ -151,7 +151,7 @@ def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model
     held = runner.usage.held
     assert runner.release() and budget.held == 0
     with (
-        job(lambda: len(told) == 3, lambda *words: told.append(words)),
+        as_job(lambda: len(told) == 3, lambda *words: told.append(words)),
         pytest.raises(CancelledError),
     ):
         runner.extend([1])

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from engine.errors import CancelledError
-from engine.runner.job import job, this_job
+from engine.runner.job import as_job, this_job
 from engine.runner.scheduler import LOOK_SECONDS, Kind, Scheduler, _Ticket
 
 
@@ -84,7 +84,7 @@ def test_a_cancelled_job_leaves_the_line():
     stop, caught = threading.Event(), []
 
     def work() -> None:
-        with job(stop.is_set):
+        with as_job(stop.is_set):
             try:
                 with scheduler.turn(Kind.STEP):
                     caught.append("ran")
@@ -108,7 +108,7 @@ def test_whoever_waits_hears_of_their_place(monkeypatch):
     told = []
 
     def work() -> None:
-        with job(lambda: False, lambda *words: told.append(words)), scheduler.turn(Kind.STEP):
+        with as_job(lambda: False, lambda *words: told.append(words)), scheduler.turn(Kind.STEP):
             pass
 
     with scheduler.turn(Kind.STEP):
@@ -130,7 +130,7 @@ def test_who_need_not_wait_for_long_hears_of_no_line(waits_for, monkeypatch):
     scheduler, heard = Scheduler(), []
 
     def work() -> None:
-        listening = job(lambda: False, lambda *told: heard.append(told), heard.append)
+        listening = as_job(lambda: False, lambda *told: heard.append(told), heard.append)
         with listening, scheduler.turn(Kind.STEP):
             heard.append("turn")
 
@@ -152,7 +152,7 @@ def test_whoever_listens_hears_the_number_and_when_the_turn_has_come(monkeypatch
     heard, words = [], []
 
     def work() -> None:
-        listening = job(lambda: False, lambda *told: words.append(told), heard.append)
+        listening = as_job(lambda: False, lambda *told: words.append(told), heard.append)
         with listening, scheduler.turn(Kind.STEP):
             heard.append("turn")
 
@@ -187,7 +187,7 @@ def test_a_failed_pass_gives_the_turn_back():
 
 def test_a_job_holds_for_its_thread_and_its_block():
     before = this_job()
-    with job(lambda: True) as mine:
+    with as_job(lambda: True) as mine:
         assert this_job() is mine
         seen = []
         thread = threading.Thread(target=lambda: seen.append(this_job()))
@@ -218,7 +218,7 @@ def test_a_turn_that_comes_as_its_job_is_cancelled_is_passed_on():
 
     def work() -> None:
         # The turn is handed over while the job looks whether it was cancelled.
-        with job(lambda: stop.is_set() and ended.wait(10)):
+        with as_job(lambda: stop.is_set() and ended.wait(10)):
             try:
                 with scheduler.turn(Kind.STEP):
                     ran.append("cancelled")
@@ -276,7 +276,7 @@ def test_giving_way_ends_after_its_time_and_with_its_job():
 
     def work() -> None:
         took.append(scheduler.give_way(0.06))
-        with job(stop.is_set), pytest.raises(CancelledError):
+        with as_job(stop.is_set), pytest.raises(CancelledError):
             scheduler.give_way(1_000.0)
         took.append(0.0)
 
@@ -298,7 +298,7 @@ def test_a_long_pass_stands_still_for_who_goes_before_it_and_for_nobody_else():
         with scheduler.turn(Kind.BATCH) as within:
             within.take()
         assert not ran, "who asked for a turn within a turn wants nobody between"
-        with job(lambda: True):
+        with as_job(lambda: True):
             turn.take()
         assert ran == [1, 3] and turn.seconds > 0, "the pass is half done and cannot be cancelled"
         turn.take()

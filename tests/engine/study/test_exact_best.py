@@ -14,7 +14,7 @@ from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.errors import CancelledError, LogitsError, NoCandidatesError, SettingError
 from engine.grammar.places import Places, TokenTable
 from engine.model import LanguageModel
-from engine.runner.job import job
+from engine.runner.job import as_job
 from engine.sampling.stages import Constraint
 from engine.study import exact_best
 from engine.study.exact_best import ExactBest, ExactSearch
@@ -162,7 +162,7 @@ def test_cancelling_keeps_the_interval():
     whole = run(ExactSearch(small("llama", 3), PROMPT, TOKENS))
     assert again.is_proven and again.token_ids == whole.token_ids
     assert (again.visited, again.pruned) == (whole.visited, whole.pruned)
-    with job(lambda: True), pytest.raises(CancelledError):
+    with as_job(lambda: True), pytest.raises(CancelledError):
         run(ExactSearch(small("llama", 3), PROMPT, TOKENS))
 
 

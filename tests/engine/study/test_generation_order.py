@@ -10,8 +10,8 @@ from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.study.generation_order import (
     confidence_map,
     gap_positions,
-    generation_order,
     kendall_tau,
+    order_of,
     positions_per_step,
     states,
 )
@@ -60,12 +60,12 @@ def test_the_order_of_known_runs():
     model = always(WEAK, WEAK, FIRM, SURE)
     canvas = [2, MASK, MASK, MASK]
     steps = run(model, canvas)
-    assert generation_order(steps).positions == (1, 2, 3)
-    assert generation_order(steps).steps == (2, 1, 0) and generation_order(steps).tau == -1
-    assert generation_order(run(model, canvas, remasking="left_to_right")).tau == 1
-    assert math.isnan(generation_order(run(model, canvas, steps=1)).tau)
-    assert generation_order(steps[:2]).positions == (2, 3)
-    assert math.isnan(generation_order([]).tau)
+    assert order_of(steps).positions == (1, 2, 3)
+    assert order_of(steps).steps == (2, 1, 0) and order_of(steps).tau == -1
+    assert order_of(run(model, canvas, remasking="left_to_right")).tau == 1
+    assert math.isnan(order_of(run(model, canvas, steps=1)).tau)
+    assert order_of(steps[:2]).positions == (2, 3)
+    assert math.isnan(order_of([]).tau)
 
 
 def test_a_token_masked_again_counts_from_when_it_came_back():
@@ -75,8 +75,8 @@ def test_a_token_masked_again_counts_from_when_it_came_back():
 
     steps = run(Scripted(script), [MASK] * 4, steps=3, eta=20.0)
     assert steps[1].remasked == (0,)
-    assert generation_order(steps[:2]).positions == (1, 2, 3)
-    order = generation_order(steps)
+    assert order_of(steps[:2]).positions == (1, 2, 3)
+    order = order_of(steps)
     assert order.positions == (0, 1, 2, 3) and order.steps == (2, 1, 0, 1)
     counts = positions_per_step(steps)
     assert [count.committed for count in counts] == [2, 2, 1]

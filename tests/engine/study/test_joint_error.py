@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.decoding.diffusion import fill_gaps, load_diffusion_model
 from engine.errors import CancelledError, PromptError, SettingError
-from engine.runner.job import job
-from engine.study.joint_error import joint_error
+from engine.model import fill_gaps, load_diffusion_model
+from engine.runner.job import as_job
+from engine.study.joint_error import joint_error_of
 from tests.engine.decoding.scripted_canvas import MASK, Scripted, always
 
 FIRST = [0.4, 0.3, 0.2, 0.1]
@@ -23,7 +23,7 @@ def dependent(ids):
 
 
 def test_independent_positions_have_no_error():
-    error = joint_error(always(FIRST, SECOND, FIRST), [MASK, MASK, 1], 0, 1)
+    error = joint_error_of(always(FIRST, SECOND, FIRST), [MASK, MASK, 1], 0, 1)
     assert error.covered == pytest.approx(1) and len(error.outcomes) == 4
     assert error.lowest == pytest.approx(0, abs=1e-12) == error.highest
     assert error.kl_bits == pytest.approx(0, abs=1e-12)
@@ -32,7 +32,7 @@ def test_independent_positions_have_no_error():
 
 
 def test_dependent_positions_by_brute_force():
-    error = joint_error(Scripted(dependent), [MASK, MASK], 0, 1)
+    error = joint_error_of(Scripted(dependent), [MASK, MASK], 0, 1)
     joint = 0.25 * np.array([dependent([word, MASK])[1] for word in range(4)])
     product = np.full((4, 4), 1 / 16)
     assert error.lowest == pytest.approx(np.abs(joint - product).sum() / 2, rel=1e-6)
@@ -42,29 +42,31 @@ def test_dependent_positions_by_brute_force():
     assert (outcome.likeliest, outcome.likeliest_probability) == (2, pytest.approx(0.8))
     assert outcome.likeliest_alone == pytest.approx(0.25)
     # Committing the second first changes nothing in this model: the joint depends on the order.
-    assert joint_error(Scripted(dependent), [MASK, MASK], 1, 0).lowest == pytest.approx(0, abs=1e-9)
+    assert joint_error_of(Scripted(dependent), [MASK, MASK], 1, 0).lowest == pytest.approx(
+        0, abs=1e-9
+    )
 
 
 def test_what_is_not_tried_is_bounded():
     model = Scripted(dependent)
-    whole = joint_error(model, [MASK, MASK], 0, 1)
+    whole = joint_error_of(model, [MASK, MASK], 0, 1)
     for most in (1, 2, 3):
-        part = joint_error(model, [MASK, MASK], 0, 1, most=most)
+        part = joint_error_of(model, [MASK, MASK], 0, 1, most=most)
         assert part.covered == pytest.approx(most / 4)
         assert part.lowest < whole.lowest < part.highest
         assert part.highest == pytest.approx(part.lowest + 1 - most / 4)
-    certain = joint_error(always([0, 1, 0, 0], SECOND), [MASK, MASK], 0, 1)
+    certain = joint_error_of(always([0, 1, 0, 0], SECOND), [MASK, MASK], 0, 1)
     assert len(certain.outcomes) == 1 and certain.highest == pytest.approx(0, abs=1e-12)
 
 
 def test_progress_cancel_and_a_stop_half_way():
     model, told = Scripted(dependent), []
-    joint_error(model, [MASK, MASK], 0, 1, progress=lambda done, of: told.append((done, of)))
+    joint_error_of(model, [MASK, MASK], 0, 1, progress=lambda done, of: told.append((done, of)))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    stopped = joint_error(model, [MASK, MASK], 0, 1, should_stop=lambda: len(told) < 9)
+    stopped = joint_error_of(model, [MASK, MASK], 0, 1, should_stop=lambda: len(told) < 9)
     assert stopped.outcomes == () and (stopped.lowest, stopped.highest) == (0, 1)
-    with job(lambda: True), pytest.raises(CancelledError):
-        joint_error(model, [MASK, MASK], 0, 1)
+    with as_job(lambda: True), pytest.raises(CancelledError):
+        joint_error_of(model, [MASK, MASK], 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -79,18 +81,18 @@ def test_progress_cancel_and_a_stop_half_way():
 )
 def test_positions_that_are_no_pair_of_masks(first, second, said):
     with pytest.raises(SettingError, match=said):
-        joint_error(always(FIRST, SECOND, FIRST), [MASK, MASK, 1], first, second)
+        joint_error_of(always(FIRST, SECOND, FIRST), [MASK, MASK, 1], first, second)
     with pytest.raises(SettingError, match="most"):
-        joint_error(always(FIRST, SECOND), [MASK, MASK], 0, 1, most=0)
+        joint_error_of(always(FIRST, SECOND), [MASK, MASK], 0, 1, most=0)
     with pytest.raises(PromptError, match="no mask"):
-        joint_error(always(FIRST, SECOND), [1, 2], 0, 1)
+        joint_error_of(always(FIRST, SECOND), [1, 2], 0, 1)
 
 
 def test_the_bundled_model_over_its_whole_vocabulary():
     model = load_diffusion_model()
     canvas = fill_gaps(model, "Once upon a time, there was a[3]")
     first, second = [place for place, token in enumerate(canvas) if token == model.mask_id][:2]
-    error = joint_error(model, canvas, first, second, most=2)
+    error = joint_error_of(model, canvas, first, second, most=2)
     rows = np.exp(model.logits(canvas).astype(np.float64))
     alone = rows[second] / rows[second].sum()
     chosen = rows[first] / rows[first].sum()

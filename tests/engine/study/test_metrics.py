@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.decoding.batch import RECORD
+from engine.decoding.batch import STEP_RECORD
 from engine.study import metrics
 from engine.study.metrics import (
     Loop,
@@ -163,7 +163,7 @@ def test_measures_keep_their_ranges(samples, n):
 
 
 def records(token_ids, logprobs, entropies, final) -> np.ndarray:
-    out = np.zeros(len(token_ids), RECORD)
+    out = np.zeros(len(token_ids), STEP_RECORD)
     out["token_id"], out["logprob"] = token_ids, logprobs
     out["model_entropy_bits"], out["final_entropy_bits"] = entropies, final
     return out

@@ -6,7 +6,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import CancelledError, OutOfMemoryError
-from engine.runner.job import job
+from engine.runner.job import as_job
 from engine.sampling import SamplingSettings
 from engine.study.one_clock import Entrant, OneClock
 from tests.engine import tiny_models
@@ -72,7 +72,7 @@ def test_one_that_fails_is_named_and_the_others_go_on(model):
 def test_what_was_cancelled_goes_on_where_it_was(model):
     clock = OneClock(model, PROMPT, entrants(model), rounds=1)
     stopped = []
-    with job(lambda: bool(stopped)), pytest.raises(CancelledError):
+    with as_job(lambda: bool(stopped)), pytest.raises(CancelledError):
         for name in clock.run():
             if name == "contrastive":
                 stopped.append(True)

@@ -7,15 +7,9 @@ import pytest
 import torch
 
 from engine.decoding.decoder import Decoder
-from engine.decoding.diffusion import (
-    DiffusionDecoder,
-    DiffusionSettings,
-    continuation,
-    fill_gaps,
-    load_diffusion_model,
-)
+from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.errors import PromptError, SettingError
-from engine.model import load_model
+from engine.model import continuation, fill_gaps, load_diffusion_model, load_model
 from engine.sampling import SamplingSettings
 from engine.study.steps_and_quality import Plan, bits_per_byte, summaries
 from tests.engine import tiny_models

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.sampling.stages import Constraint
-from engine.study.verdict import verdict
+from engine.study.verdict import judge
 from tests.engine.grammar.tokens import places_over
 
 PERSON = Constraint(
@@ -58,7 +58,7 @@ NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
     ],
 )
 def test_verdicts(constraint, text, valid, says, position):
-    found = verdict(constraint, text)
+    found = judge(constraint, text)
     assert (found.is_valid, found.position) == (valid, position)
     assert says in found.problem and "\n" not in found.problem and len(found.problem) < 250
     assert bool(found.parser) == (constraint.language != "lark")
@@ -91,7 +91,7 @@ def described(kind: str, source: object, text: str) -> bool:
     ],
 )
 def test_classes_of_characters_are_those_of_the_constraint(expression, texts):
-    found = [verdict(Constraint("regex", expression), text).is_valid for text in texts]
+    found = [judge(Constraint("regex", expression), text).is_valid for text in texts]
     assert found == [described("regex", expression, text) for text in texts]
     assert True in found or expression == r"[^\w]"
 
@@ -114,7 +114,7 @@ def test_classes_of_characters_are_those_of_the_constraint(expression, texts):
     ],
 )
 def test_what_a_parser_reads_in_another_way_is_not_judged(kind, source, text, why):
-    found = verdict(Constraint(kind, source), text)
+    found = judge(Constraint(kind, source), text)
     assert found.is_valid is None and why in found.problem, found
 
 
@@ -147,7 +147,7 @@ def test_what_a_parser_reads_in_another_way_is_not_judged(kind, source, text, wh
     ],
 )
 def test_schemas_are_judged_as_they_are_enforced(schema, text, valid):
-    found = verdict(Constraint("json_schema", schema), text)
+    found = judge(Constraint("json_schema", schema), text)
     assert found.is_valid == valid, found
     assert "Decimal" not in found.problem
 
@@ -158,10 +158,10 @@ def test_no_expression_takes_longer_than_in_proportion_to_the_text():
     closed = {"required": [name], "additionalProperties": False, "properties": {name: {"const": 1}}}
     for words in ({}, {"unevaluatedProperties": {}}, {"patternProperties": {"^(a*)*b": False}}):
         schema = closed | {"patternProperties": {"^(a+)+$": False}} | words
-        assert verdict(Constraint("json_schema", schema), f'{{"{name}":1}}').is_valid
+        assert judge(Constraint("json_schema", schema), f'{{"{name}":1}}').is_valid
 
 
 @pytest.mark.parametrize("words", [{"items": EVIL}, {"$ref": "http://a/#/b/c", "$id": "http://a/"}])
 def test_a_dialect_named_within_a_schema_brings_no_other_parser(words):
     schema = Constraint("json_schema", {"b": {"c": {"items": EVIL}}} | words)
-    assert verdict(schema, f'["{"a" * 60}!"]').is_valid is False
+    assert judge(schema, f'["{"a" * 60}!"]').is_valid is False

@@ -6,7 +6,7 @@ import threading
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.calculator.published import published
+from engine.calculator.published import published_sizes
 from engine.measure.machine import Setting
 from engine.measure.report import Report
 from tests.bundled import bundled
@@ -100,7 +100,9 @@ def test_the_window_is_of_a_model_that_is_named_as_random():
 def test_the_calculator_answers_how_many_users_fit():
     app = opened("calculator")
     assert "DeepSeek V3" in html(app) and "weights do not fit" in html(app)
-    assert html(app).count("<td>yes</td>") == len(published()) and "<td>NO</td>" not in html(app)
+    assert html(app).count("<td>yes</td>") == len(published_sizes()) and "<td>NO</td>" not in html(
+        app
+    )
     held = app.session_state["state"].held
     field(app, "number_input", "cache_calculator_batch").set_value(0)
     app.run()

@@ -13,7 +13,7 @@ from engine.claims.experiments.speculative import Sped, Speedups
 from engine.claims.experiments.tail import Absurd, Tail, Tails
 from engine.claims.experiments.truth import Answered, Truth
 from engine.claims.facts import Fact
-from engine.claims.verdict import verdict
+from engine.claims.verdict import judge
 from ui.claims.claims import plain_table, table_of
 from ui.claims.words import all_words
 from ui.words.language import localised, speaking
@@ -57,9 +57,7 @@ def test_a_kind_of_fact_that_a_person_made_up_is_as_they_typed_it():
     )
     with speaking("de"):
         rows = table_of(claim_of("truth"), said).rows
-        parts = [
-            part for _, part, *_ in plain_table(all_words()["truth"], verdict(said.checks)).rows
-        ]
+        parts = [part for _, part, *_ in plain_table(all_words()["truth"], judge(said.checks)).rows]
     assert [row[-1] for row in rows] == ["yes", "Welt"] == parts[:2]
 
 

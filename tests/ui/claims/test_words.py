@@ -7,7 +7,7 @@ import pytest
 
 from engine.claims.experiment import steady
 from engine.claims.uncertainty import Figure, counted, mean
-from engine.claims.verdict import ABOVE, BELOW, DEPENDS, FAILS, HOLDS, OPEN, Check, noted, verdict
+from engine.claims.verdict import ABOVE, BELOW, DEPENDS, FAILS, HOLDS, OPEN, Check, judge, noted
 from ui.claims.claims import CLAIMS
 from ui.claims.words import KINDS, FigureName, all_words, interval
 
@@ -34,7 +34,7 @@ def test_the_sentence_follows_from_the_figures():
     def said(loops, repeats) -> tuple[str, str]:
         checks = [Check("loops", loops, ABOVE, 0.0), Check("repeats", repeats, ABOVE, 0.0)]
         noted_ones = [noted("looped", counted(0.25, 8)), noted("drawn", counted(0.0, 8))]
-        found = verdict([*checks, *noted_ones])
+        found = judge([*checks, *noted_ones])
         return found.outcome, words.sentence(found)
 
     high, low = counted(0.3, 8), counted(-0.3, 8)
@@ -62,9 +62,9 @@ def test_a_condition_that_is_not_met_says_so_and_asks_for_no_more():
     words = all_words()["cached_flat"]
     some = mean([1.0, 1.2, 1.5, 1.1, 1.7, 1.2])
     checks = [Check("cached", some, BELOW, 1.25), Check("uncached", some, ABOVE, 1.25)]
-    sentence = words.sentence(verdict([*checks, steady([1.0] * 6 + [2.0] * 2)]))
+    sentence = words.sentence(judge([*checks, steady([1.0] * 6 + [2.0] * 2)]))
     assert "so the times do not compare" in sentence and "would decide" not in sentence
-    assert "would decide" in words.sentence(verdict([*checks, steady([1.0] * 8)]))
+    assert "would decide" in words.sentence(judge([*checks, steady([1.0] * 8)]))
 
 
 def test_a_difference_of_shares_is_in_percentage_points_with_its_unit_once():

@@ -9,8 +9,7 @@ import pytest
 
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.decoding.diffusion import fill_gaps, load_diffusion_model, marked_gaps
-from engine.model import BUNDLED, LanguageModel
+from engine.model import BUNDLED, LanguageModel, fill_gaps, load_diffusion_model, marked_gaps
 from engine.sampling import SamplingSettings
 from engine.trace import Trace
 from tests.ui.labs.settling import settled

@@ -12,7 +12,7 @@ from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import ModelError
-from engine.runner.job import job
+from engine.runner.job import as_job
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import RepetitionPenalty, Temperature
 from engine.trace import Trace
@@ -262,7 +262,7 @@ def test_what_cannot_be_opened_is_refused_and_the_text_stays(visitor, bundled):
 
 def test_one_that_is_cancelled_changes_nothing(visitor, bundled):
     before, trace = visitor.session.decoder, sampled(bundled).trace().to_json()
-    with job(lambda: True):
+    with as_job(lambda: True):
         visitor.do("open", trace=trace)
     assert visitor.session.error == (
         "Cancelled: the trace was not opened; the text on screen stays."

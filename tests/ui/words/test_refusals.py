@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.calculator.sources import pasted
+from engine.calculator.sources import Described
 from engine.decoding.decoder import Decoder
 from engine.errors import DecodingError, SettingError, msg
 from engine.grammar.source import checked_source
@@ -70,7 +70,7 @@ REFUSED = {
     "Der negative Prompt enthält die Token-id 99.999, aber das Modell kennt ": lambda model: (
         Decoder(model, "w1", SamplingSettings(), negative_prompt=[99_999])
     ),
-    "Der eingefügte Text ist kein gültiges JSON (": lambda model: pasted("{"),
+    "Der eingefügte Text ist kein gültiges JSON (": lambda model: Described.pasted("{"),
 }
 
 

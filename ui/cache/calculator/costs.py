@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.cache_formula import IDEAL, Layout, Paged, in_numbers, in_symbols, numbers
-from engine.calculator.cards import Card
-from engine.calculator.fit import Fit
-from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
-from engine.calculator.weights import Estimate
+from engine.calculator import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES, Card, Estimate, Fit
 from engine.values import Amount, Name, Positive, Row, Share, Text, Whole
 
 FARTHEST = 2**20  # of the chart

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from engine.cache_formula import CacheFormula
-from engine.calculator import sources
-from engine.calculator.sources import Described
-from engine.calculator.weights import HALF, Estimate, estimate
+from engine.calculator import HALF, Described, Estimate, estimate
 from engine.errors import DecodingError
-from engine.model import LanguageModel
-from engine.model.cache_layers import formula_of
+from engine.model import LanguageModel, formula_of
 from ui.jobs import COUNTS, UNKNOWN, Call, Owner
 from ui.models.chooser import Choice, check_allowed
 from ui.skeleton.work import owner
@@ -124,7 +121,7 @@ def _loaded(model: LanguageModel) -> Described:
 
 @lru_cache(maxsize=64)
 def _named(name: str) -> Described:
-    return sources.named(name)
+    return Described.named(name)
 
 
 def _own(kind: str, text: str) -> Described:
@@ -134,11 +131,11 @@ def _own(kind: str, text: str) -> Described:
     if kind == FOLDER:
         folder = os.path.abspath(os.path.expanduser(text))
         check_allowed(Choice(folder))
-        return sources.in_folder(folder)
+        return Described.in_folder(folder)
     check_allowed(Choice(text))
-    return sources.in_hub_cache(text)
+    return Described.in_hub_cache(text)
 
 
 @lru_cache(maxsize=16)
 def _pasted(text: str) -> Described:
-    return sources.pasted(text)
+    return Described.pasted(text)

@@ -10,9 +10,14 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.calculator.cards import Card, cards
-from engine.calculator.shapes import shapes
-from engine.calculator.storages import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES
+from engine.calculator import (
+    AS_DECLARED,
+    CACHE_STORAGES,
+    WEIGHT_STORAGES,
+    Card,
+    known_cards,
+    known_shapes,
+)
 from engine.model import LanguageModel
 from ui.cache.calculator.costs import POINTS, Asked, Cost, Costs, costs
 from ui.cache.calculator.models import FOLDER, HUB, OWN, PASTED, Compared, compared
@@ -79,7 +84,7 @@ class CalculatorInputs(PlainInputs):
 
 
 def _computed(model: LanguageModel, inputs: CalculatorInputs) -> Costs:
-    card = cards().get(inputs.card) or Card(OWN_CARD, inputs.gigabytes, inputs.bandwidth)
+    card = known_cards().get(inputs.card) or Card(OWN_CARD, inputs.gigabytes, inputs.bandwidth)
     asked = Asked(
         inputs.positions,
         inputs.batch,
@@ -104,7 +109,7 @@ def _fields(held: Held) -> None:
         held,
         "shapes",
         say("Models"),
-        list(shapes()),
+        list(known_shapes()),
         max_selections=MOST_MODELS,
         help=say("Each by the fields of its published config.json."),
     )
@@ -133,7 +138,7 @@ def _fields(held: Held) -> None:
             held,
             "card",
             say("Card"),
-            _said([*cards(), OWN_CARD]),
+            _said([*known_cards(), OWN_CARD]),
             width=250,
             help=say("Published figures; the table below names their source."),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.calculator.published import published
+from engine.calculator import published_sizes
 from ui.cache.calculator.costs import Cost, Costs
 from ui.cache.calculator.models import formula_of_shape
 from ui.measurements.measured import digits
@@ -125,7 +125,7 @@ def formulas_table(result: Costs) -> Table:
 def published_table() -> Table:
     """Figures that others have published, beside ours."""
     rows = []
-    for figure in published():
+    for figure in published_sizes():
         formula = formula_of_shape(figure.shape)
         rows.append(
             (

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import streamlit as st
 
-from engine.calculator.cited import cited
-from engine.measure.prefill_and_decode import PrefillAndDecode
+from engine.calculator import citation
+from engine.measure import PrefillAndDecode
 from ui.cache.prefill_and_decode.prices import (
     OWN,
     Cost,
@@ -68,7 +68,7 @@ def cost_fields(held: InputsState) -> None:
             )
     if whose != OWN:
         price = published()[whose]
-        where = cited(price["source"], price["address"], price["checked"])
+        where = citation(price["source"], price["address"], price["checked"])
         st.caption(markdown_text(say("Typed in, not measured: {where}.", where=where)))
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from engine.errors import SettingError
-from engine.measure import Cell, Pace
-from engine.measure.prefill_and_decode import (
+from engine.measure import (
+    MOST_POSITIONS,
     MOST_ROUNDS,
-    MOST_TOKENS,
+    Cell,
+    Pace,
     PrefillAndDecode,
     PrefillAndDecodeMeasurement,
-    estimated_seconds,
 )
 from engine.model import LanguageModel
 from ui.cache.prefill_and_decode.charts import time_figure, wait_figure
@@ -177,11 +177,11 @@ def _first(model: LanguageModel) -> GridInputs:
 def _lengths(field: str, typed: str) -> list[int]:
     remedy = say(
         "use whole numbers from 1 to {most_tokens} such as 16, 64, 256",
-        most_tokens=f"{MOST_TOKENS:,}",
+        most_tokens=f"{MOST_POSITIONS:,}",
     )
     values = parse_values(field, typed)
     for value in values:
-        if not isinstance(value, int) or not 1 <= value <= MOST_TOKENS:
+        if not isinstance(value, int) or not 1 <= value <= MOST_POSITIONS:
             raise SettingError(field, value, say("is no length"), remedy)
     return sorted(values)
 
@@ -196,7 +196,7 @@ def _begin(model: LanguageModel, inputs: GridInputs) -> MeasureWork[PrefillAndDe
 
 
 def _seconds(model: LanguageModel, inputs: GridInputs, pace: Pace) -> float:
-    return estimated_seconds(model, *_plan(inputs), pace)
+    return PrefillAndDecodeMeasurement.estimated_seconds(model, *_plan(inputs), pace)
 
 
 def _fields(held: Held) -> None:

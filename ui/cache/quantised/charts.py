@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from engine.measure.quantised.result import Along, Point, QuantisedResult
-from engine.model.quantised import BITS
+from engine.measure import Along, QuantisedPoint, QuantisedResult
+from engine.model import BITS
 from ui.cache.quantised.words import bits_text, how_text, rounding
 from ui.charts.template import DASHES, SYMBOLS, Palette, literal, palette, template
 from ui.measurements.section import Laid
@@ -197,7 +197,7 @@ def _points(
             )
 
 
-def _share(point: Point, result: QuantisedResult) -> float:
+def _share(point: QuantisedPoint, result: QuantisedResult) -> float:
     """Bytes in per cent of the exact cache."""
     return 100 * point.bytes / max(result.exact_bytes, 1)
 
@@ -206,7 +206,7 @@ def _pixels(group: int) -> int:
     return next((pixels for largest, pixels in SIZES if group <= largest), 19)
 
 
-def _point_hover(point: Point) -> str:
+def _point_hover(point: QuantisedPoint) -> str:
     return say(
         "{name}<br>mean KL {mean_kl_bits}, largest {largest_kl_bits}<br>{changed} of "
         "{positions} likeliest tokens changed",

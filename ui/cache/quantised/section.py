@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine.measure import Pace
-from engine.measure.quantised.measurement import QuantisedMeasurement, estimated_seconds
-from engine.measure.quantised.reading import GREEDY, ReadText
-from engine.measure.quantised.result import MOST_POSITIONS, QuantisedResult
-from engine.model import LanguageModel
-from engine.model.quantised import AXES, PER_CHANNEL, PER_TOKEN, Quantisation
+from engine.measure import (
+    GREEDY,
+    MOST_COMPARED,
+    Pace,
+    QuantisedMeasurement,
+    QuantisedResult,
+    ReadText,
+)
+from engine.model import AXES, PER_CHANNEL, PER_TOKEN, LanguageModel, Quantisation
 from engine.sampling import SamplingSettings
 from ui.cache.quantised.charts import divergence_figure, saving_figure
 from ui.cache.quantised.words import bits_text, changes, notice, per_token, settings_table, summary
@@ -99,7 +102,9 @@ def _begin(model: LanguageModel, inputs: QuantisedInputs) -> MeasureWork[Quantis
 
 def _seconds(model: LanguageModel, inputs: QuantisedInputs, pace: Pace) -> float:
     positions = _text(model, inputs).positions
-    return estimated_seconds(model, positions, _how(inputs), inputs.compares, pace)
+    return QuantisedMeasurement.estimated_seconds(
+        model, positions, _how(inputs), inputs.compares, pace
+    )
 
 
 def _fields(held: Held) -> None:
@@ -120,7 +125,7 @@ def _fields(held: Held) -> None:
             "positions",
             say("Positions"),
             2,
-            MOST_POSITIONS,
+            MOST_COMPARED,
             help=say("Tokens that are read, those of the prompt among them."),
         )
         if inputs.text == SAMPLED_TEXT:
@@ -132,7 +137,7 @@ def _fields(held: Held) -> None:
         )
         fields.whole(held, "group", say("Group"), 2, 1024, help=meaning("quantisation group"))
         fields.whole(
-            held, "residual", say("Residual"), 0, MOST_POSITIONS, help=meaning("residual length")
+            held, "residual", say("Residual"), 0, MOST_COMPARED, help=meaning("residual length")
         )
         fields.switch(
             held,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.measure.quantised.result import Along, Point, QuantisedResult
-from engine.model.quantised import Quantisation
+from engine.measure import Along, QuantisedPoint, QuantisedResult
+from engine.model import Quantisation
 from ui.measurements.section import Table
 from ui.words.labels import counted, size, token_label
 from ui.words.language import say
@@ -44,7 +44,7 @@ def rounding(result: QuantisedResult) -> float:
 
 def notice(result: QuantisedResult) -> str:
     """What there is to see in the chosen setting."""
-    points = [Point.of(one) for one in result.along]
+    points = [QuantisedPoint.of(one) for one in result.along]
     if not points[0].positions:
         return say(
             "Nothing is quantised before position {exact_positions}: the residual holds "
@@ -73,7 +73,7 @@ def notice(result: QuantisedResult) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _eight(points: list[Point], floor: float) -> str:
+def _eight(points: list[QuantisedPoint], floor: float) -> str:
     eight = next(point for point in points if point.bits == 8)
     if floor and eight.mean_kl_bits <= LIKE_ROUNDING * floor:
         return say(
@@ -132,7 +132,7 @@ def summary(result: QuantisedResult) -> Table:
 
 
 def _summary_row(one: Along, result: QuantisedResult) -> tuple:
-    point = Point.of(one)
+    point = QuantisedPoint.of(one)
     if not result.is_written:
         parts = "–"
     elif one.parted_after is None:

@@ -9,14 +9,17 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from engine.errors import SettingError
-from engine.measure import Pace
-from engine.measure.roofline.measurement import (
+from engine.measure import (
+    BATCH,
+    DECODE,
     MOST_ROWS,
+    PREFILL,
+    Pace,
+    Pass,
     Plan,
+    Roofline,
     RooflineMeasurement,
-    estimated_seconds,
 )
-from engine.measure.roofline.results import BATCH, DECODE, PREFILL, Pass, Roofline
 from engine.model import LanguageModel
 from ui.cache.roofline.tables import (
     TABLES,
@@ -77,7 +80,7 @@ def _begin(model: LanguageModel, inputs: RooflineInputs) -> MeasureWork[Roofline
 
 
 def _seconds(model: LanguageModel, inputs: RooflineInputs, pace: Pace) -> float:
-    return estimated_seconds(model, _plan(model, inputs), pace)
+    return RooflineMeasurement.estimated_seconds(model, _plan(model, inputs), pace)
 
 
 def _fields(held: Held) -> None:

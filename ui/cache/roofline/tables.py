@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from engine.measure import outliers, p95
-from engine.measure.roofline.results import DECODE, PRODUCT, Ceiling, Pass, Roofline
+from engine.measure import DECODE, PRODUCT, Ceiling, Pass, Roofline, outliers, p95
 from ui.measurements.section import Table
 from ui.words.labels import size
 from ui.words.language import say

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import plotly.graph_objects as go
 
-from engine.study.set_texts import KINDS, SetText
-from engine.trace.beam import FINISHED, KEPT, PRUNED
+from engine.study import KINDS, SetText
+from engine.trace import FINISHED, KEPT, PRUNED
 from ui.charts.template import SYMBOLS, literal, palette, template
 from ui.labs.beam.tree import Place, Tree, TreeNode
 from ui.labs.beam.words import text_name, word

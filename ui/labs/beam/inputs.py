@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.decoding.beam import BeamSettings
+from engine.decoding import BeamSettings
 from ui.labs.inputs import ConstrainableInputs
 from ui.texts.limits import checked_stops
 

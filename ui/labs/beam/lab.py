@@ -8,14 +8,20 @@ from dataclasses import replace
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
-from engine.decoding.beam import BeamSearch, BeamSettings, NextTokens
+from engine.decoding import BeamSearch, BeamSettings, NextTokens
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from engine.study.exact_best import CANCELLED, ExactProgress
-from engine.study.search_error import WIDTHS, SearchError, SearchErrorStudy
-from engine.study.set_texts import SAMPLES, SetText, set_texts
-from engine.trace import Trace
-from engine.trace.beam import KEPT
+from engine.study import (
+    BEAM_WIDTHS,
+    CANCELLED,
+    SAMPLES,
+    ExactProgress,
+    SearchError,
+    SearchErrorStudy,
+    SetText,
+    write_set_texts,
+)
+from engine.trace import KEPT, Trace
 from ui.jobs import Job, Owner
 from ui.labs.beam.inputs import EARLY_STOPPING, BeamInputs
 from ui.labs.beam.tree import Place, best_place, way_to
@@ -49,7 +55,7 @@ class TextsWork(Job):
         self.inputs = inputs
         self.texts: list[SetText] = []
         self._model = model
-        self._all = set_texts(model, inputs.prompt, inputs.settings, inputs.stops)
+        self._all = write_set_texts(model, inputs.prompt, inputs.settings, inputs.stops)
         self._is_over = False
         self._take()
 
@@ -123,7 +129,7 @@ class ExactWork(Job):
             model,
             inputs.prompt,
             inputs.exact_tokens,
-            widths=(*WIDTHS, inputs.width),
+            widths=(*BEAM_WIDTHS, inputs.width),
             length_penalty=0.0 if inputs.exact_by_sum else inputs.length_penalty,
             constraint=inputs.constraint,
         )

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.decoding.beam import MOST_BEAMS
-from engine.study.exact_best import MOST_NODES
-from engine.study.exact_best import MOST_TOKENS as MOST_EXACT
+from engine.decoding import MOST_BEAMS
+from engine.study import MOST_EXACT, MOST_NODES
 from ui.charts.figure import show_figure
 from ui.labs import fields
 from ui.labs.beam import view

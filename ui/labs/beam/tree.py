@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.trace.beam import KEPT, PRUNED, BeamStep
+from engine.trace import KEPT, PRUNED, BeamStep
 
 MOST_ROWS = 16  # of one step in the picture; pruned ones beyond are counted instead
 

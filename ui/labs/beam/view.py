@@ -6,10 +6,9 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
-from engine.decoding.beam import BeamSearch, NextToken, NextTokens
-from engine.study import Miss, SearchError
-from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText
-from engine.trace.beam import FINISHED, PRUNED, BeamStep
+from engine.decoding import BeamSearch, NextToken, NextTokens
+from engine.study import BEAM, GREEDY, SAMPLE, Miss, SearchError, SetText
+from engine.trace import FINISHED, PRUNED, BeamStep
 from ui.labs.beam.inputs import BeamInputs
 from ui.labs.beam.tree import Place, Tree, ids_of, text_of
 from ui.labs.beam.words import text_name, word

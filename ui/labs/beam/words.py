@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.study.set_texts import BEAM, GREEDY, SAMPLE, SetText
-from engine.trace.beam import FINISHED, KEPT, PRUNED
+from engine.study import BEAM, GREEDY, SAMPLE, SetText
+from engine.trace import FINISHED, KEPT, PRUNED
 from ui.words.language import marked, say
 
 _WORDS = {

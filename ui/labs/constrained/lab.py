@@ -12,18 +12,20 @@ from typing import ClassVar
 from engine.decoder import Decoder
 from engine.errors import DecodingError, TraceError
 from engine.model import LanguageModel
-from engine.sampling import SamplingSettings
-from engine.sampling.stages import Constraint
-from engine.study.constraint import (
+from engine.sampling import Constraint, SamplingSettings
+from engine.study import (
     Broken,
     ConstraintFigures,
     Ribbon,
+    Verdict,
+    Walk,
+    WalkProgress,
+    WholeTexts,
     figures_at,
+    judge,
     ribbon,
     without_constraint,
 )
-from engine.study.verdict import Verdict, verdict
-from engine.study.whole_texts import Progress, Walk, WholeTexts
 from engine.trace import Trace
 from ui.jobs import Job, Owner
 from ui.labs.inputs import ConstrainableInputs, Inputs
@@ -68,8 +70,8 @@ class WalkWork(Job):
         super().__init__(MOST_PASSES)
         self._walk = Walk(model, prompt, constraint, most_passes=MOST_PASSES)
         self._ended_by_itself = False
-        self._last: Progress | None = None
-        self._result: tuple[Progress | None, WholeTexts] | None = None
+        self._last: WalkProgress | None = None
+        self._result: tuple[WalkProgress | None, WholeTexts] | None = None
         self._reading = threading.Lock()
 
     def _passes(self) -> Iterator[float | None]:
@@ -242,7 +244,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
     @property
     def verdict(self) -> Verdict:
         """What an independent parser says of the text so far."""
-        return verdict(self.constraint, self.text.text)
+        return judge(self.constraint, self.text.text)
 
     def break_at(self, index: int, token_id: int) -> None:
         """Force a token in a step of a second text, which goes on without the constraint."""

@@ -10,8 +10,7 @@ import numpy as np
 
 from engine.decoder import Decoder
 from engine.model import Vocabulary
-from engine.study import Broken, ConstraintFigures, Ribbon, WholeTexts
-from engine.study.verdict import Verdict
+from engine.study import Broken, ConstraintFigures, Ribbon, Verdict, WholeTexts
 from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, facts, table
 from ui.words.labels import counted, token_label

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from engine.study import Spread, StepsSummary
-from engine.study.generation_order import Order, StepCount
-from engine.study.joint_error import JointError
+from engine.study import JointError, Order, Spread, StepCount, StepsSummary
 from ui.charts.template import DASHES, PATTERNS, SYMBOLS, literal, palette, template
 from ui.words.labels import counted
 from ui.words.language import marked, say, with_figures

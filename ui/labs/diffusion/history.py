@@ -12,12 +12,7 @@ import numpy as np
 import streamlit as st
 
 from engine.sampling import Distribution
-from engine.study.generation_order import (
-    confidence_map,
-    gap_positions,
-    generation_order,
-    positions_per_step,
-)
+from engine.study import confidence_map, gap_positions, order_of, positions_per_step
 from engine.trace import DiffusionStep
 from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import (
@@ -163,7 +158,7 @@ def _bars(lab: DiffusionLab, found: Distribution, token_id: int) -> Bars:
 
 
 def _order(lab: DiffusionLab) -> None:
-    order = generation_order(lab.text.steps[: lab.shown_steps])
+    order = order_of(lab.text.steps[: lab.shown_steps])
     st.subheader(say("Order of generation"), anchor=False)
     names = [token(lab, lab.shown_ids[place]) for place in order.positions]
     show_figure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.study.joint_error import JointError
+from engine.study import JointError
 from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import joint_figure
 from ui.labs.diffusion.lab import DiffusionLab

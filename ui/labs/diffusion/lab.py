@@ -7,25 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine.decoding.diffusion import (
-    DiffusionDecoder,
+from engine.decoding import DiffusionDecoder, DiffusionSettings, block_lengths, step_counts
+from engine.errors import DecodingError, ModelNotFoundError, SettingError
+from engine.model import (
+    BUNDLED,
     DiffusionModel,
-    DiffusionSettings,
-    DiffusionStep,
-    block_lengths,
+    LanguageModel,
     continuation,
     fill_gaps,
     load_diffusion_model,
     marked_gaps,
-    step_counts,
 )
-from engine.errors import DecodingError, ModelNotFoundError, SettingError
-from engine.model import BUNDLED, LanguageModel
-from engine.runner.job import this_job
-from engine.study.generation_order import gap_positions
-from engine.study.joint_error import JointError, joint_error
-from engine.study.steps_and_quality import Passage, Plan
-from engine.trace import Trace
+from engine.runner import this_job
+from engine.study import JointError, Passage, Plan, gap_positions, joint_error_of
+from engine.trace import DiffusionStep, Trace
 from ui.jobs import Call, Job, Owner
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
@@ -356,7 +351,9 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
                 def tell(done: int, total: int, before: int = number) -> None:
                     this_job().told("Comparing", before * total + done, 2 * total)
 
-                found.append(joint_error(model, canvas, first, second, most=TRIED, progress=tell))
+                found.append(
+                    joint_error_of(model, canvas, first, second, most=TRIED, progress=tell)
+                )
             self.joint = canvas, tuple(found)
 
         self.begin_work("joint_task", lambda: Call("Comparing", work), self.owner)

@@ -7,16 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from engine.study.generation_order import (
-    COMMITTED,
-    GIVEN,
-    MASKED,
-    NEW,
-    REMASKED,
-    gap_positions,
-    generation_order,
-    states,
-)
+from engine.study import COMMITTED, GIVEN, MASKED, NEW, REMASKED, gap_positions, order_of, states
 from engine.trace import DiffusionStep
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.skeleton.fields import bound
@@ -127,7 +118,7 @@ def _confidence_then(done: list[DiffusionStep], place: int) -> float:
 
 
 def _order(done: list[DiffusionStep]) -> str:
-    tau = generation_order(done).tau
+    tau = order_of(done).tau
     if math.isnan(tau):
         return ""
     words = _NO_DIRECTION

@@ -6,8 +6,7 @@ import math
 
 import streamlit as st
 
-from engine.study.metrics import Spread
-from engine.study.steps_and_quality import StepsSummary, summaries
+from engine.study import Spread, StepsSummary, summaries
 from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import QUALITIES, quality_figure
 from ui.labs.diffusion.lab import DiffusionLab, PassagesWork

@@ -8,17 +8,19 @@ from functools import partial
 from typing import ClassVar
 
 from engine.decoder import Decoder
-from engine.decoding import ContrastiveSearch
-from engine.decoding.beam import BeamSearch, BeamSettings
-from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings, continuation
-from engine.decoding.speculative import SpeculativeDecoder
+from engine.decoding import (
+    BeamSearch,
+    BeamSettings,
+    ContrastiveSearch,
+    DiffusionDecoder,
+    DiffusionSettings,
+    SpeculativeDecoder,
+)
 from engine.errors import DecodingError
-from engine.measure.machine import Machine
-from engine.model import BUNDLED_DRAFT, LanguageModel
-from engine.sampling import SamplingSettings, SpeculativeSettings
-from engine.sampling.stages import Constraint
-from engine.study import Entrant
-from engine.study.one_clock import OneClock, Timed
+from engine.measure import Machine
+from engine.model import BUNDLED_DRAFT, LanguageModel, continuation
+from engine.sampling import Constraint, SamplingSettings, SpeculativeSettings
+from engine.study import Entrant, OneClock, Timed
 from ui.jobs import Job, Owner
 from ui.labs.diffusion.lab import masked_model
 from ui.labs.inputs import ConstrainableInputs, PlainInputs

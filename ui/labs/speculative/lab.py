@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from engine.decoding.speculative import ITSELF, LOOKUP, SpeculativeDecoder
+from engine.decoding import ITSELF, LOOKUP, SpeculativeDecoder
 from engine.errors import DecodingError, TraceError
 from engine.model import BUNDLED_DRAFT, LanguageModel
-from engine.runner.job import this_job
-from engine.sampling import SamplingSettings
-from engine.sampling.speculation import SpeculativeSettings
-from engine.study.speedup import SpeedCurve, SpeedTrial
-from engine.trace import Trace
-from engine.trace.speculative import REJECTED
+from engine.runner import this_job
+from engine.sampling import SamplingSettings, SpeculativeSettings
+from engine.study import SpeedCurve, SpeedTrial
+from engine.trace import REJECTED, Trace
 from ui.jobs import Job, Owner
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab

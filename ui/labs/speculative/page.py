@@ -6,9 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.decoding.speculative import LOOKUP, PROPOSERS
+from engine.decoding import LOOKUP, PROPOSERS
 from engine.errors import DecodingError
-from engine.study.acceptance import Acceptance
+from engine.study import Acceptance
 from ui.charts.figure import show_figure
 from ui.labs import fields
 from ui.labs.page import Experiment, LabPage

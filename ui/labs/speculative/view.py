@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.decoding.speculative import SpeculativeDecoder
-from engine.decoding.speculative.verifier import RoundDistributions
+from engine.decoding import RoundDistributions, SpeculativeDecoder
 from engine.study import Acceptance, SpeedCurve, SpeedPoint
-from engine.trace.speculative import ACCEPTED, REJECTED, RESAMPLED, ProposedToken, SpeculativeStep
+from engine.trace import ACCEPTED, REJECTED, RESAMPLED, ProposedToken, SpeculativeStep
 from ui.labs.speculative.charts import TokenBar
 from ui.skeleton.stage import staged_text
 from ui.skeleton.tables import escaped, table

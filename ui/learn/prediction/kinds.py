@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from engine.decoder import Decoder
-from engine.decoding.guidance import OFF
+from engine.decoding import UNGUIDED
 from engine.errors import SettingError
 from engine.model import LanguageModel
 from engine.sampling import STAGES, Distribution, SamplingSettings
@@ -116,14 +116,14 @@ class NextToken(StepPrediction):
 
     tokens: tuple[str, ...] = ()
     negative_prompt: str | None = None
-    guidance_scale: float = OFF
+    guidance_scale: float = UNGUIDED
 
     @classmethod
     def read(cls, table: Table) -> Self:
         tokens = table.get("tokens", tuple[str, ...], ())
         if len(set(tokens)) < len(tokens) or len(tokens) > MOST - 1:
             table.wrong("tokens", "has a token twice, or too many", f"list at most {MOST - 1}")
-        scale = table.get("guidance_scale", float, OFF)
+        scale = table.get("guidance_scale", float, UNGUIDED)
         try:
             checked_scale(scale)
         except SettingError as error:

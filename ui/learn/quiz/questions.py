@@ -34,8 +34,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from engine.decoding.contrastive import checked_alpha
-from engine.decoding.guidance import OFF
+from engine.decoding import UNGUIDED, checked_alpha
 from engine.errors import DecodingError
 from ui.learn.source import LessonError, Table, wrong
 from ui.learn.words import ENGLISH, Entry, Words, read_words
@@ -69,7 +68,7 @@ class _Step(_Page):
         beginning = Beginning(
             table.get("prompt", str),
             negative_prompt=table.get("negative_prompt", str, None),
-            scale=checked_scale(table.get("guidance_scale", float, OFF)),
+            scale=checked_scale(table.get("guidance_scale", float, UNGUIDED)),
             strategy=_search(table.table("search")) if table.has("search") else None,
         )
         state = {"beginning": beginning, "settings": settings}

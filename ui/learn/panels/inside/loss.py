@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import plotly.graph_objects as go
 
-from engine.decoding.inputs import prompt_ids
+from engine.decoding import prompt_ids
 from engine.errors import PromptError
 from engine.model import LanguageModel
 from engine.study import token_logprobs

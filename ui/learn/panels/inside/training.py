@@ -9,8 +9,7 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from engine.model import LanguageModel
-from engine.model.loading.checkpoint import BUNDLED_FOLDER
+from engine.model import BUNDLED_FOLDER, LanguageModel
 from models.training.curves import read_log
 from ui.charts.figure import show_figure
 from ui.charts.template import palette, template

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from engine.study.metrics import find_loop
+from engine.study import find_loop
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
 from ui.labs.page import LabPage

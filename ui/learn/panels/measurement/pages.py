@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.claims.verdict import verdict
+from engine.claims import judge
 from ui.cache.page import PAGE as CACHE
 from ui.claims.page import PAGE as CLAIMS
 from ui.learn.functions import Functions
@@ -27,7 +27,7 @@ MEASURES = Functions(ANY)
 def outcome(state: MeasurementState) -> str:
     """The verdict: holds, fails, depends or open; empty before the claim was run."""
     result = state.held.result()
-    return "" if result is None else verdict(result.checks).outcome
+    return "" if result is None else judge(result.checks).outcome
 
 
 class ClaimPanel(MeasurementPanel):

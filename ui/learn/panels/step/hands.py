@@ -11,7 +11,7 @@ from typing import Any
 from engine.errors import DecodingError, PromptError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.trace.steps import MOST_TOKENS
+from engine.trace import MOST_TOKENS
 from ui.learn.functions import Call, Functions
 from ui.step.events import Event, Place
 from ui.step.session import Session

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from engine.errors import SettingError
-from engine.sampling import STAGES, Distribution
-from engine.sampling.ranking import RankedRow
+from engine.sampling import STAGES, Distribution, RankedRow
 from engine.snippets import Snippet
 from engine.study import find_loop
 from ui.learn.checks import bits, percent, shown_as
