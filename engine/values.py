@@ -15,6 +15,7 @@ import re
 import reprlib
 import sys
 from array import array
+from collections.abc import Callable
 from functools import cache, reduce
 from typing import Annotated, Any, TypeVar
 
@@ -86,10 +87,16 @@ def decode(data: bytes, kind: Any) -> Any:
         raise NoJson("it is nested too deeply") from None
 
 
-def convert(data: Any, kind: Any) -> Any:
-    """The value of a kind in plain values, as JSON gives them; raises `Wrong` for another."""
+def convert(data: Any, kind: Any, hook: Callable[[type, Any], Any] | None = None) -> Any:
+    """The value of a kind in plain values, as JSON gives them; raises `Wrong` for another.
+
+    Args:
+        data: the plain values.
+        kind: a type.
+        hook: makes values of the types that msgspec does not know; None for `TokenBytes` alone.
+    """
     try:
-        return msgspec.convert(data, kind, dec_hook=_from_plain)
+        return msgspec.convert(data, kind, dec_hook=hook or _from_plain)
     except msgspec.ValidationError as error:
         raise _wrong(error, data) from None
 

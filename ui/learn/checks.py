@@ -11,11 +11,12 @@ was measured may stand in the words of the task under the name of the measure, o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ui.learn.functions import Call, Functions, result_type
-from ui.learn.source import Table
+from msgspec import UNSET, UnsetType
+
+from ui.learn.functions import KINDS, Call, Functions, call_with, result_type
+from ui.learn.source import refuse
 from ui.words.labels import markdown_text, token_label, with_minus
 from ui.words.language import localised, say
 
@@ -88,19 +89,17 @@ def written(measure: Call, measured: Any) -> str:
     return getattr(function, "reading", _READINGS[result_type(function)])(measured)
 
 
-@dataclass(frozen=True)
 class Check(Generic[Live]):
     """One condition.
 
-    Attributes:
-        measure: what is measured; None from it where there is nothing to measure yet.
+    Args:
+        measure: what is measured; None from it if there is nothing to measure yet.
         comparisons: by name, what it is compared with; all must hold.
         name: under which words may show what was measured.
     """
 
-    measure: Call[Live, Any]
-    comparisons: Mapping[str, Any]
-    name: str
+    def __init__(self, measure: Call[Live, Any], comparisons: Mapping[str, Any], name: str) -> None:
+        self.measure, self.comparisons, self.name = measure, comparisons, name
 
     def holds(self, live: Live) -> bool:
         """Whether it does just now; False where there is nothing to measure."""
@@ -115,25 +114,24 @@ class Check(Generic[Live]):
         return written(self.measure, self.measure(live))
 
 
-def read_check(table: Table, measures: Functions) -> Check:
+def read_check(data: Any, measures: Functions) -> Check:
     """The check in a table.
 
     Raises:
-        LessonError: the panel has no such measure, or the comparison does not fit it.
+        Refused: the panel has no such measure, or the comparison does not fit it.
     """
-    measure = measures.read(table, "check")
-    known = COMPARISONS[result_type(measure.function)]
-    name = table.get("as", str, measure.name)
-    comparisons = {each: table.value(each) for each in table.names() if each in known}
-    table.end()
+    function = measures.named(data, "check")
+    kind = result_type(function)
+    value = KINDS["float" if kind == "int" else kind] | UnsetType
+    wanted = tuple((name, value, UNSET) for name in COMPARISONS[kind])
+    own = (("check", str), ("as", str, function.__name__))
+    measure, table = call_with(function, data, (*own, *wanted))
+    comparisons = {
+        name: value for name, _, _ in wanted if (value := getattr(table, name)) is not UNSET
+    }
     if not comparisons:
-        table.wrong("", "compares with nothing", f"add one of {', '.join(known)}")
-    kinds = (bool,) if known is _ANY else (str,) if known is _TEXTS else (int, float)
-    for each, wanted in comparisons.items():
-        if not isinstance(wanted, kinds) or (isinstance(wanted, bool) and bool not in kinds):
-            what = {bool: "true or false", str: "a text"}.get(kinds[0], "a number")
-            table.wrong(each, f"is {wanted!r}", f"{measure.name} is compared with {what}")
-    return Check(measure, comparisons, name)
+        refuse("", "compares with nothing", f"add one of {', '.join(COMPARISONS[kind])}")
+    return Check(measure, comparisons, getattr(table, "as"))
 
 
 def all_hold(checks: Iterable[Check], live: object) -> bool:

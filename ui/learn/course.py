@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from ui.learn.lesson import Lesson, read_lesson
-from ui.learn.source import Table
+from ui.learn.source import Written, read_file
 
 FOLDER = Path(__file__).resolve().parents[2] / "lessons"
 PREVIEW = "DECODING_LESSON"  # in the environment: the folder of one more lesson, last in the list
@@ -30,11 +30,14 @@ class Course:
         return self.lessons[place + 1] if place + 1 < len(self.lessons) else None
 
 
+class _Order(Written, frozen=True):
+    lessons: tuple[str, ...]
+
+
 def read_course(folder: Path = FOLDER) -> Course:
     """The course in a folder; raises `LessonError`."""
-    table = Table.of_file(folder / "course.toml")
-    lessons = [read_lesson(folder / key) for key in table.get("lessons", tuple[str, ...])]
-    table.end()
+    order = read_file(folder / "course.toml", _Order)
+    lessons = [read_lesson(folder / key) for key in order.lessons]
     preview = os.environ.get(PREVIEW, "")
     if preview and Path(preview).name not in [lesson.key for lesson in lessons]:
         lessons.append(read_lesson(Path(preview)))

@@ -18,11 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from msgspec import field
+
 from ui.learn.course import FOLDER, course
 from ui.learn.progress.entries import TaskSolved
 from ui.learn.progress.progress import Progress
-from ui.learn.quiz.questions import Place, quiz_of, read_place
-from ui.learn.source import Table
+from ui.learn.quiz.questions import AnyPlace, Place, quiz_of
+from ui.learn.source import Written, check_known, read_file, reading
 from ui.learn.words import ENGLISH, read_words
 from ui.words.labels import counted
 from ui.words.language import language, marked, say, say_counted, speaking
@@ -65,6 +67,22 @@ class Concept:
         return all(word in said for word in typed.lower().split())
 
 
+class _Row(Written, frozen=True):
+    key: str
+    lesson: str
+    question: str
+    place: AnyPlace = field(name="try")
+
+
+class _Topic(Written, frozen=True):
+    key: str
+    concepts: tuple[_Row, ...]
+
+
+class _Map(Written, frozen=True):
+    topics: tuple[_Topic, ...]
+
+
 @cache
 def concepts(code: str = ENGLISH) -> tuple[Concept, ...]:
     """All concepts in order, in a language; raises `LessonError`."""
@@ -80,23 +98,18 @@ def concepts(code: str = ENGLISH) -> tuple[Concept, ...]:
         for one in quiz_of(lesson.quiz, code).questions if lesson.quiz else ():
             query = {"lesson": lesson.key, "question": one.key}
             asked[f"{lesson.key}/{one.key}"] = one.text, query
-    table, found = Table.of_file(MAP / "map.toml"), []
-    for topic in table.tables("topics"):
-        group = topic.get("key", str)
-        for row in topic.tables("concepts"):
-            key, place = row.get("key", str), read_place(row.table("try"))
-            said = words.entry(f"{group}/{key}")
+    file, found = MAP / "map.toml", []
+    for topic in read_file(file, _Map).topics:
+        for row in topic.concepts:
+            with reading(file, f"topics.{topic.key}.concepts.{row.key}"):
+                check_known("lesson", [row.lesson], taught)
+                check_known("question", [row.question], asked)
+            said = words.entry(f"{topic.key}/{row.key}")
             with speaking(code):
-                tried = say("{page}: {what}", page=place.title, what=said.text), {"try": key}
-            links = (
-                taught[row.chosen("lesson", taught)],
-                tried,
-                asked[row.chosen("question", asked)],
-            )
-            row.end()
-            found.append(Concept(key, words.entry(group).title, said.title, place, links))
-        topic.end()
-    table.end()
+                tried = say("{page}: {what}", page=row.place.title, what=said.text)
+            links = taught[row.lesson], (tried, {"try": row.key}), asked[row.question]
+            title = words.entry(topic.key).title
+            found.append(Concept(row.key, title, said.title, row.place, links))
     return tuple(found)
 
 

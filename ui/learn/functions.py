@@ -7,82 +7,99 @@ the live state of a panel; the others, with their types and defaults, are what t
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct, defstruct
+
 from engine.values import Number
-from ui.learn.source import REQUIRED, Table
+from ui.learn.source import check_known, fitted, refuse
 
 Live = TypeVar("Live")
 Result = TypeVar("Result")
+Hook = Callable[[type, Any], Any]
+Fields = tuple[tuple[Any, ...], ...]  # name, type and perhaps default of each
+KINDS = {"str": str, "int": int, "float": Number, "bool": bool}
 
 
-@dataclass(frozen=True)
 class Call(Generic[Live, Result]):
     """A function with the arguments that a lesson gives it.
 
-    Attributes:
-        name: the function's, as lessons write it.
-        arguments: by name.
+    Args:
         function: the function.
+        arguments: by name.
     """
 
-    name: str
-    arguments: Mapping[str, Any]
-    function: Callable[..., Result]
+    def __init__(self, function: Callable[..., Result], arguments: Mapping[str, Any]) -> None:
+        self.function, self.arguments = function, arguments
+        self.name = function.__name__  # as lessons write it
 
     def __call__(self, live: Live) -> Result:
         return self.function(live, **self.arguments)
 
 
-class Functions(Mapping[str, Callable]):
-    """Functions by name, such as everything that a panel measures.
-
-    Args:
-        others: whose functions these are too.
-    """
-
-    def __init__(self, *others: Functions) -> None:
-        self._functions: dict[str, Callable] = {}
-        for other in others:
-            self._functions |= other._functions
+class Functions(dict[str, Callable]):
+    """Functions by name, such as everything that a panel measures."""
 
     def add(self, function: Callable[..., Result]) -> Callable[..., Result]:
         """Let lessons name a function; its docstring says what it gives or does."""
-        self._functions[function.__name__] = function
+        self[function.__name__] = function
         return function
 
-    def __getitem__(self, name: str) -> Callable:
-        return self._functions[name]
+    def named(self, data: Any, field: str) -> Callable:
+        """The function that a field of a table names; raises `Refused`."""
+        table = fitted(data, dict[str, Any])
+        if field not in table:
+            refuse(field, "is missing", "add it")
+        check_known(field, [table[field]], self)
+        return self[table[field]]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
-
-    def __len__(self) -> int:
-        return len(self._functions)
-
-    def read(self, table: Table, field: str) -> Call:
+    def call(self, data: Any, field: str = "do") -> Call:
         """The function that a field of a table names, with its arguments from the same table.
 
         Raises:
-            LessonError: no such function, or arguments that do not fit it.
+            Refused: no such function, or arguments that do not fit it.
         """
-        name = table.chosen(field, self)
-        function = self[name]
-        arguments = {}
-        for parameter in list(inspect.signature(function).parameters.values())[1:]:
-            if parameter.kind is parameter.VAR_KEYWORD:
-                arguments |= {key: table.value(key) for key in table.names()}
-            else:
-                arguments[parameter.name] = _argument(table, parameter)
-        return Call(name, arguments, function)
+        function = self.named(data, field)
+        if _takes_any(function):
+            return Call(function, {name: value for name, value in data.items() if name != field})
+        return call_with(function, data, ((field, str),))[0]
 
 
-def _argument(table: Table, parameter: inspect.Parameter) -> Any:
-    default = REQUIRED if parameter.default is parameter.empty else parameter.default
-    kinds = {"str": str, "int": int, "float": Number, "bool": bool}
-    return table.get(parameter.name, kinds[parameter.annotation], default)
+def call_with(
+    function: Callable, data: Any, others: Fields, hook: Hook | None = None
+) -> tuple[Call, Struct]:
+    """A function with its arguments from a table, and the table; raises `Refused`.
+
+    Args:
+        function: the function.
+        data: the table.
+        others: the further fields that it has.
+        hook: as `fitted` takes it.
+    """
+    table = fitted(data, _table_of(function, others), hook)
+    return Call(function, {each.name: getattr(table, each.name) for each in _own(function)}), table
+
+
+@cache
+def _table_of(function: Callable, others: Fields) -> type[Struct]:
+    fields = [
+        (each.name, KINDS[each.annotation], *([] if each.default is each.empty else [each.default]))
+        for each in _own(function)
+    ]
+    name = function.__name__
+    return defstruct(name, [*fields, *others], kw_only=True, forbid_unknown_fields=True)
+
+
+@cache
+def _own(function: Callable) -> list[inspect.Parameter]:
+    """The parameters behind the live state."""
+    return list(inspect.signature(function).parameters.values())[1:]
+
+
+def _takes_any(function: Callable) -> bool:
+    return any(each.kind is each.VAR_KEYWORD for each in _own(function))
 
 
 def result_type(function: Callable) -> str:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta
+from msgspec.structs import asdict
 
 from engine.model import BUNDLED, LanguageModel
 from ui.learn.checks import Check, read_check, written
-from ui.learn.functions import Call
-from ui.learn.panels import SAME, read_panel
+from ui.learn.functions import Call, call_with
+from ui.learn.panels import AnyPanel, Same
 from ui.learn.panels.panel import Panel
-from ui.learn.prediction.kinds import read_prediction
+from ui.learn.prediction.kinds import AnyPrediction
 from ui.learn.prediction.prediction import Prediction
 from ui.learn.quiz.questions import FOLDER as QUIZ
 from ui.learn.quiz.questions import quiz_of
-from ui.learn.source import Table, wrong
+from ui.learn.source import Written, check_once, fitted, read_file, reading, refuse, wrong
 from ui.learn.words import ENGLISH, Words, read_words
 from ui.models.opening import load_quietly
 from ui.words.labels import markdown_text
@@ -28,7 +31,6 @@ def lesson_model() -> LanguageModel:
     return load_quietly(BUNDLED, None)
 
 
-@dataclass(frozen=True)
 class Figure:
     """A figure in the words of a step that is measured elsewhere than in the state on screen.
 
@@ -40,17 +42,15 @@ class Figure:
     `check` names a measure of the panel. It is measured in a panel of its own after the actions,
     and stands for ``{epsilon_keeps}`` in all words of the step.
 
-    Attributes:
+    Args:
         name: under which words show it.
         panel: what it is measured in.
         measure: what is measured.
         actions: what is done before, from the beginning of the panel.
     """
 
-    name: str
-    panel: Panel
-    measure: Call
-    actions: tuple[Call, ...]
+    def __init__(self, name: str, panel: Panel, measure: Call, actions: tuple[Call, ...]) -> None:
+        self.name, self.panel, self.measure, self.actions = name, panel, measure, actions
 
     def value(self, model: LanguageModel) -> Any:
         """What is measured; None where there is nothing to measure.
@@ -82,10 +82,11 @@ def as_words(figures: Iterable[Figure]) -> dict[str, str]:
 
 
 FILE = "lesson.toml"
+Entry = TypeVar("Entry")
+Some = Annotated[tuple[Entry, ...], Meta(min_length=1)]
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(Written, frozen=True):
     """Something that people often do instead of what a task asks for.
 
     Attributes:
@@ -95,27 +96,37 @@ class Mistake:
     """
 
     key: str
-    when: tuple[Check, ...]
-    actions: tuple[Call, ...]
+    when: Some[Check]
+    actions: Some[Call]
 
 
-@dataclass(frozen=True)
-class Task:
-    """Something to do in the panel.
+class WrittenTask(Written, frozen=True):
+    """Something to do in the panel, as the file has it.
 
     Attributes:
         key: names it within its step.
-        place: where its words are: ``press/three``.
         solved: what holds once it is done.
         solution: how it can be done, from where the tasks before it end.
         mistakes: those that have hints of their own; the first that holds is meant.
     """
 
     key: str
+    solved: Some[Check]
+    solution: Some[Call]
+    mistakes: tuple[Mistake, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_once("mistakes", [*(mistake.key for mistake in self.mistakes), "solved", "hint"])
+
+
+class Task(WrittenTask, frozen=True, kw_only=True):
+    """The same within its step.
+
+    Attributes, besides those of `WrittenTask`:
+        place: where its words are: ``press/three``.
+    """
+
     place: str
-    solved: tuple[Check, ...]
-    solution: tuple[Call, ...]
-    mistakes: tuple[Mistake, ...]
 
     def words_of(self, part: str) -> str:
         """Where the words of a part are: ``solved``, ``hint`` or the key of a mistake."""
@@ -192,105 +203,79 @@ class Lesson:
         raise ValueError(f"{task.place} is no task of {self.key}.")
 
 
+class _Step(Written, frozen=True, kw_only=True):
+    key: str
+    panel: AnyPanel | Same | None = None
+    tasks: tuple[Any, ...] = ()  # read once it is known what is live in them
+    predictions: tuple[AnyPrediction, ...] = ()
+    figures: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_once("predictions", [each.key for each in self.predictions])
+
+
+class _Lesson(Written, frozen=True):
+    minutes: Annotated[int, Meta(ge=1, le=60)]
+    steps: Some[_Step]
+
+    def __post_init__(self) -> None:
+        check_once("steps", [step.key for step in self.steps])
+
+
 def read_lesson(folder: Path) -> Lesson:
     """The lesson in a folder.
 
     Raises:
         LessonError: a mistake in its files; the sentence says where and what to do.
     """
-    table = Table.of_file(folder / FILE)
-    minutes = table.get("minutes", int)
-    if not 1 <= minutes <= 60:
-        table.wrong("minutes", f"is {minutes}", "use 1 to 60")
+    written = read_file(folder / FILE, _Lesson)
     steps: list[Step] = []
-    for each in table.tables("steps"):
-        steps.append(_step(each, steps))
-    table.end()
-    if not steps:
-        table.wrong("steps", "is empty", "add [[steps]] with a key")
-    _check_keys(table, "steps", [step.key for step in steps])
+    for each in written.steps:
+        with reading(folder / FILE, f"steps.{each.key}"):
+            steps.append(_step(each, steps[-1] if steps else None))
     quiz = folder / QUIZ if (folder / QUIZ).is_dir() else None
     if quiz is not None:
         quiz_of(quiz)  # a mistake in it is said at once
-    lesson = Lesson(folder.name, folder, minutes, tuple(steps), quiz, read_words(folder))
+    lesson = Lesson(folder.name, folder, written.minutes, tuple(steps), quiz, read_words(folder))
     _check_words(lesson)
     return lesson
 
 
-def _step(table: Table, before: list[Step]) -> Step:
-    key = table.get("key", str)
-    panel, panel_key = (before[-1].panel, before[-1].panel_key) if before else (None, key)
-    if table.has("panel"):
-        own = table.table("panel")
-        panel_key = panel_key if own.get("kind", str) == SAME else key
-        panel = read_panel(own, panel)
-    tasks = tuple(_task(each, key, panel) for each in table.tables("tasks", []))
-    _check_keys(table, "tasks", [task.key for task in tasks])
-    predictions = _predictions(table, key)
-    figures = tuple(_figure(each, panel) for each in table.tables("figures", []))
-    _check_keys(table, "figures", [figure.name for figure in figures])
-    table.end()
-    return Step(key, panel, panel_key, tasks, predictions, figures)
+class _Live(Written, frozen=True):
+    """What is done and measured in a panel."""
+
+    tasks: tuple[WrittenTask, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_once("tasks", [task.key for task in self.tasks])
+        check_once("figures", [figure.name for figure in self.figures])
 
 
-def _predictions(table: Table, step: str) -> dict[str, Prediction]:
-    tables = table.tables("predictions", [])
-    keys = [each.get("key", str) for each in tables]
-    _check_keys(table, "predictions", keys)
-    found = {}
-    for key, each in zip(keys, tables, strict=True):
-        found[f"{step}/{key}"] = read_prediction(each)
-        each.end()
-    return found
+def _step(step: _Step, before: Step | None) -> Step:
+    panel, panel_key = (before.panel, before.panel_key) if before else (None, step.key)
+    if isinstance(step.panel, Panel):
+        panel, panel_key = step.panel, step.key
+    if panel is None and (step.panel or step.tasks or step.figures):
+        refuse("panel", "is missing", "add one that says what is live")
+    if isinstance(step.panel, Same):
+        panel = panel.continued(step.panel.parts)
+    live = fitted({"tasks": step.tasks, "figures": step.figures}, _Live, partial(_in_panel, panel))
+    tasks = tuple(Task(**asdict(each), place=f"{step.key}/{each.key}") for each in live.tasks)
+    predictions = {f"{step.key}/{each.key}": each for each in step.predictions}
+    return Step(step.key, panel, panel_key, tasks, predictions, live.figures)
 
 
-def _figure(table: Table, panel: Panel | None) -> Figure:
-    if panel is None:
-        table.wrong("", "has no panel to be measured in", "add [steps.panel] to its step")
-    name = table.get("as", str)
-    measure = panel.measures.read(table, "check")
-    actions = _actions(table, "actions", panel) if table.has("actions") else ()
-    table.end()
-    return Figure(name, panel, measure, actions)
-
-
-def _task(table: Table, step: str, panel: Panel | None) -> Task:
-    if panel is None:
-        table.wrong("", "has no panel to be done in", "add [steps.panel] to its step")
-    key = table.get("key", str)
-    solved = _checks(table, "solved", panel)
-    solution = _actions(table, "solution", panel)
-    mistakes = []
-    for each in table.tables("mistakes", []):
-        when = _checks(each, "when", panel)
-        mistakes.append(Mistake(each.get("key", str), when, _actions(each, "actions", panel)))
-        each.end()
-    _check_keys(table, "mistakes", [*(mistake.key for mistake in mistakes), "solved", "hint"])
-    table.end()
-    return Task(key, f"{step}/{key}", solved, solution, tuple(mistakes))
-
-
-def _checks(table: Table, name: str, panel: Panel) -> tuple[Check, ...]:
-    found = tuple(read_check(each, panel.measures) for each in table.tables(name))
-    if not found:
-        table.wrong(name, "is empty", "add a check")
-    return found
-
-
-def _actions(table: Table, name: str, panel: Panel) -> tuple[Call, ...]:
-    found = []
-    for each in table.tables(name):
-        found.append(panel.actions.read(each, "do"))
-        each.end()
-    if not found:
-        table.wrong(name, "is empty", "add an action")
-    return tuple(found)
-
-
-def _check_keys(table: Table, name: str, keys: list[str]) -> None:
-    for key in keys:
-        if keys.count(key) > 1:
-            table.wrong(name, f'has the key "{key}" twice', "give each a key of its own")
+def _in_panel(panel: Panel, kind: type, data: Any) -> Call | Check | Figure:
+    """A part of a step whose meaning depends on the panel; raises `Refused`."""
+    if kind is Call:
+        return panel.actions.call(data)
+    if kind is Check:
+        return read_check(data, panel.measures)
+    function = panel.measures.named(data, "check")
+    own = (("check", str), ("as", str), ("actions", tuple[Call, ...], ()))
+    measure, table = call_with(function, data, own, partial(_in_panel, panel))
+    return Figure(getattr(table, "as"), panel, measure, table.actions)
 
 
 # --- words ----------------------------------------------------------------------------------------

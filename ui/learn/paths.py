@@ -12,7 +12,7 @@ from functools import cache
 from ui.learn.course import FOLDER as LESSONS
 from ui.learn.course import Course, course
 from ui.learn.lesson import Lesson, Step
-from ui.learn.source import Table, wrong
+from ui.learn.source import Written, check_known, read_file, reading, refuse, wrong
 from ui.learn.words import Words, read_words
 
 FOLDER = LESSONS / "paths"
@@ -63,6 +63,28 @@ class Paths:
     words: dict[str, Words]
 
 
+class _Stop(Written, frozen=True):
+    lesson: str
+    steps: tuple[str, ...] = ()
+    minutes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps and self.minutes is None:
+            refuse("minutes", "is missing", "say how long these steps take")
+        if self.minutes is not None and not self.steps:
+            refuse("minutes", "is that of the lesson", "remove it, or name some steps")
+
+
+class _Path(Written, frozen=True):
+    key: str
+    stops: tuple[_Stop, ...]
+
+
+class _Paths(Written, frozen=True):
+    specialists: tuple[str, ...]
+    paths: tuple[_Path, ...]
+
+
 @cache
 def paths() -> Paths:
     """The paths of this app, read once; raises `LessonError`."""
@@ -71,39 +93,30 @@ def paths() -> Paths:
 
 def read_paths(lessons: Course) -> Paths:
     """The paths through a course; raises `LessonError`."""
-    table = Table.of_file(FOLDER / FILE)
-    keys = [lesson.key for lesson in lessons.lessons]
-    specialists = table.get("specialists", tuple[str, ...])
-    for key in specialists:
-        if key not in keys:
-            table.wrong("specialists", f'names "{key}"', f"use some of {', '.join(keys)}")
-    found = [_path(each, lessons, keys) for each in table.tables("paths")]
-    table.end()
+    file = FOLDER / FILE
+    named = read_file(file, _Paths)
+    with reading(file):
+        check_known("specialists", named.specialists, [each.key for each in lessons.lessons])
+    found = {each.key: _path(each, lessons, file) for each in named.paths}
     words = read_words(FOLDER)
-    for path in found:
+    for path in found.values():
         for place in (path.key, *(stop.place for stop in path.stops)):
             for each in words.values():
                 if place not in each.entries:
                     wrong(each.file, place, "has no words", f"add a heading for {place}")
-    return Paths({path.key: path for path in found}, frozenset(specialists), words)
+    return Paths(found, frozenset(named.specialists), words)
 
 
-def _path(table: Table, lessons: Course, keys: list[str]) -> Path:
-    key = table.get("key", str)
-    stops = tuple(_stop(each, key, lessons, keys) for each in table.tables("stops"))
-    table.end()
-    return Path(key, stops)
+def _path(path: _Path, lessons: Course, file: Path) -> Path:
+    with reading(file, f"paths.{path.key}.stops"):
+        return Path(path.key, tuple(_stop(each, path.key, lessons) for each in path.stops))
 
 
-def _stop(table: Table, path: str, lessons: Course, keys: list[str]) -> Stop:
-    lesson = lessons.lesson(table.chosen("lesson", keys))
-    named = table.get("steps", tuple[str, ...], ())
+def _stop(stop: _Stop, path: str, lessons: Course) -> Stop:
+    check_known("lesson", [stop.lesson], [each.key for each in lessons.lessons])
+    lesson = lessons.lesson(stop.lesson)
     steps = {step.key: step for step in lesson.steps}
-    for key in named:
-        if key not in steps:
-            table.wrong("steps", f'names "{key}"', f"use some of {', '.join(steps)}")
-    minutes = table.get("minutes", int) if named else lesson.minutes
-    table.end()
-    place = "_".join([lesson.key, *named])
-    chosen = tuple(steps[key] for key in named or steps)
-    return Stop(f"{path}/{place}", lesson, chosen, minutes)
+    check_known("steps", stop.steps, steps)
+    place = "_".join([lesson.key, *stop.steps])
+    chosen = tuple(steps[key] for key in stop.steps or steps)
+    return Stop(f"{path}/{place}", lesson, chosen, stop.minutes or lesson.minutes)

@@ -1,29 +1,117 @@
-"""A table of a lesson's file, read field by field; whatever is wrong becomes one sentence."""
+"""A lesson's files, read as msgspec Structs; whatever is wrong in one becomes one sentence."""
 
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
-from collections.abc import Iterable
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
+
+from msgspec import Struct, StructMeta, inspect
 
 from engine.errors import DecodingError
-from engine.values import Number, Wrong, convert
+from engine.values import Wrong, convert
 
-REQUIRED = object()  # a field without a default
-_GIVEN = {
-    str: "a text in quotation marks",
-    int: "a whole number",
-    float: "a number",
-    Number: "a number",
-    bool: "true or false",
-    dict: "a table",
-}
+Kind = TypeVar("Kind")
+_NAME = re.compile(r"[^.\[\]]+")  # one step of the way to a value: ``steps[0].panel``
 
 
 class LessonError(DecodingError):
     """A mistake in a lesson's files; the message names the file, the key and the remedy."""
+
+
+class Refused(ValueError):
+    """A value that does not fit; where in the file it lies is added on the way out."""
+
+
+class _AbstractStruct(StructMeta, ABCMeta):
+    """The type of Structs that may have abstract methods."""
+
+
+class Written(
+    Struct, metaclass=_AbstractStruct, frozen=True, forbid_unknown_fields=True, dict=True
+):
+    """A table of a lesson's file; what its types cannot say, its `__post_init__` refuses."""
+
+
+def refuse(field: str, problem: str, remedy: str) -> NoReturn:
+    """Refuse a field.
+
+    Args:
+        field: its name; empty for the table itself.
+        problem: a verb phrase: ``is empty``.
+        remedy: what to do about it.
+    """
+    raise Refused(f"{field and f'.{field}'} {problem}; {remedy}")
+
+
+@contextmanager
+def refusing(field: str) -> Iterator[None]:
+    """Refuse a field with what another part of the app says of its value."""
+    try:
+        yield
+    except DecodingError as error:
+        refuse(field, f"is refused: {str(error).rstrip('.')}", "mend that value")
+
+
+def check_known(field: str, found: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a field with a name that is not among those known."""
+    names = list(known)
+    for name in found:
+        if name not in names:
+            refuse(field, f'names "{name}", which is not known', _nearest(name, names))
+
+
+def check_once(field: str, keys: Iterable[str]) -> None:
+    """Refuse a field in which a key comes twice."""
+    before: set[str] = set()
+    for key in keys:
+        if key in before:
+            refuse(field, f'has the key "{key}" twice', "give each a key of its own")
+        before.add(key)
+
+
+def fitted(data: Any, kind: type[Kind], hook: Callable[[type, Any], Any] | None = None) -> Kind:
+    """The value of a kind in plain values; raises `Refused` for another.
+
+    Args:
+        data: the plain values.
+        kind: a type, such as a `Written`.
+        hook: makes values of types that msgspec does not know.
+    """
+    try:
+        return convert(data, kind, hook)
+    except Wrong as wrong:
+        place = "".join(f".{name}" for name in _by_keys(data, wrong.place))
+        if wrong.problem.startswith((".", " ")):  # a `Refused` of a part
+            raise Refused(f"{place}{wrong.problem}") from None
+        raise Refused(f"{place} {wrong.problem}; {_remedy(data, kind, wrong.place)}") from None
+
+
+@contextmanager
+def reading(file: Path, key: str = "") -> Iterator[None]:
+    """Say of what is refused where it lies: in which file, and below which key."""
+    try:
+        yield
+    except Refused as refused:
+        place = f"{key}{refused}".lstrip(".")
+        raise LessonError(f"{_named(file)}: {place}.") from refused
+
+
+def read_file(file: Path, kind: type[Kind]) -> Kind:
+    """The value of a kind in a TOML file; raises `LessonError`."""
+    try:
+        data = tomllib.loads(file.read_text("utf-8"))
+    except OSError:
+        wrong(file, "", "is missing", "copy lessons/template")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        wrong(file, "", f"is no TOML ({error})", "mend that line")
+    with reading(file):
+        return fitted(data, kind)
 
 
 def wrong(file: Path, key: str, problem: str, remedy: str) -> NoReturn:
@@ -31,13 +119,11 @@ def wrong(file: Path, key: str, problem: str, remedy: str) -> NoReturn:
 
     Args:
         file: where it lies.
-        key: what in it is wrong, such as ``steps.press.tasks.three``; empty for all of it.
-        problem: a verb phrase: ``has no minutes``.
+        key: what in it is wrong, such as ``press/three``; empty for all of it.
+        problem: a verb phrase: ``has no words``.
         remedy: what to do about it.
     """
-    place = _named(file)
-    if key:
-        place = f"{place}: {key}"
+    place = f"{_named(file)}: {key}" if key else _named(file)
     raise LessonError(f"{place} {problem}; {remedy}.")
 
 
@@ -48,95 +134,45 @@ def _named(file: Path) -> str:
     return "/".join(file.parts[start:])
 
 
-class Table:
-    """One table of a TOML file.
-
-    Args:
-        data: the table.
-        file: where it stands.
-        key: its place in the file, for sentences.
-    """
-
-    def __init__(self, data: Any, file: Path, key: str = "") -> None:
-        self.file, self.key = file, key
-        if not isinstance(data, dict):
-            wrong(file, key, "is no table", "write { name = value }")
-        self._data: dict[str, Any] = data
-        self._read: set[str] = set()
-
-    @classmethod
-    def of_file(cls, file: Path) -> Table:
-        """All of a file; raises `LessonError` where it is missing or no TOML."""
-        try:
-            return cls(tomllib.loads(file.read_text("utf-8")), file)
-        except OSError:
-            wrong(file, "", "is missing", "copy lessons/template")
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            wrong(file, "", f"is no TOML ({error})", "mend that line")
-
-    # --- fields -----------------------------------------------------------------------------------
-
-    def get(self, name: str, kind: Any, default: Any = REQUIRED) -> Any:
-        """The field of a kind, such as ``int`` or ``tuple[str, ...]``."""
-        self._read.add(name)
-        if name not in self._data:
-            if default is REQUIRED:
-                self.wrong(name, "is missing", f"give it {_GIVEN.get(kind, 'a list')}")
-            return default
-        try:
-            return convert(self._data[name], kind)
-        except Wrong as wrong:
-            self.wrong(f"{name}{wrong.place}", wrong.problem, "mend that value")
-
-    def table(self, name: str, default: Any = REQUIRED) -> Table:
-        """A table within this one."""
-        return Table(self.get(name, dict, default), self.file, self.place(name))
-
-    def tables(self, name: str, default: Any = REQUIRED) -> list[Table]:
-        """A list of tables; each is called by its `key`, else by its number."""
-        found = self.get(name, list, default)
-        made = []
-        for number, data in enumerate(found, start=1):
-            called = data.get("key", number) if isinstance(data, dict) else number
-            made.append(Table(data, self.file, f"{self.place(name)}.{called}"))
-        return made
-
-    def has(self, name: str) -> bool:
-        """Whether there is a field of this name."""
-        return name in self._data
-
-    def names(self) -> list[str]:
-        """The fields that nobody has read yet."""
-        return [name for name in self._data if name not in self._read]
-
-    def value(self, name: str) -> Any:
-        """A field of whatever type."""
-        self._read.add(name)
-        return self._data[name]
-
-    # --- what is wrong ----------------------------------------------------------------------------
-
-    def place(self, name: str) -> str:
-        """A field by its place in the file."""
-        return f"{self.key}.{name}" if self.key else name
-
-    def wrong(self, name: str, problem: str, remedy: str) -> NoReturn:
-        """Refuse a field; see the function of this name."""
-        wrong(self.file, self.place(name) if name else self.key, problem, remedy)
-
-    def chosen(self, name: str, known: Iterable[str], default: Any = REQUIRED) -> str:
-        """A text that is one of several."""
-        found = self.get(name, str, default)
-        if found not in (names := list(known)):
-            self.wrong(name, f'is "{found}", which is not known', _remedy(found, names))
-        return found
-
-    def end(self) -> None:
-        """Refuse fields that nobody has read: a misspelt name would else be passed over."""
-        for name in self.names():
-            self.wrong(name, "is not known here", _remedy(name, sorted(self._read)))
+def _by_keys(data: Any, place: str) -> Iterator[str]:
+    """The way to a place; a table in a list is called by its key, else by its number from 1."""
+    for name in _NAME.findall(place):
+        if isinstance(data, (list, tuple)):
+            data = data[int(name)]
+            yield str(data.get("key", int(name) + 1) if isinstance(data, dict) else int(name) + 1)
+        else:
+            data = data.get(name) if isinstance(data, dict) else None
+            yield name
 
 
-def _remedy(found: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(found, known, n=1)
+def _remedy(data: Any, kind: Any, place: str) -> str:
+    """What to do about a place: from what the kind allows there."""
+    types = _alternatives([inspect.type_info(kind)])
+    for name in _NAME.findall(place):
+        if isinstance(data, (list, tuple)):
+            data, types = data[int(name)], _alternatives(each.item_type for each in types)
+            continue
+        if name not in data:
+            return "add it"
+        tables = [each for each in types if isinstance(each, inspect.StructType)]
+        meant = [each for each in tables if each.tag in (None, data.get(each.tag_field))]
+        if not meant:
+            return _nearest(data[name], [each.tag for each in tables])
+        fields = {field.encode_name: field.type for each in meant for field in each.fields}
+        if name not in fields:
+            return _nearest(name, list(fields))
+        data, types = data[name], _alternatives([fields[name]])
+    known = [value for each in types for value in getattr(each, "values", ())]
+    return _nearest(data, known) if known else "mend that value"
+
+
+def _alternatives(types: Iterable[inspect.Type]) -> list[inspect.Type]:
+    bare = [each.type if isinstance(each, inspect.Metadata) else each for each in types]
+    return [one for each in bare for one in getattr(each, "types", (each,))]
+
+
+def _nearest(found: Any, known: list[str]) -> str:
+    if not known:
+        return "remove it"
+    near = difflib.get_close_matches(str(found), known, n=1)
     return f"use {near[0]}" if near else f"use one of {', '.join(known)}"

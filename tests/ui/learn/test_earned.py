@@ -60,7 +60,7 @@ def test_every_lesson_claim_and_question_has_its_concept():
     assert len({one.key for one in found}) == len(found)
     taught, _, asked = zip(*([query for _, query in one.links] for one in found), strict=True)
     assert {lesson.key for lesson in course().lessons} == {query["lesson"] for query in taught}
-    tried = {one.place.state["section"] for one in found if one.place.page == "claims"}
+    tried = {one.place.section for one in found if one.place.page == "claims"}
     assert {claim.key for claim in CLAIMS} == tried
     questions = {(quiz.topic, one.key) for quiz in quizzes() for one in quiz.questions}
     assert questions == {(query["lesson"], query["question"]) for query in asked}

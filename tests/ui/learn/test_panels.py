@@ -2,7 +2,6 @@
 
 import inspect
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +11,12 @@ from engine.errors import DecodingError
 from ui.claims.claims import CLAIMS
 from ui.labs.lab import Lab
 from ui.learn.lesson import lesson_model
-from ui.learn.panels import PANELS, read_panel
+from ui.learn.panels import PANELS, AnyPanel
 from ui.learn.panels.inside.weights import PARTS
 from ui.learn.panels.lab.panel import settle
 from ui.learn.panels.panel import Panel
 from ui.learn.panels.step.measures import settings_named
-from ui.learn.source import Table
+from ui.learn.source import fitted
 
 MOVED = {"do": "move", "sampler": "xtc", "before": "top_p"}
 STEP = {"kind": "step", "prompt": "The capital of France is", "settings": {"seed": 3}}
@@ -34,12 +33,12 @@ SMALL = {
 }
 
 
-def panel_of(table: dict[str, Any], before: Panel | None = None) -> Panel:
-    return read_panel(Table(table, Path("test/lesson.toml"), "panel"), before)
+def panel_of(table: dict[str, Any]) -> Panel:
+    return fitted(table, AnyPanel)
 
 
 def do(panel: Panel, live: Any, *actions: dict[str, Any]) -> None:
-    calls = [panel.actions.read(Table(each, Path("t/l"), "do"), "do") for each in actions]
+    calls = [panel.actions.call(each) for each in actions]
     panel.begin_anew(live, calls)
 
 
@@ -214,8 +213,8 @@ def test_what_is_refused_says_so(panel, live):
 
 
 def test_a_later_step_may_show_other_parts_of_the_same(panel):
-    other = panel_of({"kind": "same", "parts": ["loop"]}, panel)
-    assert other.parts == ("loop", "line") and other.prompt == panel.prompt
+    other = panel.continued(("loop",))
+    assert other.parts == ("loop",) and other.prompt == panel.prompt
 
 
 # --- decoder pages --------------------------------------------------------------------------------

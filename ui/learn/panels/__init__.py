@@ -7,10 +7,12 @@
     inside/      the inside of the model: weights, attention, loss, training
     inputs.py    inputs of those pages, as lessons give them and ask for them
 
-To add a kind: a folder with a `Panel`, its measures and its actions, and one line in `PANELS`.
+To add a kind: a folder with a `Panel`, its measures and its actions, and its name in `AnyPanel`.
 """
 
 from __future__ import annotations
+
+from typing import get_args
 
 from ui.learn.panels.inside.panel import InsidePanel
 from ui.learn.panels.lab.beam import BeamPanel
@@ -20,29 +22,20 @@ from ui.learn.panels.lab.speculative import SpeculativePanel
 from ui.learn.panels.measurement.pages import CachePanel, ClaimPanel
 from ui.learn.panels.panel import Panel
 from ui.learn.panels.step.panel import StepPanel
-from ui.learn.source import Table
+from ui.learn.source import Written
 
+DecoderPanel = BeamPanel | SpeculativePanel | ConstrainedPanel | DiffusionPanel
+AnyPanel = StepPanel | DecoderPanel | CachePanel | ClaimPanel | InsidePanel
 PANELS: dict[str, type[Panel]] = {
-    "step": StepPanel,
-    "beam": BeamPanel,
-    "speculative": SpeculativePanel,
-    "constrained": ConstrainedPanel,
-    "diffusion": DiffusionPanel,
-    "cache": CachePanel,
-    "claim": ClaimPanel,
-    "inside": InsidePanel,
+    panel.__struct_config__.tag: panel for panel in get_args(AnyPanel)
 }
-SAME = "same"  # the kind of a panel that goes on with that of the step before
 
 
-def read_panel(table: Table, before: Panel | None) -> Panel:
-    """The panel that a table of lesson.toml describes; raises `LessonError`.
+class Same(Written, frozen=True, tag_field="kind", tag="same"):
+    """The panel of the step before, in a table of lesson.toml.
 
-    Args:
-        table: the table.
-        before: the panel of the step before.
+    Attributes:
+        parts: what is shown from here on; None for what was shown before.
     """
-    kind = table.chosen("kind", PANELS if before is None else [*PANELS, SAME])
-    panel = before.continued(table) if kind == SAME else PANELS[kind].read(table)
-    table.end()
-    return panel
+
+    parts: tuple[str, ...] | None = None

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any
+
+from msgspec import field
 
 from engine.errors import DecodingError
 from ui.labs.inputs import PlainInputs
 from ui.learn.functions import Functions
-from ui.learn.source import Table
-from ui.visits.records import BrokenRecord
-
-AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
+from ui.learn.panels.panel import Live, Panel
+from ui.learn.source import check_known, refusing
 
 
-def read_inputs(table: Table, usual: AnyInputs) -> AnyInputs:
-    """The page's own inputs, with those of the table `inputs` in their place.
+class InputsPanel(Panel[Live], frozen=True, kw_only=True):
+    """A panel that begins with inputs of a page.
 
-    Raises:
-        LessonError: an input that the page does not have, or of another type.
+    Attributes, besides those of `Panel`:
+        given: the inputs that are not the page's own, by name.
     """
-    known = usual.record()
-    given = table.get("inputs", dict, {})
-    for name in given:
-        if name not in known:
-            table.wrong(f"inputs.{name}", "is no input of this page", f"use {', '.join(known)}")
-    try:
-        return type(usual).restored(known | given)
-    except BrokenRecord as error:
-        table.wrong("inputs", f"are refused ({error})", "give that one a value of its own type")
+
+    given: dict[str, Any] = field(name="inputs", default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.inputs  # what they refuse is said at once
+
+    @abstractmethod
+    def usual(self) -> PlainInputs:
+        """The page's own inputs."""
+
+    @cached_property
+    def inputs(self) -> Any:
+        """What the page begins with here."""
+        usual = self.usual()
+        known = usual.record()
+        check_known("inputs", self.given, known)
+        with refusing("inputs"):
+            return type(usual).restored(known | self.given)
 
 
 def input_measures(inputs_of: Callable[[Any], PlainInputs]) -> Functions:

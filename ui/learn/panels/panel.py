@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
 
+from msgspec.structs import replace
+
 from engine.model import LanguageModel
 from ui.learn.functions import Call, Functions
-from ui.learn.source import Table
+from ui.learn.source import Written, check_known
 from ui.visits.visits import PageState, Visit
 
 Live = TypeVar("Live", bound=PageState)
 LoadModel = Callable[[str, str | None], LanguageModel]
 
 
-class Panel(ABC, Generic[Live]):
+class Panel(Written, Generic[Live], frozen=True, kw_only=True, tag_field="kind"):
     """A part of the app as a lesson sets it up; a frozen value, of which visitors have live states.
+
+    Attributes:
+        parts: what is shown, of the parts that the kind has.
 
     Attributes of a kind:
         measures: what checks may ask of a live state. A measure returns None where there is nothing
@@ -28,6 +33,8 @@ class Panel(ABC, Generic[Live]):
             for a panel of lessons alone.
     """
 
+    parts: tuple[str, ...] = ()
+
     measures: ClassVar[Functions]
     actions: ClassVar[Functions]
 
@@ -36,14 +43,17 @@ class Panel(ABC, Generic[Live]):
     def page(self) -> str:
         """What the band calls the page that shows all of it."""
 
-    @classmethod
-    @abstractmethod
-    def read(cls, table: Table) -> Self:
-        """What a table of lesson.toml describes; raises `LessonError`."""
+    def __post_init__(self) -> None:
+        check_known("parts", self.parts, self.known_parts())
 
-    @abstractmethod
-    def continued(self, table: Table) -> Self:
-        """The same over the same live state, looked at in another way; raises `LessonError`."""
+    @classmethod
+    def known_parts(cls) -> Iterable[str]:
+        """The parts that a lesson may choose from."""
+        return ()
+
+    def continued(self, parts: tuple[str, ...] | None) -> Self:
+        """The same over the same live state, perhaps with other parts; raises `Refused`."""
+        return self if parts is None else replace(self, parts=parts)
 
     @abstractmethod
     def begun(self, model: LanguageModel) -> Live:

@@ -5,5 +5,5 @@
     figures.py      what a curve may show: entropy, tokens kept, time, ...
     view.py         on the page; the bars are `ui/components/js/apps/prediction/`
 
-To add a kind: a `Prediction` in `kinds.py`, and its name in `KINDS` there.
+To add a kind: a `Prediction` in `kinds.py`, and its name in `AnyPrediction` there.
 """

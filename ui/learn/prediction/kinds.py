@@ -1,137 +1,112 @@
-"""Kinds of predictions, by the name that lessons write; each with its table as an example."""
+"""Kinds of predictions, by the name that lessons write; each as its table in a file."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, field
+from msgspec.structs import force_setattr
 
 from engine.decoder import Decoder
 from engine.decoding import UNGUIDED
-from engine.errors import SettingError
 from engine.model import LanguageModel
 from engine.sampling import STAGES, Distribution, SamplingSettings
-from ui.learn.panels import read_panel
-from ui.learn.panels.lab.panel import LabPanel, play, settle
-from ui.learn.prediction.figures import FIGURES, SHARE, TOKENS
+from ui.labs.inputs import Inputs
+from ui.learn.panels import DecoderPanel
+from ui.learn.panels.lab.panel import play, settle
+from ui.learn.prediction.figures import FIGURES, SHARE, TOKENS, Figure
 from ui.learn.prediction.prediction import FEWEST, MOST, Bars, Prediction, PredictionError, Unit
-from ui.learn.source import Table
+from ui.learn.source import check_known, check_once, refuse, refusing
 from ui.texts.settings import is_one_number, named_settings
 from ui.texts.texts import Beginning, checked_scale, new_text
-from ui.visits.records import BrokenRecord
 from ui.words.catalogue import setting_name
 from ui.words.labels import token_label
 from ui.words.language import marked, say, with_figures
 from ui.words.token_labels import labels_of
 
+Values = Annotated[tuple[float, ...], Meta(min_length=FEWEST, max_length=MOST)]
 
-@dataclass(frozen=True)
-class StepPrediction(Prediction):
-    """One about steps of a text that is drawn token by token.
+
+class Drawn:
+    """A prediction about a text that is drawn token by token; its table may hold `settings`."""
+
+    __slots__ = ()
+    named: dict[str, Any]
+
+    @cached_property
+    def settings(self) -> SamplingSettings:
+        """How tokens are chosen; raises `Refused`."""
+        with refusing("settings"):
+            return named_settings({"seed": 0, **self.named})
+
+
+class ScaledPrediction(Prediction, frozen=True, kw_only=True):
+    """One about values on a scale.
 
     Attributes, besides those of `Prediction`:
-        settings: how tokens are chosen.
+        low, high: the ends of the scale; `high` may be left out if the unit has an end of its own.
     """
 
-    settings: SamplingSettings
+    low: float = 0.0
+    high: float | None = None
+
+    def check_scale(self, usual: float | None = None) -> None:
+        """Let the scale end at the usual value without a `high`; raises `Refused`."""
+        if self.high is None:
+            if usual is None:
+                refuse("high", "is missing", "give the end of the scale")
+            force_setattr(self, "high", usual)
+        if not self.low < self.high:
+            refuse("high", f"is {self.high:g}, not above low, {self.low:g}", "use a larger number")
 
 
-@dataclass(frozen=True)
-class CurvePrediction(StepPrediction):
-    """One about a figure of those steps.
+class FigurePrediction(Drawn, ScaledPrediction, frozen=True, kw_only=True):
+    """One about a figure of the steps of a text; a kind has it as a field, a key of `FIGURES`."""
 
-    Attributes, besides those of `StepPrediction`:
-        figure: a key of `FIGURES`.
-        low, high: the ends of the scale.
-    """
+    named: dict[str, Any] = field(name="settings", default_factory=dict)
 
-    figure: str
-    low: float
-    high: float
+    @property
+    def measured(self) -> Figure:
+        """The figure."""
+        return FIGURES[self.figure]
+
+    def __post_init__(self) -> None:
+        self.check_scale(self.measured.high)
+        _ = self.settings  # what they refuse is said at once
 
     def curve(self, labels: tuple[str, ...], axis: str) -> Bars:
         """Bars of the figure over these labels."""
-        figure = FIGURES[self.figure]
-        return Bars(labels, axis, figure.label, figure.unit, self.low, self.high, is_curve=True)
-
-
-def _read_beginning(table: Table) -> dict[str, Any]:
-    """Prompts and settings, as every `StepPrediction` has them."""
-    settings = table.get("settings", dict, {})
-    try:
-        checked = named_settings({"seed": 0, **settings})
-    except SettingError as error:
-        table.wrong("settings", f"is refused: {str(error).rstrip('.')}", "mend that value")
-    return {"prompts": _read_prompts(table), "settings": checked}
-
-
-def _read_prompts(table: Table) -> tuple[str, ...]:
-    """The prompt, then those that are offered to predict again."""
-    prompts = (table.get("prompt", str), *table.get("more_prompts", tuple[str, ...], ()))
-    for prompt in prompts:
-        if not prompt:
-            table.wrong("prompt", "is empty", "write the text that the model goes on from")
-    return prompts
-
-
-def _read_values(table: Table) -> tuple[float, ...]:
-    """The values on the axis of a curve."""
-    values = table.get("values", tuple[float, ...])
-    if not FEWEST <= len(values) <= MOST:
-        table.wrong("values", f"has {len(values)} values", f"list {FEWEST} to {MOST}")
-    return values
-
-
-def _read_scale(table: Table, high: float | None) -> tuple[float, float]:
-    """The ends of the scale; `high` may be left out where the figure has an end of its own."""
-    low = table.get("low", float, 0.0)
-    high = table.get("high", float) if high is None else table.get("high", float, high)
-    if not low < high:
-        table.wrong("high", f"is {high:g}, not above low, {low:g}", "write a larger number")
-    return float(low), float(high)
+        of = self.measured
+        return Bars(labels, axis, of.label, of.unit, self.low, self.high, is_curve=True)
 
 
 OTHERS = marked("All other tokens")
 LEADING = 4  # tokens of the model's own choice
 
 
-@dataclass(frozen=True)
-class NextToken(StepPrediction):
+class NextToken(Drawn, Prediction, frozen=True, kw_only=True, tag="next_token"):
     """The probabilities of some tokens as the next one, and of all others together.
 
-        kind = "next_token"
-        prompt = "The capital of France is"
-        tokens = [" Paris", " London", " the"]       # none: the model's own leading tokens
-        settings = { temperature = 1.0 }
-        negative_prompt = "There was a"              # with guidance away from it
-        guidance_scale = 2.0
-
-    Attributes, besides those of `StepPrediction`:
+    Attributes, besides those of `Prediction`:
+        named: the settings by name.
         tokens: their texts; for the first prompt alone, as others have leading tokens of their own.
         negative_prompt: what guidance leads away from; None without guidance.
         guidance_scale: how strongly.
     """
 
-    kind: ClassVar[str] = "next_token"
-
-    tokens: tuple[str, ...] = ()
+    named: dict[str, Any] = field(name="settings", default_factory=dict)
+    tokens: Annotated[tuple[str, ...], Meta(max_length=MOST - 1)] = ()
     negative_prompt: str | None = None
     guidance_scale: float = UNGUIDED
 
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        tokens = table.get("tokens", tuple[str, ...], ())
-        if len(set(tokens)) < len(tokens) or len(tokens) > MOST - 1:
-            table.wrong("tokens", "has a token twice, or too many", f"list at most {MOST - 1}")
-        scale = table.get("guidance_scale", float, UNGUIDED)
-        try:
-            checked_scale(scale)
-        except SettingError as error:
-            table.wrong("guidance_scale", f"is refused: {str(error).rstrip('.')}", "mend it")
-        negative = table.get("negative_prompt", str, None)
-        return cls(
-            **_read_beginning(table), tokens=tokens, negative_prompt=negative, guidance_scale=scale
-        )
+    def __post_init__(self) -> None:
+        check_once("tokens", self.tokens)
+        _ = self.settings  # what they refuse is said at once
+        with refusing("guidance_scale"):
+            checked_scale(self.guidance_scale)
 
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         labels = labels_of(model.vocabulary)
@@ -151,7 +126,7 @@ class NextToken(StepPrediction):
         return new_text(model, beginning, self.settings).next_distribution()
 
     def _ids(self, model: LanguageModel, prompt: str) -> list[int]:
-        if self.tokens and prompt == self.prompts[0]:
+        if self.tokens and prompt == self.prompt:
             return [_id(model, text) for text in self.tokens]
         found = self._row(model, prompt).candidates(LEADING)
         # By their letters, as their order would give their probabilities away.
@@ -173,46 +148,28 @@ def _id(model: LanguageModel, text: str) -> int:
     return ids[0]
 
 
-@dataclass(frozen=True)
-class AgainstSetting(CurvePrediction):
+class AgainstSetting(FigurePrediction, frozen=True, kw_only=True, tag="against_setting"):
     """A figure of the next token against a setting, from the same logits.
 
-        kind = "against_setting"
-        prompt = "Once upon a time, there was a"
-        figure = "entropy"                           # see figures.py
-        setting = "temperature"
-        values = [0.5, 1.0, 1.5, 2.0]
-        high = 14                                    # end of the scale
-        settings = { top_p = 0.9 }                   # the others
-
-    Attributes, besides those of `CurvePrediction`:
+    Attributes, besides those of `FigurePrediction`:
         setting: a sampler of one number.
         values: of that.
     """
 
-    kind: ClassVar[str] = "against_setting"
+    figure: Literal[tuple(name for name, each in FIGURES.items() if each.follows_settings)]
+    setting: Literal[tuple(filter(is_one_number, STAGES))]
+    values: Values
 
-    setting: str
-    values: tuple[float, ...]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        with refusing("values"):
+            _ = self.all_settings
 
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        known = [name for name, figure in FIGURES.items() if figure.follows_settings]
-        figure = table.chosen("figure", known)
-        setting = table.chosen("setting", [name for name in STAGES if is_one_number(name)])
-        beginning = _read_beginning(table)
-        values = _read_values(table)
-        off = STAGES[setting].off
-        values = tuple(int(value) if isinstance(off, int) else value for value in values)
-        try:
-            for value in values:
-                beginning["settings"].replace(**{setting: value})
-        except SettingError as error:
-            table.wrong(
-                "values", f"has one that is refused: {str(error).rstrip('.')}", "mend that value"
-            )
-        low, high = _read_scale(table, FIGURES[figure].high)
-        return cls(**beginning, figure=figure, setting=setting, values=values, low=low, high=high)
+    @cached_property
+    def all_settings(self) -> list[SamplingSettings]:
+        """The settings with each value; raises `SettingError`."""
+        kind = int if isinstance(STAGES[self.setting].off, int) else float
+        return [self.settings.replace(**{self.setting: kind(value)}) for value in self.values]
 
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         labels = tuple(with_figures(f"{value:g}") for value in self.values)
@@ -221,42 +178,19 @@ class AgainstSetting(CurvePrediction):
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
         decoder = Decoder(model, prompt, self.settings)
         step = decoder.step()
-        of = FIGURES[self.figure].of
-        rows = (
-            decoder.distribution(0, self.settings.replace(**{self.setting: value}))
-            for value in self.values
-        )
-        return tuple(of(step, row, model) for row in rows)
+        rows = (decoder.distribution(0, settings) for settings in self.all_settings)
+        return tuple(self.measured.of(step, row, model) for row in rows)
 
 
-@dataclass(frozen=True)
-class PerStep(CurvePrediction):
+class PerStep(FigurePrediction, frozen=True, kw_only=True, tag="per_step"):
     """A figure of every step of a text, computed or measured as the text is generated.
 
-        kind = "per_step"
-        prompt = "Once upon a time, there was a"
-        figure = "tokens_kept"                       # see figures.py
-        steps = 12
-        high = 60                                    # end of the scale
-        settings = { top_p = 0.9, seed = 3 }
-
-    Attributes, besides those of `CurvePrediction`:
+    Attributes, besides those of `FigurePrediction`:
         steps: how many.
     """
 
-    kind: ClassVar[str] = "per_step"
-
-    steps: int
-
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        figure = table.chosen("figure", FIGURES)
-        beginning = _read_beginning(table)
-        steps = table.get("steps", int)
-        if not FEWEST <= steps <= MOST:
-            table.wrong("steps", f"is {steps}", f"use {FEWEST} to {MOST}")
-        low, high = _read_scale(table, FIGURES[figure].high)
-        return cls(**beginning, figure=figure, steps=steps, low=low, high=high)
+    figure: Literal[tuple(FIGURES)]
+    steps: Annotated[int, Meta(ge=FEWEST, le=MOST)]
 
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         labels = tuple(str(number) for number in range(1, self.steps + 1))
@@ -270,11 +204,10 @@ class PerStep(CurvePrediction):
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
         decoder = Decoder(model, prompt, self.settings)
-        of = FIGURES[self.figure].of
         values = []
         for index in range(self.steps):
             step = decoder.step()  # an end of text is a step like any other
-            values.append(of(step, decoder.distribution(index), model))
+            values.append(self.measured.of(step, decoder.distribution(index), model))
         return tuple(values)
 
 
@@ -293,56 +226,36 @@ INPUTS = {  # those that lessons use; another one is called as it is written
 }
 
 
-@dataclass(frozen=True)
-class AgainstInput(Prediction):
+class AgainstInput(ScaledPrediction, frozen=True, kw_only=True, tag="against_input"):
     """A figure of a whole text on a decoder page, against one of the page's inputs.
 
-        kind = "against_input"
-        prompt = "At the end of the day,"
-        panel = { kind = "beam", inputs = { max_new_tokens = 8 } }
-        input = "width"
-        values = [1, 2, 4, 8]
-        figure = "logprob"                           # see `OF_TEXTS`: checks of that panel
-        low = -12
-        high = 0
-
-    Attributes, besides those of `Prediction`:
+    Attributes, besides those of `ScaledPrediction`:
         panel: the page and its inputs.
         input: name of the one that changes.
         values: of that.
         figure: a key of `OF_TEXTS`.
-        low, high: the ends of the scale.
     """
 
-    kind: ClassVar[str] = "against_input"
-
-    panel: LabPanel
+    panel: DecoderPanel
     input: str
-    values: tuple[float, ...]
-    figure: str
-    low: float
-    high: float
+    values: Values
+    figure: Literal[tuple(OF_TEXTS)]
 
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        own = table.table("panel")
-        panel = read_panel(own, None)
-        if not isinstance(panel, LabPanel):
-            own.wrong("kind", "is no decoder page", "use beam, speculative or another of them")
-        own.end()
-        record = panel.inputs.record()
+    def __post_init__(self) -> None:
+        check_known("figure", [self.figure], filter(self.panel.measures.__contains__, OF_TEXTS))
+        record = self.panel.inputs.record()
         numbers = [name for name, value in record.items() if type(value) in (int, float)]
-        name = table.chosen("input", numbers)
-        kind = type(record[name])
-        values = tuple(kind(value) for value in _read_values(table))
-        try:
-            for value in values:
-                type(panel.inputs).restored(record | {name: value})
-        except BrokenRecord as error:
-            table.wrong("values", f"has one that is refused ({error})", "mend that value")
-        figure = table.chosen("figure", [key for key in OF_TEXTS if key in panel.measures])
-        low, high = _read_scale(table, 1.0 if OF_TEXTS[figure][1] is SHARE else None)
-        return cls(_read_prompts(table), panel, name, values, figure, low, high)
+        check_known("input", [self.input], numbers)
+        with refusing("values"):
+            _ = self.all_inputs
+        self.check_scale(1.0 if OF_TEXTS[self.figure][1] is SHARE else None)
+
+    @cached_property
+    def all_inputs(self) -> list[Inputs]:
+        """The inputs with each value; raises `BrokenRecord`."""
+        usual = self.panel.inputs
+        record, kind = usual.record(), type(getattr(usual, self.input))
+        return [usual.restored(record | {self.input: kind(value)}) for value in self.values]
 
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         label, unit = OF_TEXTS[self.figure]
@@ -351,17 +264,15 @@ class AgainstInput(Prediction):
         return Bars(labels, axis, label, unit, self.low, self.high, is_curve=True)
 
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
-        return tuple(self._measured(model, prompt, value) for value in self.values)
+        return tuple(self._measured(model, prompt, inputs) for inputs in self.all_inputs)
 
-    def _measured(self, model: LanguageModel, prompt: str, value: float) -> float:
-        inputs = replace(self.panel.inputs, prompt=prompt, **{self.input: value})
-        panel = replace(self.panel, inputs=inputs, steps=0)
-        lab = panel.begun(model)
+    def _measured(self, model: LanguageModel, prompt: str, inputs: Inputs) -> float:
+        lab = self.panel.lab_page.lab(model, replace(inputs, prompt=prompt), steps=0)
         try:
             settle(lab)
             play(lab)
             settle(lab)
-            measured = panel.measures[self.figure](lab)
+            measured = self.panel.measures[self.figure](lab)
         finally:
             lab.release()
         if measured is None:
@@ -372,27 +283,11 @@ class AgainstInput(Prediction):
 WORD = re.compile(r"\s?\S+")
 
 
-@dataclass(frozen=True)
-class TokensPerWord(Prediction):
-    """Into how many tokens each word of a text is cut, together with the space before it.
+class TokensPerWord(ScaledPrediction, frozen=True, kw_only=True, tag="tokens_per_word"):
+    """Into how many tokens each word of a text is cut, together with the space before it."""
 
-        kind = "tokens_per_word"
-        prompt = "The quokka likes 1234567"
-        high = 12                                    # end of the scale
-
-    Attributes, besides those of `Prediction`:
-        low, high: the ends of the scale.
-    """
-
-    kind: ClassVar[str] = "tokens_per_word"
-
-    low: float
-    high: float
-
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        low, high = _read_scale(table, None)
-        return cls(_read_prompts(table), low, high)
+    def __post_init__(self) -> None:
+        self.check_scale()
 
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
         words = WORD.findall(prompt)
@@ -414,11 +309,4 @@ class TokensPerWord(Prediction):
         return tuple(float(len(model.vocabulary.encode(word))) for word in WORD.findall(prompt))
 
 
-KINDS: dict[str, type[Prediction]] = {
-    kind.kind: kind for kind in (NextToken, AgainstSetting, PerStep, AgainstInput, TokensPerWord)
-}
-
-
-def read_prediction(table: Table) -> Prediction:
-    """The prediction that a table describes; raises `LessonError`."""
-    return KINDS[table.chosen("kind", KINDS)].read(table)
+AnyPrediction = NextToken | AgainstSetting | PerStep | AgainstInput | TokensPerWord

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
-from ui.learn.source import Table
+from ui.learn.source import Written
 from ui.words.labels import with_minus
 from ui.words.language import say, say_counted, with_figures
 
 FEWEST, MOST = 2, 32  # bars
+Prompt = Annotated[str, Meta(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -150,25 +153,23 @@ class Bars:
         return mean_difference(drawn, truth, self.low, self.high)
 
 
-@dataclass(frozen=True)
-class Prediction(ABC):
+class Prediction(Written, frozen=True, kw_only=True, tag_field="kind"):
     """Something to predict.
 
-    Class attributes:
-        kind: its name in files.
-
     Attributes:
-        prompts: the text that it is about, then others that are offered to predict again.
+        key: names it within its step.
+        prompt: the text that it is about.
+        more_prompts: those that are offered to predict again.
     """
 
-    kind: ClassVar[str]
+    key: str
+    prompt: Prompt
+    more_prompts: tuple[Prompt, ...] = ()
 
-    prompts: tuple[str, ...]
-
-    @classmethod
-    @abstractmethod
-    def read(cls, table: Table) -> Self:
-        """What a table describes; raises `LessonError`."""
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """All of them, its own first."""
+        return self.prompt, *self.more_prompts
 
     @abstractmethod
     def bars(self, model: LanguageModel, prompt: str) -> Bars:

@@ -18,30 +18,38 @@ and the state that the page is to be in:
     try = { page = "cache", section = "with_and_without" }
     try = { page = "beam", width = 1 }
 
-`page` is the name of a file in `pages/`; what stands next to it is the page's own: see `_PAGES`. A
+`page` is the name of a file in `pages/`; what stands next to it is the page's own: see `PLACES`. A
 decoder page takes its inputs by name. What is not named is left as the person has it.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, ClassVar, NoReturn, get_args, get_type_hints
 
 import streamlit as st
+from msgspec import UNSET, Meta, UnsetType, field
 
 from engine.decoding import UNGUIDED, checked_alpha
-from engine.errors import DecodingError
-from ui.learn.source import LessonError, Table, wrong
+from engine.sampling import SamplingSettings
+from ui.labs.beam.inputs import BeamInputs
+from ui.labs.constrained.lab import ConstrainedInputs
+from ui.labs.diffusion.lab import DiffusionInputs
+from ui.labs.inputs import PlainInputs
+from ui.labs.one_clock.clock import ClockInputs
+from ui.labs.speculative.lab import SpeculativeInputs
+from ui.learn.source import Written, check_known, check_once, read_file, refusing, wrong
 from ui.learn.words import ENGLISH, Entry, Words, read_words
 from ui.skeleton.page import PAGES
 from ui.step.for_others import model_of
 from ui.texts.settings import named_settings
 from ui.texts.texts import Beginning, Contrastive, checked_scale
+from ui.tokens.state import TokensInputs
 from ui.visit_page import VisitPage
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.visits import Visit
@@ -50,135 +58,13 @@ from ui.words.language import say
 MOST_TOKENS = 64  # of a text on the step page, where the question names no other number
 
 
-class _Page(ABC):
-    """A page by what it takes over; modules of pages are imported when they are opened."""
-
-    @abstractmethod
-    def read(self, table: Table) -> dict[str, Any]:
-        """The state that a table names; raises `LessonError` or another `DecodingError`."""
-
-    @abstractmethod
-    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
-        """Bring the page into that state; raises `DecodingError`."""
-
-
-class _Step(_Page):
-    def read(self, table: Table) -> dict[str, Any]:
-        settings = named_settings(table.get("settings", dict, {}))
-        beginning = Beginning(
-            table.get("prompt", str),
-            negative_prompt=table.get("negative_prompt", str, None),
-            scale=checked_scale(table.get("guidance_scale", float, UNGUIDED)),
-            strategy=_search(table.table("search")) if table.has("search") else None,
-        )
-        state = {"beginning": beginning, "settings": settings}
-        return state | {"max_tokens": table.get("max_tokens", int, MOST_TOKENS)}
-
-    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
-        model, _ = model_of(visit)
-        visit.handed[STEP] = HandedOver(model, **state)
-
-
-def _search(table: Table) -> Contrastive:
-    usual = Contrastive()
-    top_k = table.get("top_k", int, usual.top_k)
-    alpha = checked_alpha(table.get("penalty_alpha", float, usual.penalty_alpha))
-    table.end()
-    return Contrastive(top_k, alpha)
-
-
-@dataclass(frozen=True)
-class _Visited(_Page):
-    """A page whose state lies in the visit.
-
-    Attributes:
-        module: has it as `PAGE`.
-    """
-
-    module: str
+class Place(Written, frozen=True, kw_only=True, tag_field="page"):
+    """A page and the state that it is to be in; the tag is the name of its file in `pages/`."""
 
     @property
-    def page(self) -> VisitPage:
-        page = import_module(self.module).PAGE
-        return page if isinstance(page, VisitPage) else page.visit_page
-
-    def read(self, table: Table) -> dict[str, Any]:
-        return {}
-
-    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
-        self.page.of(visit)
-
-
-class _Compare(_Visited):
-    def read(self, table: Table) -> dict[str, Any]:
-        return {"prompt": table.get("prompt", str)}
-
-    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
-        self.page.of(visit).change(prompt=state["prompt"], chat=False)
-
-
-class _Measuring(_Visited):
-    def read(self, table: Table) -> dict[str, Any]:
-        sections = import_module(self.module).PAGE.sections
-        return {"section": table.chosen("section", [section.key for section in sections])}
-
-    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
-        self.page.of(visit).choose(state["section"])
-
-
-@dataclass(frozen=True)
-class _Decoder(_Visited):
-    """A page whose state has inputs that may be changed by name.
-
-    Attributes, besides the module:
-        inputs: module and name of the class of its inputs.
-    """
-
-    inputs: tuple[str, str]
-
-    def read(self, table: Table) -> dict[str, Any]:
-        module, name = self.inputs
-        kind = getattr(import_module(module), name)
-        known = {field.name for field in fields(kind)}
-        state = {key: table.value(key) for key in table.names() if key in known}
-        kind.restored({**kind().record(), **state})
-        return state
-
-    def set(self, visit: Visit, state: Mapping[str, Any]) -> None:
-        self.page.of(visit).change(**state)
-
-
-_LABS = "ui.labs"
-_PAGES: dict[str, _Page] = {
-    "step": _Step(),
-    "compare": _Compare("ui.compare.page"),
-    "tune": _Visited("ui.tune.tuning"),
-    "cache": _Measuring("ui.cache.page"),
-    "claims": _Measuring("ui.claims.page"),
-    "beam": _Decoder(f"{_LABS}.beam.page", (f"{_LABS}.beam.inputs", "BeamInputs")),
-    "speculative": _Decoder(
-        f"{_LABS}.speculative.page", (f"{_LABS}.speculative.lab", "SpeculativeInputs")
-    ),
-    "constrained": _Decoder(
-        f"{_LABS}.constrained.page", (f"{_LABS}.constrained.lab", "ConstrainedInputs")
-    ),
-    "diffusion": _Decoder(f"{_LABS}.diffusion.page", (f"{_LABS}.diffusion.lab", "DiffusionInputs")),
-    "tokens": _Decoder("ui.tokens.page", ("ui.tokens.state", "TokensInputs")),
-    "one_clock": _Decoder(f"{_LABS}.one_clock.page", (f"{_LABS}.one_clock.clock", "ClockInputs")),
-}
-
-
-@dataclass(frozen=True)
-class Place:
-    """A page and its state.
-
-    Attributes:
-        page: the name of its file in `pages/`.
-        state: by the names of the page's own.
-    """
-
-    page: str
-    state: Mapping[str, Any]
+    def page(self) -> str:
+        """The name of its file."""
+        return self.__struct_config__.tag
 
     @property
     def file(self) -> str:
@@ -190,27 +76,151 @@ class Place:
         """The name of the page in the band."""
         return say(PAGES[self.file])
 
+    @abstractmethod
+    def prepare(self, visit: Visit) -> None:
+        """Bring the page into that state; raises `DecodingError`."""
+
     def open(self, visit: Visit) -> NoReturn:
         """Go there.
 
         Raises:
             DecodingError: the page cannot be brought into that state; nothing is lost.
         """
-        _PAGES[self.page].set(visit, self.state)
+        self.prepare(visit)
         st.switch_page(self.file)
 
 
-def read_place(table: Table) -> Place:
-    """The place that a table describes; raises `LessonError`."""
-    page = table.chosen("page", _PAGES)
-    try:
-        state = _PAGES[page].read(table)
-    except LessonError:
-        raise
-    except DecodingError as error:
-        table.wrong("", f"is refused: {str(error).rstrip('.')}", "mend that value")
-    table.end()
-    return Place(page, state)
+class _Search(Written, frozen=True):
+    top_k: int = Contrastive().top_k
+    penalty_alpha: float = Contrastive().penalty_alpha
+
+    def __post_init__(self) -> None:
+        with refusing("penalty_alpha"):
+            checked_alpha(self.penalty_alpha)
+
+
+class _Step(Place, frozen=True, kw_only=True, tag="step"):
+    prompt: str
+    named: dict[str, Any] = field(name="settings", default_factory=dict)
+    negative_prompt: str | None = None
+    guidance_scale: float = UNGUIDED
+    search: _Search | None = None
+    max_tokens: int = MOST_TOKENS
+
+    def __post_init__(self) -> None:
+        _ = self.settings, self.beginning  # what they refuse is said at once
+
+    @cached_property
+    def settings(self) -> SamplingSettings:
+        with refusing("settings"):
+            return named_settings(self.named)
+
+    @cached_property
+    def beginning(self) -> Beginning:
+        search = self.search and Contrastive(self.search.top_k, self.search.penalty_alpha)
+        with refusing("guidance_scale"):
+            scale = checked_scale(self.guidance_scale)
+        return Beginning(
+            self.prompt, negative_prompt=self.negative_prompt, scale=scale, strategy=search
+        )
+
+    def prepare(self, visit: Visit) -> None:
+        model, _ = model_of(visit)
+        visit.handed[STEP] = HandedOver(
+            model, beginning=self.beginning, settings=self.settings, max_tokens=self.max_tokens
+        )
+
+
+class _Visited(Place, frozen=True, kw_only=True):
+    """A page whose state lies in the visit.
+
+    Class attributes:
+        module: has it as `PAGE`; imported when the page is opened.
+    """
+
+    module: ClassVar[str]
+
+    @classmethod
+    def visit_page(cls) -> VisitPage:
+        """The page."""
+        page = import_module(cls.module).PAGE
+        return page if isinstance(page, VisitPage) else page.visit_page
+
+    def prepare(self, visit: Visit) -> None:
+        self.visit_page().of(visit)
+
+
+class _Tune(_Visited, frozen=True, tag="tune"):
+    module: ClassVar[str] = "ui.tune.tuning"
+
+
+class _Compare(_Visited, frozen=True, tag="compare"):
+    module: ClassVar[str] = "ui.compare.page"
+    prompt: str
+
+    def prepare(self, visit: Visit) -> None:
+        self.visit_page().of(visit).change(prompt=self.prompt, chat=False)
+
+
+class _Measuring(_Visited, frozen=True):
+    section: str
+
+    def __post_init__(self) -> None:
+        sections = import_module(self.module).PAGE.sections
+        check_known("section", [self.section], [each.key for each in sections])
+
+    def prepare(self, visit: Visit) -> None:
+        self.visit_page().of(visit).choose(self.section)
+
+
+class _Cache(_Measuring, frozen=True, tag="cache"):
+    module: ClassVar[str] = "ui.cache.page"
+
+
+class _Claims(_Measuring, frozen=True, tag="claims"):
+    module: ClassVar[str] = "ui.claims.page"
+
+
+class _Decoder(_Visited, frozen=True):
+    """A page whose state has inputs; those that the table names are changed."""
+
+    inputs: ClassVar[type[PlainInputs]]
+
+    def __post_init__(self) -> None:
+        with refusing(""):
+            self.inputs.restored(self.inputs().record() | self.changes)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The inputs by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(self.inputs)}
+        return {name: value for name, value in values.items() if value is not UNSET}
+
+    def prepare(self, visit: Visit) -> None:
+        self.visit_page().of(visit).change(**self.changes)
+
+
+def _decoder(page: str, module: str, inputs: type[PlainInputs]) -> type[_Decoder]:
+    """The place of a page with a field for each of its inputs."""
+    hints = get_type_hints(inputs, include_extras=True)
+    given = {each.name: hints[each.name] | UnsetType for each in fields(inputs)}
+    own = {"__annotations__": given, "module": module, "inputs": inputs}
+    return type(_Decoder)(
+        page, (_Decoder,), own | dict.fromkeys(given, UNSET), frozen=True, tag=page
+    )
+
+
+_Beam = _decoder("beam", "ui.labs.beam.page", BeamInputs)
+_Speculative = _decoder("speculative", "ui.labs.speculative.page", SpeculativeInputs)
+_Constrained = _decoder("constrained", "ui.labs.constrained.page", ConstrainedInputs)
+_Diffusion = _decoder("diffusion", "ui.labs.diffusion.page", DiffusionInputs)
+_Tokens = _decoder("tokens", "ui.tokens.page", TokensInputs)
+_OneClock = _decoder("one_clock", "ui.labs.one_clock.page", ClockInputs)
+_DECODERS = _Beam | _Speculative | _Constrained | _Diffusion | _Tokens | _OneClock
+AnyPlace = _Step | _Compare | _Tune | _Cache | _Claims | _DECODERS
+PLACES: dict[str, type[Place]] = {
+    place.__struct_config__.tag: place for place in get_args(AnyPlace)
+}
 
 
 LESSONS = Path(__file__).resolve().parents[3] / "lessons"
@@ -278,6 +288,24 @@ class Quiz:
     questions: tuple[Question, ...]
 
 
+class _Question(Written, frozen=True):
+    key: str
+    answers: Annotated[tuple[str, ...], Meta(min_length=FEWEST, max_length=MOST)]
+    right: str
+    place: AnyPlace = field(name="try")
+
+    def __post_init__(self) -> None:
+        check_once("answers", self.answers)
+        check_known("right", [self.right], self.answers)
+
+
+class _Quiz(Written, frozen=True):
+    questions: Annotated[tuple[_Question, ...], Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        check_once("questions", [each.key for each in self.questions])
+
+
 @cache
 def quiz_of(folder: Path, language: str = ENGLISH) -> Quiz:
     """The same as `read_quiz`, read once."""
@@ -290,36 +318,22 @@ def read_quiz(folder: Path, language: str = ENGLISH) -> Quiz:
     Raises:
         LessonError: a mistake in its files; the sentence says where and what to do.
     """
-    table = Table.of_file(folder / FILE)
+    asked = read_file(folder / FILE, _Quiz).questions
     languages = read_words(folder)
     words = languages.get(language, languages[ENGLISH])
-    questions: list[Question] = []
-    for each in table.tables("questions"):
-        key = each.get("key", str)
-        if any(other.key == key for other in questions):
-            table.wrong("questions", f'has the key "{key}" twice', "rename one of them")
-        questions.append(_question(each, key, words))
-    table.end()
-    if not questions:
-        table.wrong("questions", "is empty", "add [[questions]] with a key")
+    questions = tuple(_question(each, words) for each in asked)
     _refuse_unknown(languages, questions)
-    return Quiz(folder.parent.name, words.entry("").title, tuple(questions))
+    return Quiz(folder.parent.name, words.entry("").title, questions)
 
 
-def _question(table: Table, key: str, words: Words) -> Question:
-    keys = table.get("answers", tuple[str, ...])
-    if not FEWEST <= len(set(keys)) == len(keys) <= MOST:
-        remedy = f"list {FEWEST} to {MOST} different keys"
-        table.wrong("answers", f"has {len(keys)} keys, {len(set(keys))} of them different", remedy)
-    right = table.chosen("right", keys)
-    place = read_place(table.table("try"))
-    table.end()
+def _question(each: _Question, words: Words) -> Question:
+    key = each.key
     asked = _entry(words, key, "the question in the heading, below it how to try it out")
     answers = []
-    for name in keys:
+    for name in each.answers:
         entry = _entry(words, f"{key}/{name}", "the answer in the heading, its reason below")
         answers.append(Answer(name, entry.title, entry.text))
-    return Question(key, asked.title, tuple(answers), right, asked.text, place)
+    return Question(key, asked.title, tuple(answers), each.right, asked.text, each.place)
 
 
 def _entry(words: Words, key: str, what: str) -> Entry:
@@ -330,7 +344,7 @@ def _entry(words: Words, key: str, what: str) -> Entry:
     return entry
 
 
-def _refuse_unknown(languages: dict[str, Words], questions: list[Question]) -> None:
+def _refuse_unknown(languages: dict[str, Words], questions: tuple[Question, ...]) -> None:
     """Words that no question shows, as after a key was renamed in one file alone."""
     known = {""} | {question.key for question in questions}
     known |= {f"{one.key}/{answer.key}" for one in questions for answer in one.answers}

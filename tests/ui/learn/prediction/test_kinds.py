@@ -1,8 +1,5 @@
 """What is predicted: the truth is the model's, computed as the engine computes it elsewhere."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,19 +8,16 @@ from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Xtc
 from ui.learn.lesson import lesson_model
-from ui.learn.prediction.kinds import read_prediction
+from ui.learn.prediction.kinds import AnyPrediction
 from ui.learn.prediction.prediction import PredictionError
-from ui.learn.source import LessonError, Table
+from ui.learn.source import Refused, fitted
 from ui.words.labels import token_label
 
 PROMPT = "w1|w2"
 
 
 def read(**data):
-    table = Table(data, Path("lessons/made_up/lesson.toml"), "steps.one.predictions.x")
-    prediction = read_prediction(table)
-    table.end()
-    return prediction
+    return fitted({"key": "x", **data}, AnyPrediction)
 
 
 def truth_of(prediction, model, prompt=PROMPT):
@@ -73,7 +67,7 @@ def test_the_next_token_is_predicted_under_guidance_and_a_sampler_of_several_num
     settings = SamplingSettings(xtc=Xtc(**xtc), seed=1)
     decoder = Decoder(model, PROMPT, settings, negative_prompt="w3", guidance_scale=2.0)
     assert truth[0] == pytest.approx(decoder.next_distribution().probs[7])
-    with pytest.raises(LessonError, match="guidance_scale is refused: Guidance scale must be from"):
+    with pytest.raises(Refused, match="guidance_scale is refused: Guidance scale must be from"):
         read(kind="next_token", prompt=PROMPT, guidance_scale=0.5)
 
 
@@ -119,8 +113,9 @@ def test_a_figure_per_step_is_of_the_text_that_is_generated(model):
 def test_a_token_without_text_is_named_once_it_is_revealed():
     model = lesson_model()
     (end,) = model.eos_ids
-    prediction = read(kind="per_step", prompt=PROMPT, figure="tokens_kept", steps=3, high=40)
-    prediction = replace(prediction, settings=SamplingSettings(logit_bias={end: 1000}))
+    biased = {"logit_bias": {"bias": [[end, 1000]]}}
+    data = {"kind": "per_step", "prompt": PROMPT, "figure": "tokens_kept", "settings": biased}
+    prediction = read(**data, steps=3, high=40)
     labels = prediction.revealed_labels(model, PROMPT, prediction.bars(model, PROMPT))
     assert labels[0] == f"1 {model.vocabulary.label(end)}"
 
@@ -194,33 +189,47 @@ CURVE = {"kind": "against_setting", "prompt": "x", "figure": "entropy", "setting
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"kind": "next"}, 'kind is "next", which is not known; use one of next_token'),
+        (
+            {"kind": "next"},
+            "kind must be one of those this version knows, got 'next'; use one of next_token",
+        ),
         ({"kind": "next_token"}, "prompt is missing"),
-        ({"kind": "next_token", "prompt": ""}, "prompt is empty"),
-        ({"kind": "next_token", "prompt": "x", "tokens": ["a", "a"]}, "has a token twice"),
-        ({"kind": "next_token", "prompt": "x", "token": ["a"]}, "token is not known here"),
+        ({"kind": "next_token", "prompt": ""}, "prompt must be text of length 1 or more"),
+        (
+            {"kind": "next_token", "prompt": "x", "tokens": ["a", "a"]},
+            'tokens has the key "a" twice',
+        ),
+        (
+            {"kind": "next_token", "prompt": "x", "token": ["a"]},
+            "token is not known to this version; use tokens",
+        ),
         (
             {"kind": "next_token", "prompt": "x", "settings": {"top_p": 2}},
             "settings is refused: top_p must be above 0",
         ),
         (CURVE | {"values": [1, 2]}, "high is missing"),
-        (CURVE | {"values": [1], "high": 1}, "values has 1 values; list 2 to 32"),
-        (CURVE | {"values": [-1, 1], "high": 1}, "has one that is refused: temperature must not"),
+        (CURVE | {"values": [1], "high": 1}, "values must be a list of length 2 or more"),
+        (CURVE | {"values": [-1, 1], "high": 1}, "values is refused: temperature must not"),
         (CURVE | {"values": [1, 2], "high": 0}, "high is 0, not above low, 0"),
-        (CURVE | {"figure": "milliseconds"}, "which is not known"),
-        (SEARCH | {"panel": {"kind": "step", "prompt": "x"}}, "panel.kind is no decoder page"),
-        (SEARCH | {"input": "early_stopping"}, 'input is "early_stopping", which is not known'),
-        (SEARCH | {"figure": "price"}, 'figure is "price", which is not known; use one of logprob'),
-        (SEARCH | {"settings": {}}, "settings is not known here"),
+        (CURVE | {"figure": "milliseconds"}, "figure must be one of those this version knows"),
+        (
+            SEARCH | {"panel": {"kind": "step", "prompt": "x"}},
+            "panel.kind must be one of those this version knows, got 'step'; use one of beam",
+        ),
+        (SEARCH | {"input": "early_stopping"}, 'input names "early_stopping", which is not known'),
+        (
+            SEARCH | {"figure": "price"},
+            'figure names "price", which is not known; use one of logprob',
+        ),
+        (SEARCH | {"settings": {}}, "settings is not known to this version"),
         ({"kind": "tokens_per_word", "prompt": "x y"}, "high is missing"),
         (
             {"kind": "per_step", "prompt": "x", "figure": "entropy", "steps": 99, "high": 1},
-            "steps is 99; use 2 to 32",
+            "steps must be a whole number of at most 32, got 99",
         ),
     ],
 )
 def test_a_mistake_in_a_file_is_a_sentence(data, said):
-    with pytest.raises(LessonError) as refused:
+    with pytest.raises(Refused) as refused:
         read(**data)
-    assert str(refused.value).startswith("made_up/lesson.toml: steps.one.predictions.x.")
     assert said in str(refused.value)

@@ -1,5 +1,7 @@
 """A prediction on a page: the truth is computed once it is asked for, and then stands."""
 
+from typing import ClassVar
+
 import pytest
 
 from engine.errors import ModelError
@@ -8,16 +10,11 @@ from ui.learn.prediction.view import Attempt, _resumed
 from ui.learn.progress.entries import Predicted
 
 
-class Scripted(Prediction):
+class Scripted(Prediction, tag="scripted"):
     """Two bars, and what the model says of them."""
 
-    kind = "scripted"
-    fails = False
-    asked = 0
-
-    @classmethod
-    def read(cls, table):
-        raise NotImplementedError
+    fails: ClassVar[bool] = False
+    asked: ClassVar[int] = 0
 
     def bars(self, model, prompt):
         return Bars(("a", "b"), "", "Probability", Unit("%"), is_distribution=True)
@@ -35,7 +32,7 @@ class Scripted(Prediction):
 @pytest.fixture
 def prediction(monkeypatch) -> Scripted:
     monkeypatch.setattr(Scripted, "asked", 0)
-    return Scripted(("Once",))
+    return Scripted(key="first", prompt="Once")
 
 
 def said(*values: float, number: int = 1) -> dict:

@@ -1,13 +1,12 @@
 """Where a question is tried out: the page is brought into the state that the question names."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from ui.learn.quiz import questions
-from ui.learn.quiz.questions import _PAGES, read_place
-from ui.learn.source import LessonError, Table
+from ui.learn.quiz.questions import PLACES, AnyPlace, Place
+from ui.learn.source import Refused, fitted
 from ui.measurements.state import MeasurementState
 from ui.skeleton.page import PAGES
 from ui.texts.texts import Beginning, Contrastive
@@ -15,8 +14,8 @@ from ui.visits.handover import STEP
 from ui.visits.visits import Visit
 
 
-def place(**data):
-    return read_place(Table(data, Path("lessons/made_up/quiz/quiz.toml"), "try"))
+def place(**data) -> Place:
+    return fitted(data, AnyPlace)
 
 
 @pytest.fixture
@@ -38,15 +37,15 @@ def test_the_step_page_begins_with_prompt_and_settings(monkeypatch, went):
 
 
 def test_the_step_page_begins_with_guidance_search_and_samplers_of_several_numbers():
-    guided = place(page="step", prompt="Once", negative_prompt="A", guidance_scale=2.0).state
-    assert guided["beginning"] == Beginning("Once", negative_prompt="A", scale=2.0)
-    searched = place(page="step", prompt="Once", search={"top_k": 5}).state
-    assert searched["beginning"] == Beginning("Once", strategy=Contrastive(5, 0.6))
-    settings = place(page="step", prompt="Once", settings={"xtc": {"threshold": 0.2}}).state[
-        "settings"
-    ]
-    assert settings.xtc.threshold == 0.2
-    with pytest.raises(LessonError, match="is refused: penalty_alpha must be from 0 to 1"):
+    guided = place(page="step", prompt="Once", negative_prompt="A", guidance_scale=2.0)
+    assert guided.beginning == Beginning("Once", negative_prompt="A", scale=2.0)
+    searched = place(page="step", prompt="Once", search={"top_k": 5})
+    assert searched.beginning == Beginning("Once", strategy=Contrastive(5, 0.6))
+    settings = place(page="step", prompt="Once", settings={"xtc": {"threshold": 0.2}})
+    assert settings.settings.xtc.threshold == 0.2
+    with pytest.raises(
+        Refused, match="penalty_alpha is refused: penalty_alpha must be from 0 to 1"
+    ):
         place(page="step", prompt="Once", search={"penalty_alpha": 2.0})
 
 
@@ -71,18 +70,18 @@ def test_other_pages_are_changed_by_name(monkeypatch, went, data, called):
             return lambda *given, **named: calls.append((name, given, named))
 
     page = SimpleNamespace(of=lambda visit: Noting())
-    monkeypatch.setattr(type(_PAGES[data["page"]]), "page", page)
+    monkeypatch.setattr(PLACES[data["page"]], "visit_page", classmethod(lambda kind: page))
     place(**data).open(Visit("ab" * 16))
     assert (calls, went) == (called, [f"pages/{data['page']}.py"])
 
 
 def test_every_page_of_the_app_has_what_it_is_asked_for():
     """Each module has the page, and its state the method that is called above."""
-    assert {f"pages/{name}.py" for name in _PAGES} == set(PAGES) - {
+    assert {f"pages/{name}.py" for name in PLACES} == set(PAGES) - {
         "pages/learn.py",
         "pages/how.py",
     }
     assert hasattr(MeasurementState, "choose")
-    methods = dict.fromkeys(_PAGES.keys() - {"step", "tune", "cache", "claims"}, "change")
+    methods = dict.fromkeys(PLACES.keys() - {"step", "tune", "cache", "claims"}, "change")
     for name, method in methods.items():
-        assert hasattr(_PAGES[name].page.begin, method), name
+        assert hasattr(PLACES[name].visit_page().begin, method), name

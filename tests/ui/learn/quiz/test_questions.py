@@ -69,22 +69,46 @@ def test_what_a_language_lacks_is_english(tmp_path):
         (
             'right = "one"',
             'right = "two"',
-            'right is "two", which is not known; use one of one, all',
+            'right names "two", which is not known; use one of one, all',
         ),
-        ('right = "one"', 'rigth = "one"', "questions.passes.right is missing"),
-        ('answers = ["one", "all"]', 'answers = ["one", "one"]', "list 2 to 5 different keys"),
+        (
+            'right = "one"',
+            'rigth = "one"',
+            "questions.passes.rigth is not known to this version; use right",
+        ),
+        (
+            'answers = ["one", "all"]',
+            'answers = ["one", "one"]',
+            'passes.answers has the key "one" twice',
+        ),
         ('key = "second"', 'key = "passes"', 'questions has the key "passes" twice'),
         ('page = "tune"', 'page = "tunes"', "use tune"),
-        ('page = "tune"', 'page = "tune", prompt = "x"', "try.prompt is not known here"),
+        (
+            'page = "tune"',
+            'page = "tune", prompt = "x"',
+            "try.prompt is not known to this version; remove it",
+        ),
         (
             "temperature = 0 ",
             "temperature = -1 ",
-            "try is refused: temperature must not be negative",
+            "try.settings is refused: temperature must not be negative",
         ),
         ("temperature = 0 ", "heat = 0 ", "heat is not a setting"),
-        ('page = "tune"', 'page = "beam", width = "four"', "Its width must be a whole number"),
-        ('page = "tune"', 'page = "cache", section = "x"', "section is"),
-        ('right = "no"', 'right = "no"\nhint = "x"', "questions.second.hint is not known here"),
+        (
+            'page = "tune"',
+            'page = "beam", width = "four"',
+            "second.try.width must be a whole number, got 'four'",
+        ),
+        (
+            'page = "tune"',
+            'page = "cache", section = "x"',
+            'try.section names "x", which is not known; use one of with_and_without',
+        ),
+        (
+            'right = "no"',
+            'right = "no"\nhint = "x"',
+            "questions.second.hint is not known to this version",
+        ),
     ],
 )
 def test_a_mistake_in_the_structure_is_a_sentence(tmp_path, old, new, said):

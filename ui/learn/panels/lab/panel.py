@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn
 
 import streamlit as st
 
@@ -16,9 +15,8 @@ from ui.labs.lab import Lab
 from ui.labs.page import LabPage
 from ui.learn.checks import shown_as
 from ui.learn.functions import Call, Functions
-from ui.learn.panels.inputs import input_measures, read_inputs
-from ui.learn.panels.panel import LoadModel, Panel
-from ui.learn.source import Table
+from ui.learn.panels.inputs import InputsPanel, input_measures
+from ui.learn.panels.panel import LoadModel
 from ui.server.problems import guarded
 from ui.skeleton.page import DECODERS
 from ui.visits.visits import Visit
@@ -31,21 +29,17 @@ TASK_SECONDS = 120.0  # that an action waits for a worker
 ACTIONS = Functions()
 
 
-@dataclass(frozen=True)
-class LabPanel(Panel[Lab]):
+class LabPanel(InputsPanel[Lab], frozen=True, kw_only=True):
     """A text on a decoder page.
 
-    Attributes:
-        inputs: what it begins with.
-        steps: how many steps it has when the panel begins.
-        parts: what stands besides transport and picture: ``fields``, and names of experiments.
+    Attributes, besides those of `InputsPanel`:
+        steps: how many steps it has when the panel begins; None for as many as on the page.
+        parts: what is shown with transport and picture: ``fields``, and names of experiments.
 
     A kind also says `lab_page`, its page, and `measures`.
     """
 
-    inputs: Inputs
-    steps: int
-    parts: tuple[str, ...] = ()
+    steps: int | None = None
 
     lab_page: ClassVar[LabPage]
     actions: ClassVar[Functions] = ACTIONS
@@ -59,33 +53,27 @@ class LabPanel(Panel[Lab]):
         return f"pages/{cls.lab_page.lab.name}.py"
 
     @classmethod
-    def read(cls, table: Table) -> Self:
-        lab = cls.lab_page.lab
-        steps = table.get("steps", int, lab.first_steps)
-        return cls(read_inputs(table, lab.inputs_class()), steps, cls._parts(table, ()))
+    def known_parts(cls) -> Iterable[str]:
+        return FIELDS, *(each.name for each in cls.lab_page.experiments)
 
-    def continued(self, table: Table) -> Self:
-        return replace(self, parts=self._parts(table, self.parts))
+    def usual(self) -> Inputs:
+        return self.lab_page.lab.inputs_class()
 
-    @classmethod
-    def _parts(cls, table: Table, default: tuple[str, ...]) -> tuple[str, ...]:
-        known = [FIELDS, *(each.name for each in cls.lab_page.experiments)]
-        parts = table.get("parts", tuple[str, ...], default)
-        for part in parts:
-            if part not in known:
-                table.wrong("parts", f'holds "{part}"', f"use some of {', '.join(known)}")
-        return parts
+    @property
+    def first_steps(self) -> int:
+        """The number of steps that the text begins with."""
+        return self.lab_page.lab.first_steps if self.steps is None else self.steps
 
     # --- its state --------------------------------------------------------------------------------
 
     def begun(self, model: LanguageModel) -> Lab:
-        return self.lab_page.lab(model, self.inputs, steps=self.steps)
+        return self.lab_page.lab(model, self.inputs, steps=self.first_steps)
 
     def restored(self, record: dict[str, Any], load: LoadModel) -> Lab:
         return self.lab_page.lab.restored(record, load)
 
     def begin_anew(self, live: Lab, actions: Iterable[Call] = ()) -> None:
-        live.begin_with(self.inputs, self.steps)
+        live.begin_with(self.inputs, self.first_steps)
         settle(live)
         for action in actions:
             action(live)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NoReturn, Self
+from dataclasses import replace
+from typing import Any, ClassVar, NoReturn
 
 import streamlit as st
+from msgspec import field
 
 from engine.errors import DecodingError
 from engine.model import LanguageModel
 from ui.jobs import UNKNOWN
 from ui.labs.inputs import PlainInputs
 from ui.learn.functions import Call, Functions
-from ui.learn.panels.inputs import input_measures, read_inputs
-from ui.learn.panels.panel import LoadModel, Panel
-from ui.learn.source import Table
+from ui.learn.panels.inputs import InputsPanel, input_measures
+from ui.learn.panels.panel import LoadModel
+from ui.learn.source import check_known
 from ui.measurements.page import STYLE, MeasurementPage
 from ui.measurements.section import Section
 from ui.measurements.state import MeasurementState
@@ -26,19 +27,16 @@ MEASURES = Functions(input_measures(lambda state: state.held.inputs))
 ACTIONS = Functions()
 
 
-@dataclass(frozen=True)
-class MeasurementPanel(Panel[MeasurementState]):
+class MeasurementPanel(InputsPanel[MeasurementState], frozen=True, kw_only=True):
     """One section, of which everything but the choice among others is there.
 
-    Attributes:
-        section: which it is.
-        inputs: what its fields begin with.
+    Attributes, besides those of `InputsPanel`:
+        key: of the section.
 
     A kind also says `measured_on`, its page.
     """
 
-    section: Section
-    inputs: PlainInputs
+    key: str = field(name="section")
 
     measures: ClassVar[Functions] = MEASURES
     actions: ClassVar[Functions] = ACTIONS
@@ -52,14 +50,17 @@ class MeasurementPanel(Panel[MeasurementState]):
     def _file(cls) -> str:
         return f"pages/{cls.measured_on.name}.py"
 
-    @classmethod
-    def read(cls, table: Table) -> Self:
-        sections = {section.key: section for section in cls.measured_on.sections}
-        section = sections[table.chosen("section", sections)]
-        return cls(section, read_inputs(table, section.inputs()))
+    def __post_init__(self) -> None:
+        check_known("section", [self.key], [each.key for each in self.measured_on.sections])
+        super().__post_init__()
 
-    def continued(self, table: Table) -> Self:
-        return self
+    @property
+    def section(self) -> Section:
+        """The section of the page."""
+        return next(each for each in self.measured_on.sections if each.key == self.key)
+
+    def usual(self) -> PlainInputs:
+        return self.section.inputs()
 
     @property
     def _name(self) -> str:
