@@ -1,16 +1,18 @@
 """The page of lessons as a visitor sees it; what lives in the browser is done on the server."""
 
 import re
+import shutil
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
-from ui.learn.course import course
+from ui.learn.course import FOLDER, course
 from ui.learn.learning import Learning, page_name
 from ui.learn.panels.step.hands import Hands
 from ui.learn.paths import paths
+from ui.learn.source import LessonError
 from ui.step.page import FIRST_LESSON
 from ui.visits.handover import STEP
 
@@ -95,6 +97,24 @@ def test_a_path_takes_the_time_that_it_promises(key):
     assert short == []
     whole = [stop for stop in path.stops if stop.steps == stop.lesson.steps]
     assert [stop.minutes for stop in whole] == [stop.lesson.minutes for stop in whole]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"the_loop"', '"the_lop"', 'paths.hour.stops.lesson names "the_lop", which is not known'),
+        ("minutes = 5\n", "", "paths.hour.stops.7.minutes is that of some steps"),
+        ('"repetition"', '"repeat"', 'specialists names "repeat", which is not known'),
+    ],
+)
+def test_a_mistake_in_the_paths_is_a_sentence(tmp_path, monkeypatch, before, after, said):
+    folder = shutil.copytree(FOLDER / "paths", tmp_path / "lessons" / "paths")
+    monkeypatch.setattr("ui.learn.paths.FOLDER", folder)
+    text = (folder / "paths.toml").read_text("utf-8")
+    (folder / "paths.toml").write_text(text.replace(before, after, 1), "utf-8")
+    with pytest.raises(LessonError) as refused:
+        paths.__wrapped__()
+    assert str(refused.value).startswith(f"paths/paths.toml: {said}")
 
 
 def test_the_tour_leads_to_a_lesson_that_a_path_begins_with():

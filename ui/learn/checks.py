@@ -1,9 +1,5 @@
 """Checks: what a lesson asks of the state of a panel, and what it measured there.
 
-    { check = "generated", at_least = 3 }
-    { check = "probability", token = " London", more_than = 0.5 }
-    { check = "prompt", is_not = "The capital of France is" }
-
 `check` names a measure of the panel. Its arguments and one comparison or more stand beside it. What
 was measured may stand in the words of the task under the name of the measure, or under `as`.
 """

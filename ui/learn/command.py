@@ -21,7 +21,7 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from ui.learn.checks import COMPARISONS, Check, all_hold
 from ui.learn.course import FOLDER, PREVIEW
-from ui.learn.functions import Call, Functions, result_type
+from ui.learn.functions import Call, Functions, parameters, result_type
 from ui.learn.learning import mistake_made
 from ui.learn.lesson import (
     Figure,
@@ -248,8 +248,7 @@ def _shared(of_panels: dict[str, Functions]) -> Iterator[tuple[str, list[Callabl
 
 
 def _signature(function: Callable) -> str:
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    named = [f"{each.name}=" for each in parameters if each.kind is not each.VAR_KEYWORD]
+    named = [f"{each.name}=" for each in parameters(function) if each.kind is not each.VAR_KEYWORD]
     return f"`{' '.join([function.__name__, *named])}`"
 
 

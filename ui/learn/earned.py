@@ -1,14 +1,6 @@
 """List what there is to learn, and what of it a person has earned.
 
-Concepts come from `lessons/map/`, the structure in map.toml, the words under the same keys:
-
-    [[topics]]                                          ## one_step: One step of generation
-    key = "one_step"
-    [[topics.concepts]]
-    key = "draw"                                        ### draw: A random number draws a token
-    lesson = "the_loop/round"                           the stage Draw in the loop band
-    try = { page = "step", prompt = "Once upon a" }
-    question = "the_loop/draw"
+Concepts come from `lessons/map/`, the structure in map.toml, the words under the same keys.
 
 Points and badges follow from the entries of a person's progress, and are kept nowhere.
 """

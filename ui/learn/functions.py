@@ -62,7 +62,7 @@ class Functions(dict[str, Callable]):
             Refused: no such function, or arguments that do not fit it.
         """
         function = self.named(data, field)
-        if _takes_any(function):
+        if any(each.kind is each.VAR_KEYWORD for each in parameters(function)):
             return Call(function, {name: value for name, value in data.items() if name != field})
         return call_with(function, data, ((field, str),))[0]
 
@@ -79,27 +79,24 @@ def call_with(
         hook: as `fitted` takes it.
     """
     table = fitted(data, _table_of(function, others), hook)
-    return Call(function, {each.name: getattr(table, each.name) for each in _own(function)}), table
+    arguments = {each.name: getattr(table, each.name) for each in parameters(function)}
+    return Call(function, arguments), table
 
 
 @cache
 def _table_of(function: Callable, others: Fields) -> type[Struct]:
     fields = [
         (each.name, KINDS[each.annotation], *([] if each.default is each.empty else [each.default]))
-        for each in _own(function)
+        for each in parameters(function)
     ]
     name = function.__name__
     return defstruct(name, [*fields, *others], kw_only=True, forbid_unknown_fields=True)
 
 
 @cache
-def _own(function: Callable) -> list[inspect.Parameter]:
-    """The parameters behind the live state."""
+def parameters(function: Callable) -> list[inspect.Parameter]:
+    """The parameters of a function behind the live state."""
     return list(inspect.signature(function).parameters.values())[1:]
-
-
-def _takes_any(function: Callable) -> bool:
-    return any(each.kind is each.VAR_KEYWORD for each in _own(function))
 
 
 def result_type(function: Callable) -> str:

@@ -20,8 +20,8 @@ from ui.learn.prediction.kinds import AnyPrediction
 from ui.learn.prediction.prediction import Prediction
 from ui.learn.quiz.questions import FOLDER as QUIZ
 from ui.learn.quiz.questions import quiz_of
-from ui.learn.source import Written, check_once, fitted, read_file, reading, refuse, wrong
-from ui.learn.words import ENGLISH, Words, read_words
+from ui.learn.source import Written, check_once, fitted, read_file, reading, refuse
+from ui.learn.words import ENGLISH, Words, check_words, read_words
 from ui.models.opening import load_quietly
 from ui.words.labels import markdown_text
 
@@ -34,13 +34,7 @@ def lesson_model() -> LanguageModel:
 class Figure:
     """A figure in the words of a step that is measured elsewhere than in the state on screen.
 
-        [[steps.figures]]
-        as = "epsilon_keeps"
-        check = "kept"
-        actions = [{ do = "settings", epsilon_cutoff = 0.0009 }]
-
-    `check` names a measure of the panel. It is measured in a panel of its own after the actions,
-    and stands for ``{epsilon_keeps}`` in all words of the step.
+    It is measured in a panel of its own after the actions.
 
     Args:
         name: under which words show it.
@@ -237,7 +231,7 @@ def read_lesson(folder: Path) -> Lesson:
     if quiz is not None:
         quiz_of(quiz)  # a mistake in it is said at once
     lesson = Lesson(folder.name, folder, written.minutes, tuple(steps), quiz, read_words(folder))
-    _check_words(lesson)
+    check_words(lesson.languages, words_needed(lesson), FILE)
     return lesson
 
 
@@ -297,23 +291,6 @@ def words_needed(lesson: Lesson) -> dict[str, set[str]]:
         for place in step.predictions:
             needed[place] = needed[f"{place}/seen"] = elsewhere
     return needed
-
-
-def _check_words(lesson: Lesson) -> None:
-    """Refuse English words that are missing, and in any language those that nothing shows."""
-    needed = words_needed(lesson)
-    english = lesson.words()
-    for key in needed:
-        if key not in english.entries or not english.entries[key].whole:
-            wrong(english.file, key or "the title", "has no words", f"add a heading for {key}")
-    for words in lesson.languages.values():
-        for key, entry in words.entries.items():
-            if key not in needed:
-                wrong(words.file, key, "is no key of lesson.toml", "remove it, or mend the key")
-            unknown = entry.figures() - needed[key]
-            if unknown:
-                known = ", ".join(sorted(needed[key])) or "no figure"
-                wrong(words.file, key, f"shows {{{min(unknown)}}}", f"there is {known} here")
 
 
 def words_missing(lesson: Lesson) -> dict[str, list[str]]:

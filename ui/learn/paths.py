@@ -12,8 +12,8 @@ from functools import cache
 from ui.learn.course import FOLDER as LESSONS
 from ui.learn.course import Course, course
 from ui.learn.lesson import Lesson, Step
-from ui.learn.source import Written, check_known, read_file, reading, refuse, wrong
-from ui.learn.words import Words, read_words
+from ui.learn.source import Written, check_known, read_file, reading, refuse
+from ui.learn.words import Words, check_words, read_words
 
 FOLDER = LESSONS / "paths"
 FILE = "paths.toml"
@@ -69,10 +69,8 @@ class _Stop(Written, frozen=True):
     minutes: int | None = None
 
     def __post_init__(self) -> None:
-        if self.steps and self.minutes is None:
-            refuse("minutes", "is missing", "say how long these steps take")
-        if self.minutes is not None and not self.steps:
-            refuse("minutes", "is that of the lesson", "remove it, or name some steps")
+        if bool(self.steps) == (self.minutes is None):
+            refuse("minutes", "is that of some steps", "name both, or neither of them")
 
 
 class _Path(Written, frozen=True):
@@ -87,23 +85,16 @@ class _Paths(Written, frozen=True):
 
 @cache
 def paths() -> Paths:
-    """The paths of this app, read once; raises `LessonError`."""
-    return read_paths(course())
-
-
-def read_paths(lessons: Course) -> Paths:
-    """The paths through a course; raises `LessonError`."""
+    """The paths through the course, read once; raises `LessonError`."""
+    lessons = course()
     file = FOLDER / FILE
     named = read_file(file, _Paths)
     with reading(file):
         check_known("specialists", named.specialists, [each.key for each in lessons.lessons])
     found = {each.key: _path(each, lessons, file) for each in named.paths}
     words = read_words(FOLDER)
-    for path in found.values():
-        for place in (path.key, *(stop.place for stop in path.stops)):
-            for each in words.values():
-                if place not in each.entries:
-                    wrong(each.file, place, "has no words", f"add a heading for {place}")
+    places = ["", *found, *(stop.place for path in found.values() for stop in path.stops)]
+    check_words(words, dict.fromkeys(places, frozenset()), FILE)
     return Paths(found, frozenset(named.specialists), words)
 
 

@@ -8,13 +8,16 @@ import tomllib
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from msgspec import Struct, StructMeta, inspect
 
 from engine.errors import DecodingError
+from engine.sampling import SamplingSettings
 from engine.values import Wrong, convert
+from ui.texts.settings import named_settings
 
 Kind = TypeVar("Kind")
 _NAME = re.compile(r"[^.\[\]]+")  # one step of the way to a value: ``steps[0].panel``
@@ -36,6 +39,19 @@ class Written(
     Struct, metaclass=_AbstractStruct, frozen=True, forbid_unknown_fields=True, dict=True
 ):
     """A table of a lesson's file; what its types cannot say, its `__post_init__` refuses."""
+
+
+class WithSettings:
+    """A table of which the field `named` holds settings by name."""
+
+    __slots__ = ()
+    named: dict[str, Any]
+
+    @cached_property
+    def settings(self) -> SamplingSettings:
+        """The settings; raises `Refused`."""
+        with refusing("settings"):
+            return named_settings(self.named)
 
 
 def refuse(field: str, problem: str, remedy: str) -> NoReturn:
@@ -172,7 +188,5 @@ def _alternatives(types: Iterable[inspect.Type]) -> list[inspect.Type]:
 
 
 def _nearest(found: Any, known: list[str]) -> str:
-    if not known:
-        return "remove it"
-    near = difflib.get_close_matches(str(found), known, n=1)
-    return f"use {near[0]}" if near else f"use one of {', '.join(known)}"
+    near = difflib.get_close_matches(str(found), known, n=1) or known
+    return f"use {'one of ' if len(near) > 1 else ''}{', '.join(near)}" if near else "remove it"

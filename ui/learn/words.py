@@ -1,17 +1,5 @@
 """The words of a lesson, one Markdown file a language; headings carry the keys of lesson.toml.
 
-    # Title of the lesson
-    Its goal.
-    ## press: Title of the step
-    Its text.
-    ### three: What the task asks for.
-    #### solved
-    Said once the task is solved.
-    #### hint
-    A hint for whoever asks for one.
-    #### ran_to_end
-    A hint for whoever made this mistake.
-
 An entry is known by the keys of its headings: ``press/three/hint``. What a language lacks is taken
 from English.
 """
@@ -19,7 +7,7 @@ from English.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,6 +103,36 @@ def read_words(folder: Path) -> dict[str, Words]:
         if file.stem != ENGLISH:
             found[file.stem] = Words(file, _entries(file), english)
     return found
+
+
+def check_words(
+    languages: Mapping[str, Words],
+    needed: Mapping[str, Set[str]],
+    structure: str,
+    *,
+    with_text: bool = False,
+) -> None:
+    """Refuse English words that are missing, and in any language those that nothing shows.
+
+    Args:
+        languages: the words by language.
+        needed: the keys of all headings, each with the figures that its words may show.
+        structure: the file that has these keys.
+        with_text: whether each heading but that of the title needs words and a text.
+    """
+    english = languages[ENGLISH]
+    for key in needed:
+        found = english.entries.get(key, Entry("", ""))
+        if not (found.title and found.text if key and with_text else found.whole):
+            text = " and a text below it" if with_text else ""
+            wrong(english.file, key or "the title", "lacks words", f"add a heading{text}")
+    for words in languages.values():
+        for key, entry in words.entries.items():
+            if key not in needed:
+                wrong(words.file, key, f"is no key of {structure}", "remove it, or mend the key")
+            if unknown := entry.figures() - needed[key]:
+                known = ", ".join(sorted(needed[key])) or "no figure"
+                wrong(words.file, key, f"shows {{{min(unknown)}}}", f"there is {known} here")
 
 
 def _entries(file: Path) -> dict[str, Entry]:

@@ -1,5 +1,7 @@
 """Points and badges, from what was done; concepts, from what the course has."""
 
+import shutil
+
 import pytest
 
 from tests.ui.learn.progress.entries import answer, one_of_each, predicted, task
@@ -9,7 +11,8 @@ from ui.learn.earned import LOOP, MAP, badges, concepts, points_sentence
 from ui.learn.page import concepts_table
 from ui.learn.progress.entries import TaskSolved
 from ui.learn.progress.progress import NOTHING, Progress
-from ui.learn.quiz.questions import quizzes
+from ui.learn.quiz.questions import quiz_of
+from ui.learn.source import LessonError
 from ui.learn.words import read_words
 from ui.words.language import LANGUAGES
 
@@ -62,7 +65,8 @@ def test_every_lesson_claim_and_question_has_its_concept():
     assert {lesson.key for lesson in course().lessons} == {query["lesson"] for query in taught}
     tried = {one.place.section for one in found if one.place.page == "claims"}
     assert {claim.key for claim in CLAIMS} == tried
-    questions = {(quiz.topic, one.key) for quiz in quizzes() for one in quiz.questions}
+    quizzes = [quiz_of(lesson.quiz) for lesson in course().lessons]
+    questions = {(quiz.topic, one.key) for quiz in quizzes for one in quiz.questions}
     assert questions == {(query["lesson"], query["question"]) for query in asked}
 
 
@@ -90,3 +94,20 @@ def test_links_keep_the_path_and_texts_are_no_markup():
     ):
         assert f'href="?path=hour&amp;{query}"' in table
     assert table.count("<a ") == 3 and 'data-name="Experiment"' in table
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"the_loop/round"', '"the_loop/rounds"', "one_step.concepts.forward_pass.lesson names"),
+        ('page = "step"', 'page = "steps"', "one_step.concepts.forward_pass.try.page must be one"),
+    ],
+)
+def test_a_mistake_in_the_map_is_a_sentence(tmp_path, monkeypatch, before, after, said):
+    shutil.copytree(MAP, tmp_path / "lessons" / "map")
+    monkeypatch.setattr("ui.learn.earned.MAP", tmp_path / "lessons" / "map")
+    file = tmp_path / "lessons" / "map" / "map.toml"
+    file.write_text(file.read_text("utf-8").replace(before, after, 1), "utf-8")
+    with pytest.raises(LessonError) as refused:
+        concepts("fr")
+    assert str(refused.value).startswith(f"map/map.toml: topics.{said}")

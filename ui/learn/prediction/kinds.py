@@ -19,8 +19,8 @@ from ui.learn.panels import DecoderPanel
 from ui.learn.panels.lab.panel import play, settle
 from ui.learn.prediction.figures import FIGURES, SHARE, TOKENS, Figure
 from ui.learn.prediction.prediction import FEWEST, MOST, Bars, Prediction, PredictionError, Unit
-from ui.learn.source import check_known, check_once, refuse, refusing
-from ui.texts.settings import is_one_number, named_settings
+from ui.learn.source import WithSettings, check_known, check_once, refuse, refusing
+from ui.texts.settings import is_one_number
 from ui.texts.texts import Beginning, checked_scale, new_text
 from ui.words.catalogue import setting_name
 from ui.words.labels import token_label
@@ -28,19 +28,6 @@ from ui.words.language import marked, say, with_figures
 from ui.words.token_labels import labels_of
 
 Values = Annotated[tuple[float, ...], Meta(min_length=FEWEST, max_length=MOST)]
-
-
-class Drawn:
-    """A prediction about a text that is drawn token by token; its table may hold `settings`."""
-
-    __slots__ = ()
-    named: dict[str, Any]
-
-    @cached_property
-    def settings(self) -> SamplingSettings:
-        """How tokens are chosen; raises `Refused`."""
-        with refusing("settings"):
-            return named_settings({"seed": 0, **self.named})
 
 
 class ScaledPrediction(Prediction, frozen=True, kw_only=True):
@@ -63,7 +50,7 @@ class ScaledPrediction(Prediction, frozen=True, kw_only=True):
             refuse("high", f"is {self.high:g}, not above low, {self.low:g}", "use a larger number")
 
 
-class FigurePrediction(Drawn, ScaledPrediction, frozen=True, kw_only=True):
+class FigurePrediction(WithSettings, ScaledPrediction, frozen=True, kw_only=True):
     """One about a figure of the steps of a text; a kind has it as a field, a key of `FIGURES`."""
 
     named: dict[str, Any] = field(name="settings", default_factory=dict)
@@ -87,7 +74,7 @@ OTHERS = marked("All other tokens")
 LEADING = 4  # tokens of the model's own choice
 
 
-class NextToken(Drawn, Prediction, frozen=True, kw_only=True, tag="next_token"):
+class NextToken(WithSettings, Prediction, frozen=True, kw_only=True, tag="next_token"):
     """The probabilities of some tokens as the next one, and of all others together.
 
     Attributes, besides those of `Prediction`:

@@ -1,22 +1,7 @@
 """Questions as data: the structure in quiz.toml, the words beside it, one Markdown file a language.
 
-    [[questions]]                        # Two questions on the loop
-    key = "passes"                       ## passes: What does one forward pass give?
-    answers = ["one", "whole"]           How to try it out.
-    right = "one"                        ### one: The scores of one next token.
-    try = { page = "step" }              Why this is right.
-                                         ### whole: The whole answer.
-                                         Why this is wrong.
-
 Every answer has its reason, the right one too. `try` names the page on which a person can test it,
-and the state that the page is to be in:
-
-    try = { page = "step", prompt = "The capital of France is", settings = { temperature = 0.5 } }
-    try = { page = "step", prompt = "Once", negative_prompt = "A", guidance_scale = 2.0 }
-    try = { page = "step", prompt = "Once", search = { top_k = 5, penalty_alpha = 0.4 } }
-    try = { page = "compare", prompt = "Once upon a time" }
-    try = { page = "cache", section = "with_and_without" }
-    try = { page = "beam", width = 1 }
+and the state that the page is to be in.
 
 `page` is the name of a file in `pages/`; what stands next to it is the page's own: see `PLACES`. A
 decoder page takes its inputs by name. What is not named is left as the person has it.
@@ -25,7 +10,6 @@ decoder page takes its inputs by name. What is not named is left as the person h
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib import import_module
@@ -36,18 +20,16 @@ import streamlit as st
 from msgspec import UNSET, Meta, UnsetType, field
 
 from engine.decoding import UNGUIDED, checked_alpha
-from engine.sampling import SamplingSettings
 from ui.labs.beam.inputs import BeamInputs
 from ui.labs.constrained.lab import ConstrainedInputs
 from ui.labs.diffusion.lab import DiffusionInputs
 from ui.labs.inputs import PlainInputs
 from ui.labs.one_clock.clock import ClockInputs
 from ui.labs.speculative.lab import SpeculativeInputs
-from ui.learn.source import Written, check_known, check_once, read_file, refusing, wrong
-from ui.learn.words import ENGLISH, Entry, Words, read_words
+from ui.learn.source import WithSettings, Written, check_known, check_once, read_file, refusing
+from ui.learn.words import ENGLISH, Words, check_words, read_words
 from ui.skeleton.page import PAGES
 from ui.step.for_others import model_of
-from ui.texts.settings import named_settings
 from ui.texts.texts import Beginning, Contrastive, checked_scale
 from ui.tokens.state import TokensInputs
 from ui.visit_page import VisitPage
@@ -99,7 +81,7 @@ class _Search(Written, frozen=True):
             checked_alpha(self.penalty_alpha)
 
 
-class _Step(Place, frozen=True, kw_only=True, tag="step"):
+class _Step(WithSettings, Place, frozen=True, kw_only=True, tag="step"):
     prompt: str
     named: dict[str, Any] = field(name="settings", default_factory=dict)
     negative_prompt: str | None = None
@@ -109,11 +91,6 @@ class _Step(Place, frozen=True, kw_only=True, tag="step"):
 
     def __post_init__(self) -> None:
         _ = self.settings, self.beginning  # what they refuse is said at once
-
-    @cached_property
-    def settings(self) -> SamplingSettings:
-        with refusing("settings"):
-            return named_settings(self.named)
 
     @cached_property
     def beginning(self) -> Beginning:
@@ -223,7 +200,6 @@ PLACES: dict[str, type[Place]] = {
 }
 
 
-LESSONS = Path(__file__).resolve().parents[3] / "lessons"
 FOLDER, FILE = "quiz", "quiz.toml"  # within the folder of a lesson
 FEWEST, MOST = 2, 5  # answers of a question
 
@@ -298,6 +274,10 @@ class _Question(Written, frozen=True):
         check_once("answers", self.answers)
         check_known("right", [self.right], self.answers)
 
+    def places(self) -> list[str]:
+        """The places of its words and of those of its answers."""
+        return [self.key, *(f"{self.key}/{answer}" for answer in self.answers)]
+
 
 class _Quiz(Written, frozen=True):
     questions: Annotated[tuple[_Question, ...], Meta(min_length=1)]
@@ -308,53 +288,23 @@ class _Quiz(Written, frozen=True):
 
 @cache
 def quiz_of(folder: Path, language: str = ENGLISH) -> Quiz:
-    """The same as `read_quiz`, read once."""
-    return read_quiz(folder, language)
-
-
-def read_quiz(folder: Path, language: str = ENGLISH) -> Quiz:
-    """The quiz in a folder, with words in a language, in English where that lacks them.
+    """The quiz in a folder, read once, with words in a language, in English if that lacks them.
 
     Raises:
         LessonError: a mistake in its files; the sentence says where and what to do.
     """
     asked = read_file(folder / FILE, _Quiz).questions
     languages = read_words(folder)
+    keys = ["", *(key for each in asked for key in each.places())]
+    check_words(languages, dict.fromkeys(keys, frozenset()), FILE, with_text=True)
     words = languages.get(language, languages[ENGLISH])
     questions = tuple(_question(each, words) for each in asked)
-    _refuse_unknown(languages, questions)
     return Quiz(folder.parent.name, words.entry("").title, questions)
 
 
 def _question(each: _Question, words: Words) -> Question:
-    key = each.key
-    asked = _entry(words, key, "the question in the heading, below it how to try it out")
-    answers = []
-    for name in each.answers:
-        entry = _entry(words, f"{key}/{name}", "the answer in the heading, its reason below")
-        answers.append(Answer(name, entry.title, entry.text))
-    return Question(key, asked.title, tuple(answers), each.right, asked.text, each.place)
-
-
-def _entry(words: Words, key: str, what: str) -> Entry:
-    entry = words.entry(key) if words.has(key) else None
-    if entry is None or not entry.title or not entry.text:
-        file = (words.others or words).file
-        wrong(file, key, "lacks words", f"write {what}")
-    return entry
-
-
-def _refuse_unknown(languages: dict[str, Words], questions: tuple[Question, ...]) -> None:
-    """Words that no question shows, as after a key was renamed in one file alone."""
-    known = {""} | {question.key for question in questions}
-    known |= {f"{one.key}/{answer.key}" for one in questions for answer in one.answers}
-    for words in languages.values():
-        for key in words.entries:
-            if key not in known:
-                wrong(words.file, key, "is no key of quiz.toml", "remove it, or mend the key")
-
-
-def quizzes(lessons: Path = LESSONS) -> Iterator[Quiz]:
-    """All quizzes that there are."""
-    for file in sorted(lessons.glob(f"*/{FOLDER}/{FILE}")):
-        yield read_quiz(file.parent)
+    asked, *said = map(words.entry, each.places())
+    answers = tuple(
+        Answer(key, one.title, one.text) for key, one in zip(each.answers, said, strict=True)
+    )
+    return Question(each.key, asked.title, answers, each.right, asked.text, each.place)

@@ -183,50 +183,29 @@ SEARCH = {
     "low": -9,
     "high": 0,
 }
+NEXT = {"kind": "next_token", "prompt": "x"}
 CURVE = {"kind": "against_setting", "prompt": "x", "figure": "entropy", "setting": "temperature"}
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (
-            {"kind": "next"},
-            "kind must be one of those this version knows, got 'next'; use one of next_token",
-        ),
-        ({"kind": "next_token"}, "prompt is missing"),
-        ({"kind": "next_token", "prompt": ""}, "prompt must be text of length 1 or more"),
-        (
-            {"kind": "next_token", "prompt": "x", "tokens": ["a", "a"]},
-            'tokens has the key "a" twice',
-        ),
-        (
-            {"kind": "next_token", "prompt": "x", "token": ["a"]},
-            "token is not known to this version; use tokens",
-        ),
-        (
-            {"kind": "next_token", "prompt": "x", "settings": {"top_p": 2}},
-            "settings is refused: top_p must be above 0",
-        ),
+        ({"kind": "next"}, "kind must be one of those this version knows, got 'next'; use one of"),
+        (NEXT | {"prompt": ""}, "prompt must be text of length 1 or more"),
+        (NEXT | {"tokens": ["a", "a"]}, 'tokens has the key "a" twice'),
+        (NEXT | {"settings": {"top_p": 2}}, "settings is refused: top_p must be above 0"),
         (CURVE | {"values": [1, 2]}, "high is missing"),
         (CURVE | {"values": [1], "high": 1}, "values must be a list of length 2 or more"),
         (CURVE | {"values": [-1, 1], "high": 1}, "values is refused: temperature must not"),
         (CURVE | {"values": [1, 2], "high": 0}, "high is 0, not above low, 0"),
         (CURVE | {"figure": "milliseconds"}, "figure must be one of those this version knows"),
-        (
-            SEARCH | {"panel": {"kind": "step", "prompt": "x"}},
-            "panel.kind must be one of those this version knows, got 'step'; use one of beam",
-        ),
+        (SEARCH | {"panel": {"kind": "step"}}, "panel.kind must be one of those this version"),
         (SEARCH | {"input": "early_stopping"}, 'input names "early_stopping", which is not known'),
-        (
-            SEARCH | {"figure": "price"},
-            'figure names "price", which is not known; use one of logprob',
-        ),
+        (SEARCH | {"values": [0.5, 1e300]}, "values is refused: Its width is too large"),
+        (SEARCH | {"figure": "price"}, 'figure names "price", which is not known; use logprob'),
         (SEARCH | {"settings": {}}, "settings is not known to this version"),
         ({"kind": "tokens_per_word", "prompt": "x y"}, "high is missing"),
-        (
-            {"kind": "per_step", "prompt": "x", "figure": "entropy", "steps": 99, "high": 1},
-            "steps must be a whole number of at most 32, got 99",
-        ),
+        (NEXT | {"kind": "per_step", "figure": "entropy", "steps": 99}, "steps must be a whole"),
     ],
 )
 def test_a_mistake_in_a_file_is_a_sentence(data, said):

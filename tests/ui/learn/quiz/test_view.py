@@ -14,12 +14,12 @@ def script(folder: str) -> None:
     import streamlit as st
 
     from ui.learn.progress.mine import Done
-    from ui.learn.quiz.questions import read_quiz
+    from ui.learn.quiz.questions import quiz_of
     from ui.learn.quiz.view import draw_quiz
     from ui.visits.visits import Visit
 
     done = st.session_state.setdefault("done", Done())
-    draw_quiz(read_quiz(Path(folder)), done, Visit("ab" * 16))
+    draw_quiz(quiz_of(Path(folder)), done, Visit("ab" * 16))
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from ui.texts.texts import Beginning
 from ui.visits.visits import Visit
 
 LINE = "line"  # the part of the step component that says what goes wrong; it is always shown
-PARTS = (
+PARTS = [
     "prompt",
     "transport",
     "settings",
@@ -36,7 +36,7 @@ PARTS = (
     "picture",
     "costs",
     "samplers",
-)
+]
 
 
 class StepPanel(Panel[LessonSession], frozen=True, kw_only=True, tag="step"):
