@@ -30,7 +30,7 @@ class Course:
         return self.lessons[place + 1] if place + 1 < len(self.lessons) else None
 
 
-class _Order(Written, frozen=True):
+class _Order(Written):
     lessons: tuple[str, ...]
 
 

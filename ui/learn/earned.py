@@ -59,19 +59,19 @@ class Concept:
         return all(word in said for word in typed.lower().split())
 
 
-class _Row(Written, frozen=True):
+class _Row(Written):
     key: str
     lesson: str
     question: str
     place: AnyPlace = field(name="try")
 
 
-class _Topic(Written, frozen=True):
+class _Topic(Written):
     key: str
     concepts: tuple[_Row, ...]
 
 
-class _Map(Written, frozen=True):
+class _Map(Written):
     topics: tuple[_Topic, ...]
 
 

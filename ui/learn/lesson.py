@@ -80,7 +80,7 @@ Entry = TypeVar("Entry")
 Some = Annotated[tuple[Entry, ...], Meta(min_length=1)]
 
 
-class Mistake(Written, frozen=True):
+class Mistake(Written):
     """Something that people often do instead of what a task asks for.
 
     Attributes:
@@ -94,7 +94,7 @@ class Mistake(Written, frozen=True):
     actions: Some[Call]
 
 
-class WrittenTask(Written, frozen=True):
+class WrittenTask(Written):
     """Something to do in the panel, as the file has it.
 
     Attributes:
@@ -113,7 +113,7 @@ class WrittenTask(Written, frozen=True):
         check_once("mistakes", [*(mistake.key for mistake in self.mistakes), "solved", "hint"])
 
 
-class Task(WrittenTask, frozen=True, kw_only=True):
+class Task(WrittenTask, kw_only=True):
     """The same within its step.
 
     Attributes, besides those of `WrittenTask`:
@@ -197,7 +197,7 @@ class Lesson:
         raise ValueError(f"{task.place} is no task of {self.key}.")
 
 
-class _Step(Written, frozen=True, kw_only=True):
+class _Step(Written, kw_only=True):
     key: str
     panel: AnyPanel | Same | None = None
     tasks: tuple[Any, ...] = ()  # read once it is known what is live in them
@@ -208,7 +208,7 @@ class _Step(Written, frozen=True, kw_only=True):
         check_once("predictions", [each.key for each in self.predictions])
 
 
-class _Lesson(Written, frozen=True):
+class _Lesson(Written):
     minutes: Annotated[int, Meta(ge=1, le=60)]
     steps: Some[_Step]
 
@@ -235,7 +235,7 @@ def read_lesson(folder: Path) -> Lesson:
     return lesson
 
 
-class _Live(Written, frozen=True):
+class _Live(Written):
     """What is done and measured in a panel."""
 
     tasks: tuple[WrittenTask, ...] = ()

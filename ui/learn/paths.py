@@ -63,7 +63,7 @@ class Paths:
     words: dict[str, Words]
 
 
-class _Stop(Written, frozen=True):
+class _Stop(Written):
     lesson: str
     steps: tuple[str, ...] = ()
     minutes: int | None = None
@@ -73,12 +73,12 @@ class _Stop(Written, frozen=True):
             refuse("minutes", "is that of some steps", "name both, or neither of them")
 
 
-class _Path(Written, frozen=True):
+class _Path(Written):
     key: str
     stops: tuple[_Stop, ...]
 
 
-class _Paths(Written, frozen=True):
+class _Paths(Written):
     specialists: tuple[str, ...]
     paths: tuple[_Path, ...]
 

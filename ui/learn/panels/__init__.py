@@ -31,7 +31,7 @@ PANELS: dict[str, type[Panel]] = {
 }
 
 
-class Same(Written, frozen=True, tag_field="kind", tag="same"):
+class Same(Written, tag_field="kind", tag="same"):
     """The panel of the step before, in a table of lesson.toml.
 
     Attributes:

@@ -16,7 +16,7 @@ from ui.learn.panels.panel import Live, Panel
 from ui.learn.source import check_known, refusing
 
 
-class InputsPanel(Panel[Live], frozen=True, kw_only=True):
+class InputsPanel(Panel[Live], kw_only=True):
     """A panel that begins with inputs of a page.
 
     Attributes, besides those of `Panel`:

@@ -18,7 +18,7 @@ Live = TypeVar("Live", bound=PageState)
 LoadModel = Callable[[str, str | None], LanguageModel]
 
 
-class Panel(Written, Generic[Live], frozen=True, kw_only=True, tag_field="kind"):
+class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
     """A part of the app as a lesson sets it up; a frozen value, of which visitors have live states.
 
     Attributes:

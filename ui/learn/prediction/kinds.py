@@ -30,7 +30,7 @@ from ui.words.token_labels import labels_of
 Values = Annotated[tuple[float, ...], Meta(min_length=FEWEST, max_length=MOST)]
 
 
-class ScaledPrediction(Prediction, frozen=True, kw_only=True):
+class ScaledPrediction(Prediction, kw_only=True):
     """One about values on a scale.
 
     Attributes, besides those of `Prediction`:
@@ -50,7 +50,7 @@ class ScaledPrediction(Prediction, frozen=True, kw_only=True):
             refuse("high", f"is {self.high:g}, not above low, {self.low:g}", "use a larger number")
 
 
-class FigurePrediction(WithSettings, ScaledPrediction, frozen=True, kw_only=True):
+class FigurePrediction(WithSettings, ScaledPrediction, kw_only=True):
     """One about a figure of the steps of a text; a kind has it as a field, a key of `FIGURES`."""
 
     named: dict[str, Any] = field(name="settings", default_factory=dict)
@@ -74,7 +74,7 @@ OTHERS = marked("All other tokens")
 LEADING = 4  # tokens of the model's own choice
 
 
-class NextToken(WithSettings, Prediction, frozen=True, kw_only=True, tag="next_token"):
+class NextToken(WithSettings, Prediction, kw_only=True, tag="next_token"):
     """The probabilities of some tokens as the next one, and of all others together.
 
     Attributes, besides those of `Prediction`:
@@ -135,7 +135,7 @@ def _id(model: LanguageModel, text: str) -> int:
     return ids[0]
 
 
-class AgainstSetting(FigurePrediction, frozen=True, kw_only=True, tag="against_setting"):
+class AgainstSetting(FigurePrediction, kw_only=True, tag="against_setting"):
     """A figure of the next token against a setting, from the same logits.
 
     Attributes, besides those of `FigurePrediction`:
@@ -169,7 +169,7 @@ class AgainstSetting(FigurePrediction, frozen=True, kw_only=True, tag="against_s
         return tuple(self.measured.of(step, row, model) for row in rows)
 
 
-class PerStep(FigurePrediction, frozen=True, kw_only=True, tag="per_step"):
+class PerStep(FigurePrediction, kw_only=True, tag="per_step"):
     """A figure of every step of a text, computed or measured as the text is generated.
 
     Attributes, besides those of `FigurePrediction`:
@@ -213,7 +213,7 @@ INPUTS = {  # those that lessons use; another one is called as it is written
 }
 
 
-class AgainstInput(ScaledPrediction, frozen=True, kw_only=True, tag="against_input"):
+class AgainstInput(ScaledPrediction, kw_only=True, tag="against_input"):
     """A figure of a whole text on a decoder page, against one of the page's inputs.
 
     Attributes, besides those of `ScaledPrediction`:
@@ -270,7 +270,7 @@ class AgainstInput(ScaledPrediction, frozen=True, kw_only=True, tag="against_inp
 WORD = re.compile(r"\s?\S+")
 
 
-class TokensPerWord(ScaledPrediction, frozen=True, kw_only=True, tag="tokens_per_word"):
+class TokensPerWord(ScaledPrediction, kw_only=True, tag="tokens_per_word"):
     """Into how many tokens each word of a text is cut, together with the space before it."""
 
     def __post_init__(self) -> None:

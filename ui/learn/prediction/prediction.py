@@ -153,7 +153,7 @@ class Bars:
         return mean_difference(drawn, truth, self.low, self.high)
 
 
-class Prediction(Written, frozen=True, kw_only=True, tag_field="kind"):
+class Prediction(Written, kw_only=True, tag_field="kind"):
     """Something to predict.
 
     Attributes:

@@ -40,7 +40,7 @@ from ui.words.language import say
 MOST_TOKENS = 64  # of a text on the step page, where the question names no other number
 
 
-class Place(Written, frozen=True, kw_only=True, tag_field="page"):
+class Place(Written, kw_only=True, tag_field="page"):
     """A page and the state that it is to be in; the tag is the name of its file in `pages/`."""
 
     @property
@@ -72,7 +72,7 @@ class Place(Written, frozen=True, kw_only=True, tag_field="page"):
         st.switch_page(self.file)
 
 
-class _Search(Written, frozen=True):
+class _Search(Written):
     top_k: int = Contrastive().top_k
     penalty_alpha: float = Contrastive().penalty_alpha
 
@@ -81,7 +81,7 @@ class _Search(Written, frozen=True):
             checked_alpha(self.penalty_alpha)
 
 
-class _Step(WithSettings, Place, frozen=True, kw_only=True, tag="step"):
+class _Step(WithSettings, Place, kw_only=True, tag="step"):
     prompt: str
     named: dict[str, Any] = field(name="settings", default_factory=dict)
     negative_prompt: str | None = None
@@ -108,7 +108,7 @@ class _Step(WithSettings, Place, frozen=True, kw_only=True, tag="step"):
         )
 
 
-class _Visited(Place, frozen=True, kw_only=True):
+class _Visited(Place, kw_only=True):
     """A page whose state lies in the visit.
 
     Class attributes:
@@ -127,11 +127,11 @@ class _Visited(Place, frozen=True, kw_only=True):
         self.visit_page().of(visit)
 
 
-class _Tune(_Visited, frozen=True, tag="tune"):
+class _Tune(_Visited, tag="tune"):
     module: ClassVar[str] = "ui.tune.tuning"
 
 
-class _Compare(_Visited, frozen=True, tag="compare"):
+class _Compare(_Visited, tag="compare"):
     module: ClassVar[str] = "ui.compare.page"
     prompt: str
 
@@ -139,7 +139,7 @@ class _Compare(_Visited, frozen=True, tag="compare"):
         self.visit_page().of(visit).change(prompt=self.prompt, chat=False)
 
 
-class _Measuring(_Visited, frozen=True):
+class _Measuring(_Visited):
     section: str
 
     def __post_init__(self) -> None:
@@ -150,15 +150,15 @@ class _Measuring(_Visited, frozen=True):
         self.visit_page().of(visit).choose(self.section)
 
 
-class _Cache(_Measuring, frozen=True, tag="cache"):
+class _Cache(_Measuring, tag="cache"):
     module: ClassVar[str] = "ui.cache.page"
 
 
-class _Claims(_Measuring, frozen=True, tag="claims"):
+class _Claims(_Measuring, tag="claims"):
     module: ClassVar[str] = "ui.claims.page"
 
 
-class _Decoder(_Visited, frozen=True):
+class _Decoder(_Visited):
     """A page whose state has inputs; those that the table names are changed."""
 
     inputs: ClassVar[type[PlainInputs]]
@@ -264,7 +264,7 @@ class Quiz:
     questions: tuple[Question, ...]
 
 
-class _Question(Written, frozen=True):
+class _Question(Written):
     key: str
     answers: Annotated[tuple[str, ...], Meta(min_length=FEWEST, max_length=MOST)]
     right: str
@@ -279,7 +279,7 @@ class _Question(Written, frozen=True):
         return [self.key, *(f"{self.key}/{answer}" for answer in self.answers)]
 
 
-class _Quiz(Written, frozen=True):
+class _Quiz(Written):
     questions: Annotated[tuple[_Question, ...], Meta(min_length=1)]
 
     def __post_init__(self) -> None:

@@ -52,7 +52,7 @@ def tokens_predicted(state: MeasurementState) -> float | None:
     return len(result.bits) if isinstance(result, Loss) else None
 
 
-class InsidePanel(MeasurementPanel, frozen=True, tag="inside"):
+class InsidePanel(MeasurementPanel, tag="inside"):
     """A picture of the model's inside; it has no page of its own."""
 
     measures: ClassVar[Functions] = MEASURES

@@ -2,5 +2,5 @@
 
     panel.py      what they have in common: inputs, transport, picture, measures, actions
 
-To add one: a file with its measures and a `LabPanel`, and one line in `PANELS` beside.
+To add one: a file with its measures and a `LabPanel`, and its name in `DecoderPanel` beside.
 """

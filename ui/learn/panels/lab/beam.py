@@ -42,7 +42,7 @@ def search_exactly(lab: BeamLab) -> None:
         lab.exact.wait()
 
 
-class BeamPanel(LabPanel, frozen=True, tag="beam"):
+class BeamPanel(LabPanel, tag="beam"):
     """A beam search."""
 
     measures: ClassVar[Functions] = MEASURES

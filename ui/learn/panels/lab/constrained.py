@@ -55,7 +55,7 @@ def force_wrong(lab: ConstrainedLab, step: int) -> None:
     lab.break_at(step - 1, lab.figures[step - 1].wanted[0].token_id)
 
 
-class ConstrainedPanel(LabPanel, frozen=True, tag="constrained"):
+class ConstrainedPanel(LabPanel, tag="constrained"):
     """A text under a constraint."""
 
     measures: ClassVar[Functions] = MEASURES

@@ -57,7 +57,7 @@ def _kept(lab: DiffusionLab) -> list[float]:
     return [each.confidence[place] for each in steps for place in each.unmasked]
 
 
-class DiffusionPanel(LabPanel, frozen=True, tag="diffusion"):
+class DiffusionPanel(LabPanel, tag="diffusion"):
     """A canvas of masks."""
 
     measures: ClassVar[Functions] = MEASURES

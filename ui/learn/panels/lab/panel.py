@@ -29,7 +29,7 @@ TASK_SECONDS = 120.0  # that an action waits for a worker
 ACTIONS = Functions()
 
 
-class LabPanel(InputsPanel[Lab], frozen=True, kw_only=True):
+class LabPanel(InputsPanel[Lab], kw_only=True):
     """A text on a decoder page.
 
     Attributes, besides those of `InputsPanel`:

@@ -54,7 +54,7 @@ def try_speed(lab: SpeculativeLab) -> None:
         lab.work.wait()
 
 
-class SpeculativePanel(LabPanel, frozen=True, tag="speculative"):
+class SpeculativePanel(LabPanel, tag="speculative"):
     """Rounds of a draft and a target."""
 
     measures: ClassVar[Functions] = MEASURES

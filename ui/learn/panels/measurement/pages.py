@@ -14,7 +14,7 @@ from ui.measurements.page import MeasurementPage
 from ui.measurements.state import MeasurementState
 
 
-class CachePanel(MeasurementPanel, frozen=True, tag="cache"):
+class CachePanel(MeasurementPanel, tag="cache"):
     """A section of the cache page."""
 
     measured_on: ClassVar[MeasurementPage] = CACHE
@@ -30,7 +30,7 @@ def outcome(state: MeasurementState) -> str:
     return "" if result is None else judge(result.checks).outcome
 
 
-class ClaimPanel(MeasurementPanel, frozen=True, tag="claim"):
+class ClaimPanel(MeasurementPanel, tag="claim"):
     """A claim."""
 
     measures: ClassVar[Functions] = MEASURES

@@ -27,7 +27,7 @@ MEASURES = Functions(input_measures(lambda state: state.held.inputs))
 ACTIONS = Functions()
 
 
-class MeasurementPanel(InputsPanel[MeasurementState], frozen=True, kw_only=True):
+class MeasurementPanel(InputsPanel[MeasurementState], kw_only=True):
     """One section, of which everything but the choice among others is there.
 
     Attributes, besides those of `InputsPanel`:

@@ -39,7 +39,7 @@ PARTS = [
 ]
 
 
-class StepPanel(Panel[LessonSession], frozen=True, kw_only=True, tag="step"):
+class StepPanel(Panel[LessonSession], kw_only=True, tag="step"):
     """A text that is stepped.
 
     Attributes:
