@@ -20,7 +20,7 @@ from ui.learn.prediction.kinds import AnyPrediction
 from ui.learn.prediction.prediction import Prediction
 from ui.learn.quiz.questions import FOLDER as QUIZ
 from ui.learn.quiz.questions import quiz_of
-from ui.learn.source import Written, check_once, fitted, read_file, reading, refuse
+from ui.learn.source import Written, check_once, fitted, read_file, reading, refuse, within
 from ui.learn.words import ENGLISH, Words, check_words, read_words
 from ui.models.opening import load_quietly
 from ui.words.labels import markdown_text
@@ -253,7 +253,8 @@ def _step(step: _Step, before: Step | None) -> Step:
     if panel is None and (step.panel or step.tasks or step.figures):
         refuse("panel", "is missing", "add one that says what is live")
     if isinstance(step.panel, Same):
-        panel = panel.continued(step.panel.parts)
+        with within("panel"):
+            panel = panel.continued(step.panel.parts)
     live = fitted({"tasks": step.tasks, "figures": step.figures}, _Live, partial(_in_panel, panel))
     tasks = tuple(Task(**asdict(each), place=f"{step.key}/{each.key}") for each in live.tasks)
     predictions = {f"{step.key}/{each.key}": each for each in step.predictions}
@@ -267,7 +268,7 @@ def _in_panel(panel: Panel, kind: type, data: Any) -> Call | Check | Figure:
     if kind is Check:
         return read_check(data, panel.measures)
     function = panel.measures.named(data, "check")
-    own = (("check", str), ("as", str), ("actions", tuple[Call, ...], ()))
+    own = (("check", str), ("as", str), ("actions", Some[Call], ()))
     measure, table = call_with(function, data, own, partial(_in_panel, panel))
     return Figure(getattr(table, "as"), panel, measure, table.actions)
 

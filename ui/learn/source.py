@@ -66,6 +66,15 @@ def refuse(field: str, problem: str, remedy: str) -> NoReturn:
 
 
 @contextmanager
+def within(field: str) -> Iterator[None]:
+    """Say of what is refused that it lies in a field."""
+    try:
+        yield
+    except Refused as refused:
+        raise Refused(f".{field}{refused}") from refused
+
+
+@contextmanager
 def refusing(field: str) -> Iterator[None]:
     """Refuse a field with what another part of the app says of its value."""
     try:

@@ -13,6 +13,7 @@ from ui.learn.source import LessonError
 from ui.learn.words import read_words, unbroken, with_figures
 
 STEP = LESSON[LESSON.index('kind = "step"') : LESSON.index("\n[[steps.tasks]]")]
+LAST = '[[steps]]\nkey = "last"\npanel = { kind = "same", parts = ["loops"] }'
 UNKEYED = ("how", "template")  # a text of its own; nobody's lesson yet
 WORDED = sorted(file.parent for file in FOLDER.rglob("en.md") if file.parent.name not in UNKEYED)
 
@@ -64,6 +65,11 @@ def test_it_is_read(tmp_path: Path):
             STEP,
             'kind = "beam"\ninputs = { wide = 4 }',
             'panel.inputs names "wide", which is not known',
+        ),
+        (
+            '" Rome" }]',
+            f'" Rome" }}]\n{LAST}',
+            'steps.last.panel.parts names "loops", which is not',
         ),
         ('"read"', '"read"\npanel = { kind = "same" }', "steps.read.panel is missing; add one"),
         ('"read"', '"read"\nfigures = [{ as = "x" }]', "steps.read.panel is missing; add one"),
