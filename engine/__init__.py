@@ -10,6 +10,7 @@ Start at `Decoder.step`, which is the whole loop in one screen. Imports go downw
 order; nothing in here imports Streamlit, Plotly or the user interface.
 
     errors, checks   failures that a person can do something about; what comes from outside, checked
+    making/          how a tokenizer's model makes tokens: merges, matches, cuts
     guarded/         programs of other people, in processes with limits of time and memory
     grammar/         what a constraint allows, token by token
     sampling/        from logits to a drawn token: settings, stages, distribution

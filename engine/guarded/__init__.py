@@ -9,10 +9,11 @@ limits.
     line        the order in which threads get one of few places
     matchers    the child that follows grammars
     templates   the child that renders chat templates
-    loading     the child that reads tokenizers first, and cuts texts by one written in Python
-    cutting     the child that cuts texts by one written in Rust
+    loading     the child that reads tokenizers, and cuts texts by one written in Python
+    cutting     the child that cuts texts by one written in Rust, and tells how
 
-Children import none of the engine's other parts and no PyTorch, so that they are there at once.
+Of the engine's other parts children import only `making` and errors, and no PyTorch, so that they
+are there at once.
 """
 
 from engine.doors import door

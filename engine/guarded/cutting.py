@@ -2,28 +2,36 @@
 
 A request is one of
 
-    {"kind": "take"}, tokenizer                     as the file ``tokenizer.json`` has it
+    {"kind": "take"}, tokenizer                     as the file ``tokenizer.json`` has it; with a
+                                                    "post_processor", pickled, if it has another
     {"kind": "encode", "special": ..., "as_text": ...}, text
     {"kind": "plain"}, text                         without its added tokens
     {"kind": "stages", "segments": [...]}, text     see `stages`
+    {"kind": "tables"}                              of its model, which makings need
+    {"kind": "makings"}, pre-tokens                 how each became its tokens; see `engine.making`
 
-An answer of {"needs": "tokenizer"} asks for what is not here, or no longer.
+An answer of {"needs": "take"} or "tables" asks for what is not here, or no longer.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+import msgspec
 from tokenizers import PreTokenizedString, Tokenizer
 
 from engine.errors import PanicError, panics_as_errors
 from engine.guarded.child import Answer, give_back_memory, serve
+from engine.making import Maker, maker_of
 
 # Characters or tokens that may come of one character. Unicode takes one apart into at most 18, and
 # each of those may be three bytes, with a token each.
 MOST_OF_ONE = 64
 _MOST_OF_NONE = 1_000
+_INNER = ("normalizers", "pretokenizers", "decoders")  # of a Sequence of parts
 
 Part = tuple[str, int, int, tuple[int, ...]]
 
@@ -95,11 +103,40 @@ def plain(backend: Tokenizer, text: str) -> list[int]:
     return [token_id for piece in pieces for token_id in _ids(backend, piece)]
 
 
+def described(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tokenizer is, without its vocabulary: names of its parts, merges, the unknown token.
+
+    Args:
+        parts: its ``tokenizer.json``.
+    """
+    model = parts["model"]
+    kind = model["type"]
+    names = {part: list(_names(parts[part])) for part in ("normalizer", "pre_tokenizer", "decoder")}
+    if kind == "Unigram":
+        unknown = model.get("unk_id")
+    else:
+        unknown = model["vocab"].get(model.get("unk_token") or "")
+    merges = len(model["merges"]) if kind == "BPE" else None
+    return {"kind": kind, **names, "merges": merges, "unknown": unknown}
+
+
+def _names(part: Mapping[str, Any] | None) -> Iterator[str]:
+    """Names of a part of a tokenizer, and of those that it is made of."""
+    if part is None:
+        return
+    inner = next((part[key] for key in _INNER if isinstance(part.get(key), list)), None)
+    if inner is None:
+        yield part["type"]
+    for one in inner or ():
+        yield from _names(one)
+
+
 class Cutter:
     """The tokenizer that was taken in."""
 
     def __init__(self) -> None:
         self._backend: Tokenizer | None = None
+        self._maker: Maker | None = None
 
     def answer(self, request: dict, data: bytes) -> Answer:
         try:
@@ -113,10 +150,21 @@ class Cutter:
             self._backend = Tokenizer.from_buffer(data)
             self._backend.no_truncation()
             self._backend.no_padding()
+            if "post_processor" in request:
+                self._backend.post_processor = pickle.loads(
+                    bytes.fromhex(request["post_processor"])
+                )
             give_back_memory()
             return {}, b""
         if self._backend is None:
-            return {"needs": "tokenizer"}, b""
+            return {"needs": "take"}, b""
+        if request["kind"] == "tables":
+            self._maker = maker_of(json.loads(self._backend.to_str())["model"])
+            return {}, b""
+        if request["kind"] == "makings":
+            if self._maker is None:
+                return {"needs": "tables"}, b""
+            return {}, msgspec.json.encode([self._maker.making(one) for one in json.loads(data)])
         text = data.decode("utf-8", "surrogatepass")
         if request["kind"] == "stages":
             steps, parts = stages(self._backend, text, request["segments"])

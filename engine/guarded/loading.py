@@ -1,19 +1,22 @@
-"""The child that reads tokenizers of other people, before this process does.
+"""The child that reads tokenizers of other people, so that their files are parsed only here.
 
 It also cuts texts by one that transformers runs in Python. A request is one of
 
-    {"kind": "read", "folder": ...}     all that reading it takes; tells its longest token's length
-    {"kind": "take", "folder": ...}     reads it again, and keeps it
+    {"kind": "read", "folder": ..., "most": ...}    what there is to know of it; see `_read_out`
+    {"kind": "take", "folder": ...}                 reads it again, and keeps it
     {"kind": "tokenize", "options": {...}}, text
 
-An answer of {"needs": "tokenizer"} asks for what is not here, or no longer.
+An answer of {"needs": "take"} asks for what is not here, or no longer.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import pickle
 import re
 import sys
+from collections.abc import Sequence
 
 if __name__ == "__main__":
     sys.modules["torch"] = None  # transformers does without it, and is there in half the time
@@ -22,9 +25,12 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from engine.errors import panics_as_errors
 from engine.guarded.child import Answer, give_back_memory, serve
-from engine.guarded.cutting import check_growth, refusal
+from engine.guarded.cutting import check_growth, described, refusal
 
+_PER_LINE = 2_000  # entries that the other process parses at once, in a millisecond or two
 _TEXT = "Once upon a time"
+# What a tokenizer keeps of its files for saving it, and nothing else.
+_FILES = ("vocab", "merges", "_vocab", "_merges", "added_tokens_decoder")
 
 
 class Reader:
@@ -45,12 +51,12 @@ class Reader:
 
     def _answer(self, request: dict, data: bytes) -> Answer:
         if request["kind"] == "read":
-            return {"longest": _try_out(_read(request["folder"]))}, b""
+            return _read_out(_read(request["folder"]), request["most"])
         if request["kind"] == "take":
             self._tokenizer = _read(request["folder"])
             return {}, b""
         if self._tokenizer is None:
-            return {"needs": "tokenizer"}, b""
+            return {"needs": "take"}, b""
         text = data.decode("utf-8", "surrogatepass")
         pieces = self._tokenizer.tokenize(text, **request["options"])
         check_growth(len(text), sum(map(len, pieces)))
@@ -59,6 +65,57 @@ class Reader:
 
 def _read(folder: str) -> PreTrainedTokenizerBase:
     return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+
+
+def _read_out(tokenizer: PreTrainedTokenizerBase, most: int) -> Answer:
+    """What there is to know of a tokenizer.
+
+    Args:
+        tokenizer: the tokenizer.
+        most: above this, an id is so high that nothing more is told.
+
+    Returns:
+        The characters of its longest token, its number of entries and its highest id; of a
+        tokenizer written in Rust also its sizes and its hash, and, one behind the other with their
+        `lengths`: its pieces in the order of ids and its added tokens, as lines of JSON; the rest
+        of the transformers tokenizer, pickled; and all of it as one ``tokenizer.json``.
+    """
+    highest = max(tokenizer.get_vocab().values(), default=-1)
+    found = {"longest": _try_out(tokenizer), "entries": len(tokenizer), "highest": highest}
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or highest >= most:
+        return found, b""
+    backend.no_truncation()
+    backend.no_padding()
+    whole = backend.to_str()
+    data = whole.encode()
+    added = [
+        (number, one.content, one.single_word, one.lstrip, one.rstrip, one.normalized, one.special)
+        for number, one in backend.get_added_tokens_decoder().items()
+    ]
+    settings = {
+        "decoder": backend.decoder,
+        "described": described(json.loads(whole)),
+        "encode_special_tokens": backend.encode_special_tokens,
+        "post_processor": backend.post_processor,
+    }
+    tokenizer._tokenizer = None
+    for kept in (vars(tokenizer), tokenizer.init_kwargs):
+        for name in _FILES:
+            kept.pop(name, None)
+    pieces = [backend.id_to_token(number) for number in range(highest + 1)]
+    parts = _lines(pieces), _lines(added), pickle.dumps((tokenizer, settings)), data
+    return {
+        **found,
+        "entries_of_model": backend.get_vocab_size(with_added_tokens=False),
+        "hash": hashlib.sha256(data).hexdigest(),
+        "lengths": list(map(len, parts)),
+    }, b"".join(parts)
+
+
+def _lines(entries: Sequence[object]) -> bytes:
+    starts = range(0, len(entries), _PER_LINE)
+    return b"\n".join(json.dumps(entries[start : start + _PER_LINE]).encode() for start in starts)
 
 
 def _try_out(tokenizer: PreTrainedTokenizerBase) -> int:

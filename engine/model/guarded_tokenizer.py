@@ -1,28 +1,32 @@
 """Tokenizers of other people: read and run in processes with limits of time and memory.
 
 A few bytes of a ``tokenizer.json`` can make a text a billion times as long, or have an expression
-try all ways to match it. So another process reads the file first; and a text is cut by a process
-that has the tokenizer to itself, so that a bad one keeps only its own visitors waiting. What is
-then done here has been done there before, or takes no longer than the text is long.
+try all ways to match it; and while a large file is parsed, no other thread of this process runs. So
+another process reads the files and tells what is needed here: the tokens and the settings. A text
+is cut by a process that has the tokenizer to itself, so that a bad one keeps only its own visitors
+waiting.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+import pickle
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from tokenizers import Encoding, Tokenizer
+import msgspec
+from tokenizers import AddedToken, Encoding
 
 from engine.errors import Message, PanicError, TokenizerError, msg
 from engine.guarded import Child, EndedError, TooLargeError, TooLongError
-from engine.guarded.cutting import Part, stages
+from engine.guarded.cutting import Part
+from engine.making import KINDS, Making
 
 if TYPE_CHECKING:
+    from tokenizers.processors import PostProcessor
     from transformers import PreTrainedTokenizerBase
 
 # Of processor time: to read the smallest file, and for each MB. The largest in use takes 3 s.
@@ -32,6 +36,8 @@ CUT_SECONDS, CUT_SECONDS_PER_MB = 2.0, 8.0
 MEGABYTES = 1_024
 # Characters of a token. Each time that a text has one, it is copied whole.
 LONGEST_TOKEN = 2_000
+# Of what a tokenizer has besides its tokens: its chat template above all. It is taken in at once.
+MOST_OF_REST = 1_000_000
 _READ, _CUT = msg("to be read"), msg("to cut this text")
 _CHECK_FILE = msg("check its tokenizer.json, or choose another model")
 _CHANGE_TEXT = msg("change the text, or choose another model")
@@ -39,12 +45,17 @@ _CHANGE_TEXT = msg("change the text, or choose another model")
 _reading = Child("engine.guarded.loading", READ_SECONDS, MEGABYTES)
 
 
-def try_to_read(folder: Path, size: int) -> None:
+def read(folder: Path, size: int, most: int) -> tuple[PreTrainedTokenizerBase | None, int, int]:
     """Read the tokenizer of a folder in another process.
 
     Args:
         folder: the folder of the model.
         size: bytes of its text files.
+        most: above this, an id is so high that the tokenizer is not made.
+
+    Returns:
+        The tokenizer, which cuts texts in a process of its own; its number of entries, and its
+        highest id. No tokenizer if that is too high, or if transformers runs it in Python.
 
     Raises:
         TokenizerError: it cannot be read, takes more time or memory than it may, makes far more of
@@ -52,8 +63,8 @@ def try_to_read(folder: Path, size: int) -> None:
         CancelledError: the asker has given up.
     """
     seconds = READ_SECONDS + READ_SECONDS_PER_MB * size / 1e6
-    request = {"kind": "read", "folder": str(folder)}
-    answer, _ = _asked(_reading, folder.name, _READ, _CHECK_FILE, seconds, request)
+    request = {"kind": "read", "folder": str(folder), "most": most}
+    answer, data = _asked(_reading, folder.name, _READ, _CHECK_FILE, seconds, request)
     if "error" in answer or "panic" in answer:
         reason = answer.get("error") or PanicError(answer["panic"])
         raise no_tokenizer(folder.name, reason)
@@ -63,6 +74,8 @@ def try_to_read(folder: Path, size: int) -> None:
             "{remedy}.",
             (folder.name, answer["longest"], LONGEST_TOKEN, _CHECK_FILE),
         )
+    tokenizer = _made(folder.name, answer, data) if "lengths" in answer else None
+    return tokenizer, answer["entries"], answer["highest"]
 
 
 def no_tokenizer(name: str, reason: object) -> TokenizerError:
@@ -74,22 +87,50 @@ def no_tokenizer(name: str, reason: object) -> TokenizerError:
     )
 
 
+def _made(name: str, told: dict, data: bytes) -> PreTrainedTokenizerBase:
+    """The tokenizer that another process has told of; see `engine.guarded.loading`."""
+    parts, start = [], 0
+    for length in told["lengths"]:
+        parts.append(data[start : start + length])
+        start += length
+    pieces, added, rest, whole = parts
+    if len(rest) > MOST_OF_REST:
+        raise TokenizerError(
+            "The tokenizer of {name} has {size:,.1f} MB of settings besides its tokens, and at "
+            "most {most:,.0f} MB are taken in; {remedy}.",
+            (name, len(rest) / 1e6, MOST_OF_REST / 1e6, _CHECK_FILE),
+        )
+    # Pickled by this program in the other process, so that no file decides what it makes.
+    tokenizer, settings = pickle.loads(rest)
+    tokens = {number: _added(*fields) for number, *fields in _entries(added)}
+    guarded = GuardedTokenizer(name, whole, told, list(_entries(pieces)), tokens, settings)
+    tokenizer._tokenizer = guarded
+    tokenizer._encode_without_added_tokens = guarded.plain
+    return tokenizer
+
+
+def _entries(lines: bytes) -> Iterator[Any]:
+    for line in lines.splitlines():
+        yield from json.loads(line)
+
+
+def _added(
+    content: str, single_word: bool, lstrip: bool, rstrip: bool, normalized: bool, special: bool
+) -> AddedToken:
+    places = {"single_word": single_word, "lstrip": lstrip, "rstrip": rstrip}
+    return AddedToken(content, **places, normalized=normalized, special=special)
+
+
 def guard(tokenizer: PreTrainedTokenizerBase, folder: Path, size: int) -> None:
-    """Have a tokenizer cut texts in another process.
+    """Have a tokenizer that transformers runs in Python cut texts in another process.
 
     Args:
         tokenizer: has been read from the folder.
-        folder, size: as `try_to_read` has them.
+        folder, size: as `read` has them.
     """
-    if getattr(tokenizer, "backend_tokenizer", None) is not None:
-        guarded = tokenizer._tokenizer = GuardedTokenizer(tokenizer.backend_tokenizer, folder.name)
-        tokenizer._encode_without_added_tokens = guarded.plain
-    else:
-        take = {"kind": "take", "folder": str(folder)}
-        process = _Process(
-            tokenizer, "engine.guarded.loading", folder.name, lambda: (take, b"", size)
-        )
-        tokenizer.tokenize = partial(_tokenize, process)
+    take = {"kind": "take", "folder": str(folder)}
+    process = _Process(tokenizer, "engine.guarded.loading", folder.name, take, size)
+    tokenizer.tokenize = partial(_tokenize, process)
 
 
 def _tokenize(process: _Process, text: str, **options: object) -> list[str]:
@@ -103,15 +144,26 @@ class _Process:
         owner: the tokenizer here.
         module: what runs in it.
         name: the model's, for errors.
-        taken: the request that hands the tokenizer over, its data, and the bytes that are read.
+        take: the request that hands the tokenizer over.
+        size: the bytes that are read then.
+        whole: the data of that request.
     """
 
     def __init__(
-        self, owner: object, module: str, name: str, taken: Callable[[], tuple[dict, bytes, int]]
+        self, owner: object, module: str, name: str, take: dict, size: int, whole: bytes = b""
     ) -> None:
         self.child = Child(module, CUT_SECONDS, MEGABYTES)
-        self._name, self._taken = name, taken
+        self._name, self._size = name, size
+        self._needed = {"take": (take, whole), "tables": ({"kind": "tables"}, b"")}
         finalize(owner, self.child.end)
+
+    def take(self, request: dict) -> None:
+        """Hand the tokenizer over by another request, unless it is the last one."""
+        with self.child.lock:
+            last, whole = self._needed["take"]
+            if request != last:
+                self._needed["take"] = request, whole
+                self.child.end()
 
     def cut(self, request: dict, text: str) -> bytes:
         """Return the answer of the process for a text.
@@ -126,10 +178,9 @@ class _Process:
         ask = partial(_asked, self.child, self._name)
         with self.child.lock:
             answer, made = ask(_CUT, _CHANGE_TEXT, seconds, request, data)
-            if "needs" in answer:
-                take, whole, size = self._taken()
-                most = READ_SECONDS + READ_SECONDS_PER_MB * size / 1e6
-                ask(_READ, _CHECK_FILE, most, take, whole)
+            while "needs" in answer:
+                most = READ_SECONDS + READ_SECONDS_PER_MB * self._size / 1e6
+                ask(_READ, _CHECK_FILE, most, *self._needed[answer["needs"]])
                 answer, made = ask(_CUT, _CHANGE_TEXT, seconds, request, data)
         if "panic" in answer:
             raise PanicError(answer["panic"])
@@ -142,27 +193,84 @@ class _Process:
 
 
 class GuardedTokenizer:
-    """A tokenizer of the library ``tokenizers`` that cuts texts in a process of its own.
+    """What another process has told of a tokenizer of the library ``tokenizers``.
 
-    All else is done here by the tokenizer itself.
+    It has as much of the library's own class as transformers asks for, and cuts texts in a process
+    of its own.
 
     Args:
-        tokenizer: the tokenizer.
         name: the model's, for errors.
+        whole: its ``tokenizer.json``, which that process takes in.
+        told: its sizes and its hash.
+        pieces: its tokens in the order of their ids; None for an id that it does not have.
+        added: its added tokens, by their ids.
+        settings: the other attributes but the hash.
+
+    Attributes:
+        hash: SHA-256 of the whole.
+        described: see `engine.guarded.cutting.described`.
+        decoder: turns pieces into text.
+        encode_special_tokens: true if control tokens in a text are text.
+        post_processor: puts tokens around those of a text; some tokenizers change it.
     """
 
-    def __init__(self, tokenizer: Tokenizer, name: str) -> None:
-        process = _Process(self, "engine.guarded.cutting", name, partial(_whole, tokenizer))
-        vars(self).update(_tokenizer=tokenizer, _name=name, _process=process)
+    # So that nothing else can be set here, where the other process would not know of it.
+    __slots__ = (
+        *("__weakref__", "_added", "_ids", "_pieces", "_post_processor", "_process", "_sizes"),
+        *("decoder", "described", "encode_special_tokens", "hash"),
+    )
+    truncation = padding = None  # texts are never cut short
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tokenizer, name)
+    def __init__(
+        self,
+        name: str,
+        whole: bytes,
+        told: dict,
+        pieces: list[str | None],
+        added: dict[int, AddedToken],
+        settings: dict[str, Any],
+    ) -> None:
+        self._post_processor = settings.pop("post_processor")
+        for setting, value in settings.items():
+            setattr(self, setting, value)
+        self.hash, self._sizes = told["hash"], (told["entries_of_model"], told["entries"])
+        self._pieces, self._added = pieces, added
+        ids = {piece: number for number, piece in enumerate(pieces) if piece is not None}
+        self._ids = ids | {one.content: number for number, one in added.items()}
+        take = {"kind": "take"}
+        self._process = _Process(self, "engine.guarded.cutting", name, take, len(whole), whole)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        setattr(self._tokenizer, name, value)
+    @property
+    def post_processor(self) -> PostProcessor | None:
+        return self._post_processor
 
-    def __deepcopy__(self, memo: dict) -> GuardedTokenizer:
-        return GuardedTokenizer(deepcopy(self._tokenizer, memo), self._name)
+    @post_processor.setter
+    def post_processor(self, value: PostProcessor) -> None:
+        self._post_processor = value
+        self._process.take({"kind": "take", "post_processor": pickle.dumps(value).hex()})
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """The id of each piece; always with the added tokens."""
+        return self._ids
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        return self._sizes[with_added_tokens]
+
+    def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
+        return dict(self._added)
+
+    def id_to_token(self, id: int) -> str | None:
+        return self._pieces[id] if 0 <= id < len(self._pieces) else None
+
+    def token_to_id(self, token: str) -> int | None:
+        return self._ids.get(token)
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """The text of tokens."""
+        left_out = {number for number, one in self._added.items() if one.special}
+        kept = [one for one in ids if not (skip_special_tokens and one in left_out)]
+        pieces = [piece for piece in map(self.id_to_token, kept) if piece is not None]
+        return " ".join(pieces) if self.decoder is None else self.decoder.decode(pieces)
 
     def encode_batch(
         self,
@@ -176,7 +284,7 @@ class GuardedTokenizer:
         request = {
             "kind": "encode",
             "special": add_special_tokens,
-            "as_text": self._tokenizer.encode_special_tokens,
+            "as_text": self.encode_special_tokens,
         }
         return [_encoding(self._process.cut(request, text)) for text in input]
 
@@ -191,19 +299,11 @@ class GuardedTokenizer:
         steps, parts = json.loads(self._process.cut({"kind": "stages", "segments": segments}, text))
         return steps, parts
 
-
-def _whole(tokenizer: Tokenizer) -> tuple[dict, bytes, int]:
-    data = tokenizer.to_str().encode()
-    return {"kind": "take"}, data, len(data)
-
-
-def stages_of(
-    backend: Tokenizer | GuardedTokenizer, text: str, segments: Sequence[Sequence[int]]
-) -> tuple[list[list[str]], list[Part]]:
-    """The stages of a tokenizer, one by one; see `engine.guarded.cutting.stages`."""
-    if isinstance(backend, GuardedTokenizer):
-        return backend.stages(text, segments)
-    return stages(backend, text, segments)
+    def makings(self, pre_tokens: Sequence[str]) -> list[Making]:
+        """How each became its tokens, for one of the `KINDS`; raises what `_Process.cut` does."""
+        _, history = KINDS[self.described["kind"]]
+        made = self._process.cut({"kind": "makings"}, json.dumps(pre_tokens))
+        return msgspec.json.decode(made, type=list[history])
 
 
 def _encoding(state: bytes) -> Encoding:

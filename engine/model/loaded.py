@@ -16,6 +16,7 @@ import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from engine.errors import OutOfMemoryError
+from engine.model.guarded_tokenizer import GuardedTokenizer
 from engine.model.kernels import (
     DEFAULT_KERNELS,
     Kernels,
@@ -120,6 +121,8 @@ class LoadedModel:
         if self.tokenizer is None:
             return None
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        if isinstance(backend, GuardedTokenizer):
+            return backend.hash
         if backend is None:
             described = repr(sorted(self.tokenizer.get_vocab().items()))
         else:

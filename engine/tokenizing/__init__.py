@@ -2,14 +2,11 @@
 
 >>> tokenizer = text_tokenizer(model.vocabulary)
 >>> text = tokenizer.tokenize("a strawberry")
->>> [tokenizer.making(one) for one in text.pre_tokens]
+>>> tokenizer.makings(text.pre_tokens)
 
 tokens      what a text becomes: tokens, pre-tokens, stages
 tokenizer   any tokenizer, and two that need no files: bytes, and code points
 staged      a tokenizer whose stages can be run one by one
-bpe         every merge of byte pair encoding
-wordpiece   the longest matches of WordPiece
-unigram     the best cuts of a Unigram model
 sources     tokenizers of folders and hub ids, without weights
 """
 
@@ -18,12 +15,9 @@ from engine.doors import door
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "bpe": "Merge MergeHistory",
         "sources": "cached_tokenizers load_tokenizer",
         "staged": "StagedTokenizer text_tokenizer",
-        "tokenizer": "Making TextTokenizer byte_tokenizer code_point_tokenizer",
+        "tokenizer": "TextTokenizer byte_tokenizer code_point_tokenizer",
         "tokens": "PreToken Stage Token TokenizedText",
-        "unigram": "BestCuts Cut ScoredToken",
-        "wordpiece": "Match MatchHistory",
     },
 )

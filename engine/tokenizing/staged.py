@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
-from typing import Any
 
 from engine.errors import TokenizerError, panics_as_errors
-from engine.model.guarded_tokenizer import stages_of
+from engine.guarded.cutting import described, stages
+from engine.making import KINDS, Maker, Making, maker_of
+from engine.model.guarded_tokenizer import GuardedTokenizer
 from engine.model.vocabulary import Vocabulary
-from engine.tokenizing.bpe import BytePairs
 from engine.tokenizing.spans import Span, between
-from engine.tokenizing.tokenizer import Making, TextTokenizer
+from engine.tokenizing.tokenizer import TextTokenizer
 from engine.tokenizing.tokens import STAGES, PreToken, Stage, TokenizedText, checked_text
-from engine.tokenizing.unigram import UnigramScores
-from engine.tokenizing.wordpiece import LongestMatches
 
-_INNER = ("normalizers", "pretokenizers", "decoders")  # of a Sequence of parts
-_MAKERS = {"BPE": BytePairs, "WordPiece": LongestMatches, "Unigram": UnigramScores}
 _OTHER_TOKENS = (
     "The stages of this tokenizer, run one by one, give other tokens for this text than the "
     "tokenizer itself. So only its tokens are shown."
@@ -47,12 +43,13 @@ class StagedTokenizer(TextTokenizer):
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._backend = vocabulary.tokenizer.backend_tokenizer
-        self._parts: dict[str, Any] = json.loads(self._backend.to_str())
-        model = self._parts["model"]["type"]
-        on_bytes = model == "BPE" and "ByteLevel" in _names(self._parts["decoder"])
-        super().__init__(vocabulary, "Byte-level BPE" if on_bytes else model)
-        self.merges = len(self._parts["model"]["merges"]) if model == "BPE" else None
-        self._unknown = _unknown_id(self._parts["model"])
+        self._is_guarded = isinstance(self._backend, GuardedTokenizer)
+        self._described = self._backend.described if self._is_guarded else described(self._whole())
+        self._model: str = self._described["kind"]
+        on_bytes = self._model == "BPE" and "ByteLevel" in self._described["decoder"]
+        super().__init__(vocabulary, "Byte-level BPE" if on_bytes else self._model)
+        self.merges: int | None = self._described["merges"]
+        self._unknown: int | None = self._described["unknown"]
         self._added = frozenset(vocabulary.tokenizer.added_tokens_decoder)
 
     @panics_as_errors()
@@ -103,28 +100,37 @@ class StagedTokenizer(TextTokenizer):
         name = self._vocabulary.token_bytes(token_id).decode()
         return text[span[0] : span[1]].strip() != name
 
-    def making(self, pre_token: PreToken) -> Making | None:
-        """How a pre-token became its tokens; None where this kind of tokenizer has no such steps.
+    def makings(self, pre_tokens: Sequence[PreToken]) -> list[Making | None]:
+        """How each became its tokens; None if this kind of tokenizer has no such steps.
 
-        What is given was computed here from the tokenizer's tables, and led to the same tokens.
+        What is given was computed from the tokenizer's tables, and led to the same tokens. Of
+        other people's tokenizers it is computed in a process with limits.
+
+        Raises:
+            TokenizerError: it takes more time or memory than it may.
         """
-        if self._maker is None:
-            return None
-        made = self._maker.making(pre_token.text)
-        return made if made.ids == pre_token.ids else None
+        if self._model not in KINDS or not pre_tokens:
+            return [None for _ in pre_tokens]
+        texts = [one.text for one in pre_tokens]
+        if self._is_guarded:
+            made = self._backend.makings(texts)
+        else:
+            made = map(self._maker.making, texts)
+        pairs = zip(made, pre_tokens, strict=True)
+        return [making if making.ids == one.ids else None for making, one in pairs]
 
     @cached_property
-    def _maker(self) -> BytePairs | LongestMatches | UnigramScores | None:
-        maker = _MAKERS.get(self._parts["model"]["type"])
-        return None if maker is None else maker(self._parts["model"])
+    def _maker(self) -> Maker:
+        return maker_of(self._whole()["model"])
+
+    def _whole(self) -> dict:
+        return json.loads(self._backend.to_str())
 
     def _run(self, text: str, segments: Sequence[Span]) -> tuple[list[Stage], tuple[PreToken, ...]]:
         """The stages before the cut, one by one, and what the tokenizer's model makes of them."""
-        names = [
-            (),
-            *(tuple(_names(self._parts[kind])) for kind in ("normalizer", "pre_tokenizer")),
-        ]
-        texts, parts = stages_of(self._backend, text, segments)
+        names = [(), *(tuple(self._described[kind]) for kind in ("normalizer", "pre_tokenizer"))]
+        run = self._backend.stages if self._is_guarded else partial(stages, self._backend)
+        texts, parts = run(text, segments)
         steps = [
             Stage(name, by, tuple(texts))
             for name, by, texts in zip(STAGES[1:4], names, texts, strict=True)
@@ -133,21 +139,7 @@ class StagedTokenizer(TextTokenizer):
         return steps, tuple(one for one in pre_tokens if one.ids)
 
 
-def _unknown_id(model: Mapping[str, Any]) -> int | None:
-    if model["type"] == "Unigram":
-        return model.get("unk_id")
-    return model["vocab"].get(model.get("unk_token") or "")
-
-
 def _groups(words: Sequence[int | None]) -> list[list[int]]:
     """Places of the tokens of the text, by what they were cut from together."""
     places = (place for place, word in enumerate(words) if word is not None)
     return [list(group) for _, group in groupby(places, words.__getitem__)]
-
-
-def _names(part: dict[str, Any] | None) -> list[str]:
-    """Names of a part of a tokenizer, and of those that it is made of."""
-    if part is None:
-        return []
-    inner = next((part[key] for key in _INNER if isinstance(part.get(key), list)), None)
-    return [part["type"]] if inner is None else [name for one in inner for name in _names(one)]

@@ -9,14 +9,11 @@ from transformers import ByT5Tokenizer, CanineTokenizer, PreTrainedTokenizerBase
 from transformers.models.canine.tokenization_canine import SPECIAL_CODEPOINTS
 
 from engine.errors import panics_as_errors
+from engine.making import Making
 from engine.model.vocabulary import Vocabulary, readable
-from engine.tokenizing.bpe import MergeHistory
 from engine.tokenizing.spans import placed
 from engine.tokenizing.tokens import PreToken, Stage, Token, TokenizedText, checked_text
-from engine.tokenizing.unigram import BestCuts
-from engine.tokenizing.wordpiece import MatchHistory
 
-Making = MergeHistory | MatchHistory | BestCuts
 _NO_STAGES = "This tokenizer has no stages that can be run one by one, so only tokens are shown."
 
 
@@ -56,12 +53,9 @@ class TextTokenizer:
         ends = Stage("text", (), (text,)), Stage("ids", (), tuple(ids))
         return TokenizedText(text, tokens, (), ends, _NO_STAGES)
 
-    def making(self, pre_token: PreToken) -> Making | None:
-        """How a pre-token became its tokens; None where this kind of tokenizer has no such steps.
-
-        What is given was computed here from the tokenizer's tables, and led to the same tokens.
-        """
-        return None
+    def makings(self, pre_tokens: Sequence[PreToken]) -> list[Making | None]:
+        """How each became its tokens; None if this kind of tokenizer has no such steps."""
+        return [None for _ in pre_tokens]
 
     def _token(self, token_id: int, is_typed: bool) -> Token:
         data = self._vocabulary.token_bytes(token_id)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
-from engine.tokenizing import (
-    BestCuts,
-    MatchHistory,
-    MergeHistory,
-    PreToken,
-    StagedTokenizer,
-    TextTokenizer,
-    Token,
-    TokenizedText,
-)
+from engine.errors import TokenizerError
+from engine.making import BestCuts, Making, MatchHistory, MergeHistory
+from engine.tokenizing import PreToken, StagedTokenizer, TextTokenizer, Token, TokenizedText
 from ui.tokens.state import LONGEST, Shown
 from ui.words.labels import counted, token_label, visible
 from ui.words.language import marked, say
-from ui.words.refusals import told
+from ui.words.refusals import in_words, told
 
 MOST_DRAWN = 1_500  # tokens of a text that the browser draws
 MOST_SYMBOLS = 150  # of a pre-token whose merges are shown
@@ -35,7 +29,7 @@ _NO_STEPS = {
 _OTHER_KIND = marked("This kind of tokenizer has no steps that the page can show.")
 
 
-def packed(shown: Iterable[Shown]) -> str:
+def packed(shown: Sequence[Shown]) -> str:
     """The sides of the page, as JSON."""
     return json.dumps([_side(one) for one in shown], separators=(",", ":"))
 
@@ -124,32 +118,41 @@ def shortened(text: str) -> str:
     return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
 
 
-def _makings(tokenizer: TextTokenizer, pre_tokens: Iterable[PreToken]) -> Iterator[dict[str, Any]]:
-    symbols = 0
-    for one in pre_tokens:
-        symbols += len(one.text)
-        if symbols > MOST_OF_ALL:
-            reason = say(
-                "The pre-tokens up to here have {count} symbols; steps are shown for the first "
-                "{most}.",
-                count=f"{symbols:,}",
-                most=f"{MOST_OF_ALL:,}",
-            )
+def _makings(
+    tokenizer: TextTokenizer, pre_tokens: Collection[PreToken]
+) -> Iterator[dict[str, Any]]:
+    sized = list(zip(pre_tokens, accumulate(len(one.text) for one in pre_tokens), strict=True))
+    reasons = [_too_long(one, symbols) for one, symbols in sized]
+    wanted = [one for (one, _), reason in zip(sized, reasons, strict=True) if not reason]
+    try:
+        makings = iter(tokenizer.makings(wanted))
+    except TokenizerError as error:
+        reasons = [in_words(error)] * len(sized)
+    for reason in reasons:
+        if reason:
             yield {"kind": "none", "reason": reason}
         else:
-            yield _making(tokenizer, one)
+            yield _making(tokenizer, next(makings))
 
 
-def _making(tokenizer: TextTokenizer, pre_token: PreToken) -> dict[str, Any]:
+def _too_long(pre_token: PreToken, symbols: int) -> str:
+    """Why no steps are shown of a pre-token, up to whose end there are so many symbols."""
+    if symbols > MOST_OF_ALL:
+        return say(
+            "The pre-tokens up to here have {count} symbols; steps are shown for the first {most}.",
+            count=f"{symbols:,}",
+            most=f"{MOST_OF_ALL:,}",
+        )
     if len(pre_token.text) > MOST_SYMBOLS:
-        reason = say(
+        return say(
             "This pre-token has {count} symbols; steps are shown for at most {most}.",
             count=f"{len(pre_token.text):,}",
             most=f"{MOST_SYMBOLS:,}",
         )
-        return {"kind": "none", "reason": reason}
-    making = tokenizer.making(pre_token)
+    return ""
 
+
+def _making(tokenizer: TextTokenizer, making: Making | None) -> dict[str, Any]:
     def labels(ids: Sequence[int]) -> list[str]:
         return [token_label(tokenizer.label(one)) for one in ids]
 

@@ -7,14 +7,23 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from engine.errors import TokenizerError, panics_as_errors
-from engine.model.guarded_tokenizer import guard, no_tokenizer, try_to_read
+from engine.model.guarded_tokenizer import guard, no_tokenizer, read
 from engine.model.loaded import is_out_of_memory
-from engine.model.loading.files import first_line, is_bundled, text_bytes
+from engine.model.loading.files import (
+    first_line,
+    is_bundled,
+    read_bounded,
+    text_bytes,
+    text_files,
+)
 
 # Tokenizers may know more ids than the model has rows, but not many times as many: the vocabulary
 # keeps a list as long as the highest id.
 _IDS_PER_ROW = 4
 _FEW_IDS = 1_000_000
+# Bytes of a file of a tokenizer that transformers runs in Python, which is parsed here as well: a
+# third of a second. The largest in use has 4 MB.
+_MOST_IN_PYTHON = 8_000_000
 
 
 def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenizerBase:
@@ -28,31 +37,49 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
         TokenizerError: there is none, it cannot be read, takes more time or memory than it may, or
             its ids are far above the model's.
     """
-    is_foreign = not is_bundled(folder)
-    if is_foreign:
-        try_to_read(folder, size := text_bytes(folder))
+    if is_bundled(folder):
+        return _read_here(folder)
+    most, size = max(_IDS_PER_ROW * most_ids, _FEW_IDS), text_bytes(folder)
+    tokenizer, entries, highest = read(folder, size, most)
+    if entries == 0:
+        raise TokenizerError(
+            "The tokenizer of {name} has no entries; add its tokenizer.json.", folder.name
+        )
+    if highest >= most:
+        raise TokenizerError(
+            "The tokenizer of {name} has id {highest:,}, and the model takes in "
+            "{most_ids:,} ids; add the tokenizer.json that belongs to the model.",
+            (folder.name, highest, most_ids),
+        )
+    if tokenizer is None:
+        _check_files(folder)
+        tokenizer = _read_here(folder)
+        guard(tokenizer, folder, size)
+    return tokenizer
+
+
+def _check_files(folder: Path) -> None:
+    """Refuse a tokenizer that runs in Python with a file that takes long to parse."""
+    try:
+        for path in text_files(folder, ".json"):
+            read_bounded(path, _MOST_IN_PYTHON)
+    except ValueError as error:
+        raise TokenizerError(
+            "The tokenizer of {name} runs in Python and has a file that would take too long to "
+            "read: {error}; choose another model.",
+            (folder.name, first_line(error)),
+        ) from error
+
+
+def _read_here(folder: Path) -> PreTrainedTokenizerBase:
     try:
         with panics_as_errors():
-            tokenizer = AutoTokenizer.from_pretrained(
+            return AutoTokenizer.from_pretrained(
                 folder, trust_remote_code=False, local_files_only=True
             )
-            highest = max(tokenizer.get_vocab().values(), default=-1)
     except Exception as error:
         # Tokenizer classes fail in ways of their own: OSError, ValueError, KeyError, and bare
         # Exceptions from the tokenizers library.
         if is_out_of_memory(error):
             raise
         raise no_tokenizer(folder.name, first_line(error)) from error
-    if len(tokenizer) == 0:
-        raise TokenizerError(
-            "The tokenizer of {name} has no entries; add its tokenizer.json.", folder.name
-        )
-    if highest >= max(_IDS_PER_ROW * most_ids, _FEW_IDS):
-        raise TokenizerError(
-            "The tokenizer of {name} has id {highest:,}, and the model takes in "
-            "{most_ids:,} ids; add the tokenizer.json that belongs to the model.",
-            (folder.name, highest, most_ids),
-        )
-    if is_foreign:
-        guard(tokenizer, folder, size)
-    return tokenizer

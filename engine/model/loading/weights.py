@@ -13,6 +13,7 @@ import re
 import struct
 import threading
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -31,6 +32,9 @@ _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _RUN_IN = (torch.float32, torch.bfloat16, torch.float16)
 # Tables that a model computes for itself (rotations, masks) and that no weight file holds.
 _MOST_COMPUTED_BYTES = 1_000_000_000
+# Of a file's header, which is parsed in this process, where no other thread runs meanwhile: for
+# 0.2 s. That is enough for 30,000 tensors in a file.
+_MOST_HEADER_BYTES = 4_000_000
 
 
 class Weights:
@@ -146,8 +150,19 @@ class _WeightFile:
         self._file = open_regular(path)
         self._lock = threading.Lock()
         (size,) = struct.unpack("<Q", self._file.read(8))
-        self.header: dict[str, dict] = json.loads(self._file.read(size))
         self.data = 8 + size  # where the tensors begin
+        if size > _MOST_HEADER_BYTES and self.data <= path.stat().st_size:
+            raise WeightsError(
+                "The header of {file} in {name} has {size:,.1f} MB, and at most {most:,.0f} MB are "
+                "read; save the model in more files.",
+                (path.name, path.parent.name, size / 1e6, _MOST_HEADER_BYTES / 1e6),
+            )
+
+    @cached_property
+    def header(self) -> dict[str, dict]:
+        """What is said of each tensor; read once safetensors has checked it."""
+        self._file.seek(8)
+        return json.loads(self._file.read(self.data - 8))
 
     def read_into(self, memory: memoryview, start: int) -> None:
         """Fill `memory` from so many bytes after the header on."""
@@ -260,9 +275,9 @@ def _stored_in(path: Path, name: str) -> dict[str, _Stored]:
     """The tensors of one file; its header is checked by safetensors."""
     stored = {}
     try:
+        file = _WeightFile(path)
         # This checks that header and size agree. "pread": the default would map the file.
         checked = safe_open(path, framework="pt", backend="pread")
-        file = _WeightFile(path)
         for key in checked.keys():  # noqa: SIM118 - no mapping, keys() is all it has
             part = checked.get_slice(key)
             start, _ = file.header[key]["data_offsets"]

@@ -242,7 +242,7 @@ def test_a_pasted_text_is_read_like_a_file(tmp_path):
         (json.dumps(LLAMA | {"vocab_size": 10**15}), "vocab_size is 1,000,000,000,000,000"),
         (json.dumps(LLAMA | {"hidden_size": "wide"}), "describes no model|builds no"),
         ("[" * 100_000, "is no valid JSON"),
-        ('{"model_type": "llama", "x": "' + "y" * 4_000_000 + '"}', "at most 4 MB"),
+        ('{"model_type": "llama", "x": "' + "y" * 1_000_000 + '"}', "at most 1 MB"),
     ],
 )
 def test_what_is_no_models_configuration_is_refused(text, said):

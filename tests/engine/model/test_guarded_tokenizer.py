@@ -2,16 +2,18 @@
 
 import gc
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from engine.errors import PanicError, TokenizerError
+from engine.model import LanguageModel
 from engine.model import guarded_tokenizer as module
-from engine.model.guarded_tokenizer import GuardedTokenizer, guard
+from engine.model.guarded_tokenizer import GuardedTokenizer
 from engine.model.loading.files import BUNDLED_FOLDER
 from engine.model.loading.tokenizer_files import read_tokenizer
 from engine.model.vocabulary import Vocabulary
@@ -24,7 +26,7 @@ from tests.engine.kinds_of_tokenizer import (
     whole,
     wordpiece,
 )
-from tests.engine.model.loading.folders import edit_json, tiny_tokenizer
+from tests.engine.model.loading.folders import edit_json, tiny_model, tiny_tokenizer
 from tests.engine.test_panics import PANICS
 
 KINDS = {
@@ -44,19 +46,37 @@ def copy_of(tokenizer: PreTrainedTokenizerFast, **arguments) -> PreTrainedTokeni
     return PreTrainedTokenizerFast(tokenizer_object=backend, **special, **arguments)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_texts_are_cut_as_without_a_guard(kind):
-    free = copy_of(KINDS[kind](), chat_template=TEMPLATE)
-    guarded = copy_of(free, chat_template=TEMPLATE)
-    guard(guarded, Path("copy"), 0)
+@pytest.mark.parametrize(
+    ("kind", "of_class"),
+    [*((kind, ...) for kind in KINDS), ("Metaspace BPE", "Llama"), ("Unigram", "T5")],
+)
+def test_texts_are_cut_as_without_a_guard(kind, of_class, tmp_path):
+    copy_of(KINDS[kind](), chat_template=TEMPLATE).save_pretrained(tmp_path)
+    if of_class is not ...:
+        edit_json(tmp_path / "tokenizer_config.json", tokenizer_class=f"{of_class}Tokenizer")
+    free, guarded = AutoTokenizer.from_pretrained(tmp_path), read_tokenizer(tmp_path)
+    assert isinstance(guarded.backend_tokenizer, GuardedTokenizer) and type(guarded) is type(free)
+    assert not {"vocab", "_vocab"} & set(vars(guarded)), "the tokens are taken over once"
+    assert hash_of(guarded) == hash_of(free)
+    assert guarded.get_vocab() == free.get_vocab() and len(guarded) == len(free)
+    assert str(guarded.added_tokens_decoder) == str(free.added_tokens_decoder)
+    assert guarded.special_tokens_map == free.special_tokens_map
     one, two = whole(free), whole(guarded)
-    assert guarded.backend_tokenizer.to_str() == free.backend_tokenizer.to_str()
+    assert all(one.token_bytes(i) == two.token_bytes(i) for i in range(one.size))
     cuts = text_tokenizer(one), text_tokenizer(two)
+    assert [(cut.kind, cut.merges) for cut in cuts[1:]] == [(cuts[0].kind, cuts[0].merges)]
     for text in TEXTS:
-        assert one.encode(text) == two.encode(text), text
+        ids = one.encode(text)
+        assert ids == two.encode(text), text
+        assert free.decode(ids) == guarded.decode(ids), text
         assert chat_of(one, text) == chat_of(two, text), text
-        assert cuts[0].tokenize(text) == cuts[1].tokenize(text), text
-    assert isinstance(guarded.backend_tokenizer, GuardedTokenizer)
+        cut = cuts[0].tokenize(text)
+        assert cut == cuts[1].tokenize(text), text
+        assert cuts[0].makings(cut.pre_tokens) == cuts[1].makings(cut.pre_tokens), text
+
+
+def hash_of(tokenizer: PreTrainedTokenizerFast) -> str:
+    return LanguageModel(tiny_model(), tokenizer).tokenizer_hash
 
 
 def chat_of(vocabulary: Vocabulary, text: str) -> list[int] | str:
@@ -65,6 +85,42 @@ def chat_of(vocabulary: Vocabulary, text: str) -> list[int] | str:
         return vocabulary.chat_ids(text)
     except TokenizerError as error:
         return str(error)
+
+
+def test_no_file_of_a_strangers_tokenizer_is_parsed_here(tmp_path, monkeypatch):
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(BUNDLED_FOLDER / name, tmp_path)
+    parsed, loads = [], json.loads
+
+    def recorded(text: str | bytes, **options) -> object:
+        parsed.append(len(text))
+        return loads(text, **options)
+
+    monkeypatch.setattr(json, "loads", recorded)
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", None)
+    loaded = load_tokenizer(str(tmp_path))
+    cut = loaded.tokenize("a strawberry")
+    assert all(loaded.makings(cut.pre_tokens)) and loaded.merges > 10_000
+    assert (tmp_path / "tokenizer.json").stat().st_size > 1_000_000 > 20 * max(parsed)
+
+
+def test_settings_of_a_megabyte_are_refused(tmp_path):
+    byte_level().save_pretrained(tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("x" * 1_500_000)
+    said = r"has 1\.5 MB of settings besides its tokens, and at most 1 MB are taken in; check"
+    with pytest.raises(TokenizerError, match=said):
+        read_tokenizer(tmp_path)
+
+
+def test_what_is_put_around_a_text_may_change_and_nothing_else(tmp_path):
+    tokenizer = saved(tmp_path)
+    ids, end = tokenizer("a cat")["input_ids"], tokenizer.eos_token_id
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A <|end|>", special_tokens=[("<|end|>", end)]
+    )
+    assert tokenizer("a cat")["input_ids"] == [*ids, end]
+    with pytest.raises(AttributeError):
+        tokenizer.backend_tokenizer.normalizer = None
 
 
 def replaced(pattern: dict, content: str) -> dict:
@@ -160,24 +216,39 @@ def test_a_tokenizer_in_python_cuts_as_without_a_guard_and_is_stopped(tmp_path, 
     assert guarded.encode("ab") == free.encode("ab")
 
 
+def test_large_files_of_a_tokenizer_in_python_are_refused(tmp_path):
+    in_python(tmp_path)
+    data = json.loads((tmp_path / "vocab.json").read_text("utf-8"))
+    for more, said in (
+        ({"x" * 1_500 + str(n): n for n in range(6_000)}, "9.1 MB, and at most 8 MB are read"),
+        ({"x": [[]] * 20_001}, "20,003 lists and objects, and at most 20,000 are read"),
+    ):
+        (tmp_path / "extra.json").write_text(json.dumps(data | more))
+        with pytest.raises(TokenizerError, match=f"runs in Python .*: extra.json has {said}; cho"):
+            read_tokenizer(tmp_path)
+
+
 def test_the_bundled_tokenizer_is_run_here():
     assert type(read_tokenizer(BUNDLED_FOLDER).backend_tokenizer) is Tokenizer
 
 
-def test_the_process_ends_with_its_tokenizer():
-    tokenizer = byte_level()
-    guard(tokenizer, Path("copy"), 0)
+def saved(folder: Path) -> PreTrainedTokenizerFast:
+    byte_level().save_pretrained(folder)
+    return read_tokenizer(folder)
+
+
+def test_the_process_ends_with_its_tokenizer(tmp_path):
+    tokenizer = saved(tmp_path)
     Vocabulary(tokenizer, len(tokenizer)).encode("a")
-    process = vars(tokenizer.backend_tokenizer)["_process"].child.process
+    process = tokenizer.backend_tokenizer._process.child.process
     assert process.poll() is None
     del tokenizer
     gc.collect()
     assert process.poll() is not None
 
 
-def test_a_tokenizer_is_taken_in_again_by_a_new_process():
-    tokenizer = byte_level()
-    guard(tokenizer, Path("copy"), 0)
+def test_a_tokenizer_is_taken_in_again_by_a_new_process(tmp_path):
+    tokenizer = saved(tmp_path)
     ids = tokenizer("a cat")["input_ids"]
-    vars(tokenizer.backend_tokenizer)["_process"].child.end()
+    tokenizer.backend_tokenizer._process.child.end()
     assert tokenizer("a cat")["input_ids"] == ids

@@ -12,13 +12,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from engine.errors import PromptError, TokenizerError
 from engine.model.loading.checkpoint import BUNDLED_FOLDER
 from engine.model.vocabulary import Vocabulary
-from engine.tokenizing import (
-    MergeHistory,
-    TextTokenizer,
-    byte_tokenizer,
-    code_point_tokenizer,
-    text_tokenizer,
-)
+from engine.making import MergeHistory
+from engine.tokenizing import TextTokenizer, byte_tokenizer, code_point_tokenizer, text_tokenizer
 from tests.engine.kinds_of_tokenizer import (
     CORPUS,
     byte_level,
@@ -82,7 +77,7 @@ def test_every_making_ends_in_the_tokenizers_own_tokens(text):
         if name in STAGED and not cut.problem:
             for number, pre_token in enumerate(cut.pre_tokens):
                 owned = [token.id for token in cut.tokens if token.pre_token == number]
-                making = tokenizer.making(pre_token)
+                making = tokenizer.makings([pre_token])[0]
                 assert making is not None, (name, pre_token)
                 assert list(making.ids) == owned == list(pre_token.ids), (name, pre_token)
         elif name == "bundled":
@@ -99,7 +94,7 @@ def test_most_texts_of_every_kind_are_explained():
 
 def test_the_merges_of_a_word_go_from_letters_to_tokens():
     (pre_token,) = BUNDLED.tokenize(" strawberry").pre_tokens
-    history = BUNDLED.making(pre_token)
+    history = BUNDLED.makings([pre_token])[0]
     assert isinstance(history, MergeHistory)
     assert [BUNDLED.label(one) for one in history.symbols] == list(" strawberry")
     assert history.ids_after(0) == history.symbols and history.ids == pre_token.ids
@@ -120,8 +115,9 @@ def test_a_vocabulary_may_take_a_word_whole(ignores):
     tokenizer = text_tokenizer(whole(PreTrainedTokenizerFast(tokenizer_object=backend)))
     whole_one, unknown = tokenizer.tokenize("bab axxb").pre_tokens
     assert whole_one.ids == ((3,) if ignores else (1, 2))
-    assert tokenizer.making(whole_one).is_whole is ignores
-    assert tokenizer.making(unknown).ids == (0, 4, 4, 1)
+    as_one, in_parts = tokenizer.makings([whole_one, unknown])
+    assert as_one.is_whole is ignores
+    assert in_parts.ids == (0, 4, 4, 1)
 
 
 def test_stages_show_what_each_does():
@@ -159,7 +155,7 @@ def test_bytes_of_one_character_share_it():
 def test_a_unigram_model_shows_the_next_best_cuts():
     tokenizer = STAGED["Unigram"]
     for pre_token in tokenizer.tokenize(CORPUS[0]).pre_tokens:
-        making = tokenizer.making(pre_token)
+        making = tokenizer.makings([pre_token])[0]
         scores = [cut.score for cut in making.cuts]
         assert scores == sorted(scores, reverse=True)
         for cut in making.cuts:

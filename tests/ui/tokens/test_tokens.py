@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from tokenizers import normalizers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from engine.errors import DecodingError, ModelError
 from engine.model import LanguageModel
@@ -58,6 +59,20 @@ def test_a_text_that_grows_has_steps_for_its_beginning():
     (side,) = json.loads(packed([Shown("", "", grown, cut)]))
     first, *_, last = side["makings"]
     assert first["kind"] == "matches" and "steps are shown for the first 20,000" in last["reason"]
+
+
+def test_steps_that_take_too_long_are_not_shown_and_the_tokens_are(state, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.model.guarded_tokenizer.CUT_SECONDS", 0.1)
+    pieces = [("<unk>", 0.0), *(("a" * length, -1.0 * length) for length in range(1, 151))]
+    backend = Tokenizer(models.Unigram(pieces, 0))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    PreTrainedTokenizerFast(tokenizer_object=backend).save_pretrained(tmp_path)
+    state.change(prompt=" ".join("a" * length for length in range(115, 150)), first=str(tmp_path))
+    first, _ = sides(state)
+    assert {one["kind"] for one in first["makings"]} == {"none"} and len(first["tokens"]) >= 35
+    assert "takes more than 0 seconds of processor time" in first["makings"][0]["reason"]
+    state.change(prompt="aa")
+    assert sides(state)[0]["makings"][0]["kind"] == "cuts"
 
 
 def test_long_texts_are_drawn_in_part_and_longer_ones_refused(state):

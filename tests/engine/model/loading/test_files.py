@@ -85,10 +85,15 @@ def test_a_text_file_of_a_terabyte_is_not_read(folder, name):
         load_model(folder)
 
 
-def test_a_config_of_many_keys(folder):
-    edit_json(folder / "config.json", **{f"k{place}": 1 for place in range(210_000)})
+def test_a_config_of_many_values(folder):
+    edit_json(folder / "config.json", x=[1] * 210_000)
     assert (folder / "config.json").stat().st_size < MAX_JSON_BYTES["config.json"]
     fails(NotAModelError, folder, "more than 200,000 values")
+
+
+def test_a_config_of_many_lists(folder):
+    edit_json(folder / "config.json", x=[[]] * 20_001)
+    fails(NotAModelError, folder, "lists and objects, and at most 20,000 are read")
 
 
 def test_a_config_that_is_deep(folder):

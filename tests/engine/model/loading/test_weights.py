@@ -197,6 +197,12 @@ def test_weights_larger_than_the_memory_are_not_read(folder):
     assert "GB free; use a smaller model or a smaller dtype" in said
 
 
+def test_a_header_that_takes_long_to_parse(folder):
+    header(folder / "model.safetensors", {f"{'x' * 100}{place}": [1] for place in range(30_000)})
+    said = fails(WeightsError, folder, "The header of model.safetensors in tiny-llama has 5.")
+    assert "MB, and at most 4 MB are read; save the model in more files" in said
+
+
 # --- Memory that runs out ------------------------------------------------------------------------
 
 
@@ -247,8 +253,7 @@ def test_memory_that_runs_out_is_one_sentence_and_leaves_nothing(
     elif place == "the model":
         monkeypatch.setattr(checkpoint.AutoModelForCausalLM, "from_config", fail)
     else:
-        target = "engine.model.loading.tokenizer_files.AutoTokenizer.from_pretrained"
-        monkeypatch.setattr(target, fail)
+        monkeypatch.setattr("engine.model.guarded_tokenizer.GuardedTokenizer", fail)
     with pytest.raises(OutOfMemoryError) as caught:
         load_model(folder)
     assert str(caught.value) == (

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.tokenizing.fallback import byte_tokens
+from engine.making.fallback import byte_tokens
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.tokenizing.fallback import byte_tokens
+from engine.making.fallback import byte_tokens
 
 KEPT_CUTS = 3  # the best one, and the next best ones
 _UNKNOWN_BELOW = 10.0  # so much worse than the worst token is an unknown character, in tokenizers
