@@ -251,7 +251,7 @@ class GuardedTokenizer:
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """The id of each piece; always with the added tokens."""
-        return self._ids
+        return dict(self._ids)
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         return self._sizes[with_added_tokens]
