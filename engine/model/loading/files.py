@@ -22,7 +22,7 @@ MAX_JSON_BYTES = {
     "config.json": 1_000_000,
     "generation_config.json": 1_000_000,
     "adapter_config.json": 1_000_000,
-    "model.safetensors.index.json": 4_000_000,
+    "model.safetensors.index.json": 16_000_000,  # the largest published has 9 MB
 }
 # Lists and objects of such a file; a MB of nothing else would take 0.4 s.
 _MAX_CONTAINERS = 20_000

@@ -10,9 +10,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from engine.errors import PromptError, TokenizerError
+from engine.making import MergeHistory
 from engine.model.loading.checkpoint import BUNDLED_FOLDER
 from engine.model.vocabulary import Vocabulary
-from engine.making import MergeHistory
 from engine.tokenizing import TextTokenizer, byte_tokenizer, code_point_tokenizer, text_tokenizer
 from tests.engine.kinds_of_tokenizer import (
     CORPUS,
