@@ -16,7 +16,7 @@ from engine.errors import Message, ModelError, NotAModelError, msg
 
 # The largest tokenizers in use today have tokenizer.json files of about 35 MB.
 MAX_TEXT_BYTES = 128_000_000
-# Files that are parsed in this process, where no other thread runs meanwhile: an index for 0.15 s,
+# Files that are parsed in this process, where no other thread runs meanwhile: an index for 0.6 s,
 # the others for 0.05 s. Configurations in use have some 100 kB, an index has 0.1 kB for a tensor.
 MAX_JSON_BYTES = {
     "config.json": 1_000_000,

@@ -15,7 +15,7 @@ from unittest import mock
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
@@ -80,6 +80,7 @@ class TestHostileText:
     @given(stop=hostile_text.filter(bool), name=hostile_text)
     def test_neither_do_a_stop_string_and_a_models_name(self, stop, name):
         name = "".join(c for c in name if c.isprintable()) or "x"
+        assume(not os.path.exists(name))  # no service is told the name of a folder here
         for target, snippet in written([], model=name, stop_strings=[stop]).items():
             asked = parameters(snippet)
             if target == "llama.cpp command line":
