@@ -96,7 +96,7 @@ class Described:
 
     @staticmethod
     def pasted(text: str) -> Described:
-        """A config.json that somebody typed or pasted.
+        """Describe a config.json that was typed or pasted.
 
         Raises:
             NotAModelError: it is no JSON, too large, or describes no model.

@@ -104,7 +104,7 @@ def plain(backend: Tokenizer, text: str) -> list[int]:
 
 
 def described(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tokenizer is, without its vocabulary: names of its parts, merges, the unknown token.
+    """A tokenizer without its vocabulary: names of its parts, merges, the unknown token.
 
     Args:
         parts: its ``tokenizer.json``.

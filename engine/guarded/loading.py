@@ -68,7 +68,7 @@ def _read(folder: str) -> PreTrainedTokenizerBase:
 
 
 def _read_out(tokenizer: PreTrainedTokenizerBase, most: int) -> Answer:
-    """What there is to know of a tokenizer.
+    """The facts of a tokenizer.
 
     Args:
         tokenizer: the tokenizer.

@@ -193,7 +193,7 @@ class _Process:
 
 
 class GuardedTokenizer:
-    """What another process has told of a tokenizer of the library ``tokenizers``.
+    """A tokenizer of the library ``tokenizers``, as another process has described it.
 
     It has as much of the library's own class as transformers asks for, and cuts texts in a process
     of its own.

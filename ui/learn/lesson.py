@@ -236,7 +236,7 @@ def read_lesson(folder: Path) -> Lesson:
 
 
 class _Live(Written):
-    """What is done and measured in a panel."""
+    """Actions and measures of a panel."""
 
     tasks: tuple[WrittenTask, ...] = ()
     figures: tuple[Figure, ...] = ()

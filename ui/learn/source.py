@@ -171,7 +171,7 @@ def _by_keys(data: Any, place: str) -> Iterator[str]:
 
 
 def _remedy(data: Any, kind: Any, place: str) -> str:
-    """What to do about a place: from what the kind allows there."""
+    """The remedy for a place, from what its kind allows there."""
     types = _alternatives([inspect.type_info(kind)])
     for name in _NAME.findall(place):
         if isinstance(data, (list, tuple)):

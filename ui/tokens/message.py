@@ -136,7 +136,7 @@ def _makings(
 
 
 def _too_long(pre_token: PreToken, symbols: int) -> str:
-    """Why no steps are shown of a pre-token, up to whose end there are so many symbols."""
+    """The reason why a pre-token has no steps, given the number of symbols up to its end."""
     if symbols > MOST_OF_ALL:
         return say(
             "The pre-tokens up to here have {count} symbols; steps are shown for the first {most}.",

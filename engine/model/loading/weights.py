@@ -160,7 +160,7 @@ class _WeightFile:
 
     @cached_property
     def header(self) -> dict[str, dict]:
-        """What is said of each tensor; read once safetensors has checked it."""
+        """The entry of each tensor; read once safetensors has checked it."""
         self._file.seek(8)
         return json.loads(self._file.read(self.data - 8))
 

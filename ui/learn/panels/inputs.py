@@ -35,7 +35,7 @@ class InputsPanel(Panel[Live], kw_only=True):
 
     @cached_property
     def inputs(self) -> Any:
-        """What the page begins with here."""
+        """The inputs that the page begins with here."""
         usual = self.usual()
         known = usual.record()
         check_known("inputs", self.given, known)
