@@ -16,6 +16,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from models.training import corpus, train
 from models.training.curves import draw_curves
 from models.training.evaluation import evaluate
+from models.training.evaluation.facts import check_unseen
 from models.training.export import LOG, WEIGHTS, export, exported_tokens, exported_weights
 from models.training.own_texts import own_texts
 from models.training.sizes import Plan
@@ -104,6 +105,7 @@ def run_prepare(work: Workspace) -> None:
     """Check training against validation documents, then encode all shards and our own texts."""
     summary = work.token_folder / "summary.json"
     ours = own_texts()
+    check_unseen(chain(*ours.values()))
     fingerprints = {
         "tokenizer": sha256(work.tokenizer_folder / "tokenizer.json"),
         "own texts": hashlib.sha256("\n".join(chain(*ours.values())).encode()).hexdigest(),

@@ -56,8 +56,8 @@ def test_keys_and_looks(page: Page, path, tmp_path):
             expect(page.get_by_role("textbox").first).to_be_visible()
             expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=RUNS_MS)
             page.wait_for_timeout(1_000)  # a text plays itself soon after its page opens
-            for name in ("Cancel", "Pause"):
-                expect(page.get_by_role("button", name=name)).to_have_count(0, timeout=RUNS_MS)
+            expect(page.get_by_role("button", name="Pause")).to_have_count(0, timeout=RUNS_MS)
+            cancel(page)  # what began by itself, with the figures it has
             expect(page.get_by_text(PLAYS)).to_have_count(0, timeout=RUNS_MS)
         wait_for_look(page, size, scheme)
         wait_until(page, FITS)
@@ -75,6 +75,11 @@ def test_keys_and_looks(page: Page, path, tmp_path):
         every_other_section_is_drawn(page)
     if path == "/tokens":
         merges_end_in_the_tokens(page)
+
+
+def cancel(page: Page) -> None:
+    page.evaluate(CANCEL)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=RUNS_MS)
 
 
 def stage_view_is_legible(page: Page) -> None:
@@ -144,8 +149,7 @@ def every_other_section_is_drawn(page: Page) -> None:
         # Figures stand there while it runs; a conclusion follows only on an idle machine.
         drawn = page.locator(f".st-key-cache_{section.key}_notice, .stMain table")
         expect(drawn.first).to_be_visible(timeout=RUNS_MS)
-        page.evaluate(CANCEL)
-        expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=RUNS_MS)
+        cancel(page)
         wait_for_look(page, size, scheme)
         wait_until(page, FITS)
         assert broken_rules(page) == [], (section.name, size, scheme)

@@ -5,11 +5,12 @@ import re
 
 import pytest
 
-from models.training.evaluation.facts import CAPITALS_OTHERWISE, FACTS
-from models.training.own_texts import own_texts
+from models.training.evaluation.facts import CAPITALS_OTHERWISE, FACTS, check_unseen
+from models.training.own_texts import SEED
 from models.training.own_texts.facts import passages
 from models.training.own_texts.facts.table import Table, parse_tables
 from models.training.own_texts.facts.telling import all_tables
+from models.training.own_texts.tales import tales
 
 HOMES = """animal; home
 
@@ -72,7 +73,8 @@ def test_passages_say_every_fact_and_are_the_same_again():
 
 
 def test_no_prompt_of_the_evaluation_is_among_our_texts():
-    prompts = [*CAPITALS_OTHERWISE, *(prompt for group in FACTS.values() for prompt in group)]
-    assert len(prompts) > 200
-    text = "\n".join("\n".join(texts) for texts in own_texts().values()).lower()
-    assert not [prompt for prompt in prompts if prompt.lower() in text]
+    assert len(CAPITALS_OTHERWISE) + sum(map(len, FACTS.values())) > 200
+    ours = [*passages(4_000, SEED), *tales(2_000, SEED)]  # training looks through all of them
+    check_unseen(ours)
+    with pytest.raises(ValueError, match="Hot and cold are opposites"):
+        check_unseen([*ours, "Hot and cold are OPPOSITES, and so are big and small."])

@@ -5,7 +5,8 @@ An answer is what comes after the prompt and one space. Where several are as nat
 `CAPITALS` are worded so that none does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 Answers = Mapping[str, tuple[str, ...]]  # prompt -> accepted answers
 
@@ -355,3 +356,11 @@ OPEN = (
     "Some people think that",
     "The girl picked up the",
 )
+
+
+def check_unseen(texts: Iterable[str]) -> None:
+    """Raise `ValueError` if models have read a prompt of the evaluation in these texts."""
+    text = "\n".join(texts).lower()
+    for prompt in chain(CAPITALS_OTHERWISE, *FACTS.values()):
+        if prompt.lower() in text:
+            raise ValueError(f"a text to train on has the prompt {prompt!r} of the evaluation")
