@@ -22,6 +22,7 @@ KEEP_BYTECODE := PYTHONDONTWRITEBYTECODE=
 RUN_SUM   := $(shell cksum < requirements.txt | tr ' ' '-')
 DEV_SUM   := $(shell cat requirements.txt requirements-dev.txt | cksum | tr ' ' '-')
 CREATED   := $(VENV)/.created
+COMPILED  := $(VENV)/.compiled-$(DEV_SUM)
 NODE_SUM  := $(shell cksum < package-lock.json | tr ' ' '-')
 RUN_STAMP := $(VENV)/.installed-$(RUN_SUM)
 DEV_STAMP := $(VENV)/.installed-dev-$(DEV_SUM)
@@ -48,7 +49,7 @@ run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS=".
 	@$(KEEP_BYTECODE) exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
 test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
-	@$(MAKE) --no-print-directory -j2 lint browser
+	@$(MAKE) --no-print-directory -j2 lint browser $(COMPILED)
 	@$(MAKE) --no-print-directory -j2 test-js test-py
 
 # Three workers for two cores, as browser tests often wait; a file to each at a time, the long browser
@@ -59,6 +60,12 @@ test-py: browser
 # Where there is none it is fetched, which leaves the processor to the lint beside it.
 browser: $(DEV_STAMP)
 	@$(KEEP_BYTECODE) $(PYTHON) tests/browser/chromium.py
+
+# After a set-up every worker would compile what it imports, each for itself: one does it beside the
+# lint. What cannot be imported is for the tests to say.
+$(COMPILED): | $(DEV_STAMP)
+	@$(KEEP_BYTECODE) $(PYTHON) -m pytest --collect-only -qq >/dev/null 2>&1 || true
+	@touch $@
 
 # What needs no browser, held against the engine's own results. It runs beside pytest, so all that
 # it says goes to a file, of which the sums are shown, and everything where a test fails.
@@ -135,7 +142,7 @@ $(RUN_STAMP): | $(CREATED)
 $(DEV_STAMP): | $(CREATED)
 	@echo "Installing the app's and the tests' packages into $(VENV) (once; torch is large)"
 	$(PIP) install --no-compile -r requirements-dev.txt
-	@rm -f $(VENV)/.installed-* && touch $(RUN_STAMP) $(DEV_STAMP)
+	@rm -f $(VENV)/.installed-* $(VENV)/.compiled-* && touch $(RUN_STAMP) $(DEV_STAMP)
 
 $(NODE_STAMP): | $(DEV_STAMP)
 	@echo "Installing what checks the JavaScript into node_modules (once)"

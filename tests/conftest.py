@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Iterator
 
 import hypothesis
 import psutil
@@ -22,10 +23,12 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, prin
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-@pytest.fixture(autouse=True)
-def idle(monkeypatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def idle() -> Iterator[None]:
     """Take the machine for idle, so that pages draw conclusions."""
-    monkeypatch.setattr(psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psutil, "getloadavg", lambda: (0.0, 0.0, 0.0))
+        yield
 
 
 def pytest_collection_finish() -> None:

@@ -58,10 +58,10 @@ def places(page: Page) -> list:
 
 def test_a_long_prompt_says_how_far_it_is_and_is_cancelled(page: Page, crowd: Path):
     ways = {1440: button(page, "Cancel").click, 390: lambda: page.keyboard.press("Escape")}
+    start(page, OPEN)
+    take_steps(page, 2)
     for width, cancel in ways.items():
         page.set_viewport_size({"width": width, "height": 900})
-        start(page, OPEN)
-        take_steps(page, 2)
         settle(page)
         text, before = ids(page), places(page)
         prompt(page).fill(LONG)

@@ -133,7 +133,7 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     # 1, 2: the prompt, and what to sweep over
     expect(tune.get_by_role("textbox", name="Prompt 1")).to_have_value(re.compile("^Customer: My"))
     fill(tune, "spinbutton", "Seeds", "4")
-    fill(tune, "spinbutton", "Max tokens", "24")
+    fill(tune, "spinbutton", "Max tokens", "12")
     expect(tune.get_by_text("100 texts")).to_be_visible()
     # 3: Run, Cancel, Continue
     tune.get_by_role("button", name="Run sweep").click()
