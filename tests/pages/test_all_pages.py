@@ -3,6 +3,9 @@
 import pytest
 from streamlit.runtime.fragment import MemoryFragmentStorage
 
+import ui.visit_page
+from tests.bundled import bundled
+from tests.engine.backend.top_n import TopN
 from tests.pages.tab import ROOT, in_tab, new_app, visit_of
 from ui.models.starting import START
 from ui.skeleton.page import HOME, PAGES
@@ -37,3 +40,16 @@ def test_no_fragment_is_drawn_within_another(page, monkeypatch):
     said = [*app.markdown, *app.caption]  # lessons have no chooser, and say so in their caption
     assert any("bundled" in element.value for element in said), "with its model chooser"
     assert parents and set(parents) == {None}
+
+
+@pytest.mark.parametrize(
+    "page", ["beam", "cache", "claims", "constrained", "one_clock", "speculative"]
+)
+def test_a_page_that_needs_more_than_a_back_end_tells_says_so(page, monkeypatch):
+    """How that looks is seen in `tests/browser/test_second_back_end.py`."""
+    monkeypatch.setattr(ui.visit_page, "model_of", lambda visit: (TopN(bundled(), 1000), ""))
+    app = in_tab(new_app()).run()
+    START.wait(lambda activity: None, lambda: True)
+    app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception
+    assert [said.value for said in app.info if "does not give; choose another" in said.value]

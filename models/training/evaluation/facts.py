@@ -359,7 +359,7 @@ OPEN = (
 
 
 def check_unseen(texts: Iterable[str]) -> None:
-    """Raise `ValueError` if models have read a prompt of the evaluation in these texts."""
+    """Raise `ValueError` if a prompt of the evaluation is among texts to train on."""
     text = "\n".join(texts).lower()
     for prompt in chain(CAPITALS_OTHERWISE, *FACTS.values()):
         if prompt.lower() in text:
