@@ -32,7 +32,7 @@ NODE       := PATH="$(CURDIR)/$(VENV)/bin:$(CURDIR)/node_modules/.bin:$$PATH"
 NODE_STAMP := node_modules/.installed-$(NODE_SUM)
 JS_LOG     := test-artefacts/javascript.log
 
-# A virtual environment whose Python has gone (a system upgrade, a moved folder) is made anew.
+# A virtual environment whose Python has gone (a system upgrade, a moved folder) is recreated.
 ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
 .PHONY: $(CREATED) $(RUN_STAMP) $(DEV_STAMP)
 endif
@@ -52,10 +52,10 @@ test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then every test, browser tests include
 	@$(MAKE) --no-print-directory -j2 lint browser $(COMPILED)
 	@$(MAKE) --no-print-directory -j2 test-js test-py
 
-# Three workers for two cores, as browser tests often wait; a file to each at a time, the long browser
-# tests first. Every worker reads all tests: from bytecode in half the time.
+# Three workers for two cores, as browser tests often wait; tests/conftest.py hands out the files, the
+# long browser tests first. Every worker reads all tests: from bytecode in half the time.
 test-py: browser
-	OMP_NUM_THREADS=1 $(KEEP_BYTECODE) $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	OMP_NUM_THREADS=1 $(KEEP_BYTECODE) $(PYTHON) -m pytest -n 3 --no-loadscope-reorder $(ARGS)
 
 # Where there is none it is fetched, which leaves the processor to the lint beside it.
 browser: $(DEV_STAMP)

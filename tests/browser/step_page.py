@@ -97,6 +97,13 @@ def wait_until(page: Page, function: str, arg: Any = None) -> None:
     )
 
 
+def cancel_run(page: Page) -> None:
+    """Cancel what runs on a page, which keeps the figures that it has."""
+    cancel = page.locator("[class*=_cancel] button")
+    cancel.evaluate_all("buttons => buttons[0]?.click()")
+    expect(cancel).to_have_count(0)
+
+
 def wait_for_scheme(page: Page, scheme: str) -> None:
     """Until the app is drawn in the scheme, ``light`` or ``dark``, that the browser asks for."""
     wait_until(page, _IS_OF_SCHEME, scheme)

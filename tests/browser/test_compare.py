@@ -69,7 +69,7 @@ def test_the_step_page_is_as_it_was_left_until_a_column_opens_there(page: Page):
     assert ids(page) == before
     expect(slider(page, "Temperature")).to_have_value("0.6")
     take_steps(page, 1)
-    opened_compare(page)  # another connection; the tab still remembers its text
+    go_to(page, "Compare")
     button(page, "Adjust column 3").click()
     button(page, "Open in the step page").click()
     wait_for(page, "state.settings.top_k === 50 && state.steps.length === 0")

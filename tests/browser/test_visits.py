@@ -89,7 +89,7 @@ def until_written(page: Page, visits: Path, is_so: Callable[[dict[str, Any]], bo
     keeper.close()
 
 
-# --- compare and tune -----------------------------------------------------------------------------
+# --- compare --------------------------------------------------------------------------------------
 
 
 def compare_page(context: BrowserContext) -> Page:
@@ -107,37 +107,9 @@ def is_kept_on_compare(page: Page) -> None:
     expect(page.get_by_role("combobox", name="Column 5", exact=False)).to_be_visible()
 
 
-def tune_page(context: BrowserContext) -> Page:
-    page = context.new_page()
-    page.goto("/tune")
-    values = page.get_by_role("textbox", name="X values", exact=True)
-    expect(values).to_be_visible()
-    values.fill("0.5, 1")
-    values.press("Enter")
-    expect(page.get_by_text("2 × 5 cells")).to_be_visible()
-    return page
-
-
-def is_kept_on_tune(page: Page) -> None:
-    values = page.get_by_role("textbox", name="X values", exact=True)
-    expect(values).to_have_value("0.5, 1")
-    expect(page.get_by_text("2 × 5 cells")).to_be_visible()
-    expect(page.locator(".js-plotly-plot").first).to_be_visible()
-
-
 def is_written_of_compare(records: dict[str, Any]) -> bool:
     kept = records.get("compare", {"prompt": ""})
     return kept["prompt"] == OWN and len(kept["columns"]) == 5
-
-
-def is_written_of_tune(records: dict[str, Any]) -> bool:
-    return "tuning" in records and "0.5, 1" in records["tuning"]["axes"][0]["texts"].values()
-
-
-PAGES = {
-    "compare": (compare_page, is_kept_on_compare, is_written_of_compare),
-    "tune": (tune_page, is_kept_on_tune, is_written_of_tune),
-}
 
 
 # --- what survives --------------------------------------------------------------------------------
@@ -189,15 +161,15 @@ def a_branch_outlives_a_reload(page: Page) -> None:
 
 
 def test_what_breaks_under_open_pages_loses_and_repeats_nothing(context, server, visits):
-    """The step page stays open; Compare and Tune share its outage, then their tabs are killed."""
+    """The step page stays open; Compare shares its outage, then its tabs are killed."""
     page = context.new_page()
     page.add_init_script(NOTE_SOCKETS)
     tokens = own_text(page)
     the_socket_breaks_as_step_is_pressed(page, tokens)
-    tabs = {name: arrive(context) for name, (arrive, _, _) in PAGES.items()}
+    tab = compare_page(context)
     page.bring_to_front()
-    presses_are_done_once_the_network_is_back(page, tabs)
-    killed = {name: a_duplicate_and_a_killed_tab(tabs[name], name, visits) for name in tabs}
+    presses_are_done_once_the_network_is_back(page, tab)
+    killed = a_duplicate_and_a_killed_tab(tab, visits)
     page.bring_to_front()
 
     # The server: it is killed and started again.
@@ -214,9 +186,8 @@ def test_what_breaks_under_open_pages_loses_and_repeats_nothing(context, server,
     tokens = ids(page)
     page.reload()
     is_back(page, tokens)
-    for name, (_, is_kept, _) in PAGES.items():
-        killed[name].goto(f"/{name}")
-        is_kept(killed[name])
+    killed.goto("/compare")
+    is_kept_on_compare(killed)
 
 
 def the_socket_breaks_as_step_is_pressed(page: Page, tokens: list[int]) -> None:
@@ -228,7 +199,7 @@ def the_socket_breaks_as_step_is_pressed(page: Page, tokens: list[int]) -> None:
     take_steps(page, 1)
 
 
-def presses_are_done_once_the_network_is_back(page: Page, others: dict[str, Page]) -> None:
+def presses_are_done_once_the_network_is_back(page: Page, other: Page) -> None:
     tokens = ids(page)
     page.context.set_offline(True)
     page.evaluate("() => window.dispatchEvent(new Event('offline'))")
@@ -238,8 +209,7 @@ def presses_are_done_once_the_network_is_back(page: Page, others: dict[str, Page
         button(page, "Step").click()
     wait_until(page, "count => window.sockets.length >= count", tried + 3)
     assert ids(page) == tokens
-    for other in others.values():
-        wait_until(other, "() => !navigator.onLine")
+    wait_until(other, "() => !navigator.onLine")
     page.context.set_offline(False)
     page.evaluate("() => window.dispatchEvent(new Event('online'))")
     wait_for(page, "state.steps.length === 9 && !state.offline")
@@ -248,14 +218,13 @@ def presses_are_done_once_the_network_is_back(page: Page, others: dict[str, Page
     assert ids(page)[:6] == tokens
 
 
-def a_duplicate_and_a_killed_tab(tab: Page, name: str, visits: Path) -> Page:
-    """On Compare or Tune; the tab to which the browser gives the killed one's storage."""
-    _, is_kept, is_written = PAGES[name]
+def a_duplicate_and_a_killed_tab(tab: Page, visits: Path) -> Page:
+    """On Compare; the tab to which the browser gives the killed one's storage."""
     other = duplicate(tab)
-    other.goto(f"/{name}")
-    is_kept(other)
+    other.goto("/compare")
+    is_kept_on_compare(other)
     wait_until(other, OTHER_TOKEN, token(tab))
-    until_written(tab, visits, is_written)
+    until_written(tab, visits, is_written_of_compare)
     restored = duplicate(tab)
     other.close()
     tab.close(run_before_unload=False)

@@ -336,7 +336,7 @@ def test_an_exact_search_that_cannot_begin_says_why(lab):
 
 def test_a_second_tab_leaves_the_works_of_the_first(lab):
     first = settled(lab.copy())
-    first.change(prompt="Once a ship")
+    first.change(prompt="Once a ship", max_new_tokens=6)
     first.begin(UNKNOWN)
     twin = first.copy()
     assert twin.texts in (None, first.texts) and not first.texts.is_cancelled
@@ -348,6 +348,7 @@ def test_a_second_tab_leaves_the_works_of_the_first(lab):
 def test_a_work_is_kept_once_it_has_begun(lab, monkeypatch, begin, work):
     """Streamlit ends a drawing at the next word to it if another one is due."""
     twin = settled(lab.copy())
+    twin.change(max_new_tokens=6, exact_tokens=4)
     words = iter((False, True))
 
     def word() -> str:

@@ -154,7 +154,7 @@ def test_a_damaged_record_is_a_sentence(keeper, damage):
         keeper._connection.execute("UPDATE records SET data = ?", (damage,))
     records, problems = keeper.records(TOKEN)
     assert records == {}
-    assert problems == ["What was kept of the page step cannot be read, so it begins anew."]
+    assert problems == ["What was kept of the page step cannot be read, so it starts over."]
 
 
 def test_a_damaged_file_makes_way(keeper, tmp_path, caplog):
