@@ -24,7 +24,7 @@ if __name__ != "__main__":
 
     @asynccontextmanager
     async def lifespan(_app):
-        """What visitors have is written down as the server ends."""
+        """Save visitors' states when the server stops."""
         yield
         VISITS.close()
 

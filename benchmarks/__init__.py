@@ -1,1 +1,1 @@
-"""How fast it is: `make benchmark`, or `python -m benchmarks NAME` for one module in here."""
+"""Benchmarks: `make benchmark`, or `python -m benchmarks NAME` for one module in here."""

@@ -1,4 +1,4 @@
-"""What a step pays for its cache: ours, which grows in place, against transformers' DynamicCache.
+"""Cost of the cache per step: ours, which grows in place, against transformers' DynamicCache.
 
     python -m benchmarks cache [--sizes bundled,0.5B] [--turns N] [--quick]
 
@@ -43,7 +43,7 @@ States = list[tuple[torch.Tensor, torch.Tensor]]  # keys and values of each laye
 
 
 def measure_growth(report: Report, model: LanguageModel, positions: int, turns: int) -> None:
-    """One step at so many positions, with either cache."""
+    """Measure one step at `positions` positions, with each cache."""
     with torch.inference_mode():
         made = {OURS: model.new_cache(), THEIRS: DynamicCache(config=model.hf.config)}
         past, token = _states(model, positions), _states(model, 1)
@@ -76,7 +76,7 @@ def measure_growth(report: Report, model: LanguageModel, positions: int, turns: 
 
 
 def _states(model: LanguageModel, tokens: int) -> States:
-    """Random keys and values of so many tokens, in the shapes of this model."""
+    """Return random keys and values of `tokens` tokens, in the shapes of this model."""
     probe = DynamicCache(config=model.hf.config)
     model.forward([0], probe, 0)
     return [

@@ -40,7 +40,7 @@ def of(**properties: object) -> dict:
 
 
 def text(most: int = 12, **more: object) -> dict:
-    """A string of at most so many characters."""
+    """Return the schema of a string of at most `most` characters."""
     return {"type": "string", "maxLength": most, **more}
 
 

@@ -51,7 +51,7 @@ Made = Callable[[], Measurement]
 
 
 def measurements(model: LanguageModel, options: argparse.Namespace) -> Mapping[str, Made]:
-    """What is measured, by the section of the page."""
+    """Return the measurements by section of the page."""
     ids = prompt_ids(model, PROMPT)
     plan = replace(Plan.usual(model, options.batches), **options.smaller)
     text = partial(WithAndWithoutMeasurement, model, ids, options.positions, options.every)

@@ -40,7 +40,7 @@ LARGE_VOCABULARY = 151_936  # of Qwen2
 
 
 def used_mb() -> float:
-    """What this process has in memory, in MB."""
+    """Return the resident memory of this process, in MB."""
     return psutil.Process().memory_info().rss / MB
 
 
@@ -99,7 +99,7 @@ class Visitor:
 
 
 def measure_visits(report: Report, count: int, steps: int, vocabulary: int) -> None:
-    """Memory before, with and after so many visitors, who all stay until the last has stepped."""
+    """Measure memory before, with and after visitors, who all stay until the last has stepped."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         hf = LlamaForCausalLM(config(vocabulary, 128, 2))
@@ -137,7 +137,7 @@ def measure_visits(report: Report, count: int, steps: int, vocabulary: int) -> N
 
 
 def measure_models(report: Report, count: int, width: int) -> None:
-    """Memory after each of so many models that one visitor loads in turn."""
+    """Measure memory after each of `count` models that one visitor loads in turn."""
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = load_model().tokenizer
         choices = []

@@ -1,4 +1,4 @@
-"""What every benchmark prints: the machine, a table with goals, one JSON line at the very end."""
+"""Output of every benchmark: the machine, a table with goals, one JSON line at the very end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Goal:
     at_least: bool
 
     def met(self, value: float) -> bool:
-        """Whether a figure keeps the limit."""
+        """Tell whether a figure is within the limit."""
         return value >= self.limit if self.at_least else value <= self.limit
 
     def __str__(self) -> str:

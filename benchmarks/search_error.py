@@ -3,8 +3,8 @@
     python -m benchmarks search_error [--model bundled] [--tokens 8 16] [--quick]
 
 For every prompt and length: beam searches of widths 1, 2, 4 and 8, and an exact search that proves
-the most likely text of at most so many tokens (plain sum of log-probabilities). The model is loaded
-in float32, where passes over many rows round like lone ones.
+which text of at most that length is the most likely (plain sum of log-probabilities). The model is
+loaded in float32, where passes over many rows round like lone ones.
 """
 
 from __future__ import annotations

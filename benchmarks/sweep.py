@@ -123,7 +123,7 @@ def _speeds(
 
 
 def _twins(report: Report, works: dict[str, Counted]) -> None:
-    """How many texts are those of the lone decoder: all in float32, fewer in bfloat16."""
+    """Count the texts that equal the lone decoder's: all in float32, fewer in bfloat16."""
     lone = works["lone decoders"]
     place = {id(row): index for index, row in enumerate(works[f"batch of {MOST_ROWS}"].rows)}
     for name, work in works.items():

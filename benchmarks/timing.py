@@ -78,7 +78,7 @@ class Times:
 
     @property
     def busy(self) -> bool:
-        """Whether other programs had the processor for much of the time."""
+        """Tell whether other programs had the processor for much of the time."""
         return self.ms > _BUSY * self.cpu_ms
 
     @property
@@ -153,7 +153,7 @@ def _page_faults() -> int:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long one thing took as another.
+    """Ratio of the times that two things took.
 
     Attributes:
         wall, cpu: by the wall clock, by CPU time.
@@ -172,7 +172,7 @@ class Ratio:
 
     @property
     def words(self) -> str:
-        """Which clock it is by, and what the other one says."""
+        """Give the ratio by the other clock; on a busy machine, say why CPU time counts."""
         if self.busy:
             return f"by CPU time, as the machine is busy (wall clock {self.wall:.3g}x)"
         return f"by CPU time {self.cpu:.3g}x"

@@ -1,4 +1,4 @@
-"""What one visitor waits for while others use the same model, by the engine alone.
+"""Waiting times of one visitor while others use the same model, measured in the engine alone.
 
     python -m benchmarks visitors [--model bundled] [--seconds 30] [--quick]
 
@@ -36,8 +36,8 @@ from engine.decoding import MOST_CANDIDATES, MOST_ROWS
 from engine.model import LanguageModel, load_model
 from engine.runner.runner import CHUNK
 
-PERSON = 0.1  # seconds between two steps of somebody who steps as fast as a person can
-CALM = 1.0  # of somebody who looks at each
+PERSON = 0.1  # seconds between two steps of a visitor who steps as fast as a person can
+CALM = 1.0  # of a visitor who looks at each
 BESIDE, CROWDS = (1, 8, 20, 30), (35, 60, 100)
 BOUND = 20  # visitors beside whom a step has a goal
 EVICTED = (300, 900)
@@ -76,7 +76,7 @@ def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -
 
 
 def _counted(count: int) -> str:
-    """So many visitors in words."""
+    """Return a count with its noun: "1 visitor", "8 visitors"."""
     return f"{count} visitor{'' if count == 1 else 's'}"
 
 
@@ -136,7 +136,7 @@ def _waits(report: Report, name: str, seen: Seen, goal: Goal | None = None) -> N
 
 
 def _kept(report: Report, name: str, beside: Seen, alone: Seen) -> None:
-    """What others still get done while somebody steps."""
+    """Report how much work others still get done while one visitor steps."""
     share = beside.per_second / alone.per_second
     report.add(
         name,

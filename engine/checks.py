@@ -10,7 +10,7 @@ from engine.errors import SettingError, msg
 
 
 def is_whole(value: object) -> bool:
-    """Whether this is a whole number; True and False are not."""
+    """Tell whether a value is a whole number; True and False are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 

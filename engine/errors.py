@@ -19,7 +19,7 @@ what was given, what is wrong with it and what to do instead; a page shows it as
     ├── ContextFullError        the model's context has no position left
     ├── OutOfMemoryError        the device ran out of memory in a forward pass
     ├── RecordError             past logits cannot be stored (a full disk)
-    ├── CancelledError          somebody no longer wants what was being done
+    ├── CancelledError          work that is no longer wanted
     ├── PanicError              a library written in Rust gave up
     ├── TraceError              a file that is no trace, or a damaged one
     └── MeasurementError        a file that is no measurement, or a damaged one
@@ -194,7 +194,7 @@ class RecordError(DecodingError):
 
 
 class CancelledError(DecodingError):
-    """What was being done was cancelled; nothing generated was lost."""
+    """Work was cancelled; nothing generated was lost."""
 
 
 class PanicError(DecodingError):

@@ -1,4 +1,4 @@
-"""How this works: the mathematics, where every figure comes from, known limits, the glossary."""
+"""Page on how this works: mathematics, the source of every figure, known limits, glossary."""
 
 from ui.how.page import how_page
 

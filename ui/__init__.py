@@ -1,1 +1,1 @@
-"""What the pages share: session, model chooser, examples, and the step component."""
+"""Code that the pages share: session, model chooser, examples, and the step component."""

@@ -152,7 +152,7 @@ class Lane:
         return job in self._waiting
 
     def others(self, job: Job) -> int:
-        """How many jobs this one takes turns with; 0 if there is a place for each."""
+        """Return the number of jobs this one takes turns with; 0 if there is a place for each."""
         return len(self._jobs) - 1 if self._waiting else 0
 
     def others_wait(self, job: Job) -> bool:
@@ -213,7 +213,7 @@ LANES = (WORKS, STEPS, LOADS, COUNTS)
 
 
 class Stage(NamedTuple):
-    """How far a job is: what is done, marked; how much of it, of how much (None if unknown)."""
+    """Stage of a job: what it does, marked; how much is done, of how much (None if unknown)."""
 
     what: str
     done: int = 0
@@ -297,7 +297,7 @@ class Job:
 
     @property
     def texts_done(self) -> int:
-        """How much of `count` is done."""
+        """Return how much of `count` is done."""
         raise NotImplementedError
 
     # --- for pages --------------------------------------------------------------------------------
@@ -355,12 +355,12 @@ class Job:
 
     @property
     def share(self) -> float:
-        """How much of the time of this run is over, 0 to 1."""
+        """Return the share of this run's time that has passed, 0 to 1."""
         return 1.0 if self.is_done else self._share
 
     @property
     def progress(self) -> str:
-        """How far it is, in words."""
+        """Return the progress in words."""
         words, others = self._in_words(), self.lane.others(self)
         if not others or not self.is_running:
             return words
@@ -527,7 +527,7 @@ class Call(Job, Generic[Result]):
 
     @property
     def share(self) -> float:
-        """How much of what happens is done, 0 to 1; 0 if that is unknown."""
+        """Return the share of the current stage that is done, 0 to 1; 0 if that is unknown."""
         return min(1.0, self.stage.done / self.stage.total) if self.stage.total else 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""What `python -m benchmarks.engine` measures, by subject.
+"""Measurements of `python -m benchmarks.engine`, by subject.
 
 models.py        the models, the bare loop, how much is measured
 decoding.py      a recorded step against a bare pass, `generate`, other CPU kernels

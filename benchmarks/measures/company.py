@@ -32,7 +32,7 @@ TEXT = "Once upon a time there was a small village by the sea. The people there 
 
 @dataclass(frozen=True)
 class Pace:
-    """How a visitor steps.
+    """Pace at which a visitor steps.
 
     Attributes:
         every: seconds from one step to the next.
@@ -235,7 +235,7 @@ def sweeps(model: LanguageModel) -> Work:
 
 
 def contrastive(model: LanguageModel, candidates: int) -> Work:
-    """One contrastive search of a long text after another, with so many candidates in each step."""
+    """Return work that runs contrastive searches of long texts, one after another."""
 
     def work(seen: Seen, over: Over) -> None:
         while True:
@@ -250,7 +250,7 @@ def contrastive(model: LanguageModel, candidates: int) -> Work:
 
 
 def rebuilds(model: LanguageModel, length: int) -> Work:
-    """A text of so many generated tokens whose cache is taken away before each step."""
+    """Return work that steps a text of `length` tokens whose cache is released before each step."""
     decoder = Decoder(model, prompt_ids(model, PROMPT_TOKENS), SETTINGS)
     for _ in range(length):
         decoder.step()

@@ -38,7 +38,7 @@ COMMON = next(iter(SETTINGS))
 
 @dataclass(frozen=True)
 class Size:
-    """How one model is measured.
+    """Settings and goals for measuring one model.
 
     Attributes:
         config: its shape; None for the bundled model.
@@ -108,7 +108,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: steps per round (None: as the size has it), rounds, quick or not."""
+    """Effort of a measurement: steps per round (None: the size's own), rounds, quick or not."""
 
     steps: int | None
     rounds: int
@@ -168,13 +168,13 @@ def weight_bytes(model: LanguageModel) -> int:
 
 
 def synchronizer(model: LanguageModel) -> Callable[[], None] | None:
-    """What waits for the model's device; None on a CPU."""
+    """Return a function that waits for the model's device; None on a CPU."""
     return partial(torch.cuda.synchronize, model.device) if model.device.type == "cuda" else None
 
 
 @contextmanager
 def bare_kernels(model: LanguageModel, kernels: Kernels | None = None) -> Iterator[None]:
-    """What a hand-written loop with the engine's kernels would set once, before it starts."""
+    """Set what a hand-written loop with the engine's kernels would set once, before it starts."""
     with (
         ENGINE_LOCK,
         torch.inference_mode(),

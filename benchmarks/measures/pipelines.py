@@ -52,7 +52,7 @@ VOCABULARIES = (16_384, 49_152, 151_936)
 
 
 def shape_and_record(row: np.ndarray, settings: SamplingSettings, context: Context, u: float):
-    """What `Decoder.step` does between the forward pass and the append, with all its figures."""
+    """Do what `Decoder.step` does between the forward pass and the append, with all its figures."""
     distribution = shape(row, settings, context)
     stages = tuple(
         StageSummary(stage.name, stage.survivors, stage.mass_removed)
@@ -96,7 +96,11 @@ def measure_pipelines(report: Report, effort: Effort) -> None:
 
 
 def _goal(kind: str, name: str, settings: SamplingSettings) -> Goal | None:
-    """Where both run the same stages: of sharp rows for each chain, of flat ones for all stages."""
+    """Return the goal for a chain, None if it has none.
+
+    On sharp rows, chains of two or more stages have one if transformers has every stage too; on
+    flat rows, only `THEIRS` has one.
+    """
     if kind == "flat":
         return FLAT_GAIN if name == THEIRS else None
     is_like_for_like = all(stage.in_transformers for stage in settings.chain)

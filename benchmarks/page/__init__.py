@@ -1,4 +1,4 @@
-"""What a visitor of the page waits for, and what the server pays for it.
+"""Benchmark of the page: visitors' waiting times and the server's costs.
 
 measure.py    `python -m benchmarks page`: which figures, in which order, with which goals
 servers.py    the app, and the pages it is compared with, each in a process of its own

@@ -42,7 +42,7 @@ class App(Tab):
         self.value("own.actions.show({ speed: 0 });")
 
     def run_to(self, tokens: int) -> float:
-        """Tokens a second of Run to end, up to a text of so many, once that is on screen."""
+        """Return the tokens per second of Run to end until `tokens` tokens are on screen."""
         before = self.length
         self.value(f"await own.actions.limit({{ max_tokens: {tokens} }});")
         shown = (
@@ -59,7 +59,7 @@ class App(Tab):
         return self.value("return own.state.steps.length;")
 
     def engine_ms(self) -> list[float]:
-        """What the engine says that each step took."""
+        """Return the engine's own time for each step, in milliseconds."""
         return self.value("return own.state.steps.map(step => step.total_ms);")
 
     def steps(self, count: int) -> list[float]:
@@ -68,7 +68,7 @@ class App(Tab):
         return [self.press(button, self._drawn(longer=True)) for _ in range(count)]
 
     def _drawn(self, *, longer: bool) -> str:
-        """Whether everything was drawn again, for a text that is longer or as long."""
+        """Return JavaScript that tells if all was redrawn, for a longer text or one as long."""
         return (
             f"(() => {{ const own = {self.own}, {{ draws, charts_drawn }} = own;"
             f" const shown = () => Number(document.querySelector('.dv').dataset.length);"

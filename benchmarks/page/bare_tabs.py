@@ -20,7 +20,7 @@ class Twin(Tab):
     round = "document.body.innerText.match(/round (\\d+)/)?.[1]"
 
     def open(self, tokens: int) -> None:
-        """The text of the benchmark, with so many tokens generated."""
+        """Open the text of the benchmark with `tokens` tokens generated."""
         self.page.goto(f"{self.url}/?tokens={tokens}")
         self.page.wait_for_function(self.picture)
 
@@ -58,7 +58,7 @@ class Floor(Tab):
     picture = "() => `${floor.drawn} ${floor.rounds}`"
 
     def open(self, tokens: int) -> None:
-        """The text of the benchmark, with so many tokens generated."""
+        """Open the text of the benchmark with `tokens` tokens generated."""
         self.page.goto(f"{self.url}/floor?tokens={tokens}")
         self.page.wait_for_function("() => floor.drawn > 0")
 

@@ -1,4 +1,4 @@
-"""How long it takes until a page can be used: after a start of the server, from page to page."""
+"""Time until a page is usable: after the server starts, and from page to page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What visitors wait for, and what the server pays, where many step at once."""
+"""Visitors' waiting times and the server's costs when many step at once."""
 
 from __future__ import annotations
 

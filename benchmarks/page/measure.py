@@ -1,12 +1,12 @@
-"""What a visitor of the step page waits for, in Chromium, and what the server pays for it.
+"""Measure waiting times on the step page in Chromium, and what they cost the server.
 
     python -m benchmarks page [--models bundled,152k-bf16,152k-f32] [--quick]
 
 The app is started as `make run` starts it. Beside it runs the twin, which is the same step on an
 ordinary Streamlit page, and the floor, the same step on the smallest page that draws both charts.
 They take turns, so that ratios hold on a busy machine too. A time goes from the press, as the
-browser dates it, to the end of the first frame with the new token, the table and both charts; of
-the twin's table nobody can tell when it is drawn, so its three charts count alone.
+browser dates it, to the end of the first frame with the new token, the table and both charts. The
+time at which the twin's table is drawn cannot be observed, so only its three charts count.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def _model() -> LanguageModel:
 
 
 def begun_text(tokens: int) -> Decoder:
-    """A decoder of the model that DECODING_MODEL names, with so many tokens generated."""
+    """Return a decoder of the model that DECODING_MODEL names, with `tokens` tokens generated."""
     return _begun_text(tokens).fork()
 
 

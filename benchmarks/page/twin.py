@@ -26,7 +26,7 @@ def bars(title: str, name: str, table: pd.DataFrame) -> go.Figure:
 
 
 def latencies(title: str, decoder: Decoder) -> go.Figure:
-    """What each step took."""
+    """Chart the time of each step."""
     parts = ("forward_ms", "shape_ms", "draw_ms")
     chart = go.Figure(
         [go.Bar(name=part, y=[getattr(step, part) for step in decoder.steps]) for part in parts]

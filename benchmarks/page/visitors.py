@@ -24,7 +24,7 @@ LIMITS = {"max_tokens": 4000, "stop_strings": []}
 
 @dataclass(frozen=True)
 class Plan:
-    """What visitors do.
+    """Plan that visitors follow.
 
     Attributes:
         url: address of the app.
@@ -45,7 +45,7 @@ class Plan:
 
 @dataclass
 class Seen:
-    """What they saw: milliseconds of each step, bytes received, seconds that all took, prompts."""
+    """Figures of a run: milliseconds of each step, bytes received, seconds in all, prompts."""
 
     ms: list[float] = field(default_factory=list)
     received: int = 0
@@ -54,7 +54,7 @@ class Seen:
 
 
 def measure_visitors(plan: Plan, cpu_ms: Callable[[], float | None]) -> tuple[Seen, float | None]:
-    """What the visitors saw, and the milliseconds of processor time that the server took.
+    """Run the visitors; return their figures and the server's processor time in milliseconds.
 
     Args:
         plan: what they do.

@@ -1,4 +1,4 @@
-"""How long a visitor waits: the app against its twin and against the floor, in turns."""
+"""Waiting times of a visitor: the app against its twin and the floor, in turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.report import Report, at_least, at_most
 
 @dataclass(frozen=True)
 class Effort:
-    """How often things are done.
+    """Number of repetitions of each measurement.
 
     Attributes:
         lengths: turns of app, floor and twin, by the number of tokens that the text begins with.
@@ -63,7 +63,7 @@ def measure_waits(
     tokens: int,
     turns: int,
 ) -> None:
-    """Step, slider, Play and Run to end, from a text of so many tokens on."""
+    """Measure Step, slider, Play and Run to end, starting from a text of `tokens` tokens."""
     app, twin, floor = three.app, three.twin, three.floor
     if tokens == min(effort.lengths):
         app.begin()

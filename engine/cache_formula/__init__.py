@@ -1,4 +1,4 @@
-"""How many bytes a cache takes: what each layer keeps, and how much memory that is.
+"""Size of a cache in bytes: what each layer keeps, and how much memory that takes.
 
 One arithmetic for all: the figure under the step page's chart, the calculator of the cache page and
 the tests that compare it with the tensors of real caches. It needs neither PyTorch nor a model;

@@ -64,7 +64,7 @@ class CacheFormula:
         return [(count, layer) for layer, count in Counter(self.layers).items()]
 
     def stored_in(self, kept: Kept) -> Storage:
-        """What this is stored in."""
+        """Return the storage of a thing: the cache's, the model's, or that of a fixed dtype."""
         if not kept.dtype:
             return self.storage
         return self.model if kept.dtype == "model" else _FIXED[kept.dtype]
@@ -84,7 +84,7 @@ class CacheFormula:
 
     @property
     def bytes_per_token(self) -> int:
-        """By how much each further position makes it grow where every window is full.
+        """Bytes that each further position adds if every window is full.
 
         What is kept of several positions together counts in proportion.
         """

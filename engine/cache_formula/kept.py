@@ -1,4 +1,4 @@
-"""What one layer of a cache keeps: of what size, and for which positions."""
+"""Contents of one layer of a cache: their size, and the positions that they are kept for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Span:
-    """For which positions something is kept: for all of them.
+    """Positions that something is kept for: here, all of them.
 
     Attributes:
         symbol: how often, in a formula.
@@ -37,7 +37,7 @@ class Span:
     symbol = "n"
 
     def count(self, positions: int, layout: Layout) -> int:
-        """How often it is kept, or has memory, at so many positions."""
+        """Return how often it is kept, or has memory, at this number of positions."""
         return layout.all(positions)
 
     def numbers(self) -> tuple[Number, ...]:
@@ -63,13 +63,13 @@ class Last(Span):
 
 @dataclass(frozen=True)
 class OneIn(Span):
-    """Once for so many positions in full, which were compressed into one."""
+    """Once for each full group of `rate` positions, which were compressed into one."""
 
     rate: Number
     symbol = "floor(n / r)"
 
     def count(self, positions: int, layout: Layout) -> int:
-        """How many compressed ones there are."""
+        """Return the number of compressed positions."""
         return layout.all(positions // self.rate.value)
 
     def numbers(self) -> tuple[Number, ...]:
@@ -84,7 +84,7 @@ class RestOf(OneIn):
     symbol = "(n mod r)"
 
     def count(self, positions: int, layout: Layout) -> int:
-        """What is left over."""
+        """Return the number of positions left over."""
         return positions % self.rate.value
 
 
@@ -132,7 +132,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Layer:
-    """What one layer keeps.
+    """One layer of a cache.
 
     Attributes:
         kind: its kind in the field's words: ``full attention``.
@@ -146,7 +146,7 @@ class Layer:
 def keys_and_values(
     heads: Number, key_size: Number, value_size: Number, span: Span = ALL
 ) -> tuple[Kept, Kept]:
-    """What a layer of attention with grouped queries keeps."""
+    """Return what a layer with grouped-query attention keeps."""
     return Kept("keys", (heads, key_size), span), Kept("values", (heads, value_size), span)
 
 

@@ -1,4 +1,4 @@
-"""How much memory is set aside for what a cache keeps."""
+"""Layouts: the memory that is set aside for what a cache keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.errors import msg
 
 
 class Layout:
-    """How much memory is set aside; this one is the least: what the next step reads, no more.
+    """Memory that is set aside; this layout is the smallest: what the next step reads, no more.
 
     A sliding window of W positions is the W positions that a token attends to, itself included.
     """
@@ -16,11 +16,11 @@ class Layout:
     rule = "exactly the positions that attention reads"
 
     def all(self, positions: int) -> int:
-        """For how many positions there is memory, of a layer that keeps all."""
+        """Return how many positions have memory in a layer that keeps all of them."""
         return positions
 
     def last(self, positions: int, window: int) -> int:
-        """For how many positions there is memory, of a layer that keeps the last ones."""
+        """Return how many positions have memory in a layer that keeps the last ones."""
         return min(positions, window)
 
 

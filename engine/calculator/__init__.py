@@ -1,13 +1,13 @@
-"""What a model needs, computed from its configuration alone; nothing is loaded.
+"""Memory and time that a model needs, computed from its configuration; nothing is loaded.
 
-    sources     where a configuration comes from: a name, a folder, the hub's cache, a pasted text
+    sources     sources of a configuration: a name, a folder, the hub's cache, a pasted text
     shapes      well-known models, as fields of config.json
     weights     parameters, counted on a model that is built without data; all of it in one step
-    storages    what weights and caches are stored in
+    storages    storage types of weights and caches
     cards       accelerators with published memory and bandwidth
     fit         what fits on a card, and how fast it can be at most
     published   sizes that others have published, to compare with
-    cited       where a figure of somebody else stands, in words
+    cited       citations of published figures, in words
 
 The bytes of a cache are those of `engine.model.cache_layers`, which the step page shows too.
 """

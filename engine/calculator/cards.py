@@ -35,7 +35,7 @@ class Card:
 
     @property
     def cited(self) -> str:
-        """Where its figures stand; empty for a person's own numbers."""
+        """Citation of its figures; empty for a person's own numbers."""
         return citation(self.source, self.address, self.checked) if self.checked else ""
 
 

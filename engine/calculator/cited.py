@@ -1,4 +1,4 @@
-"""Where a figure of somebody else stands, in words."""
+"""Citations of published figures, in words."""
 
 from __future__ import annotations
 

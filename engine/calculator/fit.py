@@ -1,4 +1,4 @@
-"""What fits on a card: weights, the caches of a batch and a reserve against its memory.
+"""Fit of a model on a card: weights, the caches of a batch and a reserve against its memory.
 
 Everything here is computed; nothing is measured. A card that holds a model in fact needs room for
 activations and for the program as well, which is what the reserve stands for.
@@ -69,16 +69,16 @@ class Fit:
         return self.memory - self.weight_bytes
 
     def cache_bytes(self, batch: int, positions: int) -> int:
-        """Bytes set aside for the caches of `batch` texts of so many positions each."""
+        """Return the bytes set aside for the caches of `batch` texts of `positions` positions."""
         batch = at_least_one("batch", batch)
         return self.formula.bytes_at(at_least_one("context", positions), self.layout, batch)
 
     def fits(self, batch: int, positions: int) -> bool:
-        """Whether weights and caches have room together."""
+        """Tell whether weights and caches fit together."""
         return self.cache_bytes(batch, positions) <= self.cache_memory
 
     def largest_batch(self, positions: int) -> int:
-        """How many texts of so many positions have room; 0 where none has."""
+        """Return how many texts of `positions` positions fit; 0 if none does."""
         one = self.cache_bytes(1, positions)
         return max(0, self.cache_memory // one) if one else 0
 

@@ -41,7 +41,7 @@ class Published:
 
     @property
     def cited(self) -> str:
-        """Where the figure stands."""
+        """Citation of the figure."""
         return citation(self.source, self.address, self.checked)
 
     def ours(self, formula: CacheFormula) -> float:
@@ -51,7 +51,7 @@ class Published:
         return bytes_ / _UNITS[self.unit]
 
     def agrees(self, formula: CacheFormula) -> bool:
-        """Whether ours is the published figure to its last digit, however that was rounded."""
+        """Tell whether ours matches the published figure to its last digit, however rounded."""
         return abs(self.ours(formula) - self.value) < 10**-self.decimals
 
 

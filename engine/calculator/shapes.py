@@ -36,7 +36,7 @@ class Shape:
 
     @property
     def cited(self) -> str:
-        """Where its fields are published, and where they were compared."""
+        """Citation of its fields, and of the source that they were compared with."""
         return (
             f"{self.source}; compared with {citation('another source', self.address, self.checked)}"
         )

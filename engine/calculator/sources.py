@@ -1,4 +1,4 @@
-"""Where a configuration comes from: a name, a folder, the hub's cache, a pasted text.
+"""Sources of a configuration: a name, a folder, the hub's cache, a pasted text.
 
 A configuration from outside is not trusted. It names architectures of transformers only, no code of
 its own is run, and its numbers are bounded before anything is built from them.

@@ -1,4 +1,4 @@
-"""What weights and caches are stored in, and what is assumed of the scales of each kind."""
+"""Storage types of weights and caches, and the scales that each is assumed to have."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CACHE_STORAGES = {
 
 @dataclass(frozen=True)
 class WeightStorage:
-    """What the weights are stored in.
+    """Storage types of the weights.
 
     Embedding and output tables, norms and biases are seldom quantised, so they are apart.
 

@@ -1,4 +1,4 @@
-"""How many weights a configuration makes: counted on a model that is built without data."""
+"""Number of weights of a configuration, counted on a model that is built without data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every experiment of a claim is: a measurement whose result has checks."""
+"""Base of every experiment of a claim: a measurement whose result has checks."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def writing_seconds(pace: Pace, tokens: int, texts: int = 1) -> float:
 
 
 def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -> list[str]:
-    """Prompts that leave room for so many tokens.
+    """Return the prompts, checked to leave room for `tokens` more tokens.
 
     Raises:
         PromptError: there is none, or one has no token.

@@ -77,12 +77,12 @@ class Written:
 
     @property
     def looped(self) -> bool:
-        """Whether it ended in a loop."""
+        """True if the text ended in a loop."""
         return self.loop_tokens > 0
 
     @classmethod
     def measured(cls, prompt: str, way: str, text: BatchText) -> Written:
-        """What a text of a batch measures.
+        """Measure a text of a batch.
 
         Raises:
             DecodingError: the text could not go on.
@@ -118,7 +118,7 @@ def texts_experiment(
         judged: the texts so far, prompt by prompt, as a result with checks.
 
     Raises:
-        PromptError, SettingError: no prompt, or one that leaves no room for so many tokens.
+        PromptError, SettingError: no prompt, or one that leaves too little room for the tokens.
     """
     longest = max((way.before for way in ways), key=len)
     checked_prompts(model, [longest + prompt for prompt in prompts], tokens)

@@ -112,7 +112,7 @@ def _interval(value: float, count: int, drawn: Callable[[np.ndarray], np.ndarray
 
 
 def _at_most(hits: int, count: int, probability: float) -> float:
-    """The probability of at most so many hits, fewer than `count`, in `count` trials."""
+    """Return the probability of at most `hits` hits, fewer than `count`, in `count` trials."""
     if probability in (0.0, 1.0):
         return 1.0 - probability
     odds, rest = math.log(probability), math.log1p(-probability)
@@ -124,7 +124,7 @@ def _at_most(hits: int, count: int, probability: float) -> float:
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Where a rising function of 0 to 1 is zero, by halving."""
+    """Return the root of a rising function on 0 to 1, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

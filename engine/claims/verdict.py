@@ -87,7 +87,7 @@ def noted(name: str, figure: Figure, part: str = "") -> Check:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What follows from some checks.
+    """Verdict that follows from some checks.
 
     Attributes:
         outcome: `HOLDS`, `FAILS`, `DEPENDS` or `OPEN`.
@@ -116,7 +116,7 @@ class Verdict:
 
 
 def judge(checks: Sequence[Check]) -> Verdict:
-    """What follows from the checks of a claim, of which at least one is not just noted."""
+    """Draw the verdict from the checks of a claim, at least one of which is not just noted."""
     answers = set(_parts(checks).values())
     if answers == {YES}:
         outcome = HOLDS

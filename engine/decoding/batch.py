@@ -51,7 +51,7 @@ MOST_ROWS = 128
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a batch has come.
+    """Progress of a batch.
 
     Attributes:
         rows_done, rows: texts that have ended, and all of them.
@@ -128,7 +128,7 @@ class Batch:
         return self._rows[index].snapshot()
 
     def has_ended(self, index: int) -> bool:
-        """Whether a row is finished, without making a copy of it."""
+        """Return whether a row has ended, without copying it."""
         return self._rows[index].has_ended
 
     @property
@@ -138,7 +138,7 @@ class Batch:
 
     @property
     def is_done(self) -> bool:
-        """Whether every row has ended."""
+        """Return whether every row has ended."""
         return self._ended == len(self._rows)
 
     def run(self, cancel: threading.Event | None = None) -> Iterator[Progress]:
@@ -258,7 +258,7 @@ class Batch:
         return self._prefill
 
     def _most_rows(self, prefill: BatchRunner, rows: list[GrowingText]) -> int:
-        """How many rows go together, by what others leave of memory."""
+        """Return how many rows can be read together in the memory that others leave."""
         if not prefill.can_select:
             if len(rows) > 1 and "batch" not in self.model.capabilities:
                 name = self.model.name

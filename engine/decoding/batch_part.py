@@ -70,7 +70,7 @@ class BatchPart:
                 self._position += 1
 
     def _place(self, row: GrowingText) -> int:
-        """Of the row's next token to be read, among those that are generated."""
+        """Return the index of the row's next token to be read among its generated tokens."""
         return self._position - len(row.prompt_ids)
 
     def _begin(self) -> bool:

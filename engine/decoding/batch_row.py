@@ -90,7 +90,7 @@ class BatchText:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will come: a stop rule has fired, or it failed."""
+        """Return whether the row is complete: a stop rule has fired, or it failed."""
         return self.stop_reason is not None or self.error is not None
 
 

@@ -340,7 +340,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         return self._rows
 
     def _proposed_anew(self, proposal: _Proposal) -> _Proposal:
-        """What the samplers in force propose after the text, in place of others' proposal."""
+        """Replace a proposal of other samplers with one of the samplers in force."""
         logits = proposal.row.row(self.model)
         anew = self._propose(proposal.row, logits, self._sequence.ids, proposal.before)
         self._proposals[len(self.steps)] = anew

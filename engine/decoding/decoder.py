@@ -87,7 +87,7 @@ class Decoder(Autoregressive[Step]):
 
     @property
     def settings(self) -> SamplingSettings:
-        """How the next token is chosen."""
+        """Settings that choose the next token."""
         return self._history.latest
 
     @settings.setter

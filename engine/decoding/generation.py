@@ -1,4 +1,4 @@
-"""What every strategy of generation keeps: steps, text, step, run, rewind, fork, trace.
+"""Base of every generation strategy: steps, text, step, run, rewind, fork, trace.
 
 A strategy is a class in a file of its own. It says how one step is taken; what holds for all of
 them is here, and for those of one text in `engine.decoding.one_text`.
@@ -41,7 +41,7 @@ class Generation(ABC, Generic[AnyStep]):
     @property
     @abstractmethod
     def stop_reason(self) -> str | None:
-        """Why the last step ended generation, None while it goes on."""
+        """Reason why the last step ended generation; None while it goes on."""
 
     def step(self) -> AnyStep:
         """Take one step.
@@ -67,7 +67,7 @@ class Generation(ABC, Generic[AnyStep]):
             yield step
 
     def can_go_on(self, most: int | None = None) -> bool:
-        """Whether `run(most)` would take another step."""
+        """Return whether `run(most)` would take another step."""
         return self._goes_on(most)
 
     def rewind(self, length: int) -> None:
@@ -123,7 +123,7 @@ class Generation(ABC, Generic[AnyStep]):
         """Take one step, which the limit on steps may end; the lock is held."""
 
     def _goes_on(self, most: int | None) -> bool:
-        """Whether `run` takes another step."""
+        """Return whether `run` takes another step."""
         return self.stop_reason is None and (most is None or len(self.steps) < most)
 
     @abstractmethod

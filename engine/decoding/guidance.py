@@ -47,7 +47,7 @@ def checked_guidance(
     negative_prompt: str | Ids[int] | None,
     scale: float,
 ) -> Guidance | None:
-    """What to guide by, checked against the model; None at scale 1, which changes nothing.
+    """Return the guidance, checked against the model; None at scale 1, which changes nothing.
 
     Args:
         prompt_ids: token ids of the prompt.
@@ -221,7 +221,7 @@ class GuidedRunner:
         return GuidedReading(forward, ms, forward_ms, prompt.passes, is_prefill, prompt, negative)
 
     def truncate(self, positions: int) -> None:
-        """Take both back, to at most so many positions of the prompt's text; 0 forgets both."""
+        """Truncate both to at most this many positions of the prompt's text; 0 forgets both."""
         self._prompt.truncate(positions)
         self._negative.truncate(positions + self._longer if positions else 0)
 

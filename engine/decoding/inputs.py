@@ -1,4 +1,4 @@
-"""What comes from outside, checked: settings and prompt against the model, places in a text."""
+"""Checks of input from outside: settings and prompt against the model, places in a text."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def prompt_ids(model: Backend, prompt: str | Sequence[int]) -> list[int]:
 
 
 def checked_length(length: object, steps: int) -> int:
-    """How much of a text of so many steps to keep; `SettingError` where there is less."""
+    """Return the number of steps to keep, checked; `SettingError` if there are fewer."""
     if not is_whole(length) or not 0 <= length <= steps:
         remedy = msg("use 0 to {steps}, the number of tokens generated so far", steps)
         raise SettingError("length", length, "cannot be rewound to", remedy)

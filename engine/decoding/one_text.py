@@ -64,7 +64,7 @@ class OneText(Generation[AnyStep]):
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the last step ended generation, None while it goes on."""
+        """Reason why the last step ended generation; None while it goes on."""
         return self.steps[-1].stop_reason if self.steps else None
 
     def _check_room(self) -> None:

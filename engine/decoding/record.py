@@ -122,7 +122,7 @@ class LogitRecord:
         self._budget.used(self, self._held)
 
     def source(self, index: int) -> Source:
-        """Where the row of a step can be had from."""
+        """Return the source of a step's row."""
         return self._sources[index]
 
     def row(self, index: int) -> np.ndarray:
@@ -191,7 +191,7 @@ class LogitRecord:
 
     @property
     def _held(self) -> int:
-        """What counts in the budget."""
+        """Bytes that count towards the budget."""
         return self._recent_bytes + self._hidden_bytes
 
     @property

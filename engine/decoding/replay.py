@@ -66,7 +66,7 @@ class FactDifference:
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of making a trace again.
+    """Result of replaying a trace.
 
     Attributes:
         steps: how many the trace has.
@@ -88,7 +88,7 @@ class Replay:
 
     @property
     def identical(self) -> bool:
-        """Whether every step was made again and every figure of it is equal."""
+        """Return whether every step was repeated and all its figures are equal."""
         return self.first is None and self.repeated == self.steps
 
     @property
@@ -199,7 +199,7 @@ def replay(
 def changed_facts(
     trace: Trace, model: LanguageModel | DiffusionModel
 ) -> tuple[FactDifference, ...]:
-    """What the trace records of model, versions and device that is otherwise with this model.
+    """Return the recorded facts of model, versions and device that differ with this model.
 
     Facts that the trace does not have, as those of an earlier version, are left out.
     """
@@ -296,7 +296,7 @@ def _differences(trace: Trace, recorded: Any, repeated: Any) -> Iterator[Differe
 def _ends_otherwise(
     trace: Trace, recorded: str | None, string: str | None, repeated: str | None
 ) -> bool:
-    """Whether a step ends by a rule that a trace does not keep for every step.
+    """Return whether a step ends by a rule that a trace does not keep for every step.
 
     Those are a limit of tokens, and stop strings that were added or taken away later.
     """
@@ -323,7 +323,7 @@ def _compared(what: str, recorded: Any, repeated: Any) -> Iterator[Difference]:
 
 
 def _is_rounding(what: str, recorded: Any, repeated: Any) -> bool:
-    """Whether two figures differ as little as sums in another order do, in other versions of this.
+    """Return whether two figures differ only by rounding, as in versions that sum in another order.
 
     Logits are the model's own and no sums of ours: they must be equal.
     """

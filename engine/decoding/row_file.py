@@ -1,8 +1,8 @@
 """Rows and hidden states in temporary files, within limits.
 
 A file belongs to one text and its forks, is never seen by name, and vanishes with its last user.
-The place of what nobody needs any more is written to again, so a text that goes back and forth
-takes no more than it has steps.
+Space that is no longer needed is reused, so a text that goes back and forth takes no more than its
+steps do.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RowFile:
         return Place(self, start, size)
 
     def _room(self, size: int) -> int:
-        """Where so many bytes may be written."""
+        """Return the offset at which `size` bytes may be written."""
         while self._given_back:
             start, freed = self._given_back.popleft()
             self._free.setdefault(freed, []).append(start)
@@ -111,7 +111,7 @@ class RowFile:
 
 
 class Place:
-    """Where some bytes are in a file; free again once nobody has this object any more."""
+    """Location of some bytes in a file, which are freed when this object is no longer in use."""
 
     __slots__ = ("_file", "_size", "_start")
 

@@ -1,4 +1,4 @@
-"""Which settings held from which step on."""
+"""History of settings: which held from which step on."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _HOST = torch.device("cpu")
 def shaped(
     logits: np.ndarray, settings: SamplingSettings, context: Context = NO_CONTEXT
 ) -> Distribution:
-    """What `engine.sampling.shape` gives; where memory runs out, tried once more with more room.
+    """Call `engine.sampling.shape`; if memory runs out, make room and try once more.
 
     Raises:
         OutOfMemoryError: also after idle memory was given back.

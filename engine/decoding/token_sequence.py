@@ -17,7 +17,7 @@ from engine.text.written import Piece, WrittenText
 
 
 class Addition(NamedTuple):
-    """What one more token would add to a text, and why generation would end with it."""
+    """Piece that one more token would add to a text, and why generation would end with it."""
 
     piece: Piece
     stop_reason: str | None
@@ -78,7 +78,7 @@ class TokenSequence:
 
     @property
     def positions_left(self) -> int | None:
-        """How many more tokens the context takes, None where the model sets no limit."""
+        """Number of tokens that still fit in the context; None if the model sets no limit."""
         length = self._model.context_length
         return None if length is None else length - self.positions
 
@@ -91,7 +91,7 @@ class TokenSequence:
         states: Mapping[str, object],
         proposed: Sequence[int] = (),
     ) -> Context:
-        """What stages know besides the logits.
+        """Return the information available to stages besides the logits.
 
         Args:
             index: the place of the token to be drawn, or of the first proposed one; at most
@@ -131,7 +131,7 @@ class TokenSequence:
     # --- growing ----------------------------------------------------------------------------------
 
     def addition(self, token_id: int, stop_strings: tuple[str, ...], limit: int | None) -> Addition:
-        """What a token would add; the text stays as it is.
+        """Return what a token would add; the text stays as it is.
 
         Args:
             token_id: the token.
@@ -161,7 +161,7 @@ class TokenSequence:
 
     def rewind(self, length: int) -> None:
         """Keep the first `length` generated tokens; at least one must go."""
-        # Later tokens go into another array, so that whoever has the ids keeps what it had.
+        # Later tokens go into another array, so that ids handed out earlier stay as they are.
         self._ids = self._ids.copy()
         self._written.rewind(length)
         self.length = length

@@ -1,8 +1,8 @@
-"""Where a text stands in a source: which tokens may follow, whether it may end, what is forced.
+"""Place of a text in a source: which tokens may follow, whether it may end, what is forced.
 
-What is asked here is a function of the source and the tokens so far, so texts may be rewound,
-forked and generated together. The answers come from another process (see `reading`), which a source
-cannot leave; those asked for last are kept.
+The answers depend only on the source and the tokens so far, so texts may be rewound, forked and
+generated together. They come from another process (see `reading`), which a source cannot leave;
+the latest are kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TokenTable:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a text stands in a source.
+    """Place of a text in a source.
 
     Attributes:
         allowed: (vocab,) bool, the tokens that may come next; read-only. Those that end a text are
@@ -82,7 +82,7 @@ class Places:
         self._places: OrderedDict[tuple[str, str, bytes], Place] = OrderedDict()
 
     def at(self, language: str, source: str, token_ids: Sequence[int] | np.ndarray) -> Place:
-        """Where a text stands.
+        """Return the place of a text.
 
         Args:
             language, source: as `engine.grammar.source` has them.

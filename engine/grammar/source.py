@@ -35,7 +35,7 @@ MOST_BYTES = 65_536
 # llguidance follows rules and references on the stack of its thread. Some 3,500 nested parts use up
 # the usual 8 MiB, which ends the process; no more than these are handed to it.
 MOST_PARTS = 1000
-# Between two parts of a JSON text: nothing, a blank, or a line break and so many blanks at most.
+# Between two parts of a JSON text: nothing, a blank, or a line break and at most this many blanks.
 # Without a cap a model may write them for ever; a dozen line breaks fill a page.
 MOST_BLANKS = 12
 WHITE_SPACE = rf"(\x20|\x0A\x20{{0,{MOST_BLANKS}}})"
@@ -227,7 +227,7 @@ def _refuse_depth(source: str, parts: int) -> None:
 
 
 def _problem(language: str, source: str, message: str) -> str:
-    """What llguidance says, as one sentence's end with the place."""
+    """Return llguidance's message as the end of a sentence, with the place."""
     found = _POSITION.match(message)
     lines = message.strip().splitlines()
     tested = _NEIGHBOURS.search(message)
@@ -282,7 +282,7 @@ def _remedy(message: str) -> str:
 
 
 def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None:
-    """Where a schema first has a text that the message names, as llguidance gives no place."""
+    """Find where a schema first has a text that the message names; llguidance gives no place."""
     quoted = re.findall(r"""["']([^"']+)["']""", lines[0])
     words = re.findall(r"[\w$]+", lines[0])
     schemas = {path for path, _ in parts(json.loads(source))}

@@ -1,4 +1,4 @@
-"""How a tokenizer's model makes the tokens of a pre-token, step by step.
+"""Steps by which a tokenizer's model makes the tokens of a pre-token.
 
 It needs no library, so that it runs in a guarded process as well.
 

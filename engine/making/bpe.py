@@ -47,7 +47,7 @@ class MergeHistory:
     is_whole: bool = False
 
     def ids_after(self, merges: int) -> tuple[int, ...]:
-        """The tokens after so many merges."""
+        """Return the tokens after this number of merges."""
         ids: dict[int, int] = dict(enumerate(self.symbols))
         for merge in self.merges[:merges]:
             ids[merge.start] = merge.id

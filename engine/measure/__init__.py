@@ -1,7 +1,7 @@
-"""What a model costs on this machine: time, memory and their ceilings, measured.
+"""Costs of a model on this machine: time, memory and their ceilings, measured.
 
-    machine          what measured: processor, versions, dtype, threads, date
-    measurement      what every measurement is: parts, measured one after the other
+    machine          setting of a measurement: processor, versions, dtype, threads, date
+    measurement      base of every measurement: parts, measured one after the other
     report           measurements of a machine as one JSON file, and back
 
 Every timed pass waits for its turn in the scheduler, and is timed within that turn: what others do

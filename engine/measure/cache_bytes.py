@@ -46,13 +46,13 @@ class LayerBytes:
 
     @property
     def is_equal(self) -> bool:
-        """Whether formula and tensors agree to the byte."""
+        """True if formula and tensors agree to the byte."""
         return bool(self.formula) and self.computed == self.measured
 
 
 @dataclass(frozen=True)
 class Point:
-    """All layers together after so many positions, for the whole batch."""
+    """All layers together at one number of positions, for the whole batch."""
 
     positions: Positive
     computed: Whole

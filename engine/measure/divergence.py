@@ -1,4 +1,4 @@
-"""How far two rows of logits are apart."""
+"""Divergence of two rows of logits."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """What was measured on: the machine, the versions, the model and how it runs.
+    """Setting of a measurement: the machine, the versions, the model and how it runs.
 
     Attributes:
         machine: the machine.

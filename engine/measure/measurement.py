@@ -1,4 +1,4 @@
-"""What every measurement is: parts that are measured one after the other, with results so far.
+"""Base of every measurement: parts that are measured one after the other, with results so far.
 
 >>> for seconds_left in measurement.run(): ...
 >>> measurement.result
@@ -47,21 +47,21 @@ class Measurement(ABC, Generic[AnyResult]):
     @property
     @abstractmethod
     def result(self) -> AnyResult | None:
-        """What there is so far, None before there is anything; may be asked from any thread."""
+        """The result so far, None before there is any; may be read from any thread."""
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """How long each part is expected to take, in any unit."""
+        """Expected duration of each part, in any unit."""
         return self._costs
 
     @property
     def parts(self) -> int:
-        """How many parts there are."""
+        """Number of parts."""
         return len(self._costs)
 
     @property
     def is_done(self) -> bool:
-        """Whether all parts are measured."""
+        """True once all parts are measured."""
         return self.done == self.parts
 
     def run(self) -> Iterator[float]:

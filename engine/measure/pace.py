@@ -1,4 +1,4 @@
-"""How fast passes of a model are on this machine, measured in about a second, for estimates."""
+"""Speed of a model's passes on this machine, measured in about a second, for estimates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pace:
     step_ms: float
 
     def read_seconds(self, tokens: float) -> float:
-        """Estimate of reading so many tokens; beyond what was timed, as it grew last."""
+        """Estimate the time to read some tokens; extrapolates beyond the longest timed length."""
         if tokens <= self.tokens[-1]:
             return float(np.interp(tokens, self.tokens, self.ms)) / 1e3
         growth = self.ms[-1] / self.tokens[-1]
@@ -40,7 +40,7 @@ class Pace:
         return (self.ms[-1] + growth * (tokens - self.tokens[-1])) / 1e3
 
     def step_seconds(self, steps: float) -> float:
-        """Estimate of so many steps with the cache."""
+        """Estimate the time of some steps with the cache."""
         return self.step_ms * steps / 1e3
 
 

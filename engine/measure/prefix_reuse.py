@@ -6,7 +6,7 @@
 
 Where states cannot be cropped (recurrent layers, a sliding window that is full), the other text's
 state is kept at the end of the shared tokens instead, which has to be known beforehand. Passes are
-timed from their turn on, so nobody else's are in the figures.
+timed from their turn on, so no other passes are in the figures.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Reuse:
 
 @dataclass(frozen=True)
 class PrefixResult:
-    """What reuse saves, by the length of what is shared.
+    """Time that reuse saves, by the length of the shared prefix.
 
     Attributes:
         can_crop: whether all caches could be cropped; those that could not were kept at the end of
@@ -137,7 +137,7 @@ class PrefixMeasurement(Measurement[PrefixResult]):
 
 
 def shared_tokens(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens both begin with; one of the second is always left to be read."""
+    """Count the tokens that both begin with; one of the second is always left to be read."""
     count = 0
     for one, other in zip(first, second[:-1], strict=False):
         if one != other:
@@ -210,7 +210,7 @@ class _Prompts:
 
     @property
     def result(self) -> Reuse:
-        """What was timed so far."""
+        """The timings so far."""
         return Reuse(
             shared=self._shared,
             tokens=len(self.second),

@@ -35,7 +35,7 @@ class _File(Struct):
 
 @dataclass(frozen=True)
 class Report:
-    """What was measured on one machine.
+    """Measurements of one machine.
 
     Attributes:
         setting: the machine, the model, and when.

@@ -30,7 +30,7 @@ def outliers(values: Sequence[float], near: int | None = None) -> list[int]:
 
     Args:
         values: in the order in which they were measured.
-        near: compare each with so many neighbours on either side, where the values follow a curve;
+        near: number of neighbours on either side to compare with, if the values follow a curve;
             None compares with all.
     """
     values = np.asarray(values, float)

@@ -1,4 +1,4 @@
-"""What happens at the edge of a sliding window, and at the end of a model's context.
+"""Behaviour at the edge of a sliding window, and at the end of a model's context.
 
 A loaded model seldom has a window that a short measurement fills. So the edge is measured on a
 model of random weights that is built small here, and named as such: the same code of transformers,
@@ -32,7 +32,7 @@ from engine.values import Amount, Name, Positive, Row, Whole
 
 LEAST_WINDOW, MOST_WINDOW = 4, 64
 LAYERS = 2
-ROUNDS = 4  # so many windows are read, to see that nothing grows any more
+ROUNDS = 4  # windows that are read, to see that nothing grows any more
 MOST_CONTEXT = 8_192  # of a context whose end is measured: a longer one takes minutes
 LAST = 4  # tokens that are decoded before the end of the context
 TOUCHED = 1e-5  # share of the largest change, above which a position counts as reached
@@ -102,7 +102,7 @@ class WindowEdge:
 
     @property
     def is_equal(self) -> bool:
-        """Whether formula and tensors agree to the byte at every step."""
+        """True if formula and tensors agree to the byte at every step."""
         return all(step.measured == step.computed for step in self.steps)
 
     @property
@@ -207,7 +207,7 @@ class WindowMeasurement(Measurement[WindowEdge]):
 
     @property
     def result(self) -> WindowEdge | None:
-        """What there is so far."""
+        """The result so far."""
         if not self._steps:
             return None
         return WindowEdge(

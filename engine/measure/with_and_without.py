@@ -89,7 +89,7 @@ class WithAndWithout:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether only some of the steps were measured without the cache."""
+        """True if only some of the steps were measured without the cache."""
         return len(self.positions) < len(self.cached_ms)
 
     @property
@@ -142,7 +142,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         model: the model.
         prompt_ids: what the text goes on from.
         positions: tokens of the text at the last step.
-        every: without the cache, every so many steps are measured; 1 measures all.
+        every: interval of the steps measured without the cache; 1 measures all.
         clock: what passes are timed by; None for wall time.
 
     Raises:
@@ -290,7 +290,7 @@ def lower_quartile(times: Sequence[float]) -> float:
 
 
 def check_positions(model: LanguageModel, prompt_tokens: int, positions: int) -> None:
-    """Raise `SettingError` where a text of so many positions cannot be measured."""
+    """Raise `SettingError` if a text of that length cannot be measured."""
     most = min(model.context_length or MOST_POSITIONS, MOST_POSITIONS)
     remedy = msg("use {prompt_tokens:,} to {most:,}", (prompt_tokens + 1, most))
     if prompt_tokens >= most:

@@ -135,12 +135,12 @@ def _size(read: Iterable[torch.Tensor], kept: Iterable[torch.Tensor] = ()) -> Ca
 
 
 def forgets(cache: Cache) -> bool:
-    """Whether a filled cache drops or overwrites what it held, now or once its window is full."""
+    """Return whether a filled cache drops or overwrites entries, now or once its window is full."""
     return not is_attention(cache) or any(_window(layer) is not None for layer in cache.layers)
 
 
 def is_attention(cache: Cache) -> bool:
-    """Whether all layers are attention layers of transformers' own, and hold nothing else.
+    """Return whether all layers are attention layers of transformers' own, and hold nothing else.
 
     Only those can be cropped, repeated for a batch and thinned out. The states of recurrent layers
     and convolutions have no such operation. Layers that a model brings along inherit the operations
@@ -150,7 +150,7 @@ def is_attention(cache: Cache) -> bool:
 
 
 def is_known(cache: Cache) -> bool:
-    """Whether all layers are of transformers' own kinds, attention or recurrent."""
+    """Return whether all layers are of transformers' own kinds, attention or recurrent."""
     return _is_plain(cache) and all(
         _is_of(_ATTENTION, layer) or _is_of(_RECURRENT, layer) for layer in cache.layers
     )
@@ -166,7 +166,7 @@ def _is_of(kinds: dict[type, frozenset[str]], layer: object) -> bool:
 
 
 def can_crop(cache: Cache) -> bool:
-    """Whether the newest positions can be taken off again, exactly.
+    """Return whether the newest positions can be taken off again, exactly.
 
     A sliding window that has begun to forget cannot go back, and transformers would raise. The
     state of a recurrent layer, or of a layer that is not known, would silently be wrong.
@@ -181,12 +181,12 @@ def _window(layer) -> int | None:
 
 
 def can_repeat(cache: Cache) -> bool:
-    """Whether a filled cache can be repeated and thinned out along its batch dimension."""
+    """Return whether a filled cache can be repeated and thinned out along its batch dimension."""
     return is_attention(cache)
 
 
 def can_join(cache: Cache, other: Cache) -> bool:
-    """Whether the rows of two filled caches of one model can go on as those of one cache.
+    """Return whether the rows of two filled caches of one model can go on in one cache.
 
     They stand at one position then, so nothing is padded.
     """

@@ -26,7 +26,7 @@ _OTHERWISE = msg("start from plain text, or choose another model")
 
 
 def has_chat_template(tokenizer: PreTrainedTokenizerBase | None) -> bool:
-    """Whether the tokenizer says how a message to the model is laid out."""
+    """Return whether the tokenizer has a template for messages to the model."""
     template = getattr(tokenizer, "chat_template", None)
     return bool(template.get("default") if isinstance(template, dict) else template)
 

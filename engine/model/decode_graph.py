@@ -82,7 +82,7 @@ class DecodeGraphs:
         self._graphs: dict[int, _Graph] = {}
 
     def serves(self, cache: Cache) -> bool:
-        """Whether a pass over one token of this cache runs as a graph."""
+        """Return whether a pass over one token of this cache runs as a graph."""
         return not self.problem and all(type(layer) is GrowingLayer for layer in cache.layers)
 
     def step(
@@ -140,7 +140,7 @@ class DecodeGraphs:
 
 
 class _Graph:
-    """A pass over one token with room for so many positions."""
+    """Pass over one token with room for a fixed number of positions."""
 
     def __init__(
         self,

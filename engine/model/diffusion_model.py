@@ -215,10 +215,10 @@ def marked_gaps(model: DiffusionModel, canvas: Sequence[int]) -> str:
 
 
 def continuation(model: DiffusionModel, prompt: str, masks: int) -> tuple[int, ...]:
-    """The canvas of a prompt, taken as it stands, followed by so many masks.
+    """Return the canvas of a prompt, taken as it stands, followed by this many masks.
 
     Raises:
-        PromptError: the prompt holds the mask token, or is too long for so many masks.
+        PromptError: the prompt holds the mask token, or is too long for that many masks.
         SettingError: `masks` is not a whole number of at least 1.
         TokenizerError: the model has no tokenizer, or one that does not know the mask.
     """

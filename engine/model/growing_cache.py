@@ -1,6 +1,6 @@
 """An attention layer of a cache that grows without copying itself at every step.
 
-transformers' `DynamicLayer` concatenates all keys and values anew for every token. So the cost of a
+transformers' `DynamicLayer` concatenates all keys and values at every token. So the cost of a
 step rises with the text, whatever the model does. The layer here keeps room for further positions.
 It writes new ones behind the old ones, and hands out views of what is written.
 
@@ -14,19 +14,19 @@ from transformers.cache_utils import DynamicLayer
 
 from engine.cache_formula import Layout
 
-# Room is made in blocks of so many positions, for an eighth more positions than there are. So at
+# Room is made in blocks of this many positions, for an eighth more positions than there are. So at
 # most an eighth and one block stand empty, and a position is copied about eight times in all.
 BLOCK = 64
 _SPARE = 8
 
 
 def room_for(positions: int) -> int:
-    """For how many positions a layer makes room when it comes to hold so many."""
+    """Return how many positions a layer makes room for when it comes to hold this many."""
     return -(-(positions + positions // _SPARE) // BLOCK) * BLOCK
 
 
 class Grown(Layout):
-    """What the caches of this app hold at most: room for further positions.
+    """Upper bound on what this app's caches hold: room for further positions.
 
     Layers with a sliding window have none. Between two steps their tensors are views of what the
     last step has read: a window's positions, or the whole of a prompt after the prefill.
@@ -50,7 +50,7 @@ def _kind(states: torch.Tensor) -> tuple[object, ...]:
 
 
 class _Room:
-    """Memory for the keys, or for the values, of so many positions.
+    """Memory for the keys, or for the values, of a fixed number of positions.
 
     Args:
         like: (rows, heads, any, size) of the same kind.
@@ -74,7 +74,7 @@ class _Room:
 
 
 class _Shared:
-    """What the forks of a layer have in common.
+    """State that the forks of a layer share.
 
     Attributes:
         keys, values: the memory.
@@ -89,7 +89,7 @@ class _Shared:
         self.by_many = False
 
     def takes(self, keys: torch.Tensor, values: torch.Tensor, start: int) -> bool:
-        """Whether these may be written from `start` on: there is room, and nobody reads there."""
+        """Return whether these may be written at `start`: there is room, and no fork reads it."""
         return (
             start + keys.shape[2] <= self.keys.positions
             and (start == self.written or not self.by_many)
@@ -179,7 +179,7 @@ class GrowingLayer(DynamicLayer):
         self._room = None
 
     def batch_repeat_interleave(self, repeats: int) -> None:
-        """Repeat every row so many times."""
+        """Repeat every row `repeats` times."""
         super().batch_repeat_interleave(repeats)
         self._room = None
 

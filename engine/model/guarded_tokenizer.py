@@ -300,7 +300,7 @@ class GuardedTokenizer:
         return steps, parts
 
     def makings(self, pre_tokens: Sequence[str]) -> list[Making]:
-        """How each became its tokens, for one of the `KINDS`; raises what `_Process.cut` does."""
+        """Return how each became its tokens, for one of the `KINDS`; raise as `_Process.cut`."""
         _, history = KINDS[self.described["kind"]]
         made = self._process.cut({"kind": "makings"}, json.dumps(pre_tokens))
         return msgspec.json.decode(made, type=list[history])

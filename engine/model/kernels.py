@@ -1,4 +1,4 @@
-"""Which CPU kernels, dtype and threads a model decodes with: fixed rules, so that texts come back.
+"""Choice of a model's CPU kernels, dtype and threads by fixed rules, so that texts come back.
 
 oneDNN and PyTorch's own kernels add in different orders, and so, in float32, do one thread and
 several. Logits then differ in their last bits, and in bfloat16 soon the text of a seed with them.
@@ -65,7 +65,7 @@ ENGINE_LOCK = EngineLock()
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # names of mallopt(3)
 # Weights that a single thread reads about as fast as it can wake others.
 _SMALL_BYTES = 100e6
-# So many numbers PyTorch does not share among threads.
+# PyTorch does not split this many numbers among threads.
 _ON_ONE_THREAD = 16_384
 # From here on a pass counts as a prefill.
 _MANY_TOKENS = 128
@@ -78,7 +78,7 @@ HALF_PRECISION: dict[torch.dtype, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Kernels:
-    """How forward passes run on a CPU.
+    """Settings of forward passes on a CPU.
 
     Attributes:
         onednn: whether single-token steps may go through oneDNN (longer inputs always may).
@@ -95,7 +95,7 @@ class Kernels:
 
     @contextmanager
     def apply(self, tokens: int) -> Iterator[None]:
-        """Run a forward pass over so many tokens. To be entered with `ENGINE_LOCK` held.
+        """Apply the settings to a pass over this many tokens; enter with `ENGINE_LOCK` held.
 
         The process' own setting is put back, so that nothing else notices.
         """
@@ -120,7 +120,7 @@ class Kernels:
 
 
 class _Settings(NamedTuple):
-    """What passes change for the whole process.
+    """Settings that passes change for the whole process.
 
     Attributes:
         threads: of PyTorch.
@@ -143,27 +143,27 @@ class _Settings(NamedTuple):
 
 
 class _Now:
-    """Of the pass that runs just now: the process' own settings, and its own (`ENGINE_LOCK`)."""
+    """Settings of the process, and of the pass that is running (guarded by `ENGINE_LOCK`)."""
 
     usual: _Settings | None = None
     own: _Settings | None = None
 
 
 def multiplies_float32_by_onednn() -> bool:
-    """Whether the pass that runs just now has oneDNN multiply in float32."""
+    """Return whether the pass that is running has oneDNN multiply in float32."""
     return _Now.own is not None and _Now.own.float32
 
 
 def has_onednn_float32() -> bool:
-    """Whether PyTorch gives float32 to MKL here, and can give it to oneDNN."""
+    """Return whether PyTorch gives float32 to MKL here, and can give it to oneDNN."""
     both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return both and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def can_set_aside() -> bool:
-    """Whether the pass that this thread runs may be set aside.
+    """Return whether the pass that this thread runs may be set aside.
 
-    Who has the lock around several passes wants nobody else's between them.
+    A thread that holds the lock around several passes wants no other pass between them.
     """
     return ENGINE_LOCK.depth == 1 and _Now.own is not None
 
@@ -234,7 +234,7 @@ def keep_freed_memory() -> None:
 
 
 class _Thread(threading.local):
-    """What this thread knows of PyTorch's number of threads.
+    """This thread's view of PyTorch's number of threads.
 
     A thread's first operation takes the process' number for good. Outside `ENGINE_LOCK` that may
     be the one that a pass of another thread has set just then.

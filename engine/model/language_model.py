@@ -111,7 +111,7 @@ class LanguageModel(LoadedModel):
 
     @cached_property
     def places(self) -> Places:
-        """What constraints allow over this model's tokens."""
+        """`Places` of this model's tokens, which say what constraints allow."""
         ends = tuple(self.eos_ids)
         table = partial(self.vocabulary.token_table, ends) if self.vocabulary.known else None
         return Places(table, self.vocab_size)
@@ -131,7 +131,7 @@ class LanguageModel(LoadedModel):
 
     @cached_property
     def can_chunk(self) -> bool:
-        """Whether a prompt read in several passes gives the logits of one pass, up to rounding.
+        """Return whether a prompt read in several passes gives one pass's logits, up to rounding.
 
         Found out by a few short passes when first asked.
         """
@@ -241,7 +241,7 @@ class LanguageModel(LoadedModel):
             return logits, states[-1]
 
     def _decode_graphs(self) -> DecodeGraphs | None:
-        """What runs single tokens on a GPU, where positions and cache can be handed over."""
+        """Return the graphs that run single tokens on a GPU; None if they cannot be used."""
         is_plain = self._takes_positions and self._cache_argument == "past_key_values"
         if self.device.type != "cuda" or not is_plain or self.reads_again_after is not None:
             return None
@@ -361,10 +361,10 @@ class LanguageModel(LoadedModel):
 
 
 class _HeadInput:
-    """What the output layer was given last.
+    """Last input of the output layer.
 
     Forward passes hold ENGINE_LOCK, so one slot serves all threads. The layer knows this object and
-    not the `LanguageModel`: in a ring, weights that nobody has would stay until a collection.
+    not the `LanguageModel`: in a cycle, unused weights would stay until a collection.
     """
 
     def __init__(self) -> None:
@@ -375,7 +375,7 @@ class _HeadInput:
         self._tensor = inputs[0]
 
     def take(self) -> torch.Tensor | None:
-        """What was kept, which is then forgotten."""
+        """Return the kept input, and forget it."""
         tensor, self._tensor = self._tensor, None
         return tensor
 

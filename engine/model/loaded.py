@@ -1,4 +1,4 @@
-"""What every loaded model is: weights and tokenizer with a name, on a device that can fill up."""
+"""Base of every loaded model: weights and tokenizer with a name, on a device that can fill up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HASHED = 1024  # values of each end; all of them would have to be read from the
 
 
 class About(TypedDict, total=False):
-    """What is said of a model besides its weights and tokenizer; see `LoadedModel`.
+    """Facts about a model besides its weights and tokenizer; see `LoadedModel`.
 
     `kernels` are those of another machine whose texts are to come back; None for this one's.
     """
@@ -90,17 +90,17 @@ class LoadedModel:
 
     @cached_property  # transformers looks through the weights each time
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device that holds the weights."""
         return self.hf.device
 
     @cached_property
     def dtype(self) -> torch.dtype:
-        """What the weights, and a cache, are stored in."""
+        """Dtype of the weights, and of a cache."""
         return self.hf.dtype
 
     @cached_property
     def input_size(self) -> int:
-        """How many token ids the model takes in (may differ from `vocab_size`)."""
+        """Number of token ids that the model takes in (may differ from `vocab_size`)."""
         return self.hf.get_input_embeddings().weight.shape[0]
 
     @cached_property
@@ -146,7 +146,7 @@ class LoadedModel:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What a text depends on besides prompt and settings, as plain values for a file.
+        """Facts that a text depends on besides prompt and settings, as plain values for a file.
 
         With `kernels` on a CPU, and the instructions that PyTorch uses there: under the same ones
         and the same versions a seed gives the same text.
@@ -187,7 +187,7 @@ class LoadedModel:
         return cpu_kernels(self.dtype, weights)
 
     def _cuda_facts(self) -> dict[str, object]:
-        """What else the last digits depend on where the model runs on a GPU."""
+        """Return what else the last digits depend on when the model runs on a GPU."""
         backend = torch.backends.cuda
         enabled = {  # PyTorch chooses among these by the shapes of a pass
             "flash": backend.flash_sdp_enabled(),
@@ -238,7 +238,7 @@ _OUT_OF_MEMORY = (
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether something failed for want of memory, on whatever device."""
+    """Return whether something failed for lack of memory, on any device."""
     words = str(error).lower()
     is_known = isinstance(error, (torch.OutOfMemoryError, MemoryError))
     return is_known or any(known in words for known in _OUT_OF_MEMORY)

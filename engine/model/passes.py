@@ -1,4 +1,4 @@
-"""How many forward passes something took, counted where they are made.
+"""Counts of the forward passes that something took, kept where they are made.
 
 >>> with counted_passes() as passes:
 ...     decoder.step()
@@ -63,7 +63,7 @@ def counted_passes() -> Iterator[Passes]:
 
 
 def note_pass(model: LoadedModel, positions: int) -> None:
-    """Count a pass of a model over so many positions, where somebody counts."""
+    """Count a pass of a model over this many positions, if this thread counts passes."""
     passes = _counting.get()
     if passes is not None:
         passes._note(model, positions)

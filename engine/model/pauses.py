@@ -1,8 +1,8 @@
 """Between two layers a pass may stand still, so that a more urgent one goes first.
 
-A pass of a large model on a CPU takes as long as somebody who steps beside it notices. Its layers
-do not: each is over in a fraction. Who goes first is not known here: whoever runs the pass says so,
-for the thread that runs it.
+A pass of a large model on a CPU is long enough to hold up another user noticeably. Its layers are
+not: each takes a fraction of that. What goes first is not decided here: the caller that runs the
+pass says so, for its thread.
 
     with allowed(pause):                 # the scheduler, around every pass
         model.forward(...)               # asks `pause` before every layer
@@ -24,7 +24,7 @@ from engine.model.kernels import can_set_aside, set_aside
 
 
 class Pause(Protocol):
-    """Whoever may let others go first.
+    """Protocol of a pause, which may let more urgent passes go first.
 
     Attributes:
         seconds: that this took so far.
@@ -34,10 +34,10 @@ class Pause(Protocol):
 
     @property
     def is_wished(self) -> bool:
-        """Whether somebody more urgent waits; asked before every layer, so it must be cheap."""
+        """Return whether a more urgent pass waits; asked before every layer, so keep it cheap."""
 
     def take(self) -> None:
-        """Let them go first. Raises nothing: the pass is half done."""
+        """Let more urgent passes go first. Raises nothing: the pass is half done."""
 
 
 _PAUSE: ContextVar[Pause | None] = ContextVar("pause", default=None)
@@ -54,7 +54,7 @@ def allowed(pause: Pause) -> Iterator[None]:
 
 
 def seconds_paused() -> float:
-    """How long this thread has stood still within `allowed`; 0 outside."""
+    """Return how many seconds this thread has paused within `allowed`; 0 outside."""
     pause = _PAUSE.get()
     return 0.0 if pause is None else pause.seconds
 
@@ -67,7 +67,7 @@ def layers_of(hf: PreTrainedModel) -> list[torch.nn.Module]:
 
 
 def pause_between_layers(hf: PreTrainedModel) -> None:
-    """Ask before every layer of a model; on a GPU its passes are short, and nobody is asked."""
+    """Offer a pause before every layer of a model, but not on a GPU: its passes are short."""
     if hf.device.type == "cpu":
         for layer in layers_of(hf):
             layer.register_forward_pre_hook(_stand_still)

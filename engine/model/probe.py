@@ -1,4 +1,4 @@
-"""What a model shows of itself when it is loaded: does it do here what it does in `generate`?
+"""Checks of a model when it is loaded: does it do here what it does in `generate`?
 
 Passes over a few made-up tokens, so that no list of names decides. A model that `generate` runs by
 other inputs than tokens, cache and positions is refused, since its texts would silently differ.
@@ -74,7 +74,7 @@ def refuse_unless_as_generate(model: Probed) -> None:
 
 
 def _passes(model: Probed) -> str | None:
-    """What differs from `generate`, in words that follow the model's name; None if nothing does."""
+    """Return what differs from `generate`, in words to follow the model's name; None if nothing."""
     token_ids, expected = _generated(model)
     cache = model.new_cache()
     rows = [_row(model, _PROMPT, cache, 0), _row(model, token_ids[:1], cache, 3)]
@@ -154,7 +154,7 @@ def _close(one: np.ndarray, other: np.ndarray, tolerance: float) -> bool:
 
 
 def reads_again_after(hf: PreTrainedModel) -> tuple[int | None, int | None]:
-    """Where the model changes so that its cache no longer fits, as its `generate` knows.
+    """Return the length at which the model changes so that its cache no longer fits.
 
     Phi-3 and its kin go over to other position frequencies there ("longrope"), and `generate` reads
     the whole text again. The model is asked, by its `prepare_inputs_for_generation`.
@@ -185,7 +185,7 @@ def reads_again_after(hf: PreTrainedModel) -> tuple[int | None, int | None]:
 
 
 def can_chunk(model: Probed) -> bool:
-    """Whether a text read in several passes of many tokens gives the logits of one pass.
+    """Return whether a text read in several passes of many tokens gives the logits of one pass.
 
     Measured at every position of a few chunks. Layers that a model brings along may be right at
     first and wrong once they compress, so where there are any, the answer is no. So it is with
@@ -212,7 +212,7 @@ def can_chunk(model: Probed) -> bool:
 
 
 def _forgets_in_chunks(model: Probed, token_ids: Sequence[int]) -> bool:
-    """Whether a pass over many tokens leaves out a state that a pass over one token goes on from.
+    """Return whether a pass over many tokens leaves out a state that the next single token needs.
 
     The code of Mamba and its kin does. With some weights the difference is no larger than the
     rounding of half precision, at least over so short a text. So the states are replaced by others,

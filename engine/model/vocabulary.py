@@ -94,7 +94,7 @@ class Vocabulary:
         return readable(self.token_bytes(token_id))
 
     def is_special(self, token_id: int) -> bool:
-        """Whether a token is a control token that adds nothing to the text."""
+        """Return whether a token is a control token that adds nothing to the text."""
         return token_id in self.special_ids
 
     def has_tokens_of(self, other: Vocabulary) -> bool:
@@ -127,18 +127,18 @@ class Vocabulary:
         return tuple(ids[-1:])
 
     def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
-        """What a constraint needs to know of the tokens; raises `TokenizerError` without any."""
+        """Return the tokens as constraints need them; `TokenizerError` without a tokenizer."""
         self._tokenizer()
         tokens = [self.token_bytes(token_id) for token_id in range(self.size)]
         return TokenTable(tokens, self.special_ids, eos_ids)
 
     @property
     def has_chat_template(self) -> bool:
-        """Whether the tokenizer says how a message to the model is laid out."""
+        """Return whether the tokenizer has a template for messages to the model."""
         return chat_template.has_chat_template(self.tokenizer)
 
     def chat(self, message: str) -> str:
-        """What a chat model reads: a user's message in its template, up to where it answers.
+        """Return what a chat model reads: a user's message in its template, up to its answer.
 
         Templates are Jinja programs that come with the model; they run in a sandbox, in a process
         with limits of time and memory.

@@ -1,7 +1,7 @@
 """Rows that are read together, of one length; under guidance a second text for each.
 
-Rows beyond `rows_at_once` are read in several passes, one after the other, so that whoever steps
-through a text beside them need not wait for all rows. How many go into a pass follows from the
+Rows beyond `rows_at_once` are read in several passes, one after the other, so that a visitor
+stepping through another text need not wait for all rows. How many go into a pass follows from the
 model and the length of the texts, never from a timing or from who else is there.
 """
 
@@ -31,7 +31,7 @@ CACHE_BYTES = 32 * 2**20
 
 @dataclass(frozen=True)
 class Prompts:
-    """What rows of a batch have in common, so that they can share their forward passes.
+    """Prompts that the rows of a batch have in common, so that they can share forward passes.
 
     Attributes:
         prompt_ids: token ids of the prompt.
@@ -114,16 +114,16 @@ class BatchRunner:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(part[0].rows for part in self._parts)
 
     @property
     def can_select(self) -> bool:
-        """Whether there can be more than one row."""
+        """True if there can be more than one row."""
         return all(runner.can_select for part in self._parts for runner in part)
 
     def bytes_per_row(self, tokens: int) -> int:
-        """Bytes that one row needs at most while it grows to so many tokens after the prefill."""
+        """Return the most bytes that one row needs to grow by `tokens` tokens after the prefill."""
         held = 0
         for runner, ids in zip(self._parts[0], self.prompts.texts, strict=True):
             positions = len(ids) + tokens
@@ -139,7 +139,7 @@ class BatchRunner:
         return 2 * held + 16 * self.model.vocab_size * len(self.prompts.texts)
 
     def repeated(self, rows: int) -> BatchRunner:
-        """An independent copy with so many equal rows; raises `OutOfMemoryError`."""
+        """Return an independent copy with `rows` equal rows; raises `OutOfMemoryError`."""
         parts = []
         for places in _shared_out(rows, rows_at_once(self._parts[0])):
             part = [runner.fork() for runner in self._parts[0]]
@@ -231,7 +231,7 @@ class BatchRunner:
 
 
 def rows_at_once(runners: Sequence[Runner]) -> int:
-    """How many rows to read in one pass, by the bytes that each has cached.
+    """Return the number of rows to read in one pass, by the bytes that each has cached.
 
     Args:
         runners: those of the texts that belong to a row. A cache that was taken away counts
@@ -249,7 +249,7 @@ def rows_at_once(runners: Sequence[Runner]) -> int:
 
 
 def _shared_out(rows: int, most: int) -> list[list[int]]:
-    """All rows in as few parts as it takes with at most so many each, as equal as they can be."""
+    """Split the rows into as few parts of at most `most` as possible, as equal as possible."""
     parts = math.ceil(rows / most)
     edges = [rows * part // parts for part in range(parts + 1)]
     return [list(range(*edge)) for edge in pairwise(edges)]

@@ -48,7 +48,7 @@ class Branches:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(runner.rows for runner in self._runners)
 
     @property
@@ -64,12 +64,12 @@ class Branches:
 
     @property
     def rows_at_once(self) -> int:
-        """How many rows to read in one pass, so that others need not wait for long."""
+        """Number of rows to read in one pass, so that others need not wait for long."""
         return rows_at_once(self._runners[:1]) if self._together else LEAST_AT_ONCE
 
     @property
     def has_caches(self) -> bool:
-        """Whether no cache was taken away; the next reading makes one again."""
+        """True if no cache was taken away; the next reading makes one again."""
         return all(runner.cache is not None for runner in self._runners)
 
     def grown(self, rows: Sequence[int], token_ids: Sequence[int]) -> tuple[Branches, np.ndarray]:

@@ -33,13 +33,13 @@ _Result = TypeVar("_Result")
 
 
 class Holder(Protocol):
-    """Whoever holds memory and can do without it."""
+    """Holder of memory that can do without it."""
 
     def release(self) -> bool:
         """Give the memory back; False if it is in use just now.
 
-        Whoever must keep a part says so by `MemoryBudget.keeps`. To be called from any thread, also
-        while the caller holds locks of its own: it must not wait.
+        A holder that must keep a part calls `MemoryBudget.keeps`. May be called from any thread,
+        even while the caller holds locks of its own: it must not wait.
         """
 
 
@@ -61,7 +61,7 @@ class MemoryBudget:
         self._lock = threading.Lock()
 
     def used(self, holder: Holder, held: int) -> None:
-        """Note that `holder` was just used and holds so many bytes; others may have to give."""
+        """Note that `holder` was just used and holds `held` bytes; others may have to give way."""
         with self._lock:
             self._note(holder, held, moves=True)
             total = self._sum
@@ -69,7 +69,7 @@ class MemoryBudget:
             self._release(total - self.limit, keep=holder)
 
     def keeps(self, holder: Holder, held: int) -> None:
-        """Note that `holder` has given back all but so many bytes; it keeps its place in line."""
+        """Note that `holder` has given back all but `held` bytes; it keeps its place in line."""
         with self._lock:
             self._note(holder, held, moves=False)
 
@@ -97,7 +97,7 @@ class MemoryBudget:
                 self._sum -= entry[1]
 
     def make_room(self, keep: Holder | None = None) -> int:
-        """Take back all that nobody uses just now, as memory has run out; returns the bytes."""
+        """Take back all memory not in use, as it has run out; returns the bytes freed."""
         return self._release(self.held, keep=keep)
 
     def reserve(self, owner: object, wanted: int) -> int:
@@ -130,7 +130,7 @@ class MemoryBudget:
             return self._sum
 
     def _release(self, wanted: int, keep: Holder | None) -> int:
-        """Take back at least so many bytes, if there are; returns how many."""
+        """Take back at least `wanted` bytes, if there are that many; returns the bytes freed."""
         with self._lock:
             self._settle()
             oldest_first = list(self._held.items())

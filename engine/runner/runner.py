@@ -38,24 +38,24 @@ from engine.runner.budget import budget_of
 from engine.runner.job import this_job
 from engine.runner.scheduler import SCHEDULER, Kind
 
-# Tokens of one pass over a long input: so many take about as long as a person does not notice.
+# Tokens of one pass over a long input: few enough that a person does not notice the time.
 CHUNK = 256
-# From so many parameters on a CPU takes that long for fewer tokens (see `chunk_of`).
+# From this many parameters on, a CPU takes that long for fewer tokens (see `chunk_of`).
 LARGE_PARAMETERS = 100_000_000
 LEAST_CHUNK = 32
 # An input up to this is read in its turn as a single step; more goes in line as a prompt.
 SHORT = 16
-# A cache that cannot be cropped is kept as it was after the prefill and at every so many tokens, so
-# that going back need not read everything again.
+# A cache that cannot be cropped is kept as it was after the prefill, and again each time this many
+# tokens follow, so that going back need not read everything again.
 SNAPSHOT_EVERY = 32
-# So many tokens beyond the first reading are read one by one where a cache is made again.
+# Most tokens beyond the first reading that are read one by one when a cache is made again.
 EXACT = 64
 MOST_SNAPSHOTS = 4
 FEWER_TEXTS = msg("use fewer or shorter texts, a smaller model or a smaller dtype")
 
 
 class _Plan(NamedTuple):
-    """How tokens are read.
+    """Plan for reading tokens.
 
     Attributes:
         ids: (rows, tokens) to read.
@@ -100,7 +100,7 @@ class Runner:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self._ids)
 
     @property
@@ -112,7 +112,7 @@ class Runner:
 
     @property
     def can_select(self) -> bool:
-        """Whether the rows of this cache can be repeated and thinned out."""
+        """True if the rows of this cache can be repeated or dropped."""
         return self.cache is not None and caches.can_repeat(self.cache)
 
     # --- reading ----------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class Runner:
         return not start, passes
 
     def chunks(self, tokens: int) -> tuple[int, ...]:
-        """The passes in which so many more tokens would be read."""
+        """Return the size of each pass in which `tokens` more tokens would be read."""
         return self._chunks(self.positions, tokens)
 
     def restore(self) -> tuple[int, ...]:
@@ -313,12 +313,12 @@ class Runner:
                     return passes
 
     def _starts_again(self, tokens: int) -> bool:
-        """Whether so many more tokens lead beyond where the cache would be of another kind."""
+        """Tell whether reading `tokens` more would need a cache of another kind."""
         switch = self.model.reads_again_after
         return switch is not None and 0 < self.positions <= switch < self.positions + tokens
 
     def _chunks(self, start: int, tokens: int) -> tuple[int, ...]:
-        """The passes in which so many tokens are read from a position on."""
+        """Return the size of each pass in which `tokens` tokens are read from position `start`."""
         if not tokens:
             return ()
         switch = self.model.reads_again_after
@@ -357,7 +357,7 @@ class Runner:
     # --- what else may be done with it ------------------------------------------------------------
 
     def truncate(self, positions: int) -> None:
-        """Keep the first so many positions of every row."""
+        """Keep the first `positions` positions of every row."""
         with self._lock:
             if positions >= self.positions:
                 return
@@ -409,7 +409,7 @@ class Runner:
             self.cache.batch_select_indices(places)
 
     def can_join(self, other: Runner) -> bool:
-        """Whether the rows of another can go on beside these: at one position, in one cache."""
+        """Tell whether another's rows can join these: at the same position, in one cache."""
         return (
             self.positions == other.positions
             and self.cache is not None
@@ -469,14 +469,14 @@ class Runner:
         budget_of(self.model.device).keeps(self, 0)
 
     def _back_to(self, positions: int) -> None:
-        """Keep so many positions, without the cache as it stands: the last snapshot, or none."""
+        """Go back to `positions` positions: drop the cache, keep the snapshots up to there."""
         self.positions = positions
         self.cache = None
         self._snapshots = [kept for kept in self._snapshots if kept[0] <= positions]
         self._count()
 
     def _count(self) -> None:
-        """Take the size anew, and tell the budget."""
+        """Measure the size again, and tell the budget."""
         self.usage = caches.size(self.cache, *(cache for _, cache in self._snapshots))
         budget_of(self.model.device).used(self, self.usage.held)
 

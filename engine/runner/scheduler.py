@@ -1,11 +1,11 @@
-"""Whose forward pass is next, where many visitors share one model.
+"""Scheduler of forward passes for many visitors who share one model.
 
-Whoever is next gets the device for one pass. Single steps go before the passes of a batch, these
-before the chunks of a prompt; within each kind, who came first goes first. What has waited for long
-goes before all else, so that a busy class cannot keep a prompt from being read.
+The next in line gets the device for one pass. Single steps go before the passes of a batch, and
+those before the chunks of a prompt; within each kind, first come, first served. A pass that has
+waited long goes before all others, so that a busy class cannot keep a prompt from being read.
 
-A pass is short, or is cut into chunks that are. A large model's on a CPU are not: between two
-of its layers a pass that is no single step lets go first whoever goes before it by the same rule.
+A pass is short, or is cut into chunks that are. Those of a large model on a CPU are not: between
+two layers, a pass that is not a single step yields to any that goes before it by the same rule.
 
 `engine.runner.turns` is the way in from outside of this folder.
 """
@@ -69,7 +69,7 @@ class Turn:
 
     @property
     def is_wished(self) -> bool:
-        """Whether a pass waits that goes before this one; single steps let nobody in."""
+        """True if a waiting pass goes before this one; single steps never yield."""
         return self._ticket.kind is not Kind.STEP and self._scheduler.has_before(self._ticket)
 
     def take(self) -> None:
@@ -80,8 +80,8 @@ class Turn:
 class Scheduler:
     """The line in front of one device.
 
-    Whoever ends a turn wakes the next one, and nobody else: were all woken to look who is next, a
-    hundred visitors in line would take as long to look as the device takes for a pass.
+    The end of a turn wakes the next one only: if all were woken to see who is next, a hundred
+    visitors in line would take as long to look as the device takes for a pass.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Scheduler:
             self._steps += kind is Kind.STEP
             self._numbers += 1
             ticket = _Ticket(kind, self._numbers, time.monotonic(), work)
-            if self._running is None:  # then nobody waits
+            if self._running is None:  # then the line is empty
                 self._running = kind
                 return ticket, False
             self._waiting.append(ticket)
@@ -152,17 +152,17 @@ class Scheduler:
         return ticket, told
 
     def has_before(self, ticket: _Ticket) -> bool:
-        """Whether anybody waits who goes before the running pass; a look without waiting."""
+        """Tell whether a waiting pass goes before the running one; does not take the lock."""
         if not self._waiting:
             return False
         now, mine = time.monotonic(), ticket.rank(ticket.began)
         return any(one.rank(now) < mine for one in tuple(self._waiting))
 
     def stand_still(self, ticket: _Ticket) -> float:
-        """Let those go first who go before the running pass; returns the seconds that it took.
+        """Yield to the passes that go before the running one; returns the seconds that it took.
 
-        A pass keeps its place in line, in which it grew no older while it ran: so those alone come
-        in between who go before it. Nobody is cancelled here, as the pass is half done.
+        A pass keeps its place in line and does not age while it runs, so only those that go before
+        it come in between. The pass cannot be cancelled here, as it is half done.
 
         Args:
             ticket: of the running pass, which this thread runs.
@@ -236,7 +236,7 @@ class Scheduler:
         return waited
 
     def line(self) -> dict[str, int]:
-        """How many passes run and wait just now, by kind: ``running``, ``step``, ``batch``, ..."""
+        """Count the passes that run and wait now, by kind: ``running``, ``step``, ``batch``, ..."""
         with self._lock:
             counts = {kind.name.lower(): 0 for kind in Kind}
             for ticket in self._waiting:

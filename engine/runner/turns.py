@@ -30,7 +30,7 @@ from engine.runner.budget import Holder, budget_of, with_room
 from engine.runner.runner import LARGE_PARAMETERS, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind
 
-# Tokens of one pass over a whole text: the bundled model takes 0.1 s for so many.
+# Tokens of one pass over a whole text: the bundled model takes 0.1 s for this many.
 AT_ONCE = 1024
 Clock = Callable[[], float]  # seconds since any moment
 give_way = SCHEDULER.give_way  # between two passes of long work
@@ -78,7 +78,7 @@ def at_once(model: LanguageModel) -> int:
 
 
 def is_small(model: LanguageModel) -> bool:
-    """Whether passes of the model are short: those of a large one are on a GPU alone."""
+    """Tell whether the model's passes are short; a large model's are short only on a GPU."""
     return model.device.type != "cpu" or model.parameters < LARGE_PARAMETERS
 
 

@@ -35,7 +35,7 @@ _WHOLE_WAY = 1.0
 
 @dataclass(frozen=True)
 class Admission:
-    """What would let a removed token survive.
+    """Change that would let a removed token survive, or the samplers that block it.
 
     Attributes:
         setting: the sampler whose setting changes; None where several block the token together.
@@ -159,7 +159,7 @@ class _Search:
         return self._admission(min(found, key=lambda change: change.travel))
 
     def _place(self, name: str) -> tuple[int, bool]:
-        """Where a sampler stands in the chain, or would stand, and whether it is on."""
+        """Return a sampler's index in the chain, or where it would go, and whether it is on."""
         names = [stage.setting for stage in self.chain]
         if name in names:
             return names.index(name), True

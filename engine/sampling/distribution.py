@@ -1,4 +1,4 @@
-"""What a chain made of one row of logits: every stage's result, the probabilities, the draw."""
+"""Result of a chain on one row of logits: every stage's output, the probabilities, the draw."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_NAMED = 12  # leading tokens of an edit that are told one by one
 
 
 class StageResult:
-    """What one stage of the chain did to the row.
+    """Effect of one stage of the chain on the row.
 
     Attributes:
         stage: the stage.
@@ -50,7 +50,7 @@ class StageResult:
 
     @property
     def survivors(self) -> int:
-        """How many tokens are left after this stage."""
+        """Number of tokens left after this stage."""
         return self.after.count
 
     @cached_property
@@ -110,7 +110,7 @@ class StageResult:
 
     @cached_property
     def case(self) -> str:
-        """Which of the stage's sentences holds here: a key of `Info.says`."""
+        """Key in `Info.says` of the stage's sentence that applies here."""
         return self.stage.case(self.before, self.after, self.context)
 
     @cached_property
@@ -191,7 +191,7 @@ class Candidate(NamedTuple):
 
 
 class Distribution:
-    """What a chain made of one row of logits.
+    """Result of a chain on one row of logits.
 
     Attributes:
         logits: (vocab,) float32 raw logits.
@@ -212,7 +212,7 @@ class Distribution:
 
     @property
     def survivors(self) -> int:
-        """How many tokens can still be drawn."""
+        """Number of tokens that can still be drawn."""
         return self._final.count
 
     @property
@@ -295,7 +295,7 @@ class Distribution:
         return None
 
     def states_after(self, token_id: int) -> Mapping[str, object]:
-        """What the stages with a memory remember after this step, by setting.
+        """Return the states of the stages with a memory after this step, by setting.
 
         Args:
             token_id: the token that was drawn or forced.

@@ -1,7 +1,7 @@
 """exp of many numbers at once, which is most of the time that a large vocabulary takes.
 
-NumPy's own is fast on CPUs with AVX-512 and several times slower on others. Whoever has a faster
-one there may hand it over; the results agree to the last digit or so. Weights of single tokens are
+NumPy's own is fast on CPUs with AVX-512 and several times slower on others. A caller with a
+faster one may hand it over; the results agree to the last digit or so. Weights of single tokens are
 always NumPy's, so that a token's weight is the same number wherever it is computed.
 """
 

@@ -76,7 +76,7 @@ class Intervals:
         return members.at(min(place, members.token_ids.size - 1))
 
     def at(self, rank: int) -> Place:
-        """What stands at a rank, counted from 0."""
+        """Return the `Place` at a rank, counted from 0."""
         members = self._members(int(np.searchsorted(self._ranks, rank, side="right")))
         return members.at(rank - members.first)
 

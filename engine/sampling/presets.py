@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.sampling import SamplingSettings
 
-# The seeds mean nothing: whoever takes a preset keeps the seed there is.
+# The seeds mean nothing: taking a preset keeps the current seed.
 PRESETS: dict[str, SamplingSettings] = {
     "Greedy": SamplingSettings(temperature=0),
     "Pure sampling": SamplingSettings(),

@@ -1,4 +1,4 @@
-"""One row of scores, sorted only as deep as somebody asks.
+"""One row of scores, sorted only as deep as needed.
 
 The stages share one `RankedRow`, which makes the softmax weights once and sorts a few hundred
 leading tokens. What is left of it after a cut are `survivors.Survivors`. Nothing is approximated:
@@ -68,7 +68,7 @@ class RankedRow:
         self._edit: tuple[RankedRow, np.ndarray] | None = None
 
     def edited(self, scores: np.ndarray, token_ids: np.ndarray) -> RankedRow:
-        """The row with other scores for some tokens; what it has in common is not computed anew.
+        """Return the row with other scores for some tokens, reusing what stays the same.
 
         Args:
             scores: (vocab,) float32, those of this row but for these tokens.
@@ -190,12 +190,12 @@ class RankedRow:
 
     @property
     def depth(self) -> int:
-        """How many ranks are sorted so far."""
+        """Number of ranks sorted so far."""
         return self.ids.size
 
     @property
     def complete(self) -> bool:
-        """Whether every remaining token is sorted."""
+        """Return whether every remaining token is sorted."""
         return self.depth == self.count
 
     def sort_to_depth(self, depth: int) -> None:
@@ -225,7 +225,7 @@ class RankedRow:
     # Questions that a large flat row answers without being sorted whole.
 
     def at(self, rank: int) -> Place:
-        """What stands at a rank, counted from 0, below `count`."""
+        """Return the `Place` at a rank, counted from 0, below `count`."""
         return self._at(rank) if self._is_sorted_to(rank + 1) else self._intervals.at(rank)
 
     def reach(self, weight_sum: float, *, side: str) -> Place:
@@ -249,14 +249,14 @@ class RankedRow:
         return self._at(min(rank, self.count - 1))
 
     def count_of_weight(self, weight: float, most: int) -> int:
-        """How many tokens weigh at least this, at most `most`."""
+        """Count the tokens with at least this weight, up to `most`."""
         while self.depth < most and (not self.depth or self.weights[-1] >= weight):
             if not self._is_sorted_to(self.depth + 1):
                 return min(most, self._count_of_weight(weight))
         return min(most, int(np.searchsorted(-self.weights, -weight, side="right")))
 
     def count_of_score(self, score: float, most: int) -> int:
-        """How many tokens have at least this score, at most `most`."""
+        """Count the tokens with at least this score, up to `most`."""
         while self.depth < most and (not self.depth or self.values[-1] >= score):
             if not self._is_sorted_to(self.depth + 1):
                 return min(most, int(np.count_nonzero(self.scores >= _float32_from(score))))
@@ -272,7 +272,7 @@ class RankedRow:
         return reaching[(self.scores[reaching] > score) | (reaching <= last)]
 
     def _is_sorted_to(self, depth: int) -> bool:
-        """Whether the leading `depth` tokens are sorted; does so unless that takes a long time."""
+        """Sort the leading `depth` tokens unless that is slow; return whether they are sorted."""
         if depth > self.depth and not self.complete:
             if depth > _DEPTHS[-1] and self.count >= _LARGE:
                 return False
@@ -315,7 +315,7 @@ class RankedRow:
 
 
 def _count(scores: np.ndarray) -> int:
-    """How many scores are above -inf."""
+    """Count the scores above -inf."""
     # The minimum is the faster question, and in most rows it settles the other.
     return scores.size if scores.min() > -np.inf else int(np.count_nonzero(scores > -np.inf))
 

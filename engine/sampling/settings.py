@@ -1,4 +1,4 @@
-"""How the next token is chosen, as a value: an ordered chain of stages, a seed, a kind of draw."""
+"""Sampling settings as a value: an ordered chain of stages, a seed, and the kind of draw."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_SEED = 2**63 - 1
 
 @dataclass(frozen=True, init=False)
 class SamplingSettings:
-    """How the next token is chosen: an ordered chain of stages, a seed, and the kind of draw.
+    """Settings that choose the next token: an ordered chain of stages, a seed, the kind of draw.
 
     By keyword, in the order of transformers; a value that switches a stage off leaves it out:
 
@@ -89,7 +89,7 @@ class SamplingSettings:
 
     @property
     def is_greedy(self) -> bool:
-        """Whether the chain holds temperature 0, so that no draw takes place."""
+        """Return whether the chain holds temperature 0, so that nothing is drawn."""
         return any(isinstance(stage, Temperature) and stage.is_greedy for stage in self.chain)
 
     @property

@@ -1,4 +1,4 @@
-"""How a speculative decoder proposes and checks, as a value."""
+"""Settings of a speculative decoder, as a value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGER_BY, SHORTER_BY = 2, 1
 
 @dataclass(frozen=True)
 class SpeculativeSettings:
-    """How a speculative decoder proposes and checks.
+    """Settings that decide how a speculative decoder proposes and checks tokens.
 
     Attributes:
         sampling: the chain that shapes both models' logits, and the seed.
@@ -26,7 +26,7 @@ class SpeculativeSettings:
         adaptive: whether g changes: 2 more after a round whose proposals were all accepted, 1 less
             after any other, from 1 to 64. A round without a proposal leaves it.
         ngram: of prompt lookup: how many of the last tokens are looked for in the text before;
-            fewer where so many do not occur.
+            fewer if that many are not found.
         max_new_tokens: tokens that there may be; None for any number.
         forced_acceptance: accept with this probability, whatever the models say; None for the
             exact rule. The text then follows no model: `text_invalid` says so.
@@ -84,7 +84,7 @@ class SpeculativeSettings:
 
     @property
     def text_invalid(self) -> bool:
-        """Whether the text follows no model, as acceptance is forced."""
+        """Return whether the text follows no model because acceptance is forced."""
         return self.forced_acceptance is not None
 
     def replace(self, **changes: Any) -> SpeculativeSettings:

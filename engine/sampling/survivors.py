@@ -41,7 +41,7 @@ class Survivors:
 
     @property
     def is_cut(self) -> bool:
-        """Whether any token of the row has been cut."""
+        """Return whether any token of the row has been removed."""
         return self.count < self.row.count
 
     @property
@@ -53,7 +53,7 @@ class Survivors:
 
     @property
     def _lacks_only_leading(self) -> bool:
-        """Whether all that was cut is the ranks before `start`, and enough is left to subtract.
+        """Return whether only the ranks before `start` were cut, and enough is left to subtract.
 
         Then the tail need not be sorted: sums over it are those of the row less the few cut.
         """
@@ -64,7 +64,7 @@ class Survivors:
 
     @property
     def _is_window(self) -> bool:
-        """Whether the sums of the row say too little about what is left."""
+        """Return whether the sums of the row say too little about what is left."""
         return self.start > 0 and not self._lacks_only_leading
 
     def _sum(self) -> float:
@@ -207,7 +207,7 @@ class Survivors:
         return float(self.row.scores[token_id]) - self.row.highest - math.log(self.mass)
 
     def ahead_of(self, later: Survivors) -> int:
-        """How many of these rank above the first of `later`, which a cut has left of them."""
+        """Count the tokens that rank above the first of `later`, the survivors of a later cut."""
         if later.row is self.row:
             return later.start - self.start
         later.row.sort_to_depth(later.start + 1)
@@ -310,7 +310,7 @@ class Survivors:
         return self.between(self.start + first, self.start + last)
 
     def place_at(self, u: float) -> Place:
-        """Where the cumulative probability first exceeds `u`.
+        """Return the place where the cumulative probability first exceeds `u`.
 
         Its `rank` is that in the row, its `reached` counts from the first survivor on.
         """

@@ -71,7 +71,7 @@ def point_mass(token_id: int, vocab_size: int) -> np.ndarray:
 
 
 def overlap(target: Distribution, draft: Distribution | None, token_id: int) -> Overlap:
-    """What target and draft share where the draft proposed a token.
+    """Return the overlap of target and draft where the draft proposed a token.
 
     Args:
         target, draft: after the same chain of stages; a draft of None proposed with certainty.

@@ -1,4 +1,4 @@
-"""What every target's table is made of, and what it means when two stages change places.
+"""Entries of every target's table, and the effect of swapping two stages.
 
 A target is one program or service that can sample. Its table has an `Entry` for every setting of
 ours that can be written there, or cannot for a reason of its own; all others the target has nothing
@@ -122,7 +122,7 @@ def _nothing(stage: Stage) -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """How one setting of ours is written in a target.
+    """Form of one of our settings in a target.
 
     Attributes:
         names: the target's own parameters for it; empty where it has none.
@@ -311,7 +311,7 @@ def translate(chain: Iterable[Stage], table: Mapping[str, Entry], none: str) -> 
 
 
 class Effect(enum.Enum):
-    """What it does to the distribution that two stages change places."""
+    """Effect on the distribution of swapping two stages."""
 
     NONE = msg("the result is the same")
     ODDS = msg("the odds change, and kept tokens only where a later cut looks at the odds")
@@ -325,7 +325,7 @@ _MAY_DROP_THE_FIRST = {"typical_p", "xtc"}
 
 
 def swap_effect(first: Stage, second: Stage) -> Effect:
-    """What changes when two neighbouring stages change places.
+    """Return the effect of swapping two neighbouring stages.
 
     Exact arithmetic is meant: a sum may round differently in another order.
     """

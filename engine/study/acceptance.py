@@ -1,10 +1,10 @@
-"""How many proposals a target accepts, and the speed-up that the paper expects of it.
+"""Acceptance of proposals by a target, and the speed-up that the paper expects of it.
 
 Two definitions are in use for a position of the draft; both are given here.
 
     unconditional   rounds that accepted it / rounds that had a draft (vLLM, llama.cpp)
     conditional     rounds that accepted it / rounds that looked at it: behind a rejection nothing
-                    is looked at, and what nobody looked at counts neither way
+                    is looked at, and a position not looked at counts neither way
 
 The expected tokens of a round and the speed-up are those of Leviathan et al. 2023
 (arXiv:2211.17192), with one addition: a pass over g + 1 tokens may be dearer than one over a single

@@ -1,4 +1,4 @@
-"""What a constraint did to a text, step by step: what it allowed, its price, what was forced.
+"""Effect of a constraint on a text, step by step: tokens allowed, price, bytes forced.
 
 >>> figures = [figures_at(decoder, step.index) for step in decoder.steps]
 >>> sum(each.price_bits for each in figures)
@@ -103,7 +103,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ConstraintFigures:
-    """What a constraint meant in one step.
+    """Effect of a constraint in one step.
 
     All probabilities are the model's own: temperature 1, nothing cut.
 
@@ -133,7 +133,7 @@ class ConstraintFigures:
 def figures_at(
     text: Decoder, index: int, constraint: Constraint | None = None, most_wanted: int = 5
 ) -> ConstraintFigures:
-    """What a constraint meant, or would have meant, in a step.
+    """Return the effect that a constraint had, or would have had, in a step.
 
     Args:
         text: the text.
@@ -189,7 +189,7 @@ def _log_sum(scores: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Ribbon:
-    """Which bytes of a text a constraint left no choice in.
+    """Bytes of a text that a constraint forced.
 
     Attributes:
         forced: for every byte of the text, whether no other could have stood there.
@@ -204,7 +204,7 @@ class Ribbon:
 
 
 def ribbon(constraint: Constraint, data: bytes) -> Ribbon:
-    """Which bytes of a text were forced; no model and no tokenizer has a part in it.
+    """Return the bytes of a text that were forced; needs no model and no tokenizer.
 
     Raises:
         SettingError: following the constraint costs more than is allowed.

@@ -54,7 +54,7 @@ CANCELLED = "cancelled"
 
 @dataclass(frozen=True)
 class ExactProgress:
-    """How far a search has come.
+    """Progress of a search.
 
     Attributes:
         visited: beginnings read by the model.
@@ -75,7 +75,7 @@ class ExactProgress:
 
 @dataclass(frozen=True)
 class ExactBest:
-    """What a search has proven.
+    """Result of a search, with what it has proven.
 
     Attributes:
         token_ids: the best complete text found.
@@ -129,7 +129,7 @@ class _Family:
 
 
 class ExactSearch:
-    """The search for the most likely text of at most so many tokens.
+    """Exact search for the most likely text up to a given length.
 
     Args:
         model: the model; others may use it meanwhile.
@@ -198,7 +198,7 @@ class ExactSearch:
 
     @property
     def result(self) -> ExactBest:
-        """What is proven now; for a search that has run.
+        """The result so far, for a search that has run.
 
         Raises:
             RuntimeError: there is no text yet.
@@ -262,7 +262,7 @@ class ExactSearch:
 
     @property
     def progress(self) -> ExactProgress:
-        """How far it is; for a search that has begun."""
+        """Return the progress of a search that has begun."""
         counts = self._visited, self._pruned, self._open
         return ExactProgress(*counts, self._best[0], self._bound, self._seconds)
 
@@ -381,11 +381,11 @@ class ExactSearch:
     # --- bounds -----------------------------------------------------------------------------------
 
     def _reach(self, length: int) -> int:
-        """The length at which a beginning of so many tokens would score best with no more loss."""
+        """Return the length at which a beginning would score best if it lost nothing more."""
         return self.max_new_tokens if self.length_penalty > 0 else length + 1
 
     def _least_total(self, length: int) -> float:
-        """The sum above which a beginning of so many tokens may become better than the best."""
+        """Return the logprob above which a beginning of `length` tokens may still beat the best."""
         return self._best[0] * self._reach(length) ** self.length_penalty
 
     def _bound_of(self, family: _Family) -> float:

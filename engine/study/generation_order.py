@@ -20,7 +20,7 @@ GIVEN, MASKED, NEW, COMMITTED, REMASKED = "given", "masked", "new", "committed",
 
 @dataclass(frozen=True)
 class Order:
-    """When the tokens that stand were committed.
+    """Order in which the tokens that stand were committed.
 
     Attributes:
         positions: those of the gaps that hold a token, ascending.
@@ -72,7 +72,7 @@ def _signs(row: Sequence[float]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StepCount:
-    """How many positions a step changed.
+    """Number of positions that a step changed.
 
     Attributes:
         index: of the step.
@@ -90,7 +90,7 @@ class StepCount:
 
 
 def positions_per_step(steps: Sequence[DiffusionStep]) -> list[StepCount]:
-    """What each step changed."""
+    """Count the positions that each step changed."""
     return [
         StepCount(step.index, step.block, len(step.unmasked), len(step.remasked), len(step.masked))
         for step in steps
@@ -103,7 +103,7 @@ def gap_positions(steps: Sequence[DiffusionStep]) -> tuple[int, ...]:
 
 
 def states(step: DiffusionStep, gaps: Sequence[int]) -> tuple[str, ...]:
-    """What every position of the canvas is after a step.
+    """Return the state of every position of the canvas after a step.
 
     Args:
         step: the step.

@@ -1,4 +1,4 @@
-"""What a step loses by drawing two tokens at once, each without regard to the other.
+"""Error of a step that draws two tokens at once, each without regard to the other.
 
 A step of masked diffusion draws the tokens of two masks i and j from p(x_i) p(x_j). Committing x_i
 first would draw x_j from p(x_j | x_i). The total variation between product and joint is

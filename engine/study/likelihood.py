@@ -1,4 +1,4 @@
-"""How likely a model finds a text that somebody, perhaps another decoder, has written."""
+"""Likelihood under a model of a text written elsewhere, perhaps by another decoder."""
 
 from __future__ import annotations
 

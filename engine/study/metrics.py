@@ -1,4 +1,4 @@
-"""How texts are measured: diversity, repetition, likelihood; pure functions over recorded tokens.
+"""Metrics of texts: diversity, repetition, likelihood; pure functions over recorded tokens.
 
 Tokens are ids, so nothing depends on a language's idea of a word. A measure that needs more tokens
 than there are is NaN, never 0: "no pair of tokens" is not "no diversity". High diversity is no
@@ -132,7 +132,7 @@ def find_loop(
 
 
 def self_bleu(texts: Sequence[Sequence[Hashable]], order: int = BLEU_ORDER) -> float:
-    """How alike some texts are: mean BLEU of each against all others, 0 (unlike) to 1 (equal).
+    """Return how alike texts are: the mean BLEU of each against the others, 0 to 1 (equal).
 
     Zhu et al. 2018 (Texygen, arXiv:1802.01886). BLEU is the geometric mean of the clipped n-gram
     precisions for n = 1 to `order`, times a penalty for being shorter than the other text nearest
@@ -184,7 +184,7 @@ def _precisions(counts: list[Counter]) -> list[float | None]:
 
 @dataclass(frozen=True)
 class TextMetrics:
-    """What one text measures; an end-of-text token counts as a token.
+    """Metrics of one text; an end-of-text token counts as a token.
 
     Attributes:
         length: generated tokens.
@@ -266,7 +266,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class Summary:
-    """What several texts of one prompt and one setting measure.
+    """Metrics of several texts of one prompt and one setting.
 
     Attributes:
         count: texts.
@@ -313,7 +313,7 @@ def summary(texts: Sequence[Sequence[int]], metrics: Sequence[TextMetrics]) -> S
 
 
 def pareto_front(values: np.ndarray) -> np.ndarray:
-    """Which points no other point beats: none is as good in every column and better in one.
+    """Mark the points that no other beats: none is as good in every column and better in one.
 
     Diversity against likelihood, say: what is not on the front gives both away. Equal points are on
     it together; a point with a NaN never is, and beats none.

@@ -6,7 +6,7 @@
     >>> clock.timed["greedy"].median_ms
     118.4
 
-Each is begun anew in every round, prompt included, and the rounds take all of them in turn: what
+Each starts afresh in every round, prompt included, and every round runs all of them in turn: what
 slows the machine down for a while slows all of them down.
 """
 
@@ -61,7 +61,7 @@ class Timed:
 
     @property
     def ms_per_token(self) -> float | None:
-        """Of the median; None for a text without a token."""
+        """Median milliseconds per token; None for a text without tokens."""
         return self.median_ms / self.tokens if self.tokens else None
 
     @property

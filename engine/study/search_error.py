@@ -31,7 +31,7 @@ ROUNDING, COARSE_ROUNDING = 1e-4, 0.1
 
 @dataclass(frozen=True)
 class Miss:
-    """What a beam search found, beside the best text.
+    """Result of a beam search, compared with the best text.
 
     Attributes:
         width: its beams.
@@ -54,7 +54,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class SearchError:
-    """What a study has found.
+    """Result of a study.
 
     Attributes:
         best: the exact search's text and its proof, by passes over many rows.
@@ -70,7 +70,7 @@ class SearchError:
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """How far a study has come.
+    """Progress of a study.
 
     Attributes:
         width: of the beam search that has just ended; None in the exact search.
@@ -138,17 +138,17 @@ class SearchErrorStudy:
 
     @property
     def searches(self) -> int:
-        """How many searches there are, the exact one included."""
+        """Number of searches, the exact one included."""
         return len(self._searches) + 1
 
     @property
     def has_result(self) -> bool:
-        """Whether the exact search has ended once."""
+        """True once the exact search has ended."""
         return self._result is not None
 
     @property
     def result(self) -> SearchError:
-        """What was found; for a study that has run.
+        """The result of a study that has run.
 
         Raises:
             RuntimeError: the beam searches have not ended.

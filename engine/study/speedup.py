@@ -1,4 +1,4 @@
-"""What speculative decoding gains or loses in time, measured against plain decoding.
+"""Speed-up of speculative decoding, measured against plain decoding.
 
     >>> trial = SpeedTrial(model, "Once upon a time", draft, settings)
     >>> for done, total in trial: ...
@@ -119,7 +119,7 @@ class Loss:
 
     @property
     def change(self) -> float:
-        """What it takes off the speed-up, negative, or adds to it."""
+        """Change of the speed-up; negative for a loss."""
         return self.after - self.before
 
 
@@ -188,7 +188,7 @@ class Waterfall:
 
 @dataclass(frozen=True)
 class SpeedPoint:
-    """What one draft length came to.
+    """Figures of one draft length.
 
     Attributes:
         length: tokens that a round was to propose, g.
@@ -293,7 +293,7 @@ class SpeedTrial:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of them are there."""
+        """True once all texts have been generated."""
         return self.done == self.total
 
     def __iter__(self) -> Iterator[tuple[int, int]]:

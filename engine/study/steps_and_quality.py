@@ -58,7 +58,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which passages are written.
+    """Passages to be written.
 
     Attributes:
         canvas: token ids with masks; the first position is given.
@@ -75,7 +75,7 @@ class Plan:
 
     @property
     def count(self) -> int:
-        """How many passages there are."""
+        """Number of passages."""
         return len(self.seeds) * (1 + len(self.step_counts))
 
     def run(
@@ -111,7 +111,7 @@ class Plan:
                 yield passage
 
     def check(self, model: DiffusionModel, judge: LanguageModel) -> int:
-        """Where the first gap begins; raises what `run` raises."""
+        """Return the position of the first gap; raises what `run` raises."""
         ids = checked_canvas(model, self.canvas)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise SettingError("seeds", self.seeds, "must be different numbers", "give one or more")
@@ -175,7 +175,7 @@ class Plan:
 
 
 def bits_per_byte(judge: LanguageModel, token_ids: Sequence[int], start: int) -> float:
-    """How surprising a causal model finds tokens after those before them, in bits per byte of text.
+    """Return the surprisal of tokens given those before them, in bits per byte of text.
 
     Args:
         judge: the model, at temperature 1.

@@ -204,7 +204,7 @@ class Sweep:
 
     @property
     def count(self) -> int:
-        """How many texts the sweep has."""
+        """Number of texts in the sweep."""
         cells = len(self.x.values) * (len(self.y.values) if self.y else 1)
         return cells * len(self.seeds) * len(self.prompts)
 
@@ -233,7 +233,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """How far a sweep has come.
+    """Progress of a sweep.
 
     Attributes:
         texts_done, texts: texts that have ended, and all of them.
@@ -297,7 +297,7 @@ class SweepRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether every text has ended."""
+        """True once every text has ended."""
         return self._batch.is_done
 
     def result(self) -> SweepResult:
@@ -383,7 +383,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep gave, whole or in part.
+    """Result of a sweep, whole or in part.
 
     Attributes:
         sweep: what was asked for.
@@ -433,7 +433,7 @@ class SweepResult:
         return pd.concat(parts, axis=1).reset_index(drop=True)
 
     def _samples(self, ended: pd.DataFrame, cell: pd.Series) -> pd.DataFrame:
-        """What the texts of one cell and one prompt measure together."""
+        """Return the joint metrics of the texts of each cell and prompt."""
         rows = []
         for (number, _), places in ended.groupby([cell, "prompt"]).groups.items():
             ids = [self.token_ids[place] for place in places]

@@ -58,7 +58,7 @@ _NO_FORMATS = jsonschema.FormatChecker(())
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a parser says of a text.
+    """Verdict of a parser on a text.
 
     Attributes:
         is_valid: None if no parser can say.

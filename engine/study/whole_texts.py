@@ -89,7 +89,7 @@ class WholeTexts:
 
 @dataclass(frozen=True)
 class WalkProgress:
-    """How far the walk has come.
+    """Progress of the walk.
 
     Attributes:
         passes, passes_at_most: forward passes made, and how many there may be.
@@ -196,7 +196,7 @@ class Walk:
 
     @property
     def _is_enough(self) -> bool:
-        """Whether hardly anything is left to be found."""
+        """Tell whether hardly any probability is left to be found."""
         return self._enough > 0 and (
             self._open_p + self._lost <= self._enough * self._mass
             and self._open_q + self._masked_lost <= self._enough

@@ -1,4 +1,4 @@
-"""What tokens spell, and what ends a text."""
+"""Text that tokens spell, and the conditions that end it."""
 
 from engine.doors import door
 

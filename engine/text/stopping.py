@@ -1,4 +1,4 @@
-"""What ends generation: max tokens, an end-of-text token, a stop string, the end of the context."""
+"""Reasons to stop: max tokens, an end-of-text token, a stop string, the end of the context."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def reason(
     limit: int | None,
     positions: int,
 ) -> str | None:
-    """Why generation ends with a token, None where it goes on.
+    """Return why generation ends with a token, None if it goes on.
 
     An end-of-text token or stop string comes before a limit.
 

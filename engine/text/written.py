@@ -10,7 +10,7 @@ from engine.text import stopping
 
 @dataclass(frozen=True)
 class Piece:
-    """What one more token would add to a text.
+    """Text that one more token would add.
 
     Attributes:
         token_bytes: the token's bytes; a special token's name.
@@ -85,7 +85,7 @@ class WrittenText:
         return self._state[0]
 
     def piece(self, token_id: int, stop_strings: tuple[str, ...] = ()) -> Piece:
-        """What a token would add; the text stays as it is."""
+        """Return what a token would add, without changing the text."""
         return piece_after(
             self._vocabulary, self.text, self._spelled, self._state, token_id, stop_strings
         )

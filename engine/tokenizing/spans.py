@@ -1,4 +1,4 @@
-"""Where in a text tokens stand."""
+"""Spans of tokens in a text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def placed(text: str, data: Sequence[bytes]) -> list[tuple[int, int, int]] | Non
 
 
 def between(length: int, taken: Iterable[Span]) -> list[Span]:
-    """What spans, in their order, leave of a text of so many characters."""
+    """List the gaps that spans, in order, leave in a text of `length` characters."""
     left, end = [], 0
     for start, stop in taken:
         left.append((end, start))

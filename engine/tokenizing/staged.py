@@ -94,14 +94,14 @@ class StagedTokenizer(TextTokenizer):
         )
 
     def _is_unknown(self, token_id: int, text: str, span: Span) -> bool:
-        """Whether a token stands for text that is not its name."""
+        """Tell whether a token is the unknown token and stands for text that is not its name."""
         if token_id != self._unknown or span[0] == span[1]:
             return False
         name = self._vocabulary.token_bytes(token_id).decode()
         return text[span[0] : span[1]].strip() != name
 
     def makings(self, pre_tokens: Sequence[PreToken]) -> list[Making | None]:
-        """How each became its tokens; None if this kind of tokenizer has no such steps.
+        """Return how each pre-token became its tokens; None if the tokenizer has no such steps.
 
         What is given was computed from the tokenizer's tables, and led to the same tokens. Of
         other people's tokenizers it is computed in a process with limits.

@@ -54,7 +54,7 @@ class TextTokenizer:
         return TokenizedText(text, tokens, (), ends, _NO_STAGES)
 
     def makings(self, pre_tokens: Sequence[PreToken]) -> list[Making | None]:
-        """How each became its tokens; None if this kind of tokenizer has no such steps."""
+        """Return how each pre-token became its tokens; None if the tokenizer has no such steps."""
         return [None for _ in pre_tokens]
 
     def _token(self, token_id: int, is_typed: bool) -> Token:

@@ -18,7 +18,7 @@ class Token:
         id: its id in the vocabulary.
         data: the bytes it stands for; a control token's are those of its name.
         is_special: whether it is a control token.
-        is_inserted: whether the tokenizer put it around the text, so that nobody typed it.
+        is_inserted: whether the tokenizer added it around the text, rather than a person typing it.
         is_unknown: whether it stands for text that no token of the vocabulary spells; its bytes are
             then those of its own name.
         start, end: characters of the text that its bytes belong to. Tokens that share a character
@@ -57,7 +57,7 @@ class PreToken:
 
 @dataclass(frozen=True)
 class Stage:
-    """What a stage of the tokenizer makes of a text.
+    """Result of one stage of the tokenizer.
 
     Attributes:
         name: one of `STAGES`.

@@ -1,4 +1,4 @@
-"""What was decoded, step by step, as plain values: to look at, to save, to load again.
+"""Record of what was decoded, step by step, as plain values to look at, save and load.
 
     >>> trace = Trace.load("run.json")
     >>> trace.strategy, trace.text, trace.to_frame()
@@ -8,7 +8,7 @@ step from which each applied, and every step. Saved as JSON.
 `engine.decoding.replay` makes its text again and says where it differs.
 
     trace            `Trace`
-    strategy         what a way of choosing tokens says of itself; strategies lists all
+    strategy         description of a way of choosing tokens; strategies lists all
     steps            `Step`, of sampling with or without guidance; steps without figures
     contrastive      `ContrastiveStep`, and the same for contrastive search
     beam             `BeamStep`, and the same for beam search

@@ -111,8 +111,8 @@ class BeamStep:
         cache_bytes: bytes of the cached values of all of them.
         cache_bytes_held: memory kept for them.
         passes: forward passes; 0 where logits from before a rewind were taken up again.
-        forward_ms: wall time of the passes, in milliseconds, also where somebody who looked at what
-            may follow had them made before.
+        forward_ms: wall time of the passes, in milliseconds, even if a look at what may follow ran
+            them earlier.
         choose_ms: ranking and choosing.
         total_ms: all of it, with bookkeeping.
     """

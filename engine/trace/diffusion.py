@@ -117,7 +117,7 @@ class _FillingSettings(Struct, forbid_unknown_fields=True):
 
 
 def planner_score(confidence: float, eta: float = 1.0) -> float:
-    """How firmly a token holds its place: eta times the logarithm of its probability.
+    """Return how firmly a token holds its place: eta times the logarithm of its probability.
 
     The score of P2's self-planning (Peng et al. 2025, arXiv:2502.03540): a prediction has it with
     eta 1, a token that stands already with the eta of the settings.

@@ -147,17 +147,17 @@ class SpeculativeStep:
 
     @property
     def accepted(self) -> int:
-        """How many proposals were accepted."""
+        """Number of proposals accepted."""
         return sum(token.verdict == ACCEPTED for token in self.proposed)
 
     @property
     def looked_at(self) -> int:
-        """How many proposals the target looked at: the accepted ones and the first rejected."""
+        """Number of proposals that the target looked at: the accepted and the first rejected."""
         return sum(token.verdict != NOT_LOOKED_AT for token in self.proposed)
 
     @property
     def other_ms(self) -> float:
-        """What neither model, chain nor draw took: bookkeeping, caches, stop rules."""
+        """Time beside models, chain and draw: bookkeeping, caches, stop rules."""
         return self.total_ms - self.prefill_ms - self.draft_ms - self.target_ms - self.shape_ms
 
     @property

@@ -52,7 +52,7 @@ TokenText = Annotated[str, Meta(max_length=2**16)]
 
 @dataclass(frozen=True, slots=True)
 class StageSummary:
-    """What one stage did in one step.
+    """Effect of one stage in one step.
 
     Attributes:
         name: the stage's setting, e.g. ``top_p``.

@@ -1,4 +1,4 @@
-"""What a way of choosing tokens says of itself, so that a trace may hold its steps."""
+"""Description of a way of choosing tokens, so that a trace may hold its steps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Strategy:
         raise NotImplementedError
 
     def text(self, prompt: str, steps: Sequence[Any]) -> str:
-        """What the steps wrote."""
+        """Return the text that the steps wrote."""
         return "".join(step.text for step in steps)
 
     def token_ids(self, prompt_ids: Sequence[int], steps: Sequence[Any]) -> list[int]:
@@ -56,7 +56,7 @@ class Strategy:
         return [step.token_id for step in steps]
 
     def stop_reason(self, steps: Sequence[Any]) -> str | None:
-        """Why it ended, None where it did not."""
+        """Return why the text ended, None if it did not."""
         return steps[-1].stop_reason if steps else None
 
 

@@ -85,7 +85,7 @@ class Trace:
 
     @property
     def stop_reason(self) -> str | None:
-        """Why generation ended, None where it did not."""
+        """Reason that generation stopped, None if it has not."""
         return self._strategy.stop_reason(self.steps)
 
     @property

@@ -59,7 +59,7 @@ def _document(lines: list[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How much of one validation shard occurs in the training shards.
+    """Overlap of one validation shard with the training shards.
 
     Attributes:
         documents: how many the shard holds.

@@ -23,7 +23,7 @@ WEIGHTS = "model.safetensors"
 
 
 def export(checkpoint: Path, log: Path, tokenizer: Path, output: Path) -> float:
-    """Write `output` anew from a checkpoint of `train`, its log and a tokenizer folder.
+    """Replace `output` with an export of a checkpoint of `train`, its log and a tokenizer folder.
 
     The new folder is complete, and has been loaded and compared, before it takes the old one's
     place, so that a reader finds either the old model or the new one.
@@ -64,7 +64,7 @@ def exported_weights(folder: Path) -> dict[str, Tensor]:
 
 
 def exported_tokens(folder: Path) -> int:
-    """How many tokens the weights of an export were trained on."""
+    """Return the number of tokens an export was trained on; -1 if it is not recorded."""
     with safe_open(folder / WEIGHTS, framework="pt") as file:
         return int((file.metadata() or {}).get("training_tokens", -1))
 
@@ -94,7 +94,7 @@ def _write(folder: Path, network: Network, tokens: int, tokenizer: Path) -> None
         config.mask_token_id = shape.vocab_size - 1
     config.save_pretrained(folder)
     if shape.is_causal:
-        # No sampling defaults: whoever generates chooses temperature and filters in the open.
+        # No sampling defaults: the caller sets temperature and samplers explicitly.
         GenerationConfig(
             bos_token_id=END_OF_TEXT_ID, eos_token_id=END_OF_TEXT_ID, pad_token_id=PAD_ID
         ).save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""What a model learns to predict: the next token, or the tokens under a mask."""
+"""Training objectives: predict the next token, or the tokens under a mask."""
 
 import math
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ class MaskedTokens:
 
 
 def masks(draws: np.random.Generator, rows: int, length: int) -> np.ndarray:
-    """Which places to mask, (rows, length) bool: rows 2i and 2i + 1 together mask `length`."""
+    """Draw the places to mask, (rows, length) bool: rows 2i and 2i + 1 together mask `length`."""
     if rows % 2:
         raise ValueError(f"rows must be even to be paired, got {rows}")
     counts = draws.integers(1, length + 1, rows // 2)

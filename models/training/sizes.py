@@ -1,4 +1,4 @@
-"""What `make models` trains: the shape of each model, its recipe, and the mix of texts it reads."""
+"""Models that `make models` trains, each with its shape, recipe and mix of texts."""
 
 from dataclasses import dataclass, field, replace
 
@@ -127,7 +127,7 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained. Rates are peaks; `train.rate_multiplier` is their schedule."""
+    """Training recipe of a model. Rates are peaks; `train.rate_multiplier` is their schedule."""
 
     tokens: int  # budget; the last step may pass it by less than one batch
     mix: dict[str, float] = field(hash=False)

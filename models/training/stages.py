@@ -25,7 +25,7 @@ from models.training.tokenizer import encode_documents, save_tokenizer, token_by
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where one run reads and writes.
+    """Models, folders and options of one run.
 
     Attributes:
         size: its name; checkpoints of a model are in `runs/<size>/<model>`.

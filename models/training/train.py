@@ -26,7 +26,7 @@ LOG = "training_log.jsonl"
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands; stored in its checkpoint."""
+    """Progress of a run; stored in its checkpoint."""
 
     step: int = 0
     seconds: float = 0.0  # inside the loop, summed over restarts
@@ -43,7 +43,7 @@ def rate_multiplier(step: int, steps: int, recipe: Recipe) -> float:
 
 
 def is_decaying(step: int, steps: int, recipe: Recipe) -> bool:
-    """Whether the rate falls at this step."""
+    """Tell whether the learning rate is decaying at this step."""
     return step >= steps - recipe.decay_share * steps
 
 

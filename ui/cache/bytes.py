@@ -33,12 +33,12 @@ COUNTED = marked(
 
 @dataclass(frozen=True)
 class BytesInputs(PlainInputs):
-    """How far the cache is filled, and the block of a paged engine.
+    """Inputs that say how full the cache is, and the block size of a paged engine.
 
     Attributes:
         positions: tokens of the longest text.
         batch: texts at once.
-        block: positions of a block; nothing is counted anew where it changes.
+        block: positions of a block; changing it needs no recount.
     """
 
     positions: int = 250
@@ -88,7 +88,7 @@ def _fields(held: Held) -> None:
             say("Block size"),
             1,
             MOST_BLOCK,
-            help=say("{value} Nothing is counted anew.", value=meaning("block")),
+            help=say("{value} Nothing is recounted.", value=meaning("block")),
         )
 
 

@@ -42,11 +42,11 @@ TIMED = marked(
 
 @dataclass(frozen=True)
 class TextInputs(Inputs):
-    """What is decoded.
+    """Inputs that say which text is decoded.
 
     Attributes, besides the prompt:
         positions: tokens of the text at the last step.
-        every: without the cache, every so many steps are measured.
+        every: without the cache, one step in this many is measured.
     """
 
     prompt: str = "Once upon a time, there was a little"

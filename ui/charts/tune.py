@@ -1,7 +1,7 @@
 """Charts of the tune page: a heatmap of one metric over a grid, two metrics against each other.
 
-Plotly lets nobody click a heatmap's cell in a way that Streamlit hears of; so an unseen point lies
-in the middle of every cell, bears its text, and is what a click finds.
+Streamlit receives no clicks on the cells of a Plotly heatmap. So an invisible point in the middle
+of every cell carries its text and takes the click.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Grid:
 
     @property
     def is_constant(self) -> bool:
-        """Whether every cell that has a value has the same one."""
+        """True if all cells that have a value have the same one."""
         return len({value for row in self.values for value in row if not math.isnan(value)}) == 1
 
 
@@ -112,9 +112,9 @@ def _label_size(columns: int, rows: int) -> int:
 
 
 def shades(grid: Grid) -> list[list[float]]:
-    """Where each value lies between the lowest, 0, and the highest, 1; NaN where there is none.
+    """Scale the values so that the lowest is 0 and the highest 1; NaN for those without a colour.
 
-    All are 0 where all values are the same: the ground of the colours, neither low nor high.
+    All are 0 if all values are equal, since none is low or high.
     """
     scaled = [[_colour_value(value, grid.log) for value in row] for row in grid.values]
     known = [value for row in scaled for value in row if not math.isnan(value)]
@@ -288,7 +288,7 @@ def _side(point: Point, points: Sequence[Point]) -> str:
 
 
 def _labels(points: Sequence[Point]) -> list[str]:
-    """What stands beside each point; points in one place have one label together."""
+    """Return the label beside each point; points in the same place share one."""
     places = [(point.x, point.y) for point in points]
     labels = []
     for number, (point, place) in enumerate(zip(points, places, strict=True)):

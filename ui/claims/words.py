@@ -209,7 +209,7 @@ def answer_said(check: Check) -> str:
 
 
 def method_said(method: str) -> str:
-    """How an interval comes about, in a sentence."""
+    """Say in a sentence how an interval is computed."""
     return say(METHODS[method], count=f"{RESAMPLES:,}")
 
 

@@ -59,7 +59,7 @@ class Column(PlayedText[Decoder]):
 
     @property
     def stop_reason(self) -> str | None:
-        """Why its text has ended, None while it can go on."""
+        """The reason why its text has ended; None while it can go on."""
         return self.text.stop_reason if self.text else None
 
     @property
@@ -87,14 +87,14 @@ class Column(PlayedText[Decoder]):
 
     @property
     def metrics(self) -> TextMetrics:
-        """What its text measures so far."""
+        """Metrics of its text so far."""
         records = [tuple(getattr(step, name) for name in STEP_RECORD.names) for step in self.steps]
         return text_metrics(np.array(records, STEP_RECORD))
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """Where a column's text parts from that of the first column.
+    """The step at which a column's text diverges from that of the first column.
 
     Attributes:
         index: the first step at which the tokens differ.

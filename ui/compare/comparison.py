@@ -1,4 +1,4 @@
-"""What a visitor compares: columns of settings, each with a text of its own from one prompt.
+"""A visitor's comparison: columns of settings, each with its own text from one prompt.
 
 A column's text is a `Decoder`'s, so it is the very text that the step page makes of the same
 prompt, settings and seed. A change begins the texts again that it concerns; a change that is
@@ -317,7 +317,7 @@ class Comparison(InputsState[CompareInputs]):
 
     @property
     def why_over(self) -> str:
-        """Why no text may have another token, and what to do; empty while one may."""
+        """The reason why no text may have another token, and the remedy; empty while one may."""
         if self.player.can_go_on:
             return ""
         if any(column.can_go_on(MOST_TOKENS) for column in self.columns):

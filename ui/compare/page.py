@@ -83,7 +83,7 @@ def compare_page() -> None:
         ):
             with holder:
                 _column_fields(comparison, column, place)
-    # What comes and goes has a container: parts below keep their places, so none is mounted anew.
+    # What comes and goes has a container, so the parts below keep their places and stay mounted.
     with st.container():
         if comparison.error:
             st.error(markdown_text(comparison.error))

@@ -54,7 +54,7 @@ def samples(comparison: Comparison) -> None:
 
 
 def _problem(count: float | None) -> str:
-    """Why there can be no such number of samples; empty if there can."""
+    """Say why a number of samples is refused; empty if it is accepted."""
     try:
         checked_whole(say(SAMPLES), count, 1, MOST_SAMPLES)
     except DecodingError as error:

@@ -110,7 +110,7 @@ class SamplingRun(Job):
 
     @property
     def is_done(self) -> bool:
-        """Whether every text has ended."""
+        """True if every text has ended."""
         return self._batch.is_done
 
     @property
@@ -162,7 +162,7 @@ class SamplingRun(Job):
         ]
 
     def summaries(self) -> dict[int, Summary]:
-        """What the finished texts of each column measure; columns without one are left out."""
+        """Sum up the finished texts of each column; columns without one are left out."""
         version = self.version
         if self._summaries[0] != version:  # self-BLEU compares every text with every other one
             self._summaries = version, self._summed_up()

@@ -39,7 +39,7 @@ def parting_place(columns: list[Column]) -> int | None:
 
 
 def parting_data(comparison: Comparison) -> dict[str, Any] | None:
-    """What the app `distributions` gets; None while the texts are the same.
+    """Return the data for the app `distributions`; None while the texts are the same.
 
     Up to the parting all texts are the same, so all columns shaped the same logits: what differs
     there is the settings, the random number, or both.
@@ -91,7 +91,7 @@ def _row(raw: RankedRow, named: set[int], labels: TokenLabels) -> tuple[dict[str
 
 
 def _said(decoder: Decoder, place: int, labels: TokenLabels) -> str:
-    """What a column did there: "takes ␣witch, which has 2.9 % by the model and 11.2 % here"."""
+    """Say what a column did there: "takes ␣witch: 2.9 % by the model, 11.2 % here"."""
     step = decoder.steps[place]
     label, drawn_with = visible(labels[step.token_id]), step.u
     values = {
@@ -110,7 +110,7 @@ TOGETHER = ("sample_distinct_2", "self_bleu", "looped")
 
 
 def reason(column: Column, max_tokens: int) -> str:
-    """Why a text has ended, or that it has not."""
+    """Say why a text has ended, or that it goes on."""
     if column.error:
         return say("failed")
     if column.can_go_on(max_tokens):
@@ -179,7 +179,7 @@ def staged_columns(comparison: Comparison) -> str:
 
 
 def _notes(column: Column) -> list[str]:
-    """What to know about a column besides its text: samplers at odds, why it could not go on."""
+    """List notes on a column: remarks on its samplers, and why it could not go on."""
     notes = []
     for remark in remarks(column.in_force.chain):
         name = setting_name(remark.stage.setting)
@@ -219,7 +219,7 @@ def _parting(column: Column, place: int, parts: Divergence | None, labels: Token
 
 
 def figures(comparison: Comparison) -> str:
-    """What every column's text measures so far."""
+    """Return a table of each column's metrics so far."""
     head = [say("column"), *(say(metric.name) for metric in SHOWN.values()), say("end")]
     rows = [
         (
@@ -233,7 +233,7 @@ def figures(comparison: Comparison) -> str:
 
 
 def meanings() -> str:
-    """What every metric of this page says."""
+    """Return a table of what each metric on this page means."""
     shown = [*SHOWN.values(), *(METRICS[name] for name in TOGETHER)]
     rows = [(say(metric.name), say(metric.about)) for metric in shown]
     return table(say("Metrics"), (say("metric"), say("what it says")), rows)

@@ -68,7 +68,7 @@ def mount_app(
 
 @cache
 def _sentences(code: str) -> dict[str, str]:
-    """Where the sentences of a language are; nowhere for English, which stands in the code."""
+    """Return the address of a language's sentences; empty for English, which is in the code."""
     return {} if code == ENGLISH else {"sentences": address_of_value(sentences(code))}
 
 
@@ -100,5 +100,5 @@ def _component(name: str, kind: str) -> Any:
 
 
 def _style_files() -> list[Path]:
-    """What all parts stand on first, then the parts' own."""
+    """List the style files: the shared base first, then those of the parts."""
     return sorted(STYLES.glob("*.css"), key=lambda file: (file.name != "base.css", file.name))

@@ -1,4 +1,4 @@
-"""What the engine made of a row under the settings in force, sampler by sampler, for the browser.
+"""The engine's results for a row under the settings in force, by sampler, for the browser.
 
 The browser previews four samplers itself, so that their sliders need no server. The engine shapes
 everything else, and also these four while the browser has the row's tail in bins only. So a new

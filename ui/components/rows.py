@@ -1,4 +1,4 @@
-"""How one row of logits travels to the browser: sorted, as runs of equal scores.
+"""Wire format of one row of logits for the browser: sorted, as runs of equal scores.
 
 A model that computes in bfloat16 gives few distinct scores: 16,384 tokens make about 1,500 runs,
 151,936 a few thousand. So the row is small without losing anything, and the browser works on runs.
@@ -237,5 +237,5 @@ def raw_ranks(raw: RankedRow) -> np.ndarray:
 
 
 def _starts(values: np.ndarray) -> np.ndarray:
-    """Where a run of equal values begins."""
+    """Return the indices at which runs of equal values begin."""
     return np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])

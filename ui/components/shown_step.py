@@ -1,4 +1,4 @@
-"""What the browser needs to know of a step besides its row, so as to shape that row by itself."""
+"""Facts about a step that the browser needs, besides the row, to shape that row by itself."""
 
 from __future__ import annotations
 

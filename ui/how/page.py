@@ -1,4 +1,4 @@
-"""How this works: a text of `lessons/how`, the table of samplers, the model, the glossary."""
+"""Page on how this works: a text of `lessons/how`, the samplers, the model, the glossary."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class HowState(InputsState[PlainInputs]):
         return cls(load(*choice_of(read(data, Choice))))
 
     def record(self) -> dict[str, Any]:
-        """Where the model came from."""
+        """Return the record of where the model came from."""
         return choice_record(self.model)
 
 

@@ -43,7 +43,7 @@ def _bound(
 
 
 def row() -> DeltaGenerator:
-    """Where fields stand side by side, as far as there is room."""
+    """Return a container that sets fields side by side as far as there is room."""
     return st.container(horizontal=True, vertical_alignment="bottom")
 
 

@@ -1,4 +1,4 @@
-"""What a person chooses on a page: plain values, checked where the text begins."""
+"""Inputs that a person chooses on a page: plain values, checked when the text begins."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _titled(kind: type[PlainInputs]) -> dict[str, Meta]:
 
 @dataclass(frozen=True)
 class Inputs(PlainInputs):
-    """What a text begins with; a lab adds fields of its own.
+    """Inputs that a text begins with; a lab adds fields of its own.
 
     Attributes:
         prompt: the text to go on from.
@@ -102,7 +102,7 @@ class ConstrainableInputs(Inputs):
 
     @property
     def typed(self) -> tuple[str, str]:
-        """What the field of the constraint shows."""
+        """Language and source that the constraint field shows."""
         return self.language, self.source
 
     @property

@@ -21,7 +21,7 @@ _MAY_CHANGE = "max_new_tokens"  # on the way: it says where a text ends, not wha
 
 
 class Opened(NamedTuple):
-    """What came of a trace.
+    """The outcome of opening a trace.
 
     Attributes:
         inputs: those of the page that make its text.

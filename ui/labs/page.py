@@ -77,13 +77,13 @@ class LabPage(Generic[AnyLab]):
 
     @property
     def visit_page(self) -> VisitPage[AnyLab]:
-        """How its state comes about."""
+        """The `VisitPage` that begins, restores and holds the page's state."""
         return VisitPage(
             self.lab.name,
             begin=self.lab,
             restore=self.lab.restored,
             lost=marked("Your last text on this page could not be read, so a new one begins."),
-            kept=marked("Prompt and settings are kept; the text begins anew."),
+            kept=marked("Prompt and settings are kept; the text starts over."),
             hold=lambda lab: lab.player.stop(),
             needs=self.lab.needs,
         )
@@ -125,7 +125,7 @@ class LabPage(Generic[AnyLab]):
 
 
 def notice_line(name: str, notice: str) -> None:
-    """What there is to see just now, computed from what is on screen.
+    """Draw the line that says what to notice, computed from what is on screen.
 
     Args:
         name: of the page.

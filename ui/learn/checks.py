@@ -78,7 +78,7 @@ _READINGS = {"int": figure, "float": figure, "str": label, "bool": {True: "yes",
 
 
 def written(measure: Call, measured: Any) -> str:
-    """What a measure gave, as it says how that is written for people."""
+    """Return a measured value as text for people, in the form that its measure sets."""
     if measured is None:
         return "none"
     function = measure.function
@@ -98,7 +98,7 @@ class Check(Generic[Live]):
         self.measure, self.comparisons, self.name = measure, comparisons, name
 
     def holds(self, live: Live) -> bool:
-        """Whether it does just now; False where there is nothing to measure."""
+        """Return whether it holds now; False if there is nothing to measure."""
         measured = self.measure(live)
         known = COMPARISONS[result_type(self.measure.function)]
         return measured is not None and all(
@@ -106,7 +106,7 @@ class Check(Generic[Live]):
         )
 
     def shown(self, live: Live) -> str:
-        """What is measured just now, for a sentence."""
+        """Return the current measurement as text for a sentence."""
         return written(self.measure, self.measure(live))
 
 
@@ -131,10 +131,10 @@ def read_check(data: Any, measures: Functions) -> Check:
 
 
 def all_hold(checks: Iterable[Check], live: object) -> bool:
-    """Whether every check holds."""
+    """Return whether every check holds."""
     return all(check.holds(live) for check in checks)
 
 
 def figures(checks: Iterable[Check], live: object) -> dict[str, str]:
-    """What checks measure just now, by the names that words use; safe for Markdown."""
+    """Return the current measurements by the names that words use; safe for Markdown."""
     return {check.name: markdown_text(localised(check.shown(live))) for check in checks}

@@ -148,7 +148,7 @@ def _not_solved(task: Task, live: Any) -> str:
 
 
 def measured(checks: tuple[Check, ...], live: Any) -> str:
-    """What checks ask for and what is there: ``generated at_least 3 (2)``."""
+    """Describe what checks ask for and what is there: ``generated at_least 3 (2)``."""
     return ", ".join(
         " ".join(
             [

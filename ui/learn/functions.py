@@ -100,5 +100,5 @@ def parameters(function: Callable) -> list[inspect.Parameter]:
 
 
 def result_type(function: Callable) -> str:
-    """What a function gives, as its annotation says: ``int``, ``float``, ``str`` or ``bool``."""
+    """Return a function's annotated result type: ``int``, ``float``, ``str`` or ``bool``."""
     return str(inspect.signature(function).return_annotation).removesuffix(" | None")

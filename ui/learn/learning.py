@@ -1,4 +1,4 @@
-"""What a visitor has on the page of lessons: hints, the place in each lesson, and the live panels.
+"""State of a visitor on the lessons page: hints, the place in each lesson, and the live panels.
 
 What was done, such as a task that is solved, is progress of the person, and outlives the tab.
 """
@@ -38,7 +38,7 @@ class _Kept(Struct):
 
 @dataclass
 class Learning:
-    """What one visitor has in lessons.
+    """State of one visitor in the lessons.
 
     Attributes:
         hints: the hints that were given for a task, by lesson, step and task joined by ``/``.
@@ -59,11 +59,11 @@ class Learning:
     # --- tasks ------------------------------------------------------------------------------------
 
     def is_solved(self, lesson: Lesson, task: Task) -> bool:
-        """Whether a task is solved, by whomever."""
+        """Return whether a task is solved, with or without help."""
         return self._solved(lesson, task) is not None
 
     def was_shown(self, lesson: Lesson, task: Task) -> bool:
-        """Whether a solved task's solution was shown."""
+        """Return whether a task is solved and its solution was shown."""
         solved = self._solved(lesson, task)
         return solved is not None and solved.helped
 
@@ -105,15 +105,15 @@ class Learning:
         return made
 
     def figures_of(self, lesson: Lesson, task: Task) -> dict[str, str] | None:
-        """What was measured as a task was solved, safe for Markdown.
+        """Return what was measured when a task was solved, safe for Markdown.
 
-        None where that was in another tab.
+        None if that was in another tab.
         """
         found = self.figures.get(_place(lesson, task))
         return found and {name: markdown_text(shown) for name, shown in found.items()}
 
     def offers_solution(self, lesson: Lesson, task: Task) -> bool:
-        """Whether so many hints were given that the solution is offered plainly."""
+        """Return whether enough hints were given to offer the solution plainly."""
         return len(self.hints_of(lesson, task)) >= HINTS_BEFORE_SHOWING
 
     # --- lessons ----------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class Learning:
         return self.reached.get(lesson.key, last)
 
     def solved_in(self, lesson: Lesson) -> int:
-        """How many tasks of a lesson are solved."""
+        """Count the solved tasks of a lesson."""
         return sum(self.is_solved(lesson, task) for task in lesson.tasks())
 
     # --- to disk and back -------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def live_of(visit: Visit, lesson: Lesson, step: Step) -> PageState:
 
 
 def learning_of(visit: Visit) -> Learning:
-    """What a visitor has done in lessons."""
+    """Return a visitor's state in the lessons."""
 
     def restore(record: dict[str, Any]) -> Learning:
         try:

@@ -47,7 +47,7 @@ class Figure:
         self.name, self.panel, self.measure, self.actions = name, panel, measure, actions
 
     def value(self, model: LanguageModel) -> Any:
-        """What is measured; None where there is nothing to measure.
+        """Return the measured value; None if there is nothing to measure.
 
         Raises:
             DecodingError: the panel refuses an action.
@@ -61,7 +61,7 @@ class Figure:
 
     @cached_property
     def lesson_value(self) -> Any:
-        """What the lessons' model gives, measured once; raises as `value` does."""
+        """Value that the lessons' model gives, measured once; raises as `value` does."""
         return self.value(lesson_model())
 
     @property
@@ -123,7 +123,7 @@ class Task(WrittenTask, kw_only=True):
     place: str
 
     def words_of(self, part: str) -> str:
-        """Where the words of a part are: ``solved``, ``hint`` or the key of a mistake."""
+        """Return the place of the words of ``solved``, ``hint`` or the key of a mistake."""
         return f"{self.place}/{part}"
 
 

@@ -292,7 +292,7 @@ def _lesson(lessons: Course, lesson: Lesson, learning: Learning, visit: Visit) -
 
 
 def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
-    """Where one is, and the ways to other places."""
+    """Draw the current place in the lesson, and the buttons that lead to other places."""
     place = lesson.steps.index(step)
     with st.container(key="learn_bar", horizontal=True, vertical_alignment="center"):
         _list_button()

@@ -26,7 +26,7 @@ _WITHIN_FIGURE = re.compile(
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands under one heading: the words of the heading behind its key, and the text."""
+    """Content under one heading: the words of the heading after its key, and the text."""
 
     title: str
     text: str
@@ -87,7 +87,7 @@ class Words:
         return Words(self.file, entries, others)
 
     def has(self, key: str) -> bool:
-        """Whether there are words for a key, here or in English."""
+        """Return whether there are words for a key, in this language or in English."""
         return key in self.entries or (self.others is not None and self.others.has(key))
 
 

@@ -1,4 +1,4 @@
-"""What a visitor has of a section: its inputs, the work begun from them, what went wrong."""
+"""State of a section for one visitor: its inputs, the work begun from them, what went wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Held(Drawn):
 
     @property
     def mark(self) -> str:
-        """What a list says of the section; empty for nothing."""
+        """Return the section's sign in a list; empty for none."""
         return self.section.mark(self)
 
     @property
@@ -79,7 +79,7 @@ class Held(Drawn):
             self.work, self.began_alone = other.work, True
 
     def seconds(self, pace: Pace, inputs: PlainInputs | None = None) -> float | None:
-        """How long measuring with its inputs, or others, would take; None if they allow none."""
+        """Estimate the seconds of measuring with its inputs, or others; None if they allow none."""
         try:
             return self.section.seconds(self.model, inputs or self.inputs, pace)
         except DecodingError:

@@ -1,4 +1,4 @@
-"""What sections have in common on the page: tables, charts, whether the machine kept its speed."""
+"""Parts that sections share on the page: tables, charts, whether the machine kept its speed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def chart(key: str, title: str, caption: str, figure: go.Figure) -> None:
 
 
 def steadiness(reference_ms: Sequence[float], changed: Sequence[int], each: str) -> None:
-    """Whether the machine kept its speed: the reference product, and how far it went apart.
+    """Say whether the machine kept its speed: times of the reference product, and their spread.
 
     Args:
         reference_ms: milliseconds of the product, before each part.

@@ -218,20 +218,20 @@ class MeasurementPage:
     overview: Callable[[MeasurementState], None] | None = None
 
     def begun(self, model: LanguageModel) -> MeasurementState:
-        """What a new visitor has."""
+        """Return the state of a new visitor."""
         return MeasurementState(self.name, model, self.sections)
 
     @property
     def visit_page(self) -> VisitPage[MeasurementState]:
-        """How its state comes about."""
+        """Return how a visit begins and restores the page's state."""
         return VisitPage(
             self.name,
             begin=self.begun,
             restore=lambda data, load: MeasurementState.restored(
                 self.name, data, load, self.sections
             ),
-            lost=marked("Your last inputs on this page could not be read, so it begins anew."),
-            kept=marked("Inputs are kept; everything is measured anew."),
+            lost=marked("Your last inputs on this page could not be read, so it starts over."),
+            kept=marked("Inputs are kept; everything is measured again."),
             needs=("weights",),
         )
 
@@ -307,7 +307,7 @@ def _live(state: MeasurementState) -> None:
 
 
 def _results(state: MeasurementState, held: Held) -> None:
-    """What was measured with one of the models."""
+    """Draw the results of one of the models."""
     section, result = held.section, held.result()
     if held.error:
         st.error(markdown_text(held.error))
@@ -326,7 +326,7 @@ def _results(state: MeasurementState, held: Held) -> None:
 
 
 def _laid(state: MeasurementState, laid: Laid) -> None:
-    """What another machine measured, beside ours."""
+    """Draw another machine's results beside ours."""
     name, section = f"{state.name}_laid", state.held.section
     if not _busy(section, state.other.setting, OTHER_BUSY):
         _notice(name, section, laid.result)
@@ -354,7 +354,7 @@ def _load(machine: Machine) -> dict[str, str]:
 
 
 def _duration(state: MeasurementState) -> str:
-    """How long a measurement with these inputs would take."""
+    """Say how long a measurement with these inputs would take."""
     if state.is_pacing or state.bench.pacing is None:
         return say("Timing a few passes, to estimate how long this takes.")
     problems = [bench.pacing.problem for bench in state.benches if bench.pacing is not None]

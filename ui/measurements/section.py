@@ -1,4 +1,4 @@
-"""What a section of a measuring page is: inputs, how it is measured, how results are shown."""
+"""Section of a measuring page: inputs, how it is measured, how results are shown."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Laid(Generic[AnyResult]):
 
 @dataclass(frozen=True)
 class Shown(Generic[AnyInputs, AnyResult]):
-    """What a picture is drawn from, besides the result.
+    """Everything that a picture is drawn from, besides the result.
 
     Attributes:
         name: names what is drawn within the session, such as a chart's key.
@@ -112,8 +112,8 @@ class Section(Generic[AnyInputs, AnyResult]):
         tables: the tables of a result, for the CSV files, which are made in English.
         begin: work that measures, not started yet; raises `DecodingError` to refuse the inputs.
         start: the label of the button that begins it.
-        seconds: an estimate of how long that takes, None where nobody knows. It is asked for at
-            every drawing.
+        seconds: an estimate of how long that takes, None if unknown. It is asked for at every
+            drawing.
         computed: the result of inputs that need no measuring; raises `DecodingError` to refuse.
         first: the inputs that a new visitor sees with a model; None for the defaults.
         is_timed: whether times are measured, which a busy machine lengthens.
@@ -149,5 +149,5 @@ class Section(Generic[AnyInputs, AnyResult]):
     mark: Callable[[Drawn], str] = lambda held: ""
 
     def first_inputs(self, model: LanguageModel) -> AnyInputs:
-        """What a new visitor sees with a model."""
+        """Return the inputs that a new visitor sees with a model."""
         return self.inputs() if self.first is None else self.first(model)

@@ -1,4 +1,4 @@
-"""What a visitor has of a measuring page: one model or two, sections, another machine's file."""
+"""State of a measuring page for a visitor: one model or two, sections, another machine's file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Bench:
 
     @property
     def pace(self) -> Pace | None:
-        """How fast passes are; None while that is not known."""
+        """Return the pace of forward passes; None while it is unknown."""
         if self.pacing is None or not self.pacing.is_done:
             return None
         return self.pacing.result
@@ -152,7 +152,7 @@ class MeasurementState:
 
     @property
     def model(self) -> LanguageModel:
-        """What is measured."""
+        """Return the model that is measured."""
         return self.bench.model
 
     @property
@@ -185,7 +185,7 @@ class MeasurementState:
         self.chosen = key
 
     def load(self, model: LanguageModel) -> None:
-        """Go on with another model from the same inputs; all is measured anew."""
+        """Go on with another model from the same inputs; everything is measured again."""
         self._waiting.clear()
         self.bench.release()
         self.bench, self.error = Bench(self.name, model, self._all, self.bench.inputs), ""
@@ -255,7 +255,7 @@ class MeasurementState:
 
     @property
     def is_pacing(self) -> bool:
-        """Whether passes are timed, for an estimate."""
+        """Tell whether passes are being timed, for an estimate."""
         pacings = [bench.pacing for bench in self.benches]
         return any(pacing is not None and pacing.is_running for pacing in pacings)
 
@@ -287,7 +287,7 @@ class MeasurementState:
 
     @property
     def is_busy(self) -> bool:
-        """Whether sections are measured one after the other just now."""
+        """Tell whether sections are being measured, one after the other."""
         return bool(self._waiting) or (self._running is not None and self._running.is_running)
 
     @property
@@ -322,7 +322,7 @@ class MeasurementState:
         self.other, self.error = None, ""
 
     def laid(self, key: str) -> Laid | None:
-        """What the other machine measured in a section; None where it did not."""
+        """Return the other machine's result of a section; None if it has none."""
         if self.other is None or key not in self.other.parts:
             return None
         return Laid(self.other.setting.name, self.other.parts[key])
@@ -383,7 +383,7 @@ class MeasurementState:
         return state
 
     def release(self) -> None:
-        """End what nobody waits for any more."""
+        """End all work that is no longer wanted."""
         self._waiting.clear()
         for bench in self.benches:
             bench.release()

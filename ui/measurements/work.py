@@ -35,7 +35,7 @@ class SectionWork(Job, Generic[AnyResult]):
 
     @property
     def result(self) -> AnyResult | None:
-        """What there is so far, None before there is anything."""
+        """Return the result so far; None before there is any."""
         raise NotImplementedError
 
     @property
@@ -105,7 +105,7 @@ class MeasureWork(SectionWork[AnyResult]):
 
     @property
     def is_done(self) -> bool:
-        """Whether all is measured."""
+        """Tell whether everything is measured."""
         return self.measurement.is_done
 
     @property
@@ -115,7 +115,7 @@ class MeasureWork(SectionWork[AnyResult]):
 
     @property
     def result(self) -> AnyResult | None:
-        """What there is so far."""
+        """Return the result so far."""
         if self._result is None and self.is_done:
             self._result = self.measurement.result
         return self.measurement.result if self._result is None else self._result

@@ -1,11 +1,11 @@
 """Choosing a model: the popover in the page's header, and the model that a visit begins with.
 
-A model loads in a thread, so the page keeps working. Visitors who want
-the same one wait for the same load, and share the model afterwards (`ui.models.models`).
+A model loads in a thread, so the page keeps working. Visitors who want the same one wait for the
+same load, and share the model afterwards (`ui.models.models`).
 
-Who may load what (`allowed`): somebody alone at their own computer, anything. On a server that
-other computers reach, what the person who started it names in DECODING_MODELS; never a path or an
-id that a visitor has typed (`served_to_others`).
+A person alone at their own computer may load any model (`allowed`). On a server that other
+computers reach, visitors may load the models that its operator names in DECODING_MODELS; never a
+path or an id that a visitor has typed (`served_to_others`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Choice:
 
     @property
     def shown(self) -> str:
-        """What a page calls it."""
+        """Return the model's name on a page."""
         return say(str(self))
 
 
@@ -90,10 +90,10 @@ on_shortage(_give_back)
 
 
 def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageModel:
-    """Weights and tokenizer, shared by all visitors; caches belong to each decoder.
+    """Return weights and tokenizer, shared by all visitors; caches belong to each decoder.
 
     Raises:
-        DecodingError: it cannot be loaded; an error that nobody expected is a `ModelError` too.
+        DecodingError: it cannot be loaded; an unexpected error is a `ModelError` too.
     """
 
     def load() -> LanguageModel:
@@ -120,7 +120,7 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
 
 def preload() -> None:
-    """Load the model that a visit begins with while nobody waits for it yet."""
+    """Load the model that a visit begins with, before any visitor waits for it."""
     grammar.prepare()
     try:
         shared_model(first_choice())
@@ -129,7 +129,7 @@ def preload() -> None:
 
 
 def first_choice() -> Choice:
-    """What a visit begins with: what DECODING_MODEL names, else the bundled model."""
+    """Return the model that a visit begins with: DECODING_MODEL's, else the bundled one."""
     return Choice.parse(os.environ.get("DECODING_MODEL", "").strip() or BUNDLED)
 
 
@@ -155,15 +155,15 @@ def begins_alone(model: LanguageModel) -> bool:
 
 
 def served_to_others() -> bool:
-    """Whether anybody but the person at this computer may be looking.
+    """Tell whether anyone but the person at this computer may be looking.
 
     A tunnel or a proxy on this machine makes visitors look local, so every sign of one counts: an
     address, an allowed name, a public address or a visitor that is not this machine's own, a page
     opened under another name, a header that says for whom a request is passed on.
 
-    Whoever uses a tunnel or a proxy all alone (an SSH tunnel to a server, a notebook in the cloud)
-    starts the app with DECODING_ONLY_ME=yes: then nothing of this counts, and every visitor may
-    load any folder that this process can read, and any model of the hub.
+    To use a tunnel or a proxy alone (an SSH tunnel to a server, a notebook in the cloud), start the
+    app with DECODING_ONLY_ME=yes: then none of these signs counts, and every visitor may load any
+    folder that this process can read, and any model of the hub.
     """
     if os.environ.get("DECODING_ONLY_ME", "").strip().lower() in ("1", "yes", "true"):
         return False
@@ -211,8 +211,8 @@ def check_allowed(choice: Choice) -> None:
     if permitted is not None and choice not in permitted:
         raise ModelError(
             say(
-                "{choice} is not among the models that may be loaded here; whoever runs this app "
-                "can start it with DECODING_MODELS={choice}.",
+                "{choice} is not among the models that may be loaded here; the person who runs "
+                "this app can start it with DECODING_MODELS={choice}.",
                 choice=choice,
             )
         )
@@ -222,7 +222,7 @@ def check_allowed(choice: Choice) -> None:
 
 
 class _GivenUp(BaseException):
-    """Nobody waits for this model any more; no error, so nothing on its way takes it for one."""
+    """Raised when a model is no longer wanted; `except Exception` does not catch it."""
 
 
 class Load(Call[LanguageModel]):
@@ -285,7 +285,7 @@ class Load(Call[LanguageModel]):
 
 @dataclass
 class _Visit:
-    """What one visitor waits for, and what came of the last load.
+    """Load that one visitor waits for, and the outcome of the last one.
 
     Attributes:
         load: the model on its way, None where there is none.
@@ -330,7 +330,7 @@ class _Visit:
             if load.failure is not None:
                 raise load.failure
             on_load(load.result)
-        except NotAModelError as error:  # what the engine advises is for whoever writes programs
+        except NotAModelError as error:  # the engine's advice is for programmers
             problem = in_words(error).rpartition("; ")[0]
             self.problem = say("{problem}; choose a causal language model.", problem=problem)
         except Exception as error:
@@ -384,7 +384,7 @@ def show_limits(model: LanguageModel) -> None:
 
 
 def _chip(model: LanguageModel | None, label: str) -> str:
-    """What the closed popover says: "Model: bundled · cpu bfloat16 · 8.6 M parameters"."""
+    """Return the closed popover's label: "Model: bundled · cpu bfloat16 · 8.6 M parameters"."""
     if model is None:
         return say("{label}: none", label=label)
     parts = [markdown_text(model.name)]
@@ -429,7 +429,7 @@ def _panel(
 
 
 def _typed_choice(name: str) -> Choice | None:
-    """What the fields name; None while they are empty."""
+    """Draw the fields and return the choice that they name; None while they are empty."""
     kind = st.radio(
         say("Where from"),
         list(KINDS),
@@ -475,7 +475,7 @@ def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
 
 
 def stage_name(what: str) -> str:
-    """What happens while a model is loaded, in the language of the page."""
+    """Return the name of a stage of loading, in the language of the page."""
     return say(what)
 
 

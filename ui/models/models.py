@@ -17,10 +17,10 @@ from ui.visits.visits import memory_was_freed
 if TYPE_CHECKING:
     from engine.model import LanguageModel
 
-# Models that stay though nobody uses them any more, the last ones that were asked for: a page that
-# is loaded again finds its model there.
+# Models that stay though unused, the last ones that were asked for: a page that is loaded again
+# finds its model there.
 KEPT = 1
-LOOK_SECONDS = 0.2  # between two looks at a load that somebody else has begun
+LOOK_SECONDS = 0.2  # between two looks at a load that another thread has begun
 
 
 class _UnderWay:
@@ -89,7 +89,7 @@ class SharedModels:
         self, name: Hashable, mine: _UnderWay, load: Callable[[], LanguageModel]
     ) -> LanguageModel:
         try:
-            gc.collect()  # weights that nobody has any more go before others come
+            gc.collect()  # free unused weights before loading others
             model = mine.model = load()
             finalize(model, memory_was_freed).atexit = False
             with self._lock:
@@ -111,7 +111,7 @@ class SharedModels:
             self._kept.popitem(last=False)
 
     def give_back(self) -> bool:
-        """Let models go that nobody uses, as memory has run out; False where there is none."""
+        """Let go of unused models, as memory has run out; return False if there are none."""
         with self._lock:
             before = len(self._alive)
             self._kept.clear()

@@ -1,4 +1,4 @@
-"""The model that a page opens with, loaded while somebody waits who wants to know how far it is."""
+"""Loading the first model of a page, with progress for the visitor who waits."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Told = Callable[[str, int, int | None], None]
 
 
 def first_model(told: Told, should_stop: Callable[[], bool]) -> tuple[LanguageModel, str]:
-    """The model that a visit begins with, and a sentence where that is not the one asked for.
+    """Return the model that a visit begins with, and a sentence if it is not the one asked for.
 
     Args:
         told: hears what happens, how much of it is done, and of how much.
-        should_stop: whether nobody waits any more.
+        should_stop: tells whether the model is no longer wanted.
 
     Raises:
-        Abandoned: nobody does.
+        Abandoned: it is no longer wanted.
         DecodingError: not even the bundled model can be loaded.
     """
     choice = first_choice()
@@ -45,7 +45,7 @@ def load(
     """Return the model of a record, which may come from another person; nothing is downloaded.
 
     Raises:
-        Abandoned: nobody waits any more.
+        Abandoned: it is no longer wanted.
         DecodingError: it may not be loaded here, or cannot be.
     """
     choice = Choice(source, revision, local_files_only=True)
@@ -62,7 +62,7 @@ def load(
 
 
 def load_quietly(source: str, revision: str | None) -> LanguageModel:
-    """The model of a record, for somebody who sees that the page is not there yet."""
+    """Return the model of a record, without reporting progress."""
     return load(source, revision, lambda what, done, total: None, lambda: False)
 
 

@@ -1,4 +1,4 @@
-"""What the server does before anybody can decode: PyTorch is imported, the first model loaded.
+"""Start-up of the server, before anyone can decode: import PyTorch, load the first model.
 
 Both take seconds, so they are done in a thread as the server starts, and pages are there meanwhile.
 This file imports neither.
@@ -51,17 +51,17 @@ class Start:
 
             self.activity = Activity(LOADING)
             model_chooser.preload()
-        finally:  # whoever comes tries again, and is told what is wrong
+        finally:  # the next visitor tries again, and is told what is wrong
             self.activity = None
             self._ended.set()
 
     @property
     def is_over(self) -> bool:
-        """Whether all is done that was to be done."""
+        """Tell whether the start-up has ended, even if it failed."""
         return self._ended.is_set()
 
     def wait(self, told: Callable[[Activity | None], None], is_wanted: Callable[[], bool]) -> bool:
-        """Until it is over, saying what happens; False where nobody wants to know any more."""
+        """Wait until it is over, reporting progress; return False if it is no longer wanted."""
         self.begin()
         while not self._ended.wait(LOOK_SECONDS):
             told(self.activity)

@@ -1,4 +1,4 @@
-"""Which names this app answers to, and which pages are its own."""
+"""Names that this app answers to, and origins of its own pages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where this app is served.
+    """Addresses at which this app is served.
 
     Attributes:
         hosts: names that a Host header may have; ``*`` for all, ``*.x`` for those below x.
         origins: where its pages come from besides its own address, as a proxy that adds TLS shows
             it: ``https://classroom.example``.
-        scheme: ``https`` where this process has the certificate.
+        scheme: ``https`` if this process has the certificate.
         base: path below which it is served, empty or with a leading slash.
     """
 
@@ -41,15 +41,15 @@ class Addresses:
         )
 
     def has_host(self, host: str) -> bool:
-        """Whether a Host header names this app."""
+        """Tell whether a Host header names this app."""
         name = _plain_name(name_of(host) or "")
         return bool(name) and any(_fits(name, pattern) for pattern in self.hosts)
 
     def has_origin(self, origin: str, host: str) -> bool:
-        """Whether a page of this origin is one of ours, when it asks this host.
+        """Tell whether a page of this origin is one of ours, for a request to this host.
 
-        To the letter: scheme, name and port. Nothing that a proxy may have added to the request is
-        believed; who runs one names the public address.
+        Scheme, name and port must match exactly. Nothing that a proxy may have added to the request
+        is trusted; the operator of a proxy names the public address.
         """
         origin = _plain_origin(origin)
         return origin == _plain_origin(self.origin(host)) or origin in self.origins

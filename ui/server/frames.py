@@ -1,8 +1,8 @@
-"""What a browser may send through a WebSocket: looked at before anything is made of it.
+"""Checks on WebSocket frames from a browser, made before anything parses them.
 
 Streamlit takes frames of 25 MB with any number of events, lets every visitor empty the caches of
 all, and reads JSON as deep as Python's stack. Here a frame is walked field by field, as far as is
-needed to tell whether to hand it on; where it asks for too much, the walk ends there.
+needed to tell whether to hand it on; if it asks for too much, the walk ends there.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MalformedFrame(RefusedFrame):
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may come through one connection.
+    """Limits on what may come through one connection.
 
     Attributes:
         frame: bytes of one frame.

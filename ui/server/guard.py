@@ -107,8 +107,8 @@ class Guard:
         if not self._addresses.has_host(hosts[0]):
             name = name[:LONGEST_SHOWN]
             return 403, (
-                f"This app does not answer to the name {name}; whoever runs it can add that name: "
-                f"--server.allowedHosts {name}"
+                f"This app does not answer to the name {name}; the person who runs it can "
+                f"add that name: --server.allowedHosts {name}"
             )
         only_reads = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         is_ours = len(origins) == 1 and self._addresses.has_origin(origins[0], hosts[0])
@@ -116,8 +116,8 @@ class Guard:
             page = origins[0][:LONGEST_SHOWN] if origins else "unnamed"
             return 403, (
                 f"Only pages of {self._addresses.origin(hosts[0])} may do this, not those of "
-                f"{page!r}; open the app by its own address. Where a proxy adds TLS, whoever runs "
-                "the app names the public address: --server.corsAllowedOrigins https://..."
+                f"{page!r}; open the app by its own address. If a proxy adds TLS, the person who "
+                "runs the app names the public address: --server.corsAllowedOrigins https://..."
             )
         path = self._addresses.path(scope["path"])
         if CLOSED.fullmatch(path) and not OPEN.fullmatch(path):

@@ -52,12 +52,12 @@ _pool = SharedPool(THREADS, "live")
 # By the visit. Events of one visit are done one after another anyway: what waits for others of its
 # own is to hold no thread.
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-# Whoever opens a page may wait for a model for minutes, and must not keep others from stepping.
+# Opening a page may wait for a model for minutes, and must not keep others from stepping.
 _openers = SharedPool(OPENERS, "opening")
 
 
 class BadFrame(Exception):
-    """What came is no event; the message says why."""
+    """Error for data that is not an event; the message says why."""
 
 
 class Gone(Exception):
@@ -69,7 +69,7 @@ class Refused(Exception):
 
 
 class Activity(NamedTuple):
-    """What takes long.
+    """Activity that takes a long time.
 
     Attributes:
         what: in words, as "Reading the prompt"; empty for nothing.
@@ -109,16 +109,16 @@ class Connection:
 
 
 class Channel(Protocol):
-    """What a page does with a connection; one call at a time, none on the event loop."""
+    """A page's side of a connection; called one at a time, never on the event loop."""
 
     def hello(self) -> list[bytes]:
-        """What a page that has just connected is sent."""
+        """Return the messages for a page that has just connected."""
 
     def answer(self, data: dict[str, Any]) -> list[bytes]:
-        """The answer to an event."""
+        """Return the answer to an event."""
 
     def update(self) -> list[bytes]:
-        """What has changed without an event, after `Connection.wake`."""
+        """Return the changes that came without an event, after `Connection.wake`."""
 
     def close(self) -> None:
         """The page has gone."""
@@ -143,7 +143,7 @@ def live_route(pages: Mapping[str, Opener], path: str = LIVE) -> WebSocketRoute:
 
 
 def live_address(path: str = LIVE) -> str:
-    """Where a browser finds the live channel, as a path."""
+    """Return the path at which a browser finds the live channel."""
     from streamlit import config
 
     base = (config.get_option("server.baseUrlPath") or "").strip("/")

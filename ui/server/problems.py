@@ -1,8 +1,8 @@
-"""What nobody expected: an exception becomes one sentence with a number, and the log has both.
+"""Unexpected exceptions: each becomes one sentence with a number, and the log has both.
 
-The person at the screen learns what it did to their work and what to do; whoever runs the app finds
-the traceback by the number. Neither the same fault a thousand times nor a text of a megabyte in its
-message fills the log.
+The visitor learns what it did to their work and what to do; the operator of the app finds the
+traceback by the number. The log is not filled by the same fault a thousand times, nor by a text of
+a megabyte in its message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEPT = marked("Your texts and settings are kept; try it again, or reload the pag
 SAME_SECONDS = 600.0  # a fault that comes again within this has the same number
 MOST_KNOWN = 100  # faults whose numbers are remembered
 MOST_FRAMES = 30  # of a traceback in the log
-LONGEST_LINE = 300  # characters of a line in the log: a message may hold somebody's text
+LONGEST_LINE = 300  # characters of a line in the log: a message may hold a visitor's text
 _PENDING = "problem"  # in the session's state: a sentence for the next drawing of the page
 
 _log = logging.getLogger(__name__)
@@ -58,8 +58,8 @@ def report(error: BaseException, doing: str = marked("this page"), kept: str = K
         return in_words(error)
     number = _logged(error, doing)
     return say(
-        "An unexpected error interrupted {doing}. {kept} If it comes back, tell whoever runs this "
-        "app its number: {number}.",
+        "An unexpected error interrupted {doing}. {kept} If it comes back, tell the person who "
+        "runs this app its number: {number}.",
         doing=say(doing),
         kept=say(kept),
         number=number,
@@ -161,7 +161,7 @@ def _redrawn_with(sentence: str) -> bool:
 
 
 class AtMost(logging.Filter):
-    """Lets so many lines a minute through: what visitors do must not fill the disk."""
+    """Filter that lets `lines` lines a minute through, so that visitors cannot fill the disk."""
 
     def __init__(self, lines: int) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class AtMost(logging.Filter):
         self._minute, self._count = 0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether this line is written; the last one before others are left out says so."""
+        """Tell whether to write this line; the last one of a minute says that more are left out."""
         minute = int(record.created // 60)
         if minute != self._minute:
             self._minute, self._count = minute, 0
@@ -180,7 +180,7 @@ class AtMost(logging.Filter):
 
 
 def log_to_terminal() -> None:
-    """Write what this app logs to the terminal, with the time; once, by whoever serves it."""
+    """Write this app's log to the terminal, with the time; the server calls this once."""
     ours = logging.getLogger("ui")
     if not ours.handlers:
         terminal = logging.StreamHandler()

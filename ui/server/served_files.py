@@ -1,4 +1,4 @@
-"""What components fetch: served by the app itself, under names that change with content.
+"""Files that components fetch: served by the app itself, under names that change with content.
 
 `streamlit run` finds the `st.App` in `app.py` and serves these routes beside its own, so the
 component's modules and Plotly.js come from this server, whatever the network allows.
@@ -64,18 +64,18 @@ def _route(place: Path) -> str:
 
 
 def address(place: Path) -> str:
-    """Where a browser finds the files of a folder that is served, or the folder of such a file."""
+    """Return the address of a served folder, or that of the folder around a served file."""
     return f"{base_path()}{_route(place)}"
 
 
 def base_path() -> str:
-    """What all addresses of the app begin with: ``/app``, or nothing."""
+    """Return the prefix of all addresses of the app: ``/app``, or nothing."""
     base = (st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}" if base else ""
 
 
 def address_of_value(value: Any) -> str:
-    """Where a browser finds a value as JSON. It is kept, so there must be few of them."""
+    """Serve a value as JSON and return its address. Values are kept, so there must be few."""
     packed = json.dumps(value, ensure_ascii=False).encode()
     name = f"{hashlib.sha256(packed).hexdigest()[:24]}.json"
     _values[name] = packed

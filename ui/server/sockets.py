@@ -1,4 +1,4 @@
-"""What comes through a WebSocket, as far as it is handed on."""
+"""Incoming WebSocket messages, checked before they are handed on."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class ConstraintField:
     is_optional: bool = True
 
     def language(self, label: str = "", **options: object) -> None:
-        """Which language; a new one begins with an example."""
+        """Draw the field for the language; a newly chosen one begins with an example."""
         languages = [NOTHING[0]] * self.is_optional + list(LANGUAGES)
         shown = self._shown[0]
         st.selectbox(

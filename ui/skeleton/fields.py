@@ -17,7 +17,7 @@ _FIELDS = "fields"  # in the session's state: what is known of each field, by na
 
 @dataclass
 class _Field:
-    """What is known of a field.
+    """The state kept for a field.
 
     Attributes:
         replaced: how often another field has taken its place.

@@ -1,7 +1,7 @@
 """The choice of a language, in the band at the top.
 
 A browser keeps the choice in a cookie, so that the first drawing of a page has it; nothing else is
-in there. A link with ``?lang=de`` chooses too, for whoever opens it.
+in there. A link with ``?lang=de`` chooses too, for anyone who opens it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ export default function ({ data }) {
 
 
 def take_language() -> None:
-    """What every page does first: speak as was chosen, here or by this browser before."""
+    """Set the page's language: the one chosen here, or earlier in this browser."""
     chosen = st.session_state.get(KEY)
     chosen = chosen or st.query_params.get(QUERY) or st.context.cookies.get(COOKIE)
     choose(chosen if chosen in LANGUAGES else ENGLISH)

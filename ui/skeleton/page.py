@@ -1,4 +1,4 @@
-"""What all pages stand in: their list, the band at the top with title, navigation and model.
+"""The frame of all pages: their list, and the top band with title, navigation and model.
 
 The band stays in place and has a ground that hides what scrolls beneath. Streamlit's own navigation
 is not used: on a phone it is a drawer that stays open over the chosen page. This file imports no
@@ -159,7 +159,7 @@ def _serve_page(theme_drawn: str) -> None:
 
 @cache
 def served_glossary(code: str) -> dict[str, str]:
-    """Where the glossary of a language is, for `mount_app`."""
+    """Return the address of a language's glossary, for `mount_app`."""
     return {"glossary": address_of_value(glossary(code))}
 
 

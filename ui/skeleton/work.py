@@ -102,7 +102,7 @@ def work_buttons(
 
 
 def work_state(work: Job | None, notices: Iterable[str] = ()) -> None:
-    """How far work has come; once it is over, what went another way than planned."""
+    """Draw the progress of work; once it is over, what did not go as planned."""
     if work is None:
         return
     if work.is_running:

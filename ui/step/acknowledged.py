@@ -1,4 +1,4 @@
-"""Which actions of which pages were done, so that one that is sent again is not done again."""
+"""A record of the actions done for each page, so that a resent action is not done twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Acknowledged:
         return len(self._numbers)
 
     def covers(self, client: str, number: int) -> bool:
-        """Whether an action was done already, and is sent again because its answer was lost."""
+        """Tell whether an action was already done, and is resent because its answer was lost."""
         return number <= self._numbers.get(client, 0)
 
     def add(self, client: str, number: int) -> None:
@@ -36,7 +36,7 @@ class Acknowledged:
 
     @classmethod
     def from_list(cls, values: object) -> Acknowledged:
-        """Of what `to_list` gave; what is out of order is left out."""
+        """Rebuild it from the output of `to_list`; malformed entries are skipped."""
         made = cls()
         for entry in (values if isinstance(values, list) else [])[-MOST_CLIENTS:]:
             client, number = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)

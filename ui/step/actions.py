@@ -1,4 +1,4 @@
-"""What a person can do with the text on screen: steps, back and forth, another token, a branch."""
+"""Actions on the text on screen: step, go back and forth, choose another token, branch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ActedOn(ShownText):
         self.search.penalty_alpha = alpha
 
     def _is_here(self, at: Place) -> bool:
-        """Whether a person saw the text as it is: else the event came too late for it."""
+        """Tell whether the person saw the text as it is now; if not, the event came too late."""
         return at == Place(self.run, self.current, self.length)
 
     # --- what a person can do ---------------------------------------------------------------------

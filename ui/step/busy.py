@@ -1,4 +1,4 @@
-"""What takes long on the step page: what is said while it is done, and where it was cancelled."""
+"""Messages for slow work on the step page: while it runs, and after it was cancelled."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CANCELLED = {
 
 
 def doing(kind: str, *, is_empty: bool) -> str:
-    """What an event does, in words.
+    """Describe in words what an event is doing.
 
     Args:
         kind: of the event.
@@ -56,7 +56,7 @@ def doing(kind: str, *, is_empty: bool) -> str:
 
 
 def cancelled(kind: str, new_tokens: int) -> str:
-    """What holds after an event that was cancelled, in one or two sentences.
+    """Say in one or two sentences what holds after an event was cancelled.
 
     Args:
         kind: of the event.

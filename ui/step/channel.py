@@ -5,7 +5,7 @@
                                                     `examples`; number 0
     an action {kind, client, number, at, ...}       state: what changed
     a question {kind, client, number, ...}          answer: what was asked for
-                                                    state, number null: what nobody asked for
+                                                    state, number null: an unrequested change
 
 `ui.step.events` lists actions and questions, `ui.step.message` says what a state holds. An answer
 names `client` and `number` of its event, and has `error`, a sentence or nothing. An action is done
@@ -66,7 +66,7 @@ class SessionSource(Protocol):
         is_cancelled: Callable[[], bool],
         waits: Callable[[int], None] | None,
     ) -> Session:
-        """Raises `Abandoned` where nobody waits, `DecodingError` where there can be none."""
+        """Raise `Abandoned` if no page is waiting, `DecodingError` if there can be no session."""
 
 
 class StepChannel:
@@ -149,7 +149,7 @@ class StepChannel:
 
     @contextlib.contextmanager
     def _at_work(self, session: Session, kind: str) -> Iterator[None]:
-        """What is done within tells how far it is, and ends where the person cancels it."""
+        """Run the work inside so that it reports its progress and ends if the person cancels it."""
         spoken, work = (
             speaking(self._hello.language),
             (self._is_interrupted, self._told, self._waits),
@@ -200,7 +200,7 @@ class StepChannel:
         }
 
     def _notices(self) -> dict[str, Any]:
-        """What the visitor should know of the visit; each sentence once."""
+        """Return the notices for the visitor about the visit; each is given once."""
         sentences, self._visit.notices = list(self._visit.notices), []
         if VISITS.problem:
             sentences.append(VISITS.problem)
@@ -258,7 +258,7 @@ class StepChannel:
             raise CancelledError(say("The model was not loaded.")) from error
 
     def _is_interrupted(self) -> bool:
-        """Whether the person wants something that what is being done stands in the way of."""
+        """Tell whether an action that interrupts the work in progress is waiting."""
         return any(data.get("kind") in INTERRUPTING for data in self._connection.waiting)
 
     def _failed(self, event: Event) -> str:
@@ -285,7 +285,7 @@ class StepChannel:
 
 
 def _known_steps(session: Session, ids: tuple[int, ...]) -> list:
-    """Of the steps, those that a page with these tokens has; the last one is sent again."""
+    """Return the steps that a page with these tokens already has; the last one is sent again."""
     steps = session.decoder.steps
     same = 0
     for token_id, step in zip(ids, steps, strict=False):
@@ -313,13 +313,13 @@ def step_session(
     Args:
         visit: the visit.
         told: hears what happens, where that takes long.
-        is_gone: whether nobody waits any more.
+        is_gone: tells whether the page has stopped waiting.
         is_cancelled: whether the person would rather not have their last text made again; what is
             there of it by then is shown.
         waits: hears how many passes of others go first; see `engine.runner.job.Job`.
 
     Raises:
-        Abandoned: nobody waits.
+        Abandoned: the page has stopped waiting.
         DecodingError: not even the bundled model can be loaded.
     """
 
@@ -353,7 +353,7 @@ def step_session(
 
 
 def first_text(model: LanguageModel) -> Session:
-    """What a new visitor sees."""
+    """Return the session that a new visitor sees."""
     first = EXAMPLES[0]
     return Session(model, first.prompt, SamplingSettings(**first.settings))
 

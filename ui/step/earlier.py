@@ -79,7 +79,7 @@ class EarlierTexts:
 
     @classmethod
     def from_list(cls, values: object) -> EarlierTexts:
-        """Of what `to_list` gave; what could not be reopened is left out."""
+        """Rebuild them from the output of `to_list`; texts that cannot be reopened are skipped."""
         found = []
         for entry in (values if isinstance(values, list) else [])[-MOST_EARLIER:]:
             try:

@@ -1,4 +1,4 @@
-"""What the browser sends to the step page: one event at a time, parsed once into a value.
+"""Events that the browser sends to the step page, each parsed once into a value.
 
 An event is something that a person did, together with what the page looked like when they did it,
 or a question, which changes nothing. Nothing in it is trusted: whatever has another shape than
@@ -70,7 +70,7 @@ SomeIds = Annotated[tuple[Number, ...], Meta(max_length=MOST_TOKENS_SENT)]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a person was: which text, and how long it was."""
+    """A person's place: the text they saw, and how long it was."""
 
     run: ShortText = ""
     branch: Number = 0
@@ -79,7 +79,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Have:
-    """What a page that connects holds already, so that it need not be sent again.
+    """Data that a connecting page already holds, so that it need not be sent again.
 
     Attributes:
         run, branch: which text.
@@ -176,7 +176,7 @@ class Event(Struct, frozen=True):
 
     @property
     def is_question(self) -> bool:
-        """Whether nothing changes by it."""
+        """True if the event changes nothing."""
         return self.kind in QUESTIONS
 
 
@@ -246,7 +246,7 @@ def parse(data: Any) -> Event:
 
 
 def parse_hello(data: Any) -> Hello:
-    """What a page says of itself when it connects.
+    """Parse what a page says about itself when it connects.
 
     Raises:
         EventError: another shape than expected.

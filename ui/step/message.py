@@ -1,4 +1,4 @@
-"""What the browser is sent: a header as JSON, then arrays.
+"""Messages to the browser: a header as JSON, then arrays.
 
 Layout: header length (u32, little-endian), header (UTF-8, padded with spaces to a multiple of 4),
 arrays: those of the row (see `rows`), then those of `outcomes`, each beginning at a multiple of 4.
@@ -70,7 +70,7 @@ STEP_FIELDS = (
 
 @dataclass
 class Sent:
-    """What one page has been sent, so that it need not be sent again.
+    """A record of what one page has been sent, so that it need not be sent again.
 
     Attributes:
         run, branch: which text.
@@ -193,7 +193,7 @@ def row_answer(session: Session, sent: Sent, more: dict[str, Any]) -> bytes:
 
 
 def _same(kept: list, steps: list) -> int:
-    """How many leading steps are the same objects in both."""
+    """Count the leading steps that are the same objects in both."""
     most = min(len(kept), len(steps))
     if most and kept[most - 1] is steps[most - 1]:
         return most  # what is appended to leaves all before it in place
@@ -204,7 +204,7 @@ def _same(kept: list, steps: list) -> int:
 
 
 def _text(session: Session, labels: TokenLabels) -> dict:
-    """What stays the same for a whole run."""
+    """Return the header fields that stay the same for a whole run."""
     model, vocabulary = session.model, session.model.vocabulary
     guidance = _guidance(session)
     return {
@@ -241,7 +241,7 @@ def _limits(session: Session) -> dict:
 
 
 def _in_force(session: Session) -> dict | None:
-    """What the next step will be taken with, where the page has drawn what was refused."""
+    """Return the settings in force if the page shows some that were refused; else None."""
     if not session.refused:
         return None
     return {
@@ -262,7 +262,7 @@ def _strategy(session: Session) -> dict | None:
 
 
 def _remarks(session: Session) -> list[list]:
-    """What there is to know of the samplers in force: name, reason, whether it has an effect."""
+    """List remarks on the samplers in force: name, reason, whether the sampler has an effect."""
     if session.search or session.read_only:
         return []
     return [
@@ -390,7 +390,7 @@ def _search_figures(step: ContrastiveStep) -> dict:
 
 
 def _is_partial(token_bytes: bytes) -> bool:
-    """Whether a token is no whole text of its own, but part of a character."""
+    """Tell whether a token's bytes are part of a character: not valid UTF-8 by themselves."""
     try:
         token_bytes.decode()
     except UnicodeDecodeError:

@@ -28,7 +28,7 @@ ModelOf = Callable[[str | None, str | None], LanguageModel]
 
 
 class Opened(NamedTuple):
-    """What came of a trace.
+    """The outcome of opening a trace.
 
     Attributes:
         text: its text, with the steps that were made again, ready for the next one.

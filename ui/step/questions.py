@@ -35,7 +35,7 @@ ADMIT_SECONDS = 2.0
 def answer(
     session: Session, event: Event, should_stop: Callable[[], bool] = lambda: False
 ) -> dict[str, Any]:
-    """What a question asks for, by name; `error` where there is none.
+    """Answer a question: return the values it asks for, by name; `error` is empty on success.
 
     Args:
         session: whose lock is held.
@@ -140,7 +140,7 @@ def _check(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _number(setting: str, typed: Any) -> Any:
-    """What a person typed as a number, where it is one: ``0,7`` and ``1 000`` too."""
+    """Parse a typed number, ``0,7`` and ``1 000`` too; raise `SettingError` if it is none."""
     if not isinstance(typed, str):
         is_whole = isinstance(typed, float) and typed.is_integer() and abs(typed) < 2**53
         return int(typed) if is_whole else typed

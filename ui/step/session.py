@@ -1,4 +1,4 @@
-"""What one visitor has on the step page: a text with its branches, the step shown, earlier texts.
+"""One visitor's state on the step page: a text with its branches, step shown, earlier texts.
 
 The session changes only by `apply`, once per event however often it is sent. A failure leaves
 everything as it was and becomes `error`. Questions (`ui.step.questions`) change nothing.
@@ -49,7 +49,7 @@ class Session(ActedOn):
     """One visitor's state: the text on screen, and what the page has asked for.
 
     Attributes:
-        lock: held by whoever changes or reads it: connections, pages, the keeper of records.
+        lock: held by everything that changes or reads it: connections, pages, the record keeper.
         acknowledged: the actions that were done.
         refused: whether the last event's settings and stop rules were refused: the page, which has
             drawn them already, must go back to those in force.
@@ -82,7 +82,7 @@ class Session(ActedOn):
         self._interrupted_at: int | None = None
         self._waits_for_replay = False
 
-    # --- whoever shows it -------------------------------------------------------------------------
+    # --- listeners --------------------------------------------------------------------------------
 
     def listen(self, told: Callable[[], None]) -> Callable[[], None]:
         """Call `told` whenever something else than an event changes it; returns how to end that."""
@@ -262,7 +262,7 @@ class Session(ActedOn):
         return chat and self.loaded.vocabulary.has_chat_template
 
     def take_over(self, other: Session) -> None:
-        """Go on with the text of another session, which nobody uses any more."""
+        """Go on with the text of another session, which is no longer in use."""
         with self.lock:
             self._keep_for_later()
             settings = other._page_settings

@@ -61,7 +61,7 @@ class _Shaped:
 
 
 class ShownText:
-    """What grew from one prompt, and where in it a person is; base of `ui.step.session.Session`.
+    """A text grown from one prompt, and the place shown in it; base of `ui.step.session.Session`.
 
     Attributes:
         run: names the text that grows from the present prompt; a new Start gives a new one.
@@ -77,7 +77,7 @@ class ShownText:
         what_if: whether steps of the past are looked at with the settings in force.
         max_tokens: stop rule of Play and Run to end.
         error: what went wrong last, empty if nothing did.
-        cancelled: whether that is no failure: somebody has cancelled it.
+        cancelled: whether that was not a failure but a cancellation by a person.
     """
 
     def __init__(self, text: Text, beginning: Beginning, settings: SamplingSettings) -> None:
@@ -146,12 +146,12 @@ class ShownText:
 
     @property
     def prompt(self) -> str:
-        """What the text started from."""
+        """The prompt that the text started from."""
         return self.beginning.prompt
 
     @property
     def chat(self) -> bool:
-        """Whether it started through the chat template."""
+        """True if the prompt went through the chat template."""
         return self.beginning.chat
 
     @property
@@ -166,7 +166,7 @@ class ShownText:
 
     @property
     def strategy(self) -> Contrastive | None:
-        """How the next token is found; None for sampling."""
+        """The strategy that finds the next token; None for sampling."""
         return begun_anew(self.beginning, self.decoder).strategy
 
     @property
@@ -176,12 +176,12 @@ class ShownText:
 
     @property
     def is_guided(self) -> bool:
-        """Whether rows are made of two."""
+        """True if each row is guided: computed from two rows of logits."""
         return not self.search and self.decoder.guidance is not None
 
     @property
     def settings(self) -> SamplingSettings:
-        """How the next token is sampled; in a search, how it would be.
+        """Settings that sample the next token; in a search, those that would.
 
         A search takes the samplers that edit single tokens, and leaves the others to sampled texts.
         """
@@ -234,7 +234,7 @@ class ShownText:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the token of the step on screen is not drawn yet."""
+        """True if the token of the step on screen is not drawn yet."""
         return self.index == self.length
 
     @property
@@ -246,11 +246,11 @@ class ShownText:
         return f"{self.run}/{self.current}/{self.index}/{state}/{self._changes}"
 
     def guided_rows(self) -> GuidedRows | None:
-        """What the row on screen is made of where there is one; None without guidance."""
+        """Return the rows that the guided row on screen is computed from; None without guidance."""
         return self.decoder.guided_rows(self.index)
 
     def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
-        """What settings (None: `shown_settings`) make of the step on screen.
+        """Return the distribution of the step on screen under settings (None: `shown_settings`).
 
         None if no token can follow, or if all are removed: then `emptied` says how. Another
         failure becomes `error`. None in a search.
@@ -317,15 +317,15 @@ class ShownText:
 
     @property
     def is_over(self) -> bool:
-        """Whether the text is complete, so that only going back or starting anew makes sense."""
+        """True if the text is complete, so that only going back or starting over makes sense."""
         return bool(self.read_only) or is_over(self.decoder)
 
     @property
     def has_reached_limit(self) -> bool:
-        """Whether Play and Run to end have nothing left to do."""
+        """True if Play and Run to end have nothing left to do."""
         return self.is_over or self.length >= self.max_tokens
 
     @property
     def stop_sentence(self) -> str:
-        """Which stop rule has fired and what to do about it; empty while none has."""
+        """The stop rule that has fired, and what to do about it; empty while none has."""
         return self.read_only or stop_sentence(self.decoder, self.max_tokens)

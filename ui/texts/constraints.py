@@ -96,6 +96,6 @@ def constraint_of(language: str, source: str) -> Constraint | None:
 
 
 def typed_of(settings: SamplingSettings) -> tuple[str, str]:
-    """What a field shows of settings; `NOTHING` without a constraint."""
+    """Return the constraint that a field shows for settings; `NOTHING` without one."""
     constraint = settings.stage(Constraint.setting)
     return NOTHING if constraint is None else (constraint.language, constraint.source)

@@ -1,4 +1,4 @@
-"""What a visitor may ask for at most, and whether a number that was typed is within that."""
+"""Limits on what a visitor may ask for, and checks of typed numbers against them."""
 
 from __future__ import annotations
 

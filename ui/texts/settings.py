@@ -41,12 +41,12 @@ class EventError(DecodingError):
 
 
 def is_one_number(name: str) -> bool:
-    """Whether a sampler's value is a plain number while it is on."""
+    """Tell whether a sampler's value is a plain number while it is on."""
     return STAGES[name].is_one_number()
 
 
 def shown_samplers(settings: SamplingSettings) -> tuple[str, ...]:
-    """What a page that begins with these settings shows: `FIRST`, and every sampler that is on.
+    """Return the samplers that a page with these settings shows: `FIRST`, and all that are on.
 
     The chain's own order stays; each further one stands before those that follow it by default.
     """

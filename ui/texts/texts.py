@@ -41,7 +41,7 @@ class Contrastive:
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a text begins from, as a person gave it.
+    """Beginning of a text, as a person gave it.
 
     Attributes:
         prompt: text to go on from.
@@ -144,14 +144,14 @@ def begun_anew(beginning: Beginning, text: Text) -> Beginning:
 
 
 def is_over(text: Text) -> bool:
-    """Whether a text is complete, so that only going back or starting anew makes sense."""
+    """Tell whether a text is complete, so that only going back or restarting makes sense."""
     if text.tokens_left is not None and text.tokens_left <= 0:
         return True
     return text.stop_reason in (EOS, STOP_STRING)
 
 
 def stop_sentence(text: Text, max_tokens: int) -> str:
-    """Which stop rule has fired and what to do about it; empty while none has."""
+    """Say which stop rule has fired and what to do about it; empty while none has."""
     if not text.steps:
         return ""
     step = text.steps[-1]

@@ -1,4 +1,4 @@
-"""How tokens of texts are counted, so that texts and tokenizers compare."""
+"""Measures of token counts, by which texts and tokenizers can be compared."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _left_out(cut: TokenizedText) -> str:
 
 
 def is_partial(token: Token) -> bool:
-    """Whether the bytes of a token are no whole characters."""
+    """Tell whether the bytes of a token are not whole characters."""
     try:
         token.data.decode()
     except UnicodeDecodeError:

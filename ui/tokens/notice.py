@@ -1,4 +1,4 @@
-"""What there is to notice in a text as tokens, in sentences computed from it."""
+"""Sentences on what to notice in a text as tokens, computed from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ui.words.language import say
 
 
 def notice(shown: Sequence[Shown]) -> str:
-    """How many tokens there are, what is cut most, and what the second tokenizer makes of it."""
+    """Say how many tokens there are, what is split most, and how the second tokenizer compares."""
     first, *others = shown
     text = first.cut.text
     tokens, words = counted(len(first.cut.tokens), "token"), counted(len(text.split()), "word")

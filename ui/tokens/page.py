@@ -50,7 +50,7 @@ PAGE = VisitPage(
     TokensState.name,
     begin=TokensState,
     restore=TokensState.restored,
-    lost=marked("Your last text on this page could not be read, so it begins anew."),
+    lost=marked("Your last text on this page could not be read, so it starts over."),
     kept=marked("Text and prices are kept; the text is cut and timed anew."),
 )
 ABOUT = marked(
@@ -200,7 +200,7 @@ def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
 
 
 def _times(state: TokensState) -> None:
-    """What the tokens take on this model."""
+    """Draw the time that the tokens take on this model."""
     with fields.row():
         work_buttons("tokens", say("Measure"), state.work, state.begin)
     work_state(state.work)

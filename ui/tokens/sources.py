@@ -1,4 +1,4 @@
-"""Which tokenizers there are to choose from, and loading them."""
+"""Choice and loading of tokenizers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN = {  # those that need no files
 
 
 def names(model: LanguageModel, chosen: str) -> dict[str, str]:
-    """What may be chosen, and what the page calls it.
+    """Return the tokenizers that may be chosen, with their names on the page.
 
     Args:
         model: the page's model.
@@ -43,7 +43,7 @@ def names(model: LanguageModel, chosen: str) -> dict[str, str]:
 
 
 def name_of(key: str, model: LanguageModel) -> str:
-    """What the page calls a tokenizer."""
+    """Return a tokenizer's name on the page."""
     if key == MODEL:
         return model.name
     if key in _OWN:

@@ -1,4 +1,4 @@
-"""What a visitor has of the tokens page: a text, two tokenizers, prices, and what was measured."""
+"""State of the tokens page for one visitor: a text, two tokenizers, prices, measured times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OUTPUT, ROUNDS = 16, 3  # tokens that are decoded behind the text for their time
 
 @dataclass(frozen=True)
 class TokensInputs(Inputs):
-    """What a visitor looks at.
+    """Inputs of the tokens page.
 
     Attributes, besides the text, which is called `prompt`:
         first, second: keys of the tokenizers, see `ui.tokens.sources`; the second may be none.

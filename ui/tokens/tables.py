@@ -33,7 +33,7 @@ Cutter = Callable[[str, str], TokenizedText]  # a text by the tokenizer of a key
 
 
 def stage_rows(cut: TokenizedText) -> list[tuple[str, str, str]]:
-    """What each stage does to a text: its name, the parts that do it, what there is then."""
+    """Return each stage's name, the parts that carry it out, and the text after it."""
     return [(say(_NAMES[stage.name]), _by(stage), _parts(stage)) for stage in cut.stages]
 
 
@@ -73,7 +73,7 @@ def _token_row(shown: Shown, place: int, token: Token) -> tuple[str | int | None
 
 
 def kind(token: Token) -> str:
-    """Where a token comes from."""
+    """Say where a token comes from."""
     if token.is_inserted:
         return say("put there by the tokenizer")
     if token.is_unknown:
@@ -117,7 +117,7 @@ def _figure(shown: Shown, cut: Cutter, measure: str, sample: Sample) -> float | 
 
 
 def price_table(shown: Sequence[Shown], input_price: float, output_price: float) -> Table:
-    """What the text would cost by each tokenizer's count."""
+    """Tabulate the price of the text by each tokenizer's count."""
     rows = [
         (
             one.name,
@@ -137,7 +137,7 @@ def price_table(shown: Sequence[Shown], input_price: float, output_price: float)
 
 
 def time_table(cost: Cost) -> Table:
-    """What a token takes on the page's model, beside its price."""
+    """Tabulate the time of a token on the page's model, beside its price."""
     rows = [
         (say("an input token"), cost.input_ms, cost.input_price),
         (say("an output token"), cost.output_ms, cost.output_price),
@@ -161,7 +161,7 @@ def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:
 
 
 def _tokens_of(cut: TokenizedText, spans: Sequence[tuple[int, int]]) -> list[int | None]:
-    """How many tokens have a part in each stretch of a text; None where nobody knows."""
+    """Count the tokens that have a part in each stretch of a text; None if unknown."""
     starts = sorted(token.start for token in cut.typed)
     ends = sorted(token.end for token in cut.typed)
     if not any(ends):

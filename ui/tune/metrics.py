@@ -1,4 +1,4 @@
-"""What a sweep's cells measure, for reading: labels, trade-offs, the least and the most."""
+"""Metrics of a sweep's cells in readable form: labels, trade-offs, lowest and highest."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def tune_page() -> None:
 
 
 def _sweep(tuning: Tuning) -> None:
-    """What Run would do, Run, and how far it has come; only this runs again while it works."""
+    """Draw the planned sweep, Run and its progress; only this part reruns during the sweep."""
     work, sweep = tuning.work, tuning.plan.sweep
     with st.container(horizontal=True, vertical_alignment="center"):
         work_buttons(

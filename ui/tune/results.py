@@ -173,7 +173,7 @@ def results(tuning: Tuning) -> None:
 
 
 def _colours(grid: Grid) -> str:
-    """What the colours of a grid say."""
+    """Say what the colours of a grid mean."""
     if grid.is_constant:
         return say("It is the same in every cell.")
     if grid.log:

@@ -167,7 +167,7 @@ _speeds: weakref.WeakKeyDictionary[LanguageModel, float] = weakref.WeakKeyDictio
 
 
 def tokens_per_second(model: LanguageModel) -> float | None:
-    """How fast the last sweep of this model went, None before there was one."""
+    """Return the speed of the last sweep of this model; None before the first."""
     return _speeds.get(model)
 
 
@@ -247,7 +247,7 @@ class SweepWork(Job):
 
     @property
     def is_done(self) -> bool:
-        """Whether every text has ended."""
+        """True if every text has ended."""
         return self._run is None or self._run.is_done
 
     @property

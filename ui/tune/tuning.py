@@ -1,4 +1,4 @@
-"""What a visitor tunes: prompts, two settings to sweep over, the sweep at work and the chosen cell.
+"""A visitor's tuning: prompts, two settings to sweep over, the running sweep, the chosen cell.
 
 A change that is refused leaves everything as it was and becomes `error`; what cannot be swept over
 yet is said in `plan.problem` while it is being written.
@@ -90,7 +90,7 @@ EXAMPLES = (
 
 
 def values_name(axis: str) -> str:
-    """What the page calls the values of an axis: ``X values``."""
+    """Return the page's name for the values of an axis: ``X values``."""
     return say("{axis} values", axis=axis)
 
 
@@ -158,7 +158,7 @@ class TuningInputs(PlainInputs):
 
 @dataclass(frozen=True)
 class Plan:
-    """What Run would do.
+    """The sweep that Run would begin, or why it cannot.
 
     Attributes:
         sweep: the sweep, None where it cannot be run.
@@ -226,7 +226,7 @@ class Tuning(InputsState[TuningInputs]):
 
     @property
     def plan(self) -> Plan:
-        """What Run would do with the inputs as they stand."""
+        """The plan that Run would carry out with the current inputs."""
         made_from = language(), id(self.model), self.inputs
         if self._plan is None or self._plan[0] != made_from:
             try:
@@ -298,13 +298,13 @@ class Tuning(InputsState[TuningInputs]):
 
     @property
     def seconds(self) -> float | None:
-        """How long the plan would take at the speed of the last sweep; None while unknown."""
+        """Estimated seconds for the plan, at the speed of the last sweep; None while unknown."""
         speed, sweep = tokens_per_second(self.model), self.plan.sweep
         return sweep.count * sweep.max_tokens / speed if sweep and speed else None
 
     @property
     def has_changed(self) -> bool:
-        """Whether the inputs are others than those of the sweep on screen."""
+        """True if the inputs differ from those of the sweep on screen."""
         work = self.work
         return work is not None and (work.sweep != self.plan.sweep or work.model is not self.model)
 
@@ -436,14 +436,14 @@ class Tuning(InputsState[TuningInputs]):
         self.work = SweepWork(sweep, model, kept.prompts, chat=kept.chat, result=result)
 
     def release(self) -> None:
-        """End what nobody waits for any more."""
+        """End work that no page waits for any more."""
         self.cancel()
 
     # --- the sweep --------------------------------------------------------------------------------
 
     @property
     def is_running(self) -> bool:
-        """Whether a sweep is under way."""
+        """True if a sweep is running."""
         return self.work is not None and self.work.is_running
 
     def run(self, owner: Owner = UNKNOWN, *, for_all: bool = False) -> None:

@@ -1,1 +1,1 @@
-"""What a tab has on all pages, in memory and on disk."""
+"""State of a tab on all pages, in memory and on disk."""

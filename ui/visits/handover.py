@@ -17,7 +17,7 @@ STEP = "step"
 
 @dataclass(frozen=True)
 class HandedOver:
-    """What another page wants the step page to begin with.
+    """Model, text and settings that another page hands to the step page.
 
     Attributes:
         model: the model; another one than the step page has replaces that.

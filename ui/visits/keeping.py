@@ -99,7 +99,7 @@ class Keeper:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether records are to outlive the app."""
+        """Tell whether records are to outlive the app."""
         return self._file is not None
 
     # --- reading ----------------------------------------------------------------------------------
@@ -115,14 +115,14 @@ class Keeper:
             record = _unpacked(data)
             if record is None:
                 problems.append(
-                    msg("What was kept of the page {page} cannot be read, so it begins anew.", page)
+                    msg("What was kept of the page {page} cannot be read, so it starts over.", page)
                 )
             else:
                 found[page] = record
         return found, problems
 
     def reaches_file(self) -> bool:
-        """Whether the file can be read just now; else `problem` says why not."""
+        """Tell whether the file can be read just now; if not, `problem` says why."""
         with self._lock:
             return self._run("SELECT 1") is not None
 
@@ -268,7 +268,7 @@ class Keeper:
         self.problem = sentence
 
     def _put_aside(self) -> None:
-        """A damaged file makes way for a new one, and stays for whoever wants to mend it."""
+        """Move a damaged file aside to make way for a new one; it stays, for repair by hand."""
         try:
             self._file.replace(self._file.with_suffix(".damaged"))
             self._not_before = 0.0
@@ -377,7 +377,7 @@ def _make_private(file: Path) -> None:
 
 
 def _digest(token: str, key: bytes = b"") -> str:
-    """What a visit is known by in the file: who reads that cannot come as the visitor."""
+    """Hash a token, so that reading the file lets no one pose as the visitor."""
     return hashlib.sha256(key + token.encode()).hexdigest()
 
 
@@ -402,7 +402,7 @@ def keeper_here(name: str = NAME, terms: Terms = VISITS) -> Keeper:
 
 
 def _usual_folder() -> Path:
-    """Where programs of this system keep what they remember of a person's work."""
+    """Return the folder in which programs of this system keep their state."""
     home = Path.home()
     if sys.platform == "darwin":
         base = home / "Library" / "Application Support"

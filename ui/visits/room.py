@@ -20,7 +20,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Terms:
-    """How much a file keeps, and how long.
+    """Limits on how much a file keeps, and for how long.
 
     Attributes:
         seconds: that an unchanged record stays.

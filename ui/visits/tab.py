@@ -100,7 +100,7 @@ def this_visit() -> Visit | None:
 
 @dataclass(frozen=True)
 class Person:
-    """Whoever uses this browser.
+    """User of this browser.
 
     Attributes:
         token: a secret that all tabs of the browser share.
@@ -112,7 +112,7 @@ class Person:
 
 
 def this_person() -> Person | None:
-    """Who uses this tab; None until the tab has said who it is."""
+    """Return the user of this tab; None until the tab has identified itself."""
     known = st.session_state.get(TAB)
     if known is None:
         return None
@@ -121,7 +121,7 @@ def this_person() -> Person | None:
 
 
 def somebody_there() -> Callable[[], bool]:
-    """Whether anybody still has this visit open, for a thread that runs without a page."""
+    """Return a function that tells if this visit is still open, for a thread without a page."""
     visit = this_visit()
     return lambda: visit is None or bool(visit.tabs())
 

@@ -1,4 +1,4 @@
-"""Visits: what a tab has on all pages, in memory while somebody is there and on disk for a while.
+"""Visits: state of a tab on all pages, in memory while it is connected and on disk for a while.
 
 A tab is known by a token that it makes itself (`ui/components/js/wire/visit.js`), and by the
 document that shows it: a duplicated tab has the same token in another document, and gets a copy.
@@ -6,12 +6,12 @@ document that shows it: a duplicated tab has the same token in another document,
 A page keeps its state here under its name. A state needs
 
     version     anything that compares unequal once the record would be another
-    record()    all of it as plain values for JSON; None where it is busy just now
+    record()    all of it as plain values for JSON; None while it is busy
     release()   gives back what can be made again
     copy()      optional: an independent copy; without it, one is made from the record
 
-Where nobody has been connected for `LEAVE_SECONDS`, states leave memory; their records stay, and a
-state is made from its record again when a visitor comes. Nothing here imports PyTorch.
+After `LEAVE_SECONDS` without a connection, states leave memory; their records stay, and a state is
+made from its record again when the visitor returns. Nothing here imports PyTorch.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _log.addFilter(AtMost(30))
 
 
 class PageState(Protocol):
-    """What a page keeps in a visit; see the module."""
+    """State that a page keeps in a visit; see the module."""
 
     @property
     def version(self) -> object:
@@ -64,7 +64,7 @@ State = TypeVar("State", bound=PageState)
 
 
 class Abandoned(Exception):
-    """Nobody waits any more for a state that is being made; its record stays as it was."""
+    """Raised when no one waits any longer for a state being made; its record stays as it was."""
 
 
 FULL = marked(
@@ -82,7 +82,7 @@ class TooManyVisits(Exception):
 
 
 def is_secret(text: object) -> bool:
-    """Whether it has the form of what a tab is known by: 128 bits in hexadecimal."""
+    """Tell whether a value has the form of a tab's token: 128 bits in hexadecimal."""
     return isinstance(text, str) and _SECRET.fullmatch(text) is not None
 
 
@@ -97,13 +97,13 @@ class _Held:
 
 @dataclass
 class Visit:
-    """What one tab has.
+    """State of one tab.
 
     Attributes:
-        token: what the tab is known by.
+        token: identifies the tab.
         copied_from: the token of which this is a copy; the tab may still ask by that.
         handed: what one page has left for another, by the name of that.
-        notices: sentences for whoever comes next, such as on a record that could not be used.
+        notices: sentences still to be shown, such as on a record that could not be used.
         in_hand: the prompt that a person typed last.
         person: the secret that all tabs of the browser share; empty until a page was drawn, or if
             the browser keeps none.
@@ -132,10 +132,10 @@ class Visit:
         make: Callable[[], State],
         restore: Callable[[dict[str, Any]], State] | None = None,
     ) -> State:
-        """The state of a page: that in memory, else made from its record, else a new one.
+        """Return a page's state: that in memory, else made from its record, else a new one.
 
-        Whoever asks meanwhile waits. What `make` and `restore` raise is raised here, and nothing
-        is kept.
+        Concurrent callers wait. What `make` and `restore` raise is raised here, and nothing is
+        kept.
         """
         with self._locks.setdefault(name, threading.Lock()):
             held = self._pages.get(name)
@@ -163,7 +163,7 @@ class Visit:
         return held.state if held else None
 
     def has(self, name: str) -> bool:
-        """Whether there is anything of a page, in memory or as a record."""
+        """Tell whether a page has a state, in memory or as a record."""
         return name in self._pages or name in self._originals or name in self._records
 
     def record_of(self, name: str) -> dict[str, Any] | None:
@@ -204,7 +204,7 @@ class Visit:
         return Owner(self.person or self.token, self.address)
 
     def join(self, tab: str, user: Hashable, is_there: Callable[[], bool]) -> None:
-        """Somebody uses it: a connection of a tab.
+        """Add a connection of a tab as a user of the visit.
 
         Args:
             tab: the document.
@@ -236,7 +236,7 @@ class Visit:
 
     @property
     def quiet_seconds(self) -> float:
-        """For how long nobody has used it."""
+        """Return the seconds since it was last used."""
         return time.monotonic() - self._seen
 
 
@@ -307,7 +307,7 @@ class Visits:
         return visit
 
     def _copy(self, visit: Visit) -> Visit:
-        """What another tab has. States are copied when asked for: that may wait for a step."""
+        """Copy a visit for another tab. States are copied on demand: that may wait for a step."""
         twin = Visit(secrets.token_hex(16), copied_from=visit.token)
         twin._records = dict(visit._records)
         twin._originals = visit._originals | {
@@ -339,12 +339,12 @@ class Visits:
             self._forget([max(unused, key=lambda one: (held[one.address], one.quiet_seconds))])
 
     def __len__(self) -> int:
-        """How many are in memory."""
+        """Return the number of visits in memory."""
         return len(self._visits)
 
     @property
     def problem(self) -> str:
-        """Why records are not kept just now; empty if they are."""
+        """Return why records are not kept just now; empty if they are."""
         return self._keeper.problem
 
     # --- keeping ----------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ class Visits:
             self._thread.start()
 
     def _look(self) -> None:
-        """Write down what has changed, and give back what nobody uses."""
+        """Write down what has changed and release what is unused, at intervals."""
         while True:
             self._wake.wait(LOOK_SECONDS)
             if self._is_over:
@@ -444,7 +444,7 @@ def _tell(visit: Visit, name: str, sentence: str) -> None:
 
 
 class _Memory:
-    """Whether much of it was freed since it was last handed back."""
+    """Flag that is set when much memory has been freed since the last hand-back."""
 
     was_freed = False
 
@@ -458,7 +458,7 @@ def memory_was_freed() -> None:
 
 
 def give_memory_back() -> None:
-    """Hand memory that nobody holds any more back to the system.
+    """Hand unused memory back to the system.
 
     Texts hold each other in rings, which only a collection finds, and the C library keeps what is
     freed for the next rows (`engine.model.kernels.keep_freed_memory`).

@@ -1,1 +1,1 @@
-"""What is said of tokens and samplers: labels, the table of samplers, the glossary."""
+"""Words for tokens and samplers: labels, the table of samplers, the glossary."""

@@ -38,7 +38,7 @@ WORDED = frozenset(
 
 
 def table() -> dict[str, Any]:
-    """The table in the language spoken here, as JSON has it; nobody may change it."""
+    """Return the table in the current language as plain JSON values; callers must not change it."""
     return _table(language())
 
 

@@ -63,7 +63,7 @@ def glossary(code: str = ENGLISH) -> dict[str, Term]:
 
 
 def meaning(key: str) -> str:
-    """What a term means, for the `help` of a field; raises `KeyError` for an unknown one."""
+    """Return a term's meaning, for the `help` of a field; raise `KeyError` for an unknown one."""
     return glossary(language())[key]["text"]
 
 

@@ -28,7 +28,7 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>$~#|]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 
 # What Streamlit's page finds in a text however it is escaped: icons and emoji (`:name:`), addresses
 # of pages and people, arrows and dashes of print (`->`, `--`); where a line begins, lists, headings
-# and code. A word joiner, which nobody sees, takes these apart.
+# and code. A word joiner, which is invisible, takes these apart.
 _FOUND = re.compile(
     r":(?=[\w+:/-])|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[<>~-])(?=[>=-])|^(?=[ \t]|[-+=]|\d+[.)])",
     re.IGNORECASE | re.MULTILINE,
@@ -154,5 +154,5 @@ _STOPS = {
 
 
 def stop_name(reason: str | None) -> str:
-    """Why a text has ended, for reading: ``end of text``."""
+    """Return the reason why a text has ended, in words: ``end of text``."""
     return say(_STOPS.get(reason, marked("ended")))

@@ -1,4 +1,4 @@
-"""What pages say, in the language of the person.
+"""Sentences of the pages, in the visitor's language.
 
     say("Takes {time}; an estimate.", time="3 s")
     say_counted(3, "{count} step", "{count} steps")
@@ -9,7 +9,7 @@ date with the code (docs/development.md). What a language lacks is said in Engli
 
 Figures come in English form, and are written as the language has them: ``1,024.5`` as ``1.024,5``.
 
-A sentence that is written down before anybody's language is known, such as a page's title, is
+A sentence that is written down before the language is known, such as a page's title, is
 `marked`, and given to `say` where it is shown.
 """
 
@@ -81,7 +81,7 @@ def choose(code: str) -> None:
 
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
-    """What is said within is said in a language; for threads that draw no page."""
+    """Set the language inside a `with` block, for threads that draw no page."""
     before = _SPOKEN.set(code)
     try:
         yield

@@ -65,7 +65,7 @@ class BeamTexts:
     texts: Row[Searched]
 
     def means(self, kind: str, attribute: str) -> list[float]:
-        """Of each prompt, the mean of a figure over its texts of a decoder."""
+        """Return the mean of a figure for each prompt, over its texts of one decoder."""
         groups: dict[str, list[float]] = {}
         for text in self.texts:
             if text.kind == kind:

@@ -82,7 +82,7 @@ class BrokenJson:
     runs: Row[JsonRun]
 
     def broken(self, way: str) -> list[bool]:
-        """Of each run, whether the text of a way is not valid."""
+        """Tell for each run whether the text written one way is invalid."""
         return [not one.is_valid for run in self.runs for one in run.texts if one.way == way]
 
     @cached_property

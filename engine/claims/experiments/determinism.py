@@ -167,7 +167,7 @@ def determinism(
 
 
 def _apart(one: Rows, other: Rows) -> list[float]:
-    """Of each step, the largest difference of a logit; two that are infinite do not differ."""
+    """Return the largest difference of a logit in each step; equal infinities do not differ."""
     with np.errstate(invalid="ignore"):
         return [
             float(np.where(a == b, 0.0, np.abs(a - b)).max())
@@ -211,7 +211,7 @@ def _other_dtype(model: LanguageModel) -> torch.dtype:
 
 
 def _why_no_copy(model: LanguageModel) -> str:
-    """Why there can be no copy in another dtype; empty where there can."""
+    """Return why there can be no copy in another dtype; empty if there can."""
     if getattr(model.hf.config, "quantization_config", None) is not None:
         return f"The weights of {model.name} are quantised: they have no copy in another dtype."
     needed, free = model.parameters * _other_dtype(model).itemsize, free_bytes(model.device)

@@ -68,7 +68,7 @@ class OneToken:
 
     @property
     def by_prompt(self) -> list[float]:
-        """Of each prompt, the mean share of tokens that changed: its forks are not independent."""
+        """Mean share of changed tokens per prompt, as the forks of one are not independent."""
         groups: dict[str, list[float]] = {}
         for fork in self.forks:
             groups.setdefault(fork.prompt, []).append(fork.changed_share)

@@ -47,7 +47,7 @@ class OutputSlower:
 
 
 def _rates(cell: Cell) -> list[tuple[float, float]]:
-    """Of each round: prompt tokens read and later tokens written, a second."""
+    """Return the prompt tokens read and later tokens written per second in each round."""
     return [
         (1e3 * cell.prompt / first, 1e3 * (cell.output - 1) / later)
         for first, later in zip(cell.first_ms, cell.later_ms, strict=True)

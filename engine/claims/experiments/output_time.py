@@ -47,7 +47,7 @@ class OutputTime:
         return (*checks, steady(self.measured.reference_ms))
 
     def _costs(self, first: int, prompt: int) -> list[tuple[float, float]]:
-        """Of each round: milliseconds that a further prompt token and output token add.
+        """Return the milliseconds that one more prompt or output token adds in each round.
 
         Args:
             first, prompt: the prompt lengths that are looked at.

@@ -38,7 +38,7 @@ _LOG10 = float(np.log(10.0))
 
 @dataclass(frozen=True)
 class Absurd:
-    """A word that nobody expects there.
+    """A word that would be absurd there.
 
     Attributes:
         word: as it was typed.

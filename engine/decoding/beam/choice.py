@@ -1,4 +1,4 @@
-"""What one step of beam search keeps, prunes and finishes, from the scores of its beams.
+"""Choice of what one step of beam search keeps, prunes and finishes, from its beams' scores.
 
 Nothing here reads a model. The rules are those of transformers' `generate`, for every group on its
 own: among the best continuations those that end go to a pool of complete texts if they are good
@@ -49,7 +49,7 @@ class Group(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a group's step came to.
+    """Outcome of one step of a group.
 
     Attributes:
         continuations: each with its fate: kept, pruned or finished.
@@ -72,7 +72,7 @@ def choose(
     step: int,
     first_place: int,
 ) -> Choice:
-    """What becomes of the best continuations of a group.
+    """Decide which of a group's best continuations are kept, pruned or finished.
 
     Args:
         before: the group.
@@ -110,7 +110,7 @@ def choose(
 
 
 def _reason(group: Group, settings: BeamSettings, length: int, most: int) -> str | None:
-    """Why a group ends before the limit, None where it goes on."""
+    """Return why a group ends before the limit; None if it goes on."""
     if not group.live:
         return stopping.EOS
     if len(group.pool) < settings.group_width:
@@ -123,7 +123,7 @@ def _reason(group: Group, settings: BeamSettings, length: int, most: int) -> str
 
 
 class Past(NamedTuple):
-    """Where a search stands before a step.
+    """State of a search before a step.
 
     Attributes:
         groups: their beams and complete texts.
@@ -137,7 +137,7 @@ class Past(NamedTuple):
         return [node for group in self.groups for node in group.live]
 
     def after(self, choices: Sequence[Choice | None]) -> Past:
-        """Where the search stands after a step; None for groups that have ended before."""
+        """Return the state after a step; the choice is None for a group that ended earlier."""
         pairs = zip(self.groups, choices, strict=True)
         return Past(tuple(choice.group if choice else group for group, choice in pairs))
 

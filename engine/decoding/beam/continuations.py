@@ -48,7 +48,7 @@ class Node(NamedTuple):
 
     @property
     def ranked_by(self) -> float:
-        """What a step ranks by."""
+        """Score that a step ranks by."""
         return self.total - self.penalty
 
     @property
@@ -75,7 +75,7 @@ EMPTY = Node(None, 0, -1, 0, 0.0, 0.0, 0.0, "", "", TextStream().state)  # the t
 
 
 class Spelling(NamedTuple):
-    """What tokens spell, and what ends a text.
+    """Vocabulary that spells the tokens, and what ends a text.
 
     Attributes:
         vocabulary: the model's.
@@ -108,7 +108,7 @@ def best_continuations(
     """
     found: list[tuple[float, int, int, Scored]] = []
     for place, (node, row) in enumerate(zip(live, rows, strict=True)):
-        # Penalties move at most so many tokens below those that they let pass.
+        # Penalties move at most `len(penalties)` tokens below those without one.
         for one in row.leading(count + len(penalties)):
             lost = penalties.get(one.token_id, 0.0) + one.lost
             found.append((lost - node.ranked_by - one.logprob, place, one.token_id, one))
@@ -155,7 +155,7 @@ def _grown(
 
 
 def penalties(taken: Sequence[int], settings: BeamSettings) -> dict[int, float]:
-    """What tokens lose in a group, by those that earlier groups took in the same step."""
+    """Return the penalties of the tokens that earlier groups took in the same step."""
     if not settings.diversity_penalty:
         return {}
     return {

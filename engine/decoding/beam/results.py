@@ -1,4 +1,4 @@
-"""What may be asked of a beam search: its texts, and what may follow each of its beams."""
+"""Results of a beam search: its texts, and the tokens that may follow each of its beams."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NextToken:
 
 @dataclass(frozen=True)
 class NextTokens:
-    """What the model gives to follow a beam, over the full vocabulary.
+    """Tokens that the model predicts after a beam, over the full vocabulary.
 
     Attributes:
         tokens: the most likely ones, also those that samplers rule out.

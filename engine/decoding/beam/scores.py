@@ -79,7 +79,7 @@ class Scores:
             self.refusal, self._left = error, None
 
     def leading(self, depth: int) -> list[Scored]:
-        """The best so many tokens, best first; fewer where no more are left."""
+        """Return the best `depth` tokens, best first; fewer if no more are left."""
         if self._left is None:
             return []
         depth = min(depth, self._left.count)
@@ -95,11 +95,11 @@ class Scores:
         return Scored(token_id, logprob, lost)
 
     def leaves(self, token_id: int) -> bool:
-        """Whether the samplers leave a token."""
+        """Return whether the samplers keep a token."""
         return self._left is not None and bool(self._left.scores[token_id] > -np.inf)
 
     def states_after(self, token_id: int) -> Mapping[str, object]:
-        """What samplers with a memory remember after a token."""
+        """Return the states of the samplers with a memory after a token."""
         return (
             NO_STATES if self._distribution is None else self._distribution.states_after(token_id)
         )

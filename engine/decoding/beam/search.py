@@ -53,7 +53,7 @@ _REMEDY = msg("use a smaller width, a shorter prompt or a smaller model")
 
 
 class _Cost(NamedTuple):
-    """What a reading of the beams took: passes, whether from the prompt on, milliseconds."""
+    """Cost of reading the beams: passes, whether from the prompt on, milliseconds."""
 
     passes: int
     is_prefill: bool
@@ -141,7 +141,7 @@ class BeamSearch(Generation[BeamStep]):
 
     @property
     def stop_reason(self) -> str | None:
-        """Why the last step ended the search, None while it goes on."""
+        """Reason why the last step ended the search; None while it goes on."""
         return self.steps[-1].stop_reason if self.steps else None
 
     def beams(self, index: int) -> tuple[Hypothesis, ...]:
@@ -159,9 +159,9 @@ class BeamSearch(Generation[BeamStep]):
             )
 
     def candidates(self, index: int, beam: int, count: int) -> NextTokens:
-        """What may follow a beam, most likely first, over the full vocabulary.
+        """Return the tokens that may follow a beam, most likely first, over the full vocabulary.
 
-        Logits that were given back are had again by reading the beams once more.
+        Logits that were given back are recomputed by reading the beams once more.
 
         Args:
             index: a step that was taken or is next.
@@ -312,7 +312,7 @@ class BeamSearch(Generation[BeamStep]):
         formula, limit = self.model.cache_formula, budget_of(self.model.device).limit
         if formula is None:
             return
-        # Old and new caches exist side by side while the beams are chosen anew.
+        # Old and new caches exist side by side while the next beams are chosen.
         each = 2 * formula.bytes_at(len(self.prompt_ids) + self._most, GROWN)
         if each * self.settings.width > limit:
             raise OutOfMemoryError(

@@ -1,4 +1,4 @@
-"""How a beam search chooses, checked."""
+"""Settings of a beam search, checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_PENALTY = 10.0  # as an exponent of the length, or in nats: beyond, nothing
 
 @dataclass(frozen=True)
 class BeamSettings:
-    """How a beam search chooses.
+    """Settings of a beam search.
 
     Attributes:
         width: beams, `num_beams` of transformers; 1 is greedy decoding.
@@ -113,13 +113,13 @@ class BeamSettings:
         return self.width // self.groups
 
     def score(self, total: float, length: int) -> float:
-        """The score of a text of so many tokens, from its sum of log-probabilities."""
+        """Return the score of a text of this length, from its sum of log-probabilities."""
         return total / length**self.length_penalty
 
     def considered(self, ends: int) -> int:
-        """How many continuations a group looks at, with so many end-of-text tokens.
+        """Return how many continuations a group looks at, given the number of end-of-text tokens.
 
-        So many that enough are left to go on where every beam's ends are among them.
+        Enough are left to go on even if every beam's ends are among them.
         """
         return max(2, 1 + ends) * self.group_width
 

@@ -38,7 +38,7 @@ from engine.trace.diffusion import FILLED, planner_score
 
 
 class _Prediction(NamedTuple):
-    """What is drawn at one position: a row of `DiffusionStep`."""
+    """Token drawn at one position: a row of `DiffusionStep`."""
 
     token_id: int | None = None
     confidence: float | None = None
@@ -124,7 +124,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return super().step()
 
     def distribution(self, index: int, position: int) -> Distribution:
-        """What the model said in a step at a position of a gap, over the whole vocabulary.
+        """Return the model's distribution in a step at a position of a gap.
 
         At a mask that is what the step drew from. Logits are kept of the latest pass alone, so an
         earlier step's canvas is run again.

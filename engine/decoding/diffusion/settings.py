@@ -1,4 +1,4 @@
-"""How a canvas is filled: the settings of masked diffusion, and how many tokens each step keeps."""
+"""Settings of masked diffusion, and the number of tokens that each step keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.trace import REMASKING
 
 @dataclass(frozen=True)
 class DiffusionSettings:
-    """How a canvas is filled.
+    """Settings of masked diffusion: how a canvas is filled.
 
     Attributes:
         steps: forward passes for the whole canvas, at most one per mask; None for one per mask.
@@ -76,7 +76,7 @@ def _checked_eta(eta: object) -> float:
 
 
 def block_lengths(masks: int) -> list[int]:
-    """Every `block_length` that cuts so many masks into equal blocks, ascending."""
+    """List every `block_length` that divides the masks into equal blocks, ascending."""
     return [length for length in range(1, masks + 1) if masks % length == 0]
 
 
@@ -89,7 +89,7 @@ def step_counts(masks: int, block_length: int | None = None) -> range:
 def schedule(
     masks: int, steps: int | None = None, block_length: int | None = None
 ) -> tuple[int, ...]:
-    """How many tokens each step keeps: LLaDA's even schedule, sum `masks`.
+    """Return how many tokens each step keeps: LLaDA's even schedule, which sums to `masks`.
 
     Within a block the same number each time; what is left over goes to its first steps.
 

@@ -34,7 +34,7 @@ def check_reads_blocks(model: LanguageModel) -> None:
 
 
 class BlockReader:
-    """What one model has read of a text.
+    """Reader that keeps track of what one model has read of a text.
 
     Attributes:
         model: the model.
@@ -53,7 +53,7 @@ class BlockReader:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the cache was taken away, so that the next reading makes it again."""
+        """Return whether the cache was taken away, so that the next read rebuilds it."""
         return self.runner.cache is None and self.runner.positions > 0
 
     def prefill(self, ids: np.ndarray) -> Reading | None:
@@ -80,7 +80,7 @@ class BlockReader:
         return self.runner.extend(token_ids, all_positions=all_positions)
 
     def keep(self, positions: int) -> None:
-        """Keep at most so many positions: fewer where the cache can only go back to the mark."""
+        """Keep at most this many positions; fewer if the cache can only go back to the mark."""
         kept, self._kept = self._kept, None
         if positions >= self.positions:
             return

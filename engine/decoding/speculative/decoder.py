@@ -101,7 +101,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
 
     @property
     def settings(self) -> SpeculativeSettings:
-        """How the next round proposes and checks."""
+        """Settings of the next round."""
         return self._history.latest
 
     @settings.setter
@@ -117,7 +117,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
 
     @property
     def tokens_left(self) -> int | None:
-        """How many more tokens context and `max_new_tokens` take, None where nothing ends them."""
+        """Number of tokens that context and `max_new_tokens` still allow; None for any number."""
         left = [self._sequence.positions_left]
         if self.settings.max_new_tokens is not None:
             left.append(max(0, self.settings.max_new_tokens - self._sequence.length))
@@ -125,7 +125,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
 
     @property
     def next_draft_length(self) -> int:
-        """How many tokens the next round is to propose, where no limit is near."""
+        """Number of tokens that the next round is to propose if no limit is near."""
         first, settings = self._history.runs[-1]
         if not settings.adaptive or first == len(self.steps):
             return settings.draft_length
@@ -145,7 +145,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
         return super().step()
 
     def distribution(self, index: int, position: int) -> RoundDistributions:
-        """What target and draft made of a position of a round.
+        """Return the distributions of target and draft at a position of a round.
 
         Args:
             index: the round.
@@ -296,7 +296,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
     # --- limits -----------------------------------------------------------------------------------
 
     def _contexts(self, start: int, settings: SpeculativeSettings) -> ContextOf:
-        """What stages know after tokens proposed from a place on, by those and the states there."""
+        """Return a function from tokens proposed at `start`, and states, to the stages' context."""
         return lambda proposed, states: self._sequence.context(
             start, settings.sampling.seed, states, proposed
         )

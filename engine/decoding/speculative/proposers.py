@@ -1,4 +1,4 @@
-"""Who proposes the tokens of a round: a draft model, or a match earlier in the text."""
+"""Proposers of a round's tokens: a draft model, or a match earlier in the text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ContextOf = Callable[[Sequence[int], Mapping[str, object]], Context]
 
 @dataclass
 class Proposal:
-    """What was proposed in a round.
+    """Tokens proposed in a round.
 
     Attributes:
         token_ids: the tokens.
@@ -98,11 +98,11 @@ class Proposer:
     def distributions(
         self, first: int, token_ids: Sequence[int], *rest: Any
     ) -> list[Distribution | None]:
-        """What recorded proposals were drawn from; the arguments after as `propose` has them."""
+        """Return what recorded proposals were drawn from; `rest` is as `propose` has it."""
         return [None] * len(token_ids)
 
     def keep(self, positions: int) -> None:
-        """Forget what was read beyond so many positions."""
+        """Forget what was read beyond this many positions."""
 
     def repeat(self, ids: np.ndarray, start: int, proposed: Sequence[int]) -> None:
         """Read again what the proposals of a past round were read with."""
@@ -114,7 +114,7 @@ class Proposer:
         """Forget all that was read, but not what is recorded."""
 
     def truncate(self, proposals: int) -> None:
-        """Forget what is recorded of all but the first so many proposals."""
+        """Forget the records of all but the first `proposals` proposals."""
 
     def distrust(self) -> None:
         """Drop a cache that a wrong value may have come into."""
@@ -158,7 +158,7 @@ class PromptLookup(Proposer):
 
 
 def continuation(ids: np.ndarray, ngram: int, count: int) -> list[int]:
-    """What followed the latest earlier match of the longest matching n-gram at the end of a text.
+    """Return what followed the latest earlier match of the longest n-gram that ends a text.
 
     Args:
         ids: (positions,) the text.
@@ -211,7 +211,7 @@ class DraftModel(Proposer):
 
     @property
     def is_lost(self) -> bool:
-        """Whether its cache was taken away."""
+        """Return whether its cache was taken away."""
         return self._reader.is_lost
 
     def room(self, ids: np.ndarray) -> int:

@@ -10,7 +10,7 @@ from engine.decoding.speculative.block_reader import BlockReader
 from engine.decoding.speculative.proposers import Proposer
 from engine.trace.speculative import SpeculativeStep
 
-# Up to so many rounds a lost cache is made again by the same passes, which repeats the same bits.
+# Up to this many rounds a lost cache is rebuilt by the same passes, which gives the same bits.
 # Beyond them it is read in chunks, which is sooner done and moves the last bits.
 EXACT_ROUNDS = 64
 

@@ -29,7 +29,7 @@ from engine.trace.speculative import (
 
 @dataclass(frozen=True, eq=False)
 class RoundDistributions:
-    """What target and draft made of one position of a round, over the full vocabulary.
+    """Distributions of target and draft at one position of a round, over the full vocabulary.
 
     Attributes:
         target: the target's distribution, with every stage of the chain.
@@ -47,7 +47,7 @@ class RoundDistributions:
 
 @dataclass
 class Verified:
-    """What came of a round.
+    """Outcome of a round.
 
     Attributes:
         states: what stages with a memory remember after it.

@@ -1,4 +1,4 @@
-"""What a quantised cache does to the distribution: one text read with the exact cache and others.
+"""Effect of a quantised cache on the distribution: one text read with the exact cache and others.
 
 All caches read the same tokens, one at a time, in the rows of one batch (see
 `engine.model.quantised`). At every position their distributions are compared over the whole

@@ -97,7 +97,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
         number, position = divmod(part, self._text.positions)
         if not position:
             text = self._text
-            if number:  # the text is there: nobody writes
+            if number:  # the text is already written
                 text = replace(text, prompt_ids=tuple(self._readings[0].token_ids))
             reading = ComparedReading(
                 self._model, text, self._kinds[number], measures_rounding=not number
@@ -113,7 +113,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
 
     @property
     def result(self) -> QuantisedResult | None:
-        """What there is so far; other settings once they have read the whole text."""
+        """The result so far; other settings once they have read the whole text."""
         if not self._readings or not self._readings[0].length:
             return None
         first = self._readings[0]

@@ -24,7 +24,7 @@ REMEDY = msg("compare fewer settings or read fewer positions")
 
 @dataclass(frozen=True)
 class ReadText:
-    """What is read.
+    """Text that is read.
 
     Attributes:
         prompt_ids: token ids that are given.
@@ -138,7 +138,7 @@ class ComparedReading:
         sequence.append(chosen[0], sequence.addition(chosen[0], (), None).piece)
 
     def along(self, length: int) -> list[Along]:
-        """Figures of every quantised row over the first so many positions."""
+        """Return the figures of every quantised row over the first `length` positions."""
         label = self._model.vocabulary.label
         found = []
         for place, kind in enumerate(self._kinds):

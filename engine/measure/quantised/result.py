@@ -18,7 +18,7 @@ MOST_COMPARED = 1024
 
 @dataclass(frozen=True)
 class _Setting:
-    """How a cache was quantised, see `Quantisation`."""
+    """Quantisation of a cache, see `Quantisation`."""
 
     bits: Annotated[int, Meta(ge=min(BITS), le=max(BITS))]
     group: Annotated[int, Meta(ge=2, le=LARGEST_GROUP)]
@@ -115,5 +115,5 @@ class QuantisedResult:
 
     @property
     def is_written(self) -> bool:
-        """Whether the model wrote a part of the text."""
+        """True if the model wrote a part of the text."""
         return self.given < len(self.read)

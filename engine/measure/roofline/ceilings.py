@@ -1,4 +1,4 @@
-"""How fast this machine reads and copies memory, and multiplies matrices.
+"""Ceilings of this machine: the speed of reading and copying memory and of matrix products.
 
 Everything runs in the way of a forward pass: through PyTorch, with the model's threads, in turn
 with other visitors. A GPU is waited for before and after each repetition.
@@ -124,7 +124,7 @@ def _product(model: LanguageModel, dtype: torch.dtype, size: int, threads: int) 
 
 
 def takes_long(way: Way, measured: list[Ceiling]) -> bool:
-    """Whether a product would make others wait, by the next smaller one of its dtype."""
+    """Tell whether a product would make others wait, going by the best rate of its dtype."""
     ceiling = way.ceiling
     if ceiling.kind != PRODUCT:
         return False

@@ -1,4 +1,4 @@
-"""How long the layers of a decode step take, and what they make PyTorch do."""
+"""Time of the layers of a decode step, and the PyTorch calls that they make."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ CEILING_SECONDS = 0.5  # of each ceiling, for the time left
 
 @dataclass(frozen=True)
 class Plan:
-    """Which passes are measured.
+    """Passes to be measured.
 
     Attributes:
         prefills: tokens of each prefill.
@@ -67,7 +67,7 @@ class Plan:
 
     @classmethod
     def usual(cls, model: LanguageModel, batches: Sequence[int]) -> Plan:
-        """What is measured of a model: passes that make nobody wait for long, to its context.
+        """Return the usual plan of a model: short passes, up to the length of its context.
 
         Raises:
             SettingError: rows out of range.
@@ -130,7 +130,7 @@ class RooflineMeasurement(Measurement[Roofline]):
 
     @property
     def can_batch(self) -> bool:
-        """Whether several texts can be decoded in one pass."""
+        """True if several texts can be decoded in one pass."""
         cache = self._model.new_cache()
         return caches.is_attention(cache)
 
@@ -196,7 +196,7 @@ class RooflineMeasurement(Measurement[Roofline]):
 
     @property
     def result(self) -> Roofline | None:
-        """What is measured so far."""
+        """The result so far."""
         if not self._ceilings:
             return None
         model = self._model

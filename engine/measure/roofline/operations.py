@@ -61,7 +61,7 @@ if has_onednn_float32():
 class _AllAlike:
     """Stands for the counter's own look at which module runs.
 
-    That one has hooks on all modules of the process, so nobody else might run a pass meanwhile.
+    That one has hooks on all modules of the process, so no other pass could run meanwhile.
     """
 
     parents = ("Global",)

@@ -1,4 +1,4 @@
-"""What a roofline consists of, and the figures that follow from it."""
+"""Parts of a roofline, and the figures that follow from them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Layers:
-    """What the layers of a decode step take.
+    """Time and memory of the layers of a decode step.
 
     Attributes:
         count: how many there are.
@@ -128,7 +128,7 @@ class Layers:
     call_us: Amount
 
     def reading_ms(self, bandwidth: float) -> float:
-        """Time in which a layer's weights can be read, at so many bytes a second."""
+        """Return the time to read a layer's weights at `bandwidth` bytes per second."""
         return self.layer_bytes / bandwidth * 1e3
 
     def overhead_ms(self, bandwidth: float) -> float:

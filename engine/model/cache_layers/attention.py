@@ -1,4 +1,4 @@
-"""What an attention layer keeps: keys and values, a latent, an indexer's keys.
+"""Tensors that an attention layer keeps: keys and values, a latent, an indexer's keys.
 
 Names of fields are those of transformers 5.23; tests compare every rule with real caches.
 """
@@ -39,7 +39,7 @@ def attention(fields: Fields, kind: str, span: Span = ALL) -> Layer:
 
 
 def is_latent(fields: Fields) -> bool:
-    """Whether one compressed vector stands for the keys and values of all heads.
+    """Return whether one compressed vector stands for the keys and values of all heads.
 
     DeepSeek-AI 2024, DeepSeek-V2, arXiv:2405.04434.
     """
@@ -54,7 +54,7 @@ def latent(fields: Fields, span: Span = ALL) -> tuple[Kept, ...]:
 
 
 def kv_heads(fields: Fields, span: Span = ALL) -> Number:
-    """How many heads have keys and values of their own.
+    """Return the number of heads that have keys and values of their own.
 
     Ainslie et al. 2023, GQA, arXiv:2305.13245; Shazeer 2019 for a single one, arXiv:1911.02150.
     """

@@ -23,11 +23,11 @@ class Fields:
         self._names = getattr(config, "attribute_map", {})
 
     def plain(self, name: str) -> Any:
-        """What the configuration has under a name; None where it has nothing."""
+        """Return the configuration's value of a field; None if it has none."""
         return getattr(self._config, name, None)
 
     def has(self, name: str) -> bool:
-        """Whether there is a whole number of this name."""
+        """Return whether the configuration has a whole number in a field."""
         return is_whole(self.plain(name))
 
     def number(self, words: str, symbol: str, *names: str) -> Number:
@@ -47,7 +47,7 @@ class Fields:
         )
 
     def named(self, name: str) -> str:
-        """What config.json calls a field: some architectures have names of their own."""
+        """Return a field's name in config.json: some architectures have names of their own."""
         return self._names.get(name, name)
 
     def _checked(self, name: str, value: int) -> int:

@@ -28,7 +28,7 @@ NONE = Layer(msg("no attention, keeps nothing"))
 
 
 def layers_of(config: PretrainedConfig) -> tuple[Layer, ...]:
-    """What every layer keeps, in the order of the cache's layers.
+    """Return what every layer keeps, in the order of the cache's layers.
 
     Args:
         config: a configuration of transformers; the part that reads and writes text counts.

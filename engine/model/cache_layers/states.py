@@ -1,4 +1,4 @@
-"""What a recurrent layer or a short convolution keeps: states of constant size.
+"""Tensors that a recurrent layer or a short convolution keeps: states of constant size.
 
 A convolution keeps its last inputs, (channels, kernel); a recurrence keeps one matrix or vector for
 each head. Names of fields are those of transformers 5.23. Tests compare every rule with real

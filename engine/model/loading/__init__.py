@@ -39,9 +39,9 @@ def load_as(
     is_causal: bool,
     local_files_only: bool = False,
 ) -> _Loaded:
-    """What all loaders share; the arguments and the errors are those of `load_model`.
+    """Load a model of any kind; the arguments and the errors are those of `load_model`.
 
-    Where there is not enough memory, whatever nobody uses is given back, and it is tried once more.
+    If there is not enough memory, unused memory is given back, and loading is tried once more.
 
     Args:
         kind: makes the result from the transformers model and tokenizer; takes `name`, `source`,

@@ -78,12 +78,12 @@ Progress = Callable[[str, int, int | None], None]
 
 
 def untold(what: str, done: int, total: int | None) -> None:
-    """The `Progress` of somebody who does not want to know."""
+    """Report nothing: the `Progress` for callers that need none."""
 
 
 @dataclass(frozen=True)
 class Located:
-    """Where a model lies on this machine.
+    """Location of a model on this machine.
 
     Attributes:
         folder: configuration, weights and tokenizer.
@@ -237,7 +237,7 @@ def _copy(hub_id: str, revision: str | None) -> Path:
 def _bars(
     hub_id: str, commit: str, sizes: dict[str, int | None], progress: Progress
 ) -> dict[str, type[tqdm]]:
-    """How a download reports; without `progress`, by the client's own bars in the terminal."""
+    """Return the bars that a download reports by; without `progress`, the client's own."""
     if progress is untold:
         return {}
     total = sum(
@@ -249,7 +249,7 @@ def _bars(
 
 
 def _byte_counter(what: str, total: int, progress: Progress) -> type[tqdm]:
-    """What the hub's client takes for a progress bar; it draws nothing and tells `progress`.
+    """Return a progress bar for the hub's client that draws nothing and tells `progress`.
 
     The client makes several bars for one download: bytes that have come, bytes on the disk, files.
     """

@@ -21,13 +21,13 @@ _LAYERS = re.compile(r"(^|_)(n_layer|layers|blocks|stages|depths?)$", re.IGNOREC
 MOST_LAYERS = 10_000  # more than any model has; as many take a few seconds to build
 _FEW_LAYERS = 512  # always allowed: some configurations name layers that they do not build
 _REPEATS = re.compile(r"(heads?|experts|labels)$", re.IGNORECASE)
-_MOST_REPEATS = 20_000  # some models have as many experts as this, none so many heads or labels
+_MOST_REPEATS = 20_000  # some models have as many experts as this, none that many heads or labels
 # Attention that PyTorch itself brings. Others are fetched from the hub as compiled code.
 _OWN_ATTENTION = (None, "sdpa", "eager")
 
 
 def read_declared(folder: Path) -> object:
-    """What config.json says, as plain values.
+    """Return the contents of config.json, as plain values.
 
     Raises:
         NotAModelError: there is none, or it is no JSON.

@@ -1,4 +1,4 @@
-"""How much memory a device has free, where the system says so, and how more of it becomes free."""
+"""Free memory of a device, if the system reports it, and ways to free more."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def on_shortage(give: Callable[[torch.device], bool]) -> None:
     """Have `give` called where a device has not enough memory for a model.
 
     Args:
-        give: gives back what nobody uses on that device; says whether there was any.
+        give: gives back unused memory on that device; returns whether there was any.
     """
     _givers.append(give)
 
 
 def make_room(device: torch.device) -> bool:
-    """Have all give back what nobody uses; False where there was nothing."""
+    """Have all holders give back unused memory; return False if there was none."""
     found = [give(device) for give in list(_givers)]
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -53,7 +53,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def _left_in(group: Path, limit: str, used: str) -> int:
-    """What a control group has left; a very large number where it has no limit."""
+    """Return the bytes that a control group has left; a huge number if it has no limit."""
     most = (group / limit).read_text().strip()
     if most == "max":
         return 2**63

@@ -165,7 +165,7 @@ class _WeightFile:
         return json.loads(self._file.read(self.data - 8))
 
     def read_into(self, memory: memoryview, start: int) -> None:
-        """Fill `memory` from so many bytes after the header on."""
+        """Fill `memory` with the data that begins `start` bytes after the header."""
         done = 0
         with self._lock:
             self._file.seek(self.data + start)

@@ -40,7 +40,7 @@ class Codes:
         )
 
     def without(self, positions: int, groups: int) -> Codes:
-        """All but the first so many positions, which are so many groups along the positions."""
+        """Return all but the first `positions`, which are `groups` groups along the positions."""
         return Codes(self.packed[:, positions:], self.low[:, groups:], self.step[:, groups:])
 
 

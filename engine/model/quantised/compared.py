@@ -54,11 +54,11 @@ class ComparedLayer(DynamicLayer):
 
     @property
     def is_sliding(self) -> bool:
-        """Whether only the last positions are read."""
+        """Return whether only the last positions are read."""
         return self.exact.is_sliding
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """How many positions a pass over so many tokens attends to, and where they begin."""
+        """Return how many positions a pass of this length attends to, and where they begin."""
         return self.exact.get_mask_sizes(query_length)
 
     def get_seq_length(self) -> int:
@@ -103,7 +103,7 @@ def head_dims(model: LanguageModel) -> set[int]:
 
 
 def why_not(model: LanguageModel) -> str:
-    """Why this model's cache cannot be quantised here, in a sentence; empty where it can."""
+    """Return why this model's cache cannot be quantised here, in a sentence; empty if it can."""
     if getattr(model.config, "kv_lora_rank", None):
         return msg(
             "{name} caches one latent vector for all heads (MLA) instead of keys and "

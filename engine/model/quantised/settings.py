@@ -1,4 +1,4 @@
-"""How a cache is quantised, as a value."""
+"""Settings of a quantised cache, as a value."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LONGEST_RESIDUAL = 1_000_000
 
 @dataclass(frozen=True)
 class Quantisation:
-    """How keys and values are stored in fewer bits.
+    """Settings that decide how keys and values are stored in fewer bits.
 
-    Numbers are taken in groups. A group keeps its minimum and its step in float16, and a code of so
-    many bits for each number: minimum + code x step. Per token, a group is `group` channels of one
-    position. Per channel, it is one channel of `group` positions in a row.
+    Numbers are taken in groups. A group keeps its minimum and its step in float16, and a code of
+    `bits` bits for each number: minimum + code x step. Per token, a group is `group` channels of
+    one position. Per channel, it is one channel of `group` positions in a row.
 
     KIVI (Liu et al. 2024, arXiv:2402.02750) found a few channels of the keys to be far larger than
     the others, and no channel of the values. So it takes keys per channel and values per token,
@@ -68,7 +68,7 @@ class Quantisation:
 
     @property
     def name(self) -> str:
-        """What tells it from others: ``4 bits, groups of 32, keys per channel, ...``."""
+        """Name that tells it from others: ``4 bits, groups of 32, keys per channel, ...``."""
         return f"{self.bits} bits, groups of {self.group}, keys {self.keys}, values {self.values}"
 
     @property
@@ -109,7 +109,7 @@ class Quantisation:
                 )
 
     def check_length(self, positions: int) -> None:
-        """Raise `SettingError` where nothing of a text of so many positions would be quantised."""
+        """Raise `SettingError` if nothing of a text of this length would be quantised."""
         if self.exact_positions >= positions:
             most = positions - 1 - (self.exact_positions - self.residual)
             shorter = (

@@ -108,7 +108,7 @@ class Xtc(CutStage):
         return None
 
     def acts(self, uniform: float) -> bool:
-        """Whether it looks for top choices in a step with this number."""
+        """Return whether it looks for top choices in a step with this random number."""
         return uniform < self.probability and self.threshold <= 0.5
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
@@ -133,7 +133,7 @@ class Xtc(CutStage):
 
 @dataclass(frozen=True)
 class MirostatState:
-    """What Mirostat remembers.
+    """State that Mirostat keeps between steps.
 
     Attributes:
         tau: the surprise that mu was steered towards, in bits.
@@ -234,7 +234,7 @@ class Mirostat(CutStage):
         return MirostatState(self.tau, 2 * self.tau)
 
     def resumed(self, left: MirostatState) -> MirostatState:
-        # With another tau mu begins anew; with another eta it goes on from where it is.
+        # A new tau resets mu; with a new eta, mu goes on from where it is.
         return left if left.tau == self.tau else self.initial_state()
 
     def after(self, state: MirostatState, token_id: int, before: Survivors) -> MirostatState:

@@ -1,4 +1,4 @@
-"""What a stage is: a small frozen value that turns logits into new logits."""
+"""Base of all stages: small frozen values that turn logits into new logits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.grammar import Places
 
 
-# Where at most one score in so many has changed, the others are not looked at again.
+# When at most one score in this many has changed, the others are not looked at again.
 _ONE_IN = 256
 
 
@@ -30,7 +30,7 @@ def _always_zero(stream: int) -> float:
 
 @dataclass(frozen=True)
 class Context:
-    """What a stage may know besides the scores.
+    """Information available to a stage besides the scores.
 
     Attributes:
         token_ids: (positions,) int64, prompt and generated tokens so far.
@@ -77,7 +77,7 @@ class Stage:
         stream: number of its own random stream, from 1 on, no two stages the same; None for a stage
             without chance.
         needs: what of a model it needs besides the order and odds of tokens (`engine.backend`).
-        info: names, words and ranges; None for a stage that nobody is shown.
+        info: names, words and ranges; None for a stage that is never shown.
     """
 
     setting: ClassVar[str]
@@ -109,28 +109,28 @@ class Stage:
 
     @property
     def value(self) -> object:
-        """What `SamplingSettings` shows for it: its field, or itself where it has several."""
+        """Value that `SamplingSettings` shows: its only field, or the stage if it has several."""
         names = fields(self)
         return getattr(self, names[0].name) if len(names) == 1 else self
 
     @classmethod
     def is_off(cls, value: object) -> bool:
-        """Whether this value of the keyword leaves the stage out."""
+        """Return whether this value of the keyword leaves the stage out."""
         # 0.0 == 0 == False, but a person who writes False for a number should hear of it.
         return value is None or (not isinstance(value, bool) and value == cls.off)
 
     @classmethod
     def is_one_number(cls) -> bool:
-        """Whether its setting is a plain number."""
+        """Return whether its setting is a plain number."""
         return [item.type for item in fields(cls)] in (["int"], ["float"])
 
     @property
     def in_transformers(self) -> bool:
-        """Whether transformers has the same rule, so that parity mode can run it."""
+        """Return whether transformers has the same rule, so that parity mode can run it."""
         return type(self).processor is not Stage.processor
 
     def no_effect(self) -> str | None:
-        """Why the stage cannot change anything as it is set, None where it can."""
+        """Return why the stage, as set, cannot change anything; None if it can."""
         if len(fields(self)) == 1 and self.is_off(self.value):
             return f"at {self.value} it changes nothing"
         return None
@@ -146,11 +146,11 @@ class Stage:
         return {name: value for name, value in values.items() if isinstance(value, (int, float))}
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
-        """What is left after this stage."""
+        """Return the tokens and scores left after this stage."""
         raise NotImplementedError
 
     def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
-        """What the rule computed on the way, for sentences and pictures; each class names its own.
+        """Return figures that the rule computed, for sentences and charts; each class has its own.
 
         Two names mean the same wherever they occur, so that a chart can draw them without knowing
         the stage: ``threshold``, the probability just before the stage below which tokens go, and
@@ -163,19 +163,19 @@ class Stage:
         return {}
 
     def case(self, before: Survivors, after: Survivors, context: Context) -> str:
-        """Which sentence of `info.says` holds: ``none`` where nothing changed, else ``""``."""
+        """Return the key of a sentence in `info.says`: ``none`` if nothing changed, else ``""``."""
         return "" if _has_changed(before, after) else "none"
 
     # A stage with a memory overrides `initial_state` and `after`, and `resumed` if need be. A state
-    # is a frozen dataclass of plain values: steps, forks and traces share it, so nobody changes it.
+    # is a frozen dataclass of plain values: steps, forks and traces share it, so it never changes.
 
     @classmethod
     def has_memory(cls) -> bool:
-        """Whether what it does depends on the steps before."""
+        """Return whether its effect depends on earlier steps."""
         return cls.initial_state is not Stage.initial_state
 
     def initial_state(self) -> object:
-        """What it remembers before the first step that it takes part in."""
+        """Return its state before the first step that it takes part in."""
         return None
 
     def resumed(self, left: object) -> object:
@@ -197,7 +197,7 @@ class Stage:
         raise NotImplementedError
 
     def state(self, context: Context) -> object:
-        """What it remembers in a step. It begins anew after a step without it."""
+        """Return its state in a step; a step without the stage resets it."""
         left = context.states.get(self.setting)
         return self.initial_state() if left is None else self.resumed(left)
 
@@ -314,7 +314,7 @@ class ScaleStage(EditStage):
     keeps_the_best: ClassVar[bool] = True
 
     def temperature_of(self, survivors: Survivors) -> float:
-        """What the scores of these tokens are divided by, above 0."""
+        """Return the number, above 0, that divides the scores of these tokens."""
         raise NotImplementedError
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:

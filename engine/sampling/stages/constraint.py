@@ -20,7 +20,7 @@ _REMEDY = msg("choose a model with a tokenizer, or switch it off")
 
 @dataclass(frozen=True)
 class ConstraintState:
-    """What a constraint remembers.
+    """State that a constraint keeps between steps.
 
     Attributes:
         digest: which constraint it was, as a short hash.
@@ -52,7 +52,7 @@ class Constraint(BanStage):
     keywords ask for nothing; `notices` names them.
 
     A forced token may leave the source; then every further step is refused (`NoCandidatesError`)
-    until it is rewound or the constraint is switched off or changed, which begins it anew.
+    until it is rewound or the constraint is switched off or changed, which starts it over.
 
     Figures: ``allowed``, how many tokens of the vocabulary it allows; ``tokens``, how many it has
     read. Cases: ``end`` where only the end of the text is left; ``single`` for a lone token;
@@ -108,7 +108,7 @@ class Constraint(BanStage):
         return notices(self.language, self.source)
 
     def place(self, context: Context) -> Place:
-        """Where the text stands in the source before this step."""
+        """Return the text's place in the source before this step."""
         return self._at(context.places, self._ids(context))
 
     def forced(self, context: Context) -> bytes:

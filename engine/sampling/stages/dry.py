@@ -129,7 +129,7 @@ class Dry(TokenEdit):
         return chosen, scores[chosen] - np.array(penalties, np.float32)
 
     def penalty(self, length: int) -> float:
-        """What is taken from a token that would extend a repetition of this length."""
+        """Return the penalty for a token that would extend a repetition of this length."""
         if self.multiplier == 0 or length < self.allowed_length:
             return 0.0
         exponent = math.log(self.multiplier) + math.log(self.base) * (length - self.allowed_length)

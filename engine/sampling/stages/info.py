@@ -1,4 +1,4 @@
-"""What there is to know of a sampler besides its rule: names, words, ranges of its numbers.
+"""Facts about a sampler besides its rule: names, words, ranges of its numbers.
 
 Each stage class carries one `Info` as `info`. The checks of settings, the search for what would
 admit a token, sliders and sentences all read it, so that no fact of a sampler stands twice.
@@ -35,7 +35,7 @@ MOVES = (
 
 @dataclass(frozen=True)
 class Paper:
-    """Where a sampler comes from.
+    """Source of a sampler, such as its paper.
 
     Attributes:
         text: authors and year, or whatever it is known by.
@@ -88,17 +88,17 @@ class Number:
 
     @property
     def low(self) -> float:
-        """Where its slider begins."""
+        """Lowest position of its slider."""
         return self.slider[0]
 
     @property
     def high(self) -> float:
-        """Where its slider ends."""
+        """Highest position of its slider."""
         return self.slider[1]
 
     @property
     def step(self) -> float:
-        """How far apart the positions of its slider are."""
+        """Distance between adjacent positions of its slider."""
         return self.slider[2]
 
     def positions(self) -> list[float]:

@@ -174,7 +174,7 @@ class RepetitionPenalty(TokenEdit):
 
 
 def _amount(label: str) -> Number:
-    """What both additive penalties subtract; the slider is as wide as the OpenAI interface."""
+    """Return the setting of an additive penalty; its slider has the range of OpenAI's API."""
     return Number(
         "penalty",
         label,
@@ -197,7 +197,7 @@ _START = "No token has been generated yet, and the prompt does not count. So no 
 
 
 class _CountPenalty(TokenEdit):
-    """What the two additive penalties share: they count the generated tokens.
+    """Base of the two additive penalties, which count the generated tokens.
 
     Figures: ``generated``, how many tokens have been generated. Cases: ``start`` where that is 0,
     ``none`` where no score changed, ``raises`` for a negative penalty, else ``""``.

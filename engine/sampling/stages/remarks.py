@@ -1,4 +1,4 @@
-"""What stages do to each other: which one has no effect because of another, and what to know."""
+"""Remarks on how stages interact: which has no effect because of another, and what to know."""
 
 from __future__ import annotations
 

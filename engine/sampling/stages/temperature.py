@@ -87,7 +87,7 @@ class Temperature(ScaleStage):
 
     @property
     def is_greedy(self) -> bool:
-        """Whether this is T = 0, the argmax."""
+        """Return whether this is T = 0, the argmax."""
         return self.temperature == 0
 
     def temperature_of(self, survivors: Survivors) -> float:

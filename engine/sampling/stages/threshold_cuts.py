@@ -84,7 +84,7 @@ def _epsilon(label: str) -> Number:
 
 
 class _Cutoff(CutStage):
-    """What the two cut-offs of Hewitt et al. share: a least probability of its own.
+    """Base of the two cut-offs of Hewitt et al., each with a minimum probability of its own.
 
     Figures: ``threshold``, that probability. Cases: ``none``, else ``""``.
     """

@@ -1,4 +1,4 @@
-"""How well the draft model proposes for the target (Leviathan et al. 2023, arXiv:2211.17192).
+"""Acceptance of the draft model's proposals (Leviathan et al. 2023, arXiv:2211.17192).
 
 Speculative decoding accepts a proposed token x with probability min(1, target(x) / draft(x)). All
 figures are computed from both models' probabilities on texts that the target itself continued, so
@@ -18,7 +18,7 @@ PROPOSALS = 4
 def acceptance_probability(
     draft_logits: np.ndarray, target_logits: np.ndarray, temperature: float
 ) -> np.ndarray:
-    """How likely one proposal of the draft is accepted, (positions,) float64.
+    """Return the probability that a proposal of the draft is accepted, (positions,) float64.
 
     That is the sum over the vocabulary of min(draft_probs, target_probs); at temperature 0, whether
     both have the same most probable token.
@@ -39,14 +39,14 @@ def accepted_share(
     ids: Sequence[int],
     temperature: float,
 ) -> np.ndarray:
-    """How likely each token of the target's text was an accepted proposal, (positions,) float64.
+    """Return the probability that each token was an accepted proposal, (positions,) float64.
 
     Token x comes out with probability target(x), and by way of an accepted proposal with
     min(draft(x), target(x)), so the share is min(1, draft(x) / target(x)). Given the text, these
     events are independent of each other. Their mean estimates that of `acceptance_probability`.
 
     Args:
-        ids: (positions,) the text's tokens.
+        ids: (positions,) the tokens of the target's text.
     """
     if temperature == 0:
         return acceptance_probability(draft_logits, target_logits, temperature)
@@ -58,7 +58,7 @@ def accepted_share(
 
 @dataclass(frozen=True)
 class Passes:
-    """What decoding the texts in passes of a few proposals comes to.
+    """Outcome of decoding the texts with a few proposals per pass.
 
     Attributes:
         tokens_per_pass: mean tokens that one pass of the target yields: the accepted proposals, and

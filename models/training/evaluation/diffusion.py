@@ -1,4 +1,4 @@
-"""What a masked diffusion model writes in few and in many steps: gaps filled, passages written.
+"""Quality of a masked diffusion model with few and many steps: filled gaps, written passages.
 
 Each step keeps several tokens that were drawn without regard to each other, so fewer steps are
 faster and fit together less well (Nie et al. 2025, arXiv:2502.09992).
@@ -89,7 +89,7 @@ def recovered(gaps: Sequence[Gap], fillings: Sequence[Sequence[int]]) -> float:
 
 
 def bits_per_token(judge: Scorer, gaps: Sequence[Gap], fillings: Sequence[Sequence[int]]) -> float:
-    """How surprising a causal model finds what was written after a prompt, bits per token.
+    """Return the cross-entropy of the fillings under a causal model, in bits per token.
 
     Low is fluent, or dull: a text that repeats itself is easy to predict.
     """
@@ -109,7 +109,7 @@ def repeated_pairs(fillings: Sequence[Sequence[int]]) -> float:
 
 @dataclass(frozen=True)
 class Quality:
-    """What came of one way of writing; None where it does not apply.
+    """Results of one way of writing; None if a figure does not apply.
 
     Attributes:
         recovered: share of the gaps' tokens that are the hidden ones.

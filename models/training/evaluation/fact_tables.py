@@ -65,7 +65,7 @@ def facts_table(target: Target) -> dict:
 
 
 def verbatim_table(target: Target, training: Mapping[str, np.ndarray]) -> dict:
-    """Which prompts stand in the training texts."""
+    """Report the prompts that occur word for word in the training texts."""
     lists = {"capitals": list(CAPITALS), "capitals, other wording": list(CAPITALS_OTHERWISE)}
     lists["other facts"] = [prompt for prompts in FACTS.values() for prompt in prompts]
     prompts = [prompt for names in lists.values() for prompt in names]

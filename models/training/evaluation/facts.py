@@ -1,6 +1,6 @@
-"""What the evaluation asks: prompts and the words that should follow. Never used in training.
+"""Prompts of the evaluation and the words that should follow. Never used in training.
 
-An answer is what comes after the prompt and one space. Where several are as natural, all count.
+An answer is what comes after the prompt and one space. If several are equally natural, all count.
 `verbatim.occurrences` counts how often a prompt stands in the training texts: all those but
 `CAPITALS` are worded so that none does.
 """

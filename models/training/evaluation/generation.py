@@ -33,7 +33,7 @@ class Continuation:
 def continuation(
     model: LanguageModel, prompt: str, settings: SamplingSettings, max_new_tokens: int
 ) -> Continuation:
-    """Let the model go on from a prompt, up to its end-of-text token or so many tokens."""
+    """Continue a prompt up to the end-of-text token, by at most `max_new_tokens` tokens."""
     decoder = Decoder(model, prompt, settings)
     for _ in decoder.run(max_new_tokens):
         pass

@@ -1,4 +1,4 @@
-"""Which facts a model knows, and how sure it is of what comes next."""
+"""Recall of facts by a model, and its uncertainty about the next token."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from models.training.tokenizer import END_OF_TEXT_ID
 
 @dataclass(frozen=True)
 class Recall:
-    """How many facts of a list are known; all numbers are counts.
+    """Recall of a list of facts; all numbers are counts.
 
     Attributes:
         asked: length of the list.

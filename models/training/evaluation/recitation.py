@@ -1,4 +1,4 @@
-"""How much of a generated text is recited: n-grams of tokens that the training texts hold too.
+"""Recitation in generated texts: n-grams of tokens that the training texts contain too.
 
 Every n-gram of all training tokens is looked up, by a 64-bit polynomial hash of random token values
 (Karp and Rabin 1987). Two different n-grams share a hash with a chance near 2^-64, so among 10^4
@@ -16,7 +16,7 @@ _SIEVE_BITS = 20  # of the hash, looked at first: nearly all training n-grams fa
 
 @dataclass(frozen=True)
 class Recitation:
-    """What of a set of texts stands in the training texts.
+    """Overlap of a set of texts with the training texts.
 
     Attributes:
         grams: number of n-grams in the texts.
@@ -64,7 +64,7 @@ class NGramIndex:
         return (sums[n:] - sums[:count]) * self._inverses[:count]
 
     def occurring(self, ids: Sequence[int], n: int) -> np.ndarray:
-        """Which n-grams of a text occur in training, (length - n + 1,) bool.
+        """Tell which n-grams of a text occur in training, (length - n + 1,) bool.
 
         Raises:
             ValueError: n is below 1.

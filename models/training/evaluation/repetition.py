@@ -1,4 +1,4 @@
-"""How much a text repeats itself: repeated n-grams, and loops at its end."""
+"""Repetition within a text: repeated n-grams, and loops at its end."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def repeated_share(ids: Sequence[int], n: int) -> float:
 
 
 def ends_in_loop(ids: Sequence[int]) -> bool:
-    """Whether the text ends by saying the same thing again and again.
+    """Tell whether the text ends in a loop.
 
     That is, its last tokens are three or more rounds of at most `LONGEST_PERIOD` tokens, and at
     least `LOOP_TOKENS` in all.

@@ -203,7 +203,7 @@ def _load_diffusion(folder: Path) -> object:
 
 
 def _decode_step_ms(model) -> float:
-    """Of greedy steps around a context of `timing.CONTEXT` tokens, the prefill left out."""
+    """Return the median time of greedy steps around `timing.CONTEXT` tokens, prefill excluded."""
     first = timing.CONTEXT - timing.STEPS // 2
     prompt = np.random.default_rng(SEED).integers(2, model.vocab_size, first).tolist()
     decoder = Decoder(model, prompt, SamplingSettings(temperature=0.0))
@@ -216,7 +216,7 @@ def _sha256(path: Path) -> str:
 
 
 def _plain(value: object, digits: int = 4) -> object:
-    """What JSON can hold: dataclasses as dictionaries, rounded floats."""
+    """Convert to values that JSON can hold: dataclasses to dictionaries, floats rounded."""
     if is_dataclass(value):
         value = asdict(value)
     if isinstance(value, Mapping):

@@ -86,7 +86,7 @@ def recitation_table(
     training: Mapping[str, np.ndarray],
     stories: np.ndarray | None,
 ) -> dict:
-    """What the model's texts share with training, beside what other people's texts do."""
+    """Report how much the model's texts share with training, beside other people's texts."""
     index = recitation.NGramIndex(list(training.values()))
     groups = {
         f"{kind}, {name}": [
@@ -128,7 +128,7 @@ def recitation_table(
 def acceptance_table(
     folder: Path, target: Scorer, texts: Mapping[str, Sequence[Continuation]]
 ) -> dict:
-    """How often the target accepts the draft's proposals, at several temperatures."""
+    """Report how often the target accepts the draft's proposals, at several temperatures."""
     draft = scorer(load_for_scoring(folder))
     report = {}
     for temperature, name in ACCEPTED.items():

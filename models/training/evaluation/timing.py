@@ -1,4 +1,4 @@
-"""How long a bundled model takes to load and to run on this machine, and what it weighs."""
+"""Load time and speed of a bundled model on this machine, and the size of its files."""
 
 import statistics
 import time

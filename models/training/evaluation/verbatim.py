@@ -1,4 +1,4 @@
-"""How often a prompt stands word for word in the training texts.
+"""Counts of prompts that occur word for word in the training texts.
 
 A prompt that does tests memory; one that does not tests whether a fact was learnt apart from its
 wording.
@@ -25,7 +25,7 @@ def token_pieces(vocabulary: Vocabulary) -> list[bytes]:
 def occurrences(
     prompts: Iterable[str], shards: Mapping[str, np.ndarray], pieces: Sequence[bytes]
 ) -> dict[str, int]:
-    """How often each prompt occurs, case by case, a line break counting as a space.
+    """Count the occurrences of each prompt, case-sensitively; a line break counts as a space.
 
     Args:
         shards: name -> (tokens,), the training texts.

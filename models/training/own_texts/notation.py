@@ -22,7 +22,7 @@ _TAKES_AN = re.compile(r"[aeio]|u(?!n[ai])|hour", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Word:
-    """What can fill a slot.
+    """Word that can fill a slot.
 
     Attributes:
         text: how it is called.
@@ -86,7 +86,7 @@ def fill(text: str, filled: Mapping[str, Word]) -> str:
 
 @cache
 def _asked(slot: str) -> tuple[str, bool, str | None, bool]:
-    """Of a slot as it is written: its name, whether with an article, its form, a capital letter."""
+    """Parse a slot: its name, whether it has an article, its form, whether it is capitalised."""
     match = _SLOT.fullmatch(slot)
     begins = any(part and part[0].isupper() for part in match.groups())
     return match["name"].lower(), bool(match["article"]), match["form"], begins

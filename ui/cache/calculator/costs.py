@@ -1,4 +1,4 @@
-"""What is computed of every model under a visitor's numbers."""
+"""Costs of each model, computed from a visitor's numbers."""
 
 from __future__ import annotations
 

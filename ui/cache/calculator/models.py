@@ -29,7 +29,7 @@ _counts: OrderedDict[tuple[str, ...], Call[Estimate]] = OrderedDict()
 
 
 def counted(models: Sequence[Described], owner: Owner = UNKNOWN) -> list[Call[Estimate]]:
-    """What is computed of each; those that are not done after a moment go on in the background.
+    """Compute an estimate for each model; slow ones go on in the background.
 
     A deep model takes seconds. Equal configurations are counted once in this process.
     """
@@ -65,7 +65,7 @@ OWN = {  # what else a visitor may add, by what the page calls it
 
 @dataclass(frozen=True)
 class Compared:
-    """What is known of the models so far.
+    """Results for the models so far.
 
     Attributes:
         models: that are computed, in the order of the page.
@@ -79,7 +79,7 @@ class Compared:
 
 
 def compared(model: LanguageModel | None, shapes: list[str], own: str, text: str) -> Compared:
-    """What is computed of each, the loaded model first.
+    """Return the estimate for each model, the loaded one first.
 
     Args:
         model: the loaded model, None to leave it out.

@@ -55,7 +55,7 @@ COMPUTED = marked(
 
 @dataclass(frozen=True)
 class CalculatorInputs(PlainInputs):
-    """What is compared, and under which numbers.
+    """Inputs of the calculator: the models compared, and the numbers they are computed with.
 
     Attributes:
         shapes: names of shapes, as `ui.labs.fields.several` keeps them.

@@ -13,7 +13,7 @@ from ui.words.metrics import number
 
 
 def on_card_table(result: Costs) -> Table:
-    """What fits on the card, and how fast it can be at most."""
+    """Return a table of what fits on the card, and of the highest possible speed."""
     rows = [
         (
             one.name,

@@ -124,7 +124,7 @@ def cost_table(cost: Cost, weight_bytes: int) -> Table:
 
 
 def cost_words(cost: Cost, weight_bytes: int) -> str:
-    """Why output costs more, with the figures at hand."""
+    """Say why output costs more, with the measured figures."""
     prompt = cost.cell.prompt
     words = say(
         "Prefill reads the weights ({weight_bytes}) once for all {prompt} input "

@@ -1,4 +1,4 @@
-"""What a provider charges per token, beside what a token takes here."""
+"""Prices that providers charge per token, next to the time a token takes here."""
 
 from __future__ import annotations
 
@@ -74,20 +74,20 @@ class Cost:
 
     @property
     def time_ratio(self) -> float | None:
-        """How many times as long an output token takes."""
+        """Time of an output token divided by that of an input token; None if not known."""
         return None if self.output_ms is None else self.output_ms / self.input_ms
 
     @property
     def price_ratio(self) -> float | None:
-        """How many times as much it costs; None where input is free."""
+        """Price of an output token divided by that of an input token; None if input is free."""
         return self.output_price / self.input_price if self.input_price else None
 
     @property
     def input_dollars(self) -> float:
-        """Of the whole prompt."""
+        """Cost of the whole prompt."""
         return self.cell.prompt * self.input_price / 1e6
 
     @property
     def output_dollars(self) -> float:
-        """Of the whole output."""
+        """Cost of the whole output."""
         return self.cell.output * self.output_price / 1e6

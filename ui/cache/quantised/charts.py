@@ -127,7 +127,7 @@ def _hovers(result: QuantisedResult, one: Along) -> list[str]:
 
 
 def _above_zero(values: Sequence[float]) -> list[float | None]:
-    """What a logarithmic axis can show; the others leave a gap."""
+    """Return the values that a logarithmic axis can show; None, a gap, for the others."""
     return [value if value >= LEAST else None for value in values]
 
 

@@ -56,7 +56,7 @@ HOW = marked(
 
 @dataclass(frozen=True)
 class QuantisedInputs(Inputs):
-    """What is read, and how it is cached.
+    """Inputs that say which text is read and how it is cached.
 
     Attributes, besides the prompt:
         text: who writes what follows the prompt, a key of `TEXTS`.

@@ -25,7 +25,7 @@ def _figure(value: float) -> str:
 
 
 def how_text(how: Quantisation) -> str:
-    """What tells a setting from others."""
+    """Describe a setting: its bits, groups, keys and values."""
     return say(
         "{bits} bits, groups of {group}, keys {keys}, values {values}",
         bits=how.bits,
@@ -43,7 +43,7 @@ def rounding(result: QuantisedResult) -> float:
 
 
 def notice(result: QuantisedResult) -> str:
-    """What there is to see in the chosen setting."""
+    """Say what to notice in the chosen setting."""
     points = [QuantisedPoint.of(one) for one in result.along]
     if not points[0].positions:
         return say(

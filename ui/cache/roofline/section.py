@@ -57,7 +57,7 @@ MEASURED = marked(
 
 @dataclass(frozen=True)
 class RooflineInputs(PlainInputs):
-    """What is measured.
+    """Inputs of the measurement.
 
     Attributes:
         batches: how many texts are decoded in one pass, as they were typed.

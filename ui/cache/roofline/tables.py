@@ -9,7 +9,7 @@ from ui.words.language import say
 
 
 def ceilings_table(result: Roofline) -> Table:
-    """How fast memory and arithmetic are here."""
+    """Return a table of how fast memory and arithmetic are here."""
     rows = [
         (
             say(one.way),
@@ -129,7 +129,7 @@ def law_table(result: Roofline) -> Table:
 
 
 def layers_table(result: Roofline) -> Table:
-    """What the layers of a step take."""
+    """Return a table of the time that the layers of a decode step take."""
     layers, bandwidth = result.layers, result.bandwidth
     rows = []
     if layers is not None and bandwidth is not None:

@@ -1,4 +1,4 @@
-"""What a search on the page begins with."""
+"""Inputs of a search on the page."""
 
 from __future__ import annotations
 

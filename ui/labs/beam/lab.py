@@ -151,7 +151,7 @@ class ExactWork(Job):
 
     @property
     def result(self) -> SearchError | None:
-        """What was found; None before the exact search has ended once."""
+        """The result; None before the exact search has ended once."""
         return self._study.result if self._study.has_result else None
 
     @property
@@ -166,7 +166,7 @@ class ExactWork(Job):
 
     @property
     def share(self) -> float:
-        """How much of the beginnings that may win has been read: of those known so far."""
+        """Share already read of the known beginnings that may win."""
         if self.is_done:
             return 1.0
         if self.exact is None:
@@ -258,7 +258,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     @property
     def chosen(self) -> Place | None:
-        """What is chosen in the tree; the newest of the best hypothesis where nothing is."""
+        """The node chosen in the tree; if none is, the newest one shown of the best hypothesis."""
         steps = self.text.steps if self.text else []
         if self._chosen is not None:
             step, at = self._chosen
@@ -276,12 +276,12 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         self._chosen = place
 
     def has_following(self, place: Place) -> bool:
-        """Whether a hypothesis went on as a beam."""
+        """Tell whether a hypothesis was kept as a beam."""
         step, at = place
         return self.text.steps[step].candidates[at].fate == KEPT
 
     def following(self, place: Place) -> NextTokens | None:
-        """What may follow a beam, over the full vocabulary; None while a worker reads it."""
+        """Return the tokens that may follow a beam, over the full vocabulary; None until read."""
         step, at = place
         key = self.text, step, self.text.steps[step].candidates[at].beam
         if self._following is None or self._following[0] != key:

@@ -113,7 +113,7 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
 
 
 def _node(lab: BeamLab, labels: TokenLabels) -> None:
-    """What may follow the chosen node."""
+    """Draw the choice of a node, and the tokens that may follow it."""
     steps, place = lab.text.steps, lab.chosen
     first, last = lab.columns
     places: list[Place] = [

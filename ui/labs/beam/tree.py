@@ -75,7 +75,7 @@ def place_of_beam(step: BeamStep, beam: int) -> int:
 
 
 def best_place(steps: Sequence[BeamStep]) -> Place | None:
-    """Where the best hypothesis ends; None before the first step."""
+    """Return the place at which the best hypothesis ends; None before the first step."""
     if not steps:
         return None
     last = steps[-1]

@@ -25,7 +25,7 @@ RULED_OUT = marked("ruled out")  # by the constraint
 
 
 def notice(search: BeamSearch) -> str:
-    """What there is to see in the tree just now: what became of greedy decoding, and the beams."""
+    """Say what to notice in the tree now: what became of greedy decoding, and of the beams."""
     steps = search.steps
     last = steps[-1]
     way = _greedy_way(steps)
@@ -132,7 +132,7 @@ def hypothesis(prompt: str, steps: Sequence[BeamStep], place: Place) -> str:
 
 
 def no_more(steps: Sequence[BeamStep], place: Place) -> str:
-    """Why nothing follows a hypothesis."""
+    """Say why nothing follows a hypothesis."""
     step, at = place
     one = steps[step].candidates[at]
     if one.fate == FINISHED:
@@ -150,7 +150,7 @@ def no_more(steps: Sequence[BeamStep], place: Place) -> str:
 def following_table(
     steps: Sequence[BeamStep], place: Place, found: NextTokens, label: Callable[[int], str]
 ) -> str:
-    """What may follow a beam, over the full vocabulary, and what became of each."""
+    """Return a table of the tokens that may follow a beam, and what became of each."""
     step, at = place
     beam = steps[step].candidates[at].beam
     fates: dict[int, str] = {}
@@ -184,7 +184,7 @@ def _became(token: NextToken, fates: Mapping[int, str], is_next: bool) -> str:
 
 
 def hidden(tree: Tree) -> str:
-    """What the tree leaves out; empty where it shows all."""
+    """Say how many pruned hypotheses the tree hides; empty if it shows all."""
     if not tree.hidden:
         return ""
     return say_counted(
@@ -264,7 +264,7 @@ def texts_list(prompt: str, texts: Sequence[SetText]) -> str:
 
 
 def texts_notice(texts: Sequence[SetText]) -> str:
-    """Whether the likelier texts are the blander ones here, from the figures; empty without."""
+    """Say from the figures whether the likelier texts are blander; empty if a kind is missing."""
     beams = [one for one in texts if one.kind == BEAM and one.token_ids]
     greedy = [one for one in texts if one.kind == GREEDY and one.token_ids]
     samples = [one for one in texts if one.kind == SAMPLE and one.token_ids]
@@ -298,7 +298,7 @@ def texts_notice(texts: Sequence[SetText]) -> str:
 
 
 def verdict(found: SearchError, inputs: BeamInputs) -> str:
-    """What the exact search says of the page's own width."""
+    """Say what the exact search found, and how the page's own width compares."""
     own = next(miss for miss in found.misses if miss.width == inputs.width)
     tokens = counted(inputs.exact_tokens, "token")
     if not found.best.is_proven:

@@ -1,4 +1,4 @@
-"""What the engine calls hypotheses and texts, as the page says it."""
+"""The page's words for the engine's names of hypotheses and texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def word(name: str) -> str:
 
 
 def text_name(text: SetText) -> str:
-    """Which of the texts set side by side one is."""
+    """Name one of the texts set side by side."""
     number = text.name.rpartition(" ")[2]
     if text.kind == BEAM:
         return say("beam {number}", number=number)

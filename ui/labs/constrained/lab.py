@@ -39,7 +39,7 @@ from ui.words.language import marked, say
 
 @dataclass(frozen=True)
 class ConstrainedInputs(ConstrainableInputs):
-    """What a constrained text begins with.
+    """Inputs of a constrained text.
 
     Attributes, besides prompt and constraint:
         temperature, seed: of the draws.
@@ -205,7 +205,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def figures(self) -> Sequence[ConstraintFigures]:
-        """What the constraint meant in each step so far."""
+        """The constraint's figures for each step so far."""
         steps, known = len(self.text.steps), self._figures
         new = [figures_at(self.text, index) for index in range(len(known), steps)]
         self._figures = [*known[:steps], *new]
@@ -243,7 +243,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def verdict(self) -> Verdict:
-        """What an independent parser says of the text so far."""
+        """The verdict of an independent parser on the text so far."""
         return judge(self.constraint, self.text.text)
 
     def break_at(self, index: int, token_id: int) -> None:

@@ -85,7 +85,7 @@ def _staged(lab: ConstrainedLab) -> str:
 
 
 def _step_field(lab: ConstrainedLab, shown: int) -> None:
-    """Which step is looked at."""
+    """Draw the field for the step to look at."""
     whole_number(
         say("Step to look at, 1 to {count}", count=len(lab.text.steps)),
         shown + 1,

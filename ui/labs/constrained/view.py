@@ -106,7 +106,7 @@ def _runs(characters: Sequence[tuple[str, bool]]) -> str:
 
 
 def state_html(figures: Sequence[ConstraintFigures], text: Decoder, verdict: Verdict) -> str:
-    """How long the text is, what it cost, and whether it is complete."""
+    """Return the text's state: its price so far, and whether it is complete and valid."""
     total = sum(each.price_bits for each in figures)
     has_ended = text.stop_reason == "eos"
     words = [
@@ -119,7 +119,7 @@ def state_html(figures: Sequence[ConstraintFigures], text: Decoder, verdict: Ver
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """What a parser says, in a few words."""
+    """Put a parser's verdict in a few words."""
     problem = told(verdict.problem)
     if verdict.is_valid is None:
         return say("not judged: {problem}", problem=problem)
@@ -136,7 +136,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def wanted_html(vocabulary: Vocabulary, text: Decoder, each: ConstraintFigures) -> str:
-    """What the model wanted in a step, beside what was written."""
+    """Return a table of a step: the token written, then those that the model wanted."""
     step = text.steps[each.index]
     rows = [
         (
@@ -204,7 +204,7 @@ def steps_html(vocabulary: Vocabulary, text: Decoder, figures: Sequence[Constrai
 def notice(
     vocabulary: Vocabulary, text: Decoder, figures: Sequence[ConstraintFigures], ribbon: Ribbon
 ) -> str:
-    """What there is to notice: where the price comes from, and how much was no choice at all."""
+    """Say what to notice: where the price comes from, and how many bytes left no choice."""
     total = sum(each.price_bits for each in figures)
     forced = sum(ribbon.forced)
     share = say(
@@ -272,7 +272,7 @@ def _card(name: str, body: str, words: Sequence[str]) -> str:
 
 
 def whole_texts_text(found: WholeTexts) -> str:
-    """What the walk over all texts found, in two or three sentences."""
+    """Sum up in a few sentences what the walk over all texts found."""
     if not found.texts:
         return say(
             "No complete text was found in {passes}; choose a smaller constraint, such as the "

@@ -40,7 +40,7 @@ class ConfidenceMap:
 
 
 def can_be_clicked(positions: int, steps: int) -> bool:
-    """Whether a map of this size has a point in every cell."""
+    """Tell whether a map of this size has a point to click in every cell."""
     return positions * steps <= MOST_CELLS
 
 
@@ -213,7 +213,7 @@ def order_figure(
 
 
 def counts_figure(counts: Sequence[StepCount], dark: bool = False) -> go.Figure:
-    """How many positions each step committed, and below zero how many it masked again."""
+    """Draw how many positions each step committed, and below zero how many it masked again."""
     look = palette(dark)
     steps = [count.index + 1 for count in counts]
     figure = go.Figure()

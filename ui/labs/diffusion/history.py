@@ -1,7 +1,7 @@
-"""What led to the canvas that is shown: confidence, one distribution, order, positions per step.
+"""History of the canvas shown: confidence, one distribution, order, positions per step.
 
-Streamlit puts every chart that changes on the page anew, which flickers. So these are drawn apart
-from the tiles, and wait while the text grows by itself.
+Streamlit replaces every chart that changes, which flickers. So these are drawn apart from the
+tiles, and wait while the text grows by itself.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class DiffusionInputs(Inputs):
         raise SettingError("where", self.where, say("is not known"), f"use {GAPS} or {AFTER}")
 
     def settings(self) -> DiffusionSettings:
-        """How the masks are filled; raises what `DiffusionSettings` raises."""
+        """Settings that fill the masks; raises what `DiffusionSettings` raises."""
         return DiffusionSettings(
             self.steps or None,
             self.temperature,
@@ -165,10 +165,10 @@ class PassagesWork(Job):
 
 @dataclass(frozen=True)
 class View:
-    """What is looked at.
+    """The part of the text that is looked at.
 
     Attributes:
-        steps: the canvas after so many steps; None for the latest.
+        steps: number of steps after which the canvas is shown; None for the latest.
         position: of the distribution; None for the first one that the step committed.
         pair: the two masks that are compared; None for the first two.
     """
@@ -300,7 +300,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
 
     @property
     def shown_steps(self) -> int:
-        """How many steps the canvas that is shown has seen."""
+        """Number of steps taken up to the canvas that is shown."""
         taken = len(self.text.steps)
         return taken if self.view.steps is None else min(max(1, self.view.steps), taken)
 
@@ -361,7 +361,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
 
     @property
     def is_comparing(self) -> bool:
-        """Whether a comparison is under way."""
+        """True if a comparison is running."""
         return self.joint_task is not None and self.joint_task.is_running
 
     @property

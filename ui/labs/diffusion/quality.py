@@ -136,7 +136,7 @@ def _spread(spread: Spread, digits: int) -> str:
 
 
 def _outcome(rows: list[StepsSummary]) -> str:
-    """What the figures say, in a sentence or two."""
+    """Sum up the figures in a sentence or two."""
     diffusion = [row for row in rows if row.steps is not None]
     others = [row for row in rows if row.steps is None]
     if len(diffusion) < 2:

@@ -1,4 +1,4 @@
-"""What a visitor times: the prompt, how many tokens, and the results."""
+"""A visitor's timed runs: the prompt, the number of tokens, and the results."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class ClockWork(Job):
 
     @property
     def failed(self) -> dict[str, str]:
-        """Why decoders could not be run."""
+        """Reasons why decoders could not be run, by decoder."""
         return self._refused | self._clock.failed
 
 

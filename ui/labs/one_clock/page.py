@@ -114,8 +114,8 @@ PAGE = VisitPage(
     Clock.name,
     begin=Clock,
     restore=Clock.restored,
-    lost=marked("Your last inputs on this page could not be read, so it begins anew."),
-    kept=marked("Prompt and settings are kept; the runs begin anew."),
+    lost=marked("Your last inputs on this page could not be read, so it starts over."),
+    kept=marked("Prompt and settings are kept; the runs start over."),
     needs=("weights",),
 )
 ABOUT = marked(

@@ -55,7 +55,7 @@ def staged_runs(prompt: str, timed: Mapping[str, Timed]) -> str:
 
 
 def figures(timed: Mapping[str, Timed]) -> str:
-    """What every decoder took, and how likely its text is."""
+    """Return a table of each decoder's cost, and of how likely its text is."""
     head = (
         say("decoder"),
         say("tokens"),

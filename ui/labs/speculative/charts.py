@@ -177,7 +177,7 @@ def waterfall_figure(point: SpeedPoint, words: dict[str, str], dark: bool = Fals
 
 
 def _plain_line(figure: go.Figure, axis: str, dark: bool) -> None:
-    """Where plain decoding is: a speed-up of 1."""
+    """Draw the line of plain decoding, at a speed-up of 1."""
     line = {"color": palette(dark).muted, "dash": "dot", "width": 2}
     add = figure.add_vline if axis == "x" else figure.add_hline
     place = "top" if axis == "x" else "bottom right"

@@ -1,4 +1,4 @@
-"""What a visitor has on the page of speculative decoding: inputs, the rounds, the speed trial."""
+"""A visitor's state on the speculative decoding page: inputs, rounds, speed trial."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ui.words.language import marked, say
 
 @dataclass(frozen=True)
 class SpeculativeInputs(ConstrainableInputs):
-    """What the rounds begin with.
+    """Inputs of the rounds.
 
     Attributes, besides prompt and constraint:
         proposer: a key of `PROPOSERS`, or the folder or hub id of a draft.

@@ -158,7 +158,7 @@ def bars(
 
 
 def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
-    """What the two distributions share, over the full vocabulary, in words."""
+    """Say how much the two distributions share over the full vocabulary."""
     token, both = found.token, found.overlap
     count = both.target.size
     said = say(
@@ -169,7 +169,7 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
         rest=f"{1 - both.shared:.3f}",
     )
     if token.target_probability is None:
-        behind = say("This proposal stands behind a rejection, so nobody looked at it.")
+        behind = say("This proposal stands behind a rejection, so it was never examined.")
         return f"{said} {behind}"
     shares = say(
         "For the proposed token the target has {target} and the draft {draft}.",
@@ -180,7 +180,7 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
 
 
 def _why(token: ProposedToken, step: SpeculativeStep) -> str:
-    """Why a proposal that was looked at is accepted or rejected."""
+    """Say why a proposal that was looked at is accepted or rejected."""
     is_accepted = token.verdict == ACCEPTED
     if token.u is None:
         return say("So it is accepted.") if is_accepted else say("So it is rejected.")
@@ -215,7 +215,7 @@ def figures(found: Acceptance, last: SpeculativeStep) -> str:
 
 
 def notice(text: SpeculativeDecoder) -> str:
-    """What there is to see in the rounds just now."""
+    """Say what to notice in the rounds now."""
     steps = text.steps
     found = Acceptance.of(steps)
     if any(step.text_invalid for step in steps):
@@ -253,7 +253,7 @@ def notice(text: SpeculativeDecoder) -> str:
 
 
 def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
-    """What the trial came to, in words; where it is slower it says so, and why."""
+    """Say in words how the trial came out: faster or slower, and the largest loss."""
     plain, own = curve.plain.ms_per_token, point.cost.ms_per_token
     largest = point.waterfall.largest
     verdict = (

@@ -44,7 +44,7 @@ class InputsPanel(Panel[Live], kw_only=True):
 
 
 def input_measures(inputs_of: Callable[[Any], PlainInputs]) -> Functions:
-    """What checks may ask of a page's inputs.
+    """Return the measures of a page's inputs, for checks.
 
     Args:
         inputs_of: the inputs of a live state.

@@ -1,4 +1,4 @@
-"""What a live panel of a lesson is: how it begins, what can be done in it, what can be measured."""
+"""Live panel of a lesson: how it begins, what can be done in it, and what can be measured."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
     @property
     @abstractmethod
     def page(self) -> str:
-        """What the band calls the page that shows all of it."""
+        """Name of the page that shows all of it, as the band calls it."""
 
     def __post_init__(self) -> None:
         check_known("parts", self.parts, self.known_parts())
@@ -71,7 +71,7 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
     def begin_anew(self, live: Live, actions: Iterable[Call] = ()) -> None:
         """Set a live state back to the beginning of the panel, then do the actions.
 
-        Whoever looks at it sees the result at once.
+        Anyone who looks at the live state sees the result at once.
 
         Raises:
             DecodingError: an action is refused.
@@ -92,7 +92,7 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
         """Go to the page that shows all of it, in the same state."""
 
     def at_rest(self, live: Live) -> AbstractContextManager[object]:
-        """Within it nobody changes the live state, so that checks see one moment of it."""
+        """Return a context that keeps the live state as it is, so that checks see one moment."""
         return nullcontext()
 
     def look_every(self, live: Live) -> float | None:

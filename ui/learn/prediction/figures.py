@@ -1,4 +1,4 @@
-"""What a curve may show, by the name that lessons write."""
+"""Figures that a curve may show, by the names that lessons write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person predicts, and how the truth is computed from the loaded model."""
+"""Predictions of a person, and the truth that is computed from the loaded model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Prompt = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True)
 class Gap:
-    """How far apart two rows of values are.
+    """Distance between two rows of values.
 
     Attributes:
         value: the distance as one number: see `total_variation` and `mean_difference`.
@@ -70,7 +70,7 @@ def _worst(differences: Sequence[float]) -> int:
 
 @dataclass(frozen=True)
 class Unit:
-    """How values are shown.
+    """Unit and precision in which values are shown.
 
     Attributes:
         name: behind a number, marked: ``bits``; ``%`` for probabilities, which are 0 to 1.
@@ -103,7 +103,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Bars:
-    """What there is to draw.
+    """Bars for a person to draw.
 
     Attributes:
         labels: one a bar.
@@ -127,7 +127,7 @@ class Bars:
 
     @property
     def start(self) -> tuple[float, ...]:
-        """What the bars show at first: everything equally likely, or the middle of the scale."""
+        """Initial values of the bars: everything equally likely, or the middle of the scale."""
         count = len(self.labels)
         value = 1.0 / count if self.is_distribution else (self.low + self.high) / 2
         return (value,) * count
@@ -147,7 +147,7 @@ class Bars:
         return tuple(v / total for v in drawn) if abs(total - 1.0) < 0.01 else None
 
     def gap(self, drawn: Sequence[float], truth: Sequence[float]) -> Gap:
-        """How far what was drawn is from the truth."""
+        """Return the distance between what was drawn and the truth."""
         if self.is_distribution:
             return total_variation(drawn, truth)
         return mean_difference(drawn, truth, self.low, self.high)
@@ -173,7 +173,7 @@ class Prediction(Written, kw_only=True, tag_field="kind"):
 
     @abstractmethod
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
-        """What there is to draw; raises `DecodingError` where the model allows none of it."""
+        """Return the bars to draw; raises `DecodingError` if the model allows none of them."""
 
     @abstractmethod
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:

@@ -1,19 +1,19 @@
-"""What a person did, one thing each.
+"""Entries of progress: one for each thing that a person did.
 
     StepRead     a step of a lesson was shown
     TaskSolved   a task was solved, with or without help
     Predicted    a prediction was revealed
     Answered     a question of a quiz was answered
 
-An entry is never changed. Of two about the same thing the earlier one counts: whoever has seen the
-reason knows the answer.
+An entry is never changed. Of two about the same thing the earlier one counts: a person who has
+seen the reason knows the answer.
 
 The rule for an answer with a confidence is the quadratic score of Brier (1950), "Verification of
 forecasts expressed in terms of probability", Monthly Weather Review 78. The forecast is the
 confidence for the chosen answer, and the rest of the probability in equal parts for the others; the
-score is the sum of the squared differences to what is so. It is proper: whoever says the confidence
-that they have can expect most. The logarithmic score is proper too, but takes away infinitely many
-points from whoever was certain and wrong. Points put that score on a scale.
+score is the sum of the squared differences to what is so. It is proper: a person who states their
+true confidence can expect the best score. The logarithmic score is proper too, but takes away
+infinitely many points from a person who was certain and wrong. Points put that score on a scale.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def points(confidence: float, is_right: bool, answers: int) -> float:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How sure a person was, and how often right.
+    """Mean confidence of a person's answers, and the share that was right.
 
     Attributes:
         answers: how many.
@@ -69,7 +69,7 @@ class Calibration:
 
     @property
     def excess(self) -> float:
-        """By how much the confidence is above the share, below 0 where it is too low."""
+        """Confidence minus the share that was right; below 0 if the confidence is too low."""
         return self.confidence - self.right
 
     @property
@@ -97,7 +97,7 @@ def percent(share: float) -> str:
 
 
 def calibration_sentence(summary: Calibration) -> str:
-    """How sure, and how often right; where there are enough answers, how the two fit."""
+    """Describe the confidence and the share of right answers; with enough answers, their fit."""
     sure, right = percent(summary.confidence), percent(summary.right)
     count = counted(summary.answers, "answer")
     said = say(
@@ -141,7 +141,7 @@ class Entry(Struct, frozen=True, tag_field="kind"):
 
     @property
     def about(self) -> tuple[str, str, str]:
-        """What it is about; of two entries that are about the same, one counts."""
+        """Subject of the entry; of two entries with the same subject, one counts."""
         return self.kind(), self.topic, self.key
 
     @classmethod

@@ -97,7 +97,7 @@ def forget_mine() -> None:
 
 
 def my_problem() -> str:
-    """Why progress is not kept just now; empty if it is."""
+    """Return the reason that progress is not kept now; empty if it is kept."""
     return st.session_state.get(_PROBLEM, "") or STORE.problem
 
 

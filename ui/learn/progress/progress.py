@@ -46,7 +46,7 @@ class _Kept(Struct):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a person has done so far.
+    """Everything that a person has done so far.
 
     Attributes:
         entries: by what they are about, the earlier one of two.
@@ -124,7 +124,7 @@ class Progress:
 
     @property
     def calibration(self) -> Calibration | None:
-        """How sure, and how often right; None before the first answer."""
+        """Mean confidence and share of right answers; None before the first answer."""
         return calibration((answer.confidence, answer.right) for answer in self.answers)
 
     # --- files ------------------------------------------------------------------------------------

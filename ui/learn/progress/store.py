@@ -42,7 +42,7 @@ class ProgressStore:
         self._unwritten: dict[str, Progress] = {}  # while the file cannot be reached
 
     def of(self, person: str) -> Progress:
-        """What a person has done; nothing for a person who is not known.
+        """Return the progress of a person; empty for an unknown person.
 
         Raises:
             ProgressError: it cannot be read.
@@ -108,12 +108,12 @@ class ProgressStore:
 
     @property
     def problem(self) -> str:
-        """Why nothing can be kept just now, for a person to read; empty if it can."""
+        """Reason that nothing can be kept now, for a person to read; empty if it can."""
         return self._keeper.problem
 
     @property
     def outlives_app(self) -> bool:
-        """Whether progress is kept when the app ends."""
+        """True if progress is kept when the app ends."""
         return self._keeper.is_on_disk
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ def draw_kept(progress: Progress) -> None:
 
 
 def where_kept() -> str:
-    """How long progress stays, and where."""
+    """Say where progress is kept, and for how long."""
     person = this_person()
     if person is None or not person.outlives_tab:
         return say(
@@ -92,7 +92,7 @@ def _forget() -> None:
 
 
 def _say() -> None:
-    """What came of the last press, once."""
+    """Show the outcome of the last press, once."""
     refused, said = st.session_state.pop(_REFUSED, ""), st.session_state.pop(_SAID, "")
     if refused:
         st.error(markdown_text(refused))

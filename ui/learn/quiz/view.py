@@ -28,14 +28,14 @@ CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
 _SCORING = marked(
     "Certain and right gives {points} points, a guess 0, certain and wrong takes {loss} away. "
     "All answers together never give less than 0. "
-    "Brier's rule (1950) counts the points: whoever says how sure they are in fact can expect most."
+    "Brier's rule (1950) counts the points: stating how sure you really are earns most on average."
 )
 FIRST_COUNTS = marked("Only your first answer to a question counts for points and calibration.")
 
 
 @dataclass
 class Round:
-    """How far a person is in a quiz on this page.
+    """State of a person's round through a quiz on this page.
 
     Attributes:
         given: answers by question.
@@ -57,7 +57,7 @@ class Round:
 
 
 def scoring(answers: int) -> str:
-    """How a question with this number of answers is scored."""
+    """Explain how a question with this number of answers is scored."""
     loss = f"{-points(1.0, False, answers):.1f}".removesuffix(".0")
     return say(_SCORING, points=f"{MOST_POINTS:g}", loss=loss)
 
@@ -73,7 +73,7 @@ def at_stake(confidence: float, answers: int) -> str:
 
 
 def confidences(answers: int) -> list[float]:
-    """What there is to choose from, beginning with that of a guess."""
+    """Return the confidences to choose from, beginning with that of a guess."""
     guess = 1.0 / answers
     return [guess, *(level for level in CONFIDENCES if level > guess + 0.01)]
 
@@ -108,7 +108,7 @@ def draw_quiz(quiz: Quiz, done: Done, visit: Visit) -> None:
 
 
 def _is_of(given: Answered | None, question: Question) -> bool:
-    """Whether an answer is one of a question as it stands: its file may have been edited."""
+    """Return whether an answer belongs to the question as it stands; its file may be edited."""
     return given is not None and question.answer(given.answer) is not None
 
 
@@ -188,7 +188,7 @@ def _feedback(question: Question, given: Answered) -> None:
 
 
 def _worth(given: Answered) -> str:
-    """What an answer is worth, in a sentence."""
+    """Describe what an answer is worth, in a sentence."""
     sure, worth = percent(given.confidence), abs(given.points)
     if worth < 0.05:
         return say("You marked this as a guess ({sure}), so it gives 0 points.", sure=sure)

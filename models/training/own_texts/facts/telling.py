@@ -21,10 +21,10 @@ def all_tables() -> tuple[Table, ...]:
 
 
 def passages(count: int, seed: int) -> list[str]:
-    """So many passages of one to five sentences, every fact as often; the same for the same seed.
+    """Return `count` passages of one to five sentences, the same ones for the same seed.
 
-    A passage is about one fact in several wordings, about facts of one sort, or about anything, so
-    that what stands before a fact seldom gives it away.
+    Every fact occurs equally often. A passage is about one fact in several wordings, about facts of
+    one sort, or about anything, so that what stands before a fact seldom gives it away.
     """
     chance = random.Random(seed)
     facts = [(table, fact) for table in all_tables() for fact in table.facts]

@@ -33,7 +33,7 @@ def all_plots() -> tuple[Plot, ...]:
 
 
 def tales(count: int, seed: int) -> list[str]:
-    """So many tales, no two alike, every plot as often; the same ones for the same seed."""
+    """Return `count` different tales, every plot equally often; the same ones for the same seed."""
     return list(islice(_told(random.Random(seed)), count))
 
 

@@ -24,13 +24,13 @@ def logprob(lab: BeamLab) -> float | None:
 
 @MEASURES.add
 def finished(lab: BeamLab) -> int:
-    """How many texts are complete."""
+    """Number of complete texts."""
     return sum(each.is_finished for each in lab.text.hypotheses) if lab.text else 0
 
 
 @MEASURES.add
 def exact_search_done(lab: BeamLab) -> bool:
-    """Whether the exact search has come to its end."""
+    """True if the exact search has ended."""
     return lab.exact is not None and lab.exact.is_done
 
 

@@ -17,14 +17,14 @@ MEASURES, ACTIONS = Functions(OF_TOKENS), Functions(ANY_ACTIONS)
 
 @MEASURES.add
 def whole(lab: ConstrainedLab) -> bool:
-    """Whether an independent parser takes the text as complete and right."""
+    """True if an independent parser accepts the text as complete and valid."""
     return lab.text is not None and lab.verdict.is_valid is True
 
 
 @MEASURES.add
 @shown_as(bits)
 def price(lab: ConstrainedLab) -> float | None:
-    """What the constraint costs over all steps, in bits: the sum of -log2 of the allowed share."""
+    """Cost of the constraint in bits: -log2 of the allowed share, summed over all steps."""
     return sum(each.price_bits for each in lab.figures) if lab.text and lab.text.steps else None
 
 
@@ -39,13 +39,13 @@ def smallest_share(lab: ConstrainedLab) -> float | None:
 
 @MEASURES.add
 def without_choice(lab: ConstrainedLab) -> int:
-    """In how many steps one token alone was allowed."""
+    """Number of steps in which only one token was allowed."""
     return sum(each.is_forced for each in lab.figures) if lab.text else 0
 
 
 @MEASURES.add
 def broken(lab: ConstrainedLab) -> bool:
-    """Whether a refused token was forced in the experiment, and the text went on without rules."""
+    """True if a refused token was forced in the experiment and the text went on without rules."""
     return lab.broken is not None
 
 

@@ -17,7 +17,7 @@ MEASURES = Functions(ANY)
 
 @MEASURES.add
 def masks_left(lab: DiffusionLab) -> int:
-    """How many masks the canvas still has."""
+    """Number of masks left on the canvas."""
     if lab.text is None:
         return 0
     ids = lab.text.steps[-1].ids_after if lab.text.steps else lab.text.canvas
@@ -32,7 +32,7 @@ def most_at_once(lab: DiffusionLab) -> int:
 
 @MEASURES.add
 def masked_again(lab: DiffusionLab) -> int:
-    """How often a filled position was masked again."""
+    """Number of times a filled position was masked again."""
     return sum(len(each.remasked) for each in lab.text.steps) if lab.text else 0
 
 

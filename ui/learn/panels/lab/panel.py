@@ -135,7 +135,7 @@ def text(lab: Lab) -> str:
 @MEASURES.add
 @shown_as(stop_name)
 def stopped_by(lab: Lab) -> str:
-    """Why the text has ended: max_tokens, eos, full_pool, ...; empty while it goes on."""
+    """Reason the text ended: max_tokens, eos, full_pool, ...; empty while it goes on."""
     if lab.text is None or lab.player.can_go_on:
         return ""
     return lab.text.stop_reason or "max_tokens"

@@ -42,7 +42,7 @@ def tokens_per_pass(lab: SpeculativeLab) -> float | None:
 
 @MEASURES.add
 def trial_done(lab: SpeculativeLab) -> bool:
-    """Whether the speed trial has come to its end."""
+    """True if the speed trial has ended."""
     return lab.work is not None and lab.work.is_done
 
 

@@ -102,7 +102,7 @@ def _at_a_press(state: MeasurementState) -> MeasurementState:
 
 @MEASURES.add
 def measured(state: MeasurementState) -> bool:
-    """Whether all is measured that the section measures."""
+    """True if all measurements of the section are complete."""
     held = state.held
     return held.result() is not None and (held.work is None or held.work.is_done)
 

@@ -1,4 +1,4 @@
-"""What a person does on the step page, done on the server: the events that the page would send."""
+"""Actions of a person on the step page, done on the server: the events that the page sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What checks may ask of a step panel: of the text, and of the step that is on screen."""
+"""Measures of a step panel, for checks: of the text, and of the step that is on screen."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _listed(remarks: Iterable[tuple[str, str]]) -> str:
 
 @MEASURES.add
 def generated(session: LessonSession) -> int:
-    """How many tokens the text has behind its prompt."""
+    """Number of tokens generated after the prompt."""
     return session.length
 
 
@@ -54,19 +54,19 @@ def prompt(session: LessonSession) -> str:
 
 @MEASURES.add
 def prompt_tokens(session: LessonSession) -> int:
-    """How many tokens the prompt has."""
+    """Number of tokens in the prompt."""
     return len(session.decoder.prompt_ids)
 
 
 @MEASURES.add
 def prompt_characters(session: LessonSession) -> int:
-    """How many characters the prompt has."""
+    """Number of characters in the prompt."""
     return len(session.prompt)
 
 
 @MEASURES.add
 def characters_beyond_latin(session: LessonSession) -> int:
-    """How many characters of the prompt are neither ASCII nor Latin letters."""
+    """Number of characters in the prompt that are neither ASCII nor Latin letters."""
     return sum(
         not (each.isascii() or unicodedata.name(each, "").lower().startswith("latin "))
         for each in session.prompt
@@ -93,15 +93,15 @@ def loop(session: LessonSession) -> bool:
 
 @MEASURES.add
 def forced(session: LessonSession) -> int:
-    """How many tokens of the text a person chose."""
+    """Number of tokens in the text that a person chose."""
     return 0 if session.search else sum(step.forced for step in session.decoder.steps)
 
 
 @MEASURES.add
 def not_likeliest(session: LessonSession) -> int:
-    """How many tokens of the text had not the highest logit of their step.
+    """Number of tokens in the text that did not have the highest logit of their step.
 
-    In a contrastive search those that were not its likeliest candidate.
+    In a contrastive search, the number of tokens that were not its likeliest candidate.
     """
     if session.search:
         return sum(step.chosen > 0 for step in session.search.steps)
@@ -110,14 +110,14 @@ def not_likeliest(session: LessonSession) -> int:
 
 @MEASURES.add
 def branches(session: LessonSession) -> int:
-    """How many branches the text has; 1 before the first departs."""
+    """Number of branches of the text; 1 before the first one departs."""
     return len(session.branches)
 
 
 @MEASURES.add
 @shown_as(stop_name)
 def stopped_by(session: LessonSession) -> str:
-    """What ended the text: max_tokens, eos, stop_string, context; empty while it goes on."""
+    """Reason the text ended: max_tokens, eos, stop_string, context; empty while it goes on."""
     return (session.decoder.stop_reason or "max_tokens") if session.has_reached_limit else ""
 
 
@@ -129,7 +129,7 @@ def max_tokens(session: LessonSession) -> int:
 
 @MEASURES.add
 def done(session: LessonSession, action: str) -> int:
-    """How often something was done since the panel began.
+    """Number of times an action was done since the panel began.
 
     Actions: step, play, run, back, rewind, reroll, force, inspect, start, branch, settings. A press
     of Step counts each token, Run to end as often as the page asked.
@@ -139,7 +139,7 @@ def done(session: LessonSession, action: str) -> int:
 
 @MEASURES.add
 def done_last(session: LessonSession, action: str) -> bool:
-    """Whether this was done last, of the same actions; changes of settings do not count."""
+    """True if this was the last action, of those that `done` names; settings do not count."""
     return session.last_action == action
 
 
@@ -175,7 +175,7 @@ def samplers(session: LessonSession) -> str:
 
 @MEASURES.add
 def strategy(session: LessonSession) -> str:
-    """How the next token is found: sampling, or contrastive search."""
+    """Method that finds the next token: sampling or contrastive search."""
     return "contrastive search" if session.search else "sampling"
 
 
@@ -207,7 +207,7 @@ def negative_prompt(session: LessonSession) -> str:
 
 
 def _snippet(session: LessonSession, program: str) -> Snippet:
-    """What Export code shows for a program."""
+    """Return the snippet that Export code shows for a program."""
     found = settings_as_code(
         session.model,
         session.settings,
@@ -257,13 +257,13 @@ def step_shown(session: LessonSession) -> int:
 
 @MEASURES.add
 def token_to_come(session: LessonSession) -> bool:
-    """Whether the step on screen is that of the next token, which is not drawn yet."""
+    """True if the step on screen is that of the next token, which is not drawn yet."""
     return session.is_pending
 
 
 @contextmanager
 def _shown(session: LessonSession) -> Iterator[Distribution | None]:
-    """What the settings on screen make of the step on screen."""
+    """Yield the distribution that the settings on screen make of the step on screen."""
     kept = session.error, session.cancelled
     yield session.distribution()
     session.error, session.cancelled = kept
@@ -355,7 +355,7 @@ def unguided_rank(session: LessonSession, token: str) -> int | None:
 
 @MEASURES.add
 def kept(session: LessonSession) -> int | None:
-    """How many tokens the samplers keep."""
+    """Number of tokens that the samplers keep."""
     with _shown(session) as found:
         return None if found is None else found.survivors
 

@@ -77,7 +77,7 @@ class StepPanel(Panel[LessonSession], kw_only=True, tag="step"):
 
     @cached_property
     def chain(self) -> tuple[SamplingSettings, tuple[str, ...]]:
-        """How tokens are drawn, seed included, and the samplers that are shown, in their order."""
+        """Settings that tokens are drawn with, seed included, and the samplers shown, in order."""
         named = [name for name in self.values if name != "seed"]
         first = [*FIRST, *named] if self.shown is None else [*self.shown, *named]
         order = list(dict.fromkeys(first))
