@@ -218,7 +218,7 @@ def test_two_distributions_are_drawn_with_what_they_share(dark):
     assert f"share {found.overlap.shared:.3f}" in said and said.endswith("it is rejected.")
     behind = next(s for s in text.steps if s.looked_at < len(s.proposed))
     unseen = text.distribution(behind.index, len(behind.proposed) - 1)
-    assert "nobody looked at it" in view.overlap_sentence(unseen, behind)
+    assert "it was never examined" in view.overlap_sentence(unseen, behind)
 
 
 @pytest.mark.parametrize("dark", [False, True])
