@@ -32,7 +32,7 @@ from engine.values import Amount, Name, Positive, Row, Whole
 
 LEAST_WINDOW, MOST_WINDOW = 4, 64
 LAYERS = 2
-ROUNDS = 4  # windows that are read, to see that nothing grows any more
+ROUNDS = 4  # windows that are read, to see that no tensor keeps growing
 MOST_CONTEXT = 8_192  # of a context whose end is measured: a longer one takes minutes
 LAST = 4  # tokens that are decoded before the end of the context
 TOUCHED = 1e-5  # share of the largest change, above which a position counts as reached

@@ -128,7 +128,7 @@ def _hints(
     words: Words,
     made: Mistake | None,
 ) -> None:
-    """Draw the hint for the mistake made just now, and the hint that was asked for."""
+    """Draw the hint for the latest mistake, and the hint that was asked for."""
     if made is not None:
         _hint(task, made.key, figures((*task.solved, *made.when), live), words)
     if "hint" in learning.hints_of(lesson, task):

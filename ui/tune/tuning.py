@@ -436,7 +436,7 @@ class Tuning(InputsState[TuningInputs]):
         self.work = SweepWork(sweep, model, kept.prompts, chat=kept.chat, result=result)
 
     def release(self) -> None:
-        """End work that no page waits for any more."""
+        """End work that no page is waiting for."""
         self.cancel()
 
     # --- the sweep --------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ class Keeper:
         return found, problems
 
     def reaches_file(self) -> bool:
-        """Tell whether the file can be read just now; if not, `problem` says why."""
+        """Tell whether the file can be read; if not, `problem` says why."""
         with self._lock:
             return self._run("SELECT 1") is not None
 

@@ -344,7 +344,7 @@ class Visits:
 
     @property
     def problem(self) -> str:
-        """Return why records are not kept just now; empty if they are."""
+        """Return why records are not being kept; empty if they are."""
         return self._keeper.problem
 
     # --- keeping ----------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ class LabPanel(InputsPanel[Lab], kw_only=True):
 
 
 def settle(lab: Lab) -> None:
-    """Wait until nothing grows any more; raises `DecodingError` where the lab says why not."""
+    """Wait until nothing is growing; raises `DecodingError` where the lab says why not."""
     if not lab.player.settle(TASK_SECONDS):
         seconds = f"{TASK_SECONDS:g}"
         raise DecodingError(
