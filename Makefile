@@ -52,10 +52,10 @@ test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then every test, browser tests include
 	@$(MAKE) --no-print-directory -j2 lint browser $(COMPILED)
 	@$(MAKE) --no-print-directory -j2 test-js test-py
 
-# Three workers for two cores, as browser tests often wait; tests/conftest.py hands out the files, the
-# long browser tests first. Every worker reads all tests: from bytecode in half the time.
+# Three workers for two cores, as browser tests often wait; a file to each at a time, the long browser
+# tests first. Every worker reads all tests: from bytecode in half the time.
 test-py: browser
-	OMP_NUM_THREADS=1 $(KEEP_BYTECODE) $(PYTHON) -m pytest -n 3 --no-loadscope-reorder $(ARGS)
+	OMP_NUM_THREADS=1 $(KEEP_BYTECODE) $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Where there is none it is fetched, which leaves the processor to the lint beside it.
 browser: $(DEV_STAMP)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import hypothesis
 import psutil
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
 gc.disable()  # until all tests are imported, as all that comes with them stays
 # Read once, when huggingface_hub is first imported: a test that would download fails at once.
@@ -22,31 +21,6 @@ os.environ["DECODING_ONLY_ME"] = "yes"
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
-
-
-class Scheduling(LoadFileScheduling):
-    """A file to a worker at a time; the browser's files in two parts, each with its own server.
-
-    To start a server and fill a browser's cache costs as much as many a file.
-    """
-
-    PARTS = 2
-
-    def __init__(self, *given) -> None:
-        super().__init__(*given)
-        self._part_of: dict[str, int] = {}
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        if not file.startswith("tests/browser/"):
-            return file
-        part = self._part_of.setdefault(file, len(self._part_of) % self.PARTS)
-        return f"tests/browser, part {part}"
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log) -> Scheduling:
-    """Hand out the tests to the workers of `make test`."""
-    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
