@@ -14,8 +14,18 @@ import { settled } from '../../harness.js';
 const STOP = { reason: 'length', sentence: '', is_over: true, at_limit: true };
 
 describe('Play', () => {
-  beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
-  afterEach(() => mock.timers.reset());
+  let now = 0;
+  beforeEach(() => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    mock.method(performance, 'now', () => now); // mock.timers leaves this clock alone
+  });
+  afterEach(() => mock.reset());
+
+  /** @param {number} ms */
+  function pass(ms) {
+    now += ms;
+    mock.timers.tick(ms);
+  }
 
   /** @param {Partial<State>} [changes] */
   function playing(changes = {}) {
@@ -61,10 +71,11 @@ describe('Play', () => {
     player.play('playing');
     for (const number of [1, 2, 3]) {
       assert.deepEqual(asked, Array(number).fill('step'));
+      pass(50); // of the server's: it is part of the quarter
       answer();
-      mock.timers.tick(200);
+      pass(199);
       assert.equal(asked.length, number);
-      mock.timers.tick(50);
+      pass(1);
     }
   });
 
@@ -89,7 +100,7 @@ describe('Play', () => {
     player.play('playing');
     answer();
     assert.ok(player.stop());
-    mock.timers.tick(1000);
+    pass(1000);
     answer(); // a late one
     assert.deepEqual([asked, ends()], [['step'], ['paused', 1, true]]);
     assert.ok(!player.stop());
