@@ -6,23 +6,23 @@
     >>> decoder.step().text
     ' Paris'
 
-Start at `Decoder.step`, which is the whole loop in one screen. Imports go downwards only, in this
-order; nothing in here imports Streamlit, Plotly or the user interface.
+Start at `Decoder.step`, which is the whole loop on one screen. Each package imports only those
+above it in this list. Nothing here imports Streamlit, Plotly or the user interface.
 
-    errors, checks   failures that a person can do something about; what comes from outside, checked
+    errors, checks   failures that the user can act on; checks of values from outside
     making/          how a tokenizer's model makes tokens: merges, matches, cuts
-    guarded/         programs of other people, in processes with limits of time and memory
-    grammar/         what a constraint allows, token by token
+    guarded/         third-party programs, in processes with limits of time and memory
+    grammar/         the tokens that a constraint allows at each step
     sampling/        from logits to a drawn token: settings, stages, distribution
     model/           models, and their caches
-    text/            what tokens spell, and what ends a text
-    trace            what was generated, as plain values and as a file
+    text/            the text that tokens spell, and the conditions that end it
+    trace            a record of a run, as plain values and as a file
     backend/         the seam to a model, wherever it runs
-    runner/          the local one: a cached sequence, extended, truncated, forked
+    runner/          the local back end: a cached sequence, extended, truncated, forked
     decoding/        ways to choose tokens, one file each
     study/           many texts: metrics, sweeps
-    measure/         what a model costs on this machine: time, memory, ceilings
-    claims/          what people say of models, each as an experiment with a verdict
+    measure/         the costs of a model on this machine: time, memory, ceilings
+    claims/          popular claims about models, each as an experiment with a verdict
     snippets/        settings as code for other programs
 """
 
@@ -32,9 +32,9 @@ import os
 
 from engine.doors import door
 
-# PyTorch's threads wait for each other at every product. Where another program takes a core, those
-# that spin as they wait lose their share of the core as well, and a step takes many times as long;
-# sleeping costs some microseconds instead. Read once, when PyTorch is imported.
+# PyTorch's threads wait for each other at every product. If a different program takes a core,
+# threads that spin while waiting lose their share of it, and a step takes many times as long.
+# Sleeping costs a few microseconds instead. PyTorch reads this once, at import.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __getattr__, __dir__, __all__ = door(

@@ -1,4 +1,4 @@
-"""Plain numbers that come from outside, checked."""
+"""Checks of plain numbers that come from outside."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from engine.errors import SettingError, msg
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether a value is a whole number; True and False are not."""
+    """Return whether a value is a whole number; True and False are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def at_least_one(setting: str, value: object) -> int:
-    """`value` as a plain number, or a `SettingError` where it is no whole number from 1."""
+    """Return `value` as a plain number; raises `SettingError` unless it is whole and at least 1."""
     remedy = msg("use a whole number from 1")
     if not is_whole(value):
         raise SettingError(setting, value, "must be a whole number", remedy)
@@ -25,5 +25,5 @@ def at_least_one(setting: str, value: object) -> int:
 
 
 def typed_list(text: str) -> str:
-    """A typed list of numbers with commas between them: ``0.5,0.7`` for ``0,5;0,7`` too."""
+    """Return a typed list of numbers with commas between them: ``0.5,0.7`` for ``0,5;0,7`` too."""
     return re.sub(r"(?<=\d),(?=\d)", ".", text).replace(";", ",") if ";" in text else text

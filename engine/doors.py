@@ -1,4 +1,4 @@
-"""Doors of packages: a name is imported once it is asked for, since PyTorch takes seconds."""
+"""Lazy exports of packages: a name is imported on first use, since PyTorch takes seconds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from importlib import import_module
 def door(
     package: str, modules: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """Return what a package has as ``__getattr__``, ``__dir__`` and ``__all__``.
+    """Return a package's ``__getattr__``, ``__dir__`` and ``__all__``.
 
     Args:
         package: its name.
-        modules: by module in it, the names that this has, with spaces between them.
+        modules: by module of the package, the names that it exports, separated by spaces.
     """
     places = {name: module for module, names in modules.items() for name in names.split()}
 

@@ -1,28 +1,28 @@
-"""Failures a person can do something about.
+"""Failures that the user can act on.
 
-Every expected failure of the engine is one of these. The message is one sentence or two that names
-what was given, what is wrong with it and what to do instead; a page shows it as it stands.
+Every expected failure of the engine is one of these. The message, in one or two sentences, names
+the given value, the problem and the remedy. A page shows it unchanged.
 
     DecodingError
     ├── SettingError            a setting outside its range (also a ValueError)
-    ├── PromptError             nothing to start from, or more than the context holds
+    ├── PromptError             an empty prompt, or one longer than the context
     ├── ModelError              the model cannot be loaded
-    │   ├── ModelNotFoundError      no such folder, no such hub id, or the hub is out of reach
-    │   ├── NotAModelError          a folder or repository that holds no causal language model
+    │   ├── ModelNotFoundError      no such folder, no such hub id, or the hub cannot be reached
+    │   ├── NotAModelError          a folder or repository without a causal language model
     │   ├── WeightsError            weights that are truncated, unreadable or incomplete
     │   ├── UnsafeWeightsError      pickled weights only
-    │   ├── RemoteCodeError         the model wants to run code of its own
+    │   ├── RemoteCodeError         the model wants to run its own code
     │   └── TokenizerError          the tokenizer is missing or does not fit the model
-    ├── CapabilityError         the model, or its server, does not give what this needs
+    ├── CapabilityError         the model, or its server, lacks a needed capability
     ├── LogitsError             the model returned NaN or infinite logits
     ├── NoCandidatesError       every token was removed before the draw
     ├── ContextFullError        the model's context has no position left
     ├── OutOfMemoryError        the device ran out of memory in a forward pass
     ├── RecordError             past logits cannot be stored (a full disk)
     ├── CancelledError          work that is no longer wanted
-    ├── PanicError              a library written in Rust gave up
-    ├── TraceError              a file that is no trace, or a damaged one
-    └── MeasurementError        a file that is no measurement, or a damaged one
+    ├── PanicError              a library written in Rust panicked
+    ├── TraceError              a file that is not a trace, or a damaged one
+    └── MeasurementError        a file that is not a measurement, or a damaged one
 """
 
 from __future__ import annotations
@@ -35,20 +35,21 @@ from typing import Any
 
 
 class Message(str):
-    """A sentence in English, or a part of one, with the template and the values that it is made of.
+    """A sentence in English, or a part of one, with its template and values.
 
         msg("use a whole number from {least:,} to {most:,}", (1, 1_024))
 
-    It is the English text; a page says the template in another language, with the same values. A
-    value may be a message too. Joined or shortened, it becomes a plain text without a template.
+    The string is the English text. A page shows the template in a different language, with the same
+    values. A value may be a message too. Joined or shortened, it becomes plain text without a
+    template.
 
     Args:
         template: the text with a named place for each value; the id of its translations.
-        values: of the places in their order; a single one need not be in a tuple, as with ``%``.
+        values: values in the order of the places; as with ``%``, one alone needs no tuple.
 
     Attributes:
         template: as given.
-        values: by the names of their places.
+        values: values by the names of their places.
     """
 
     template: str
@@ -68,7 +69,7 @@ class Message(str):
         return Message, (self.template, tuple(self.values.values()))
 
 
-msg = Message  # so short as it marks every template for the files of translations
+msg = Message  # a short name, as it marks every template for the translation files
 
 
 def _plain(value: object) -> object:
@@ -81,7 +82,7 @@ class DecodingError(Exception):
     """Base of every expected failure; the message is meant for the person using the app.
 
     Args:
-        template, values: what its `Message` is made of; or that message alone.
+        template, values: those of its `Message`; or that message alone.
     """
 
     def __init__(self, template: str, values: object = ()) -> None:
@@ -89,7 +90,7 @@ class DecodingError(Exception):
 
     @property
     def message(self) -> Message:
-        """The template and the values of what it says."""
+        """The text, with its template and values."""
         return self.args[0]
 
 
@@ -98,9 +99,9 @@ class SettingError(DecodingError, ValueError):
 
     Attributes:
         setting: name of the setting, as in `SamplingSettings`.
-        value: what was given.
-        problem: what is wrong with it: "must be at most 64"; a `Message`.
-        remedy: what to do instead: "use 1 to 64"; a `Message`.
+        value: the given value.
+        problem: the problem with it: "must be at most 64"; a `Message`.
+        remedy: the way to fix it: "use 1 to 64"; a `Message`.
     """
 
     def __init__(self, setting: str, value: object, problem: str, remedy: str) -> None:
@@ -118,9 +119,9 @@ class SettingError(DecodingError, ValueError):
 
 
 def shown_value(value: object) -> str:
-    """A value as a message has it, in at most 80 characters."""
+    """Return a value as shown in a message, in at most 80 characters."""
     if isinstance(value, int) and not isinstance(value, bool):
-        if value.bit_length() > 96:  # Python prints no number of more than 4,300 digits
+        if value.bit_length() > 96:  # Python refuses to print more than 4,300 digits
             digits = round(value.bit_length() * 0.30103)
             return msg("a number of about {bit_length:,} digits", digits)
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
@@ -143,7 +144,7 @@ class ModelNotFoundError(ModelError):
 
 
 class NotAModelError(ModelError):
-    """The folder or repository holds no causal language model that transformers knows."""
+    """The folder or repository has no causal language model that transformers knows."""
 
 
 class WeightsError(ModelError):
@@ -155,7 +156,7 @@ class UnsafeWeightsError(ModelError):
 
 
 class RemoteCodeError(ModelError):
-    """The model wants to run Python code shipped beside its weights."""
+    """The model wants to run Python code shipped with its weights."""
 
 
 class TokenizerError(ModelError):
@@ -163,7 +164,7 @@ class TokenizerError(ModelError):
 
 
 class CapabilityError(DecodingError):
-    """The model, or the server that runs it, does not give what this needs."""
+    """The model, or the server that runs it, lacks a needed capability."""
 
 
 class LogitsError(DecodingError):
@@ -198,10 +199,10 @@ class CancelledError(DecodingError):
 
 
 class PanicError(DecodingError):
-    """A library written in Rust gave up on what it was given.
+    """A library written in Rust panicked on its input.
 
     Args:
-        reason: what it says.
+        reason: the library's message.
     """
 
     def __init__(self, reason: str) -> None:
@@ -219,10 +220,10 @@ class PanicError(DecodingError):
 
 @contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """Raise a panic of a library in Rust as a `PanicError`; also a decorator.
+    """Raise a panic of a library in Rust as a `PanicError`; also usable as a decorator.
 
-    A panic is no `Exception`, so no handler of those sees it. Each library has a class of its own
-    for it, which cannot be imported.
+    A panic is not an `Exception`, so handlers for that do not see it. Each library has its own
+    class for it, which cannot be imported.
     """
     try:
         yield
@@ -233,8 +234,8 @@ def panics_as_errors() -> Iterator[None]:
 
 
 class TraceError(DecodingError):
-    """The file is no trace, is damaged, or was written by a newer version."""
+    """The file is not a trace, is damaged, or was written by a newer version."""
 
 
 class MeasurementError(DecodingError):
-    """The file is no measurement, is damaged, or was written by a newer version."""
+    """The file is not a measurement, is damaged, or was written by a newer version."""

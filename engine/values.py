@@ -1,11 +1,12 @@
-"""Values from outside: what each must be, said by types, and read at once by msgspec.
+"""Values from outside: types describe each, and msgspec reads and checks them in one pass.
 
-A dataclass says it in its annotations; `decode` makes one of JSON, `convert` one of plain values:
+A dataclass describes them in its annotations. `decode` makes one from JSON, `convert` one from
+plain values:
 
     rank: Positive
     u: Uniform | None
 
-A name that the dataclass lacks is passed over, a field with a default may be missing.
+A name that the dataclass lacks is ignored, and a field with a default may be missing.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from msgspec import Meta
 
 from engine.errors import msg
 
-LARGEST = 2**63 - 1  # of the whole numbers in a column of a table
-LONGEST_TEXT = 16 * 2**20  # characters: a prompt that fills any context of today
+LARGEST = 2**63 - 1  # largest whole number in a column of a table
+LONGEST_TEXT = 16 * 2**20  # characters: a prompt that fills any present-day context
 LONGEST_TOKEN = 2**16
-ROUNDING = 1e-6  # by which figures that were rounded may leave their range
+ROUNDING = 1e-6  # rounded figures may leave their range by this much
 
 Entry = TypeVar("Entry")
 Whole = Annotated[int, Meta(ge=0, le=LARGEST)]
 Positive = Annotated[int, Meta(ge=1, le=LARGEST)]
 Real = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # finite
 Single = Annotated[float, Meta(ge=-3.4e38, le=3.4e38)]  # in float32
-Number = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)] | Real  # whole where it is
+Number = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)] | Real  # an int if whole
 Amount = Annotated[float, Meta(ge=-ROUNDING, le=sys.float_info.max)]
 Share = Annotated[float, Meta(ge=-ROUNDING, le=1 + ROUNDING)]
 Logprob = Annotated[float, Meta(ge=-sys.float_info.max, le=ROUNDING)]
@@ -42,7 +43,7 @@ Uniform = Annotated[float, Meta(ge=0, lt=1)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Name = Annotated[str, Meta(max_length=1000)]
 Row = Annotated[tuple[Entry, ...], Meta(max_length=2**17)]
-Cost = Annotated[Entry, "cost"]  # what a step took, in time or memory; no replay repeats that
+Cost = Annotated[Entry, "cost"]  # time or memory that a step took; a replay does not repeat it
 
 
 class TokenBytes(bytes):
@@ -51,7 +52,7 @@ class TokenBytes(bytes):
 
 @cache
 def costs(kind: type) -> frozenset[str]:
-    """Names of the fields of a dataclass that are a `Cost`."""
+    """Return the names of a dataclass's fields that are a `Cost`."""
     return frozenset(
         item.name for item in dataclasses.fields(kind) if item.type.startswith("Cost[")
     )
@@ -61,8 +62,8 @@ class Wrong(Exception):
     """A value that is refused.
 
     Attributes:
-        place: the way to it, as in ``steps[3].rank``; empty for all of it.
-        problem: what is wrong, as in ``must be a whole number of at least 1, got 0``; a `Message`.
+        place: its path, as in ``steps[3].rank``; empty for the whole.
+        problem: the problem, as in ``must be a whole number of at least 1, got 0``; a `Message`.
     """
 
     def __init__(self, place: str, problem: str) -> None:
@@ -71,11 +72,11 @@ class Wrong(Exception):
 
 
 class NoJson(ValueError):
-    """Text that is no JSON; it says why."""
+    """Text that is not JSON; the message gives the reason."""
 
 
 def decode(data: bytes, kind: Any) -> Any:
-    """The value of a kind in JSON; raises `Wrong` for another value, `NoJson` for no JSON."""
+    """Return a value of a type from JSON; raises `Wrong` for other values, `NoJson` if not JSON."""
     try:
         try:
             return _decoder(kind).decode(data)
@@ -88,7 +89,7 @@ def decode(data: bytes, kind: Any) -> Any:
 
 
 def convert(data: Any, kind: Any, hook: Callable[[type, Any], Any] | None = None) -> Any:
-    """The value of a kind in plain values, as JSON gives them; raises `Wrong` for another.
+    """Return a value of a type from plain values, as in JSON; raises `Wrong` for other values.
 
     Args:
         data: the plain values.
@@ -102,7 +103,7 @@ def convert(data: Any, kind: Any, hook: Callable[[type, Any], Any] | None = None
 
 
 def plain(value: Any) -> Any:
-    """Plain values of a dataclass, as JSON has them; the inverse of `convert`."""
+    """Return a dataclass as plain JSON values; the inverse of `convert`."""
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     if isinstance(value, bytes):
@@ -118,7 +119,7 @@ def plain(value: Any) -> Any:
     }
 
 
-_PLAIN = {bool, float, int, str, type(None)}  # most values by far
+_PLAIN = {bool, float, int, str, type(None)}  # by far the most values
 
 
 @cache
@@ -128,7 +129,7 @@ def _names(kind: type) -> list[str] | None:
 
 
 def short(text: str, most: int = 60) -> str:
-    """A text cut to a number of characters, on one line."""
+    """Return a text cut to a number of characters, on one line."""
     text = text if len(text) <= most else text[: most - 3] + "..."
     return text if text.isprintable() else repr(text)[1 : most - 1]
 
@@ -149,7 +150,7 @@ def _from_plain(kind: type, value: Any) -> Any:
         raise ValueError("must be hexadecimal text") from error
 
 
-# --- What msgspec says, as a part of a sentence ---------------------------------------------------
+# --- Messages of msgspec, as a part of a sentence -------------------------------------------------
 
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _KINDS = {
@@ -199,8 +200,8 @@ def _wanted(kinds: list[str], bound: str) -> str:
 
 
 def _found(data: Any, path: str) -> str:
-    """The value at a place, in few characters; JSON is read no further than to there."""
-    if "..." in path:  # an entry of an object, of which msgspec does not say the name
+    """Return the value at a place, in few characters; JSON is read only up to there."""
+    if "..." in path:  # an entry of an object, whose name msgspec does not give
         return msg("something else")
     for name, place in _STEP.findall(path):
         if isinstance(data, msgspec.Raw):

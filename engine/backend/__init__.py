@@ -1,4 +1,4 @@
-"""The seam to a model: `Backend`, `Sequence`, `Reading`, and what each model can do."""
+"""The seam to a model: `Backend`, `Sequence`, `Reading`, and the capabilities of each model."""
 
 from engine.doors import door
 

@@ -1,9 +1,9 @@
 """The seam between decoders and models, wherever those run.
 
-A `Backend` opens a `Sequence`; extending that by tokens gives a `Reading` with the scores of the
-next token. `LanguageModel` is the local back end. Others may know less: a server lists its most
-likely tokens only, or says nothing of its cache. `Backend.capabilities` tells what one can do (see
-`engine.backend.capabilities`).
+A `Backend` opens a `Sequence`. Extending that by tokens gives a `Reading` with the scores of the
+next token. `LanguageModel` is the local back end. Others may provide less: a server may list only
+its most likely tokens, or not report its cache. `Backend.capabilities` names the abilities of one
+(see `engine.backend.capabilities`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Reading:
 
     Attributes:
         forward: the last pass, with the logits of the next token.
-        ms: wall time of all passes, waiting for one's turn included, in milliseconds.
-        forward_ms: that of the passes over these tokens alone, each from its turn on.
-        passes: how many tokens each pass read, in order; more than one for a long input, or where
-            a cache was made again.
+        ms: wall time of all passes, including the wait for a turn, in milliseconds.
+        forward_ms: that of the passes over these tokens alone, each from the start of its turn.
+        passes: how many tokens each pass read, in order; more than one for a long input, or if a
+            cache was rebuilt.
         is_prefill: whether the sequence was read from its beginning.
     """
 
@@ -49,7 +49,7 @@ class Sequence(Protocol):
     Attributes:
         positions: tokens that have been read.
         usage: bytes of its cache; None if the back end does not tell.
-        formula: the formula for them; None where there is none.
+        formula: the formula for these bytes; None if there is none.
     """
 
     positions: int
@@ -64,7 +64,7 @@ class Sequence(Protocol):
 
     @property
     def can_select(self) -> bool:
-        """True if rows of a batch can be made of it (`engine.runner.runner.Runner.select`)."""
+        """True if it can be copied into rows of a batch (`engine.runner.runner.Runner.select`)."""
 
     def extend(self, token_ids: Ids[int] | np.ndarray, *, parity: bool = False) -> Reading:
         """Read more tokens.
@@ -81,13 +81,13 @@ class Sequence(Protocol):
         """Keep the positions before this one."""
 
     def fork(self) -> Self:
-        """An independent copy."""
+        """Return an independent copy."""
 
     def distrust(self) -> None:
-        """Drop a cache that a wrong value may have come into; the next reading makes it again."""
+        """Drop a cache that may hold a wrong value; the next reading rebuilds it."""
 
     def release(self) -> bool:
-        """Give memory back that can be had again when needed; False if in use at the moment."""
+        """Release memory that can be rebuilt when needed; return False if it is in use."""
 
 
 class Backend(Protocol):
@@ -95,17 +95,17 @@ class Backend(Protocol):
 
     Attributes:
         name: short name for the screen.
-        source, revision: what it was loaded from.
+        source, revision: the source that it was loaded from.
         vocabulary: tokens as bytes and text.
         vocab_size: how many tokens it scores.
-        input_size: how many token ids it takes in.
-        context_length: most positions of a text; None where it sets no limit.
+        input_size: how many token ids it accepts.
+        context_length: most positions of a text; None if it sets no limit.
         eos_ids, generate_eos_ids: ids that end a text, here and in `generate`.
-        device: where its rows are computed with; the computer's own for a server.
+        device: the device that computes with its rows; the computer's own for a server.
         capabilities: some of `CAPABILITIES`.
         listed: how many tokens it scores at most in one step; None for all.
         notices: sentences about it that a person should see.
-        facts: what a text depends on besides prompt and settings, as plain values for a file.
+        facts: everything besides prompt and settings that affects a text, as plain values.
     """
 
     name: str
@@ -125,4 +125,4 @@ class Backend(Protocol):
     places: Places
 
     def open(self) -> Sequence:
-        """A sequence that has read nothing yet."""
+        """Return a sequence that has not read anything."""

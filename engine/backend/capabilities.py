@@ -7,7 +7,7 @@ from engine.errors import CapabilityError, SettingError, msg
 from engine.sampling import SamplingSettings
 from engine.sampling.stages import Temperature, TopK
 
-# What a back end may be able to do, and how a refusal names it.
+# Abilities that a back end may have, each as a refusal names it.
 CAPABILITIES = {
     "full_row": msg("the scores of all tokens"),
     "logits": msg("logits"),
@@ -20,7 +20,7 @@ CAPABILITIES = {
 
 
 def limits(model: Backend) -> tuple[str, ...]:
-    """Return sentences on what cannot be known of a model's steps, for the person who sees them."""
+    """Return sentences for the user on facts about a model's steps that cannot be known."""
     sentences = []
     if model.listed is not None:
         sentences.append(
@@ -43,10 +43,10 @@ def limits(model: Backend) -> tuple[str, ...]:
 
 
 def require(model: Backend, what: str, *needed: str) -> None:
-    """Raise `CapabilityError` if a model lacks what something needs.
+    """Raise `CapabilityError` if a model lacks a needed capability.
 
     Args:
-        what: what needs it, as the beginning of a sentence.
+        what: the feature that needs it, as the beginning of a sentence.
         needed: names of `CAPABILITIES`.
     """
     missing = next((each for each in needed if each not in model.capabilities), None)
@@ -60,19 +60,19 @@ def require(model: Backend, what: str, *needed: str) -> None:
 def fitted(
     settings: SamplingSettings, model: Backend, *, adds_top_k: bool = True
 ) -> SamplingSettings:
-    """Return settings whose result is exact on a back end that lists some tokens only.
+    """Return settings whose result is exact on a back end that lists only some tokens.
 
-    Of the tokens that are not listed only the mass is known. So nothing but a temperature may come
-    before a top-k of at most as many tokens as are listed: it leaves the same tokens as if all were
-    known (but for ties with the last one listed), and whatever follows sees only those.
+    Only the total mass of the unlisted tokens is known. So only a temperature may come before the
+    top-k, and its k may be at most the number of listed tokens. Then it leaves the same tokens as
+    if all were known (except for ties with the last listed one), and later stages see only those.
 
     Args:
         settings: the settings.
         model: the model.
-        adds_top_k: put in a missing top-k; else it is refused.
+        adds_top_k: whether to insert a missing top-k; otherwise it is refused.
 
     Raises:
-        SettingError: the settings are of another kind.
+        SettingError: the settings do not have this form.
         CapabilityError: a sampler needs logits, or parity mode the model's weights.
     """
     if settings.parity:

@@ -1,12 +1,12 @@
 """Size of a cache in bytes: what each layer keeps, and how much memory that takes.
 
-One arithmetic for all: the figure under the step page's chart, the calculator of the cache page and
-the tests that compare it with the tensors of real caches. It needs neither PyTorch nor a model;
+One calculation serves the figure under the step page's chart, the calculator of the cache page and
+the tests, which compare it with real caches' tensors. It needs neither PyTorch nor a model.
 `engine.model.cache_layers.formula_of` makes a formula from a model's configuration.
 
     formula     CacheFormula: all layers; Storage: bits of a value, scales included; spelled out
     kept        Layer, what it keeps (keys, a latent, a state, ...), and for which positions
-    layouts     how much memory is set aside: what is read, tensors, whole blocks
+    layouts     how much memory is set aside: only what is read, tensors, whole blocks
 """
 
 from engine.doors import door

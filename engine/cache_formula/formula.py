@@ -19,10 +19,10 @@ class Storage:
 
     Attributes:
         name: for the screen.
-        bits: of a value itself.
-        group: how many values share a scale; 0 where no scales are counted.
-        scale_bits: of a group's scale, and of its zero point where it has one.
-        about: what is assumed.
+        bits: bits of a value itself.
+        group: number of values that share a scale; 0 if no scales are counted.
+        scale_bits: bits of a group's scale, and of its zero point if it has one.
+        about: the assumptions.
     """
 
     name: str
@@ -50,8 +50,8 @@ class CacheFormula:
 
     Attributes:
         layers: what each layer keeps, in order.
-        storage: what keys and values are stored in.
-        model: what states are stored in that follow the model's own dtype.
+        storage: storage of keys and values.
+        model: storage of states that follow the model's own dtype.
     """
 
     layers: tuple[Layer, ...]
@@ -60,7 +60,7 @@ class CacheFormula:
 
     @cached_property  # asked for at every position of a curve
     def groups(self) -> list[tuple[int, Layer]]:
-        """Equal layers together: how many there are, and what one of them keeps."""
+        """Groups of equal layers: the number of layers, and one of the group."""
         return [(count, layer) for layer, count in Counter(self.layers).items()]
 
     def stored_in(self, kept: Kept) -> Storage:
@@ -86,7 +86,7 @@ class CacheFormula:
     def bytes_per_token(self) -> int:
         """Bytes that each further position adds if every window is full.
 
-        What is kept of several positions together counts in proportion.
+        Entries for several positions together count in proportion.
         """
         total = Fraction(0)
         for count, layer in self.groups:
@@ -104,7 +104,7 @@ class CacheFormula:
         return bool(self.layers) and None not in map(_shape, self.layers)
 
     def __str__(self) -> str:
-        """The formula in a line, for a cache of keys and values; others are named by kind."""
+        """The formula in a line for a cache of keys and values; a summary for others."""
         shapes = {_shape(layer) for layer in self.layers}
         sliding = sum(
             any(isinstance(kept.span, Last) for kept in layer.kept) for layer in self.layers
@@ -164,7 +164,7 @@ def _often(kept: Kept, positions: int, layout: Layout) -> list[str]:
 
 
 def _joined(layer: Layer, part: Callable[[Kept], str]) -> str:
-    """The parts with a plus between; keys and values of one shape are written once."""
+    """The parts joined by a plus; keys and values of one shape are written once."""
     kept = list(layer.kept)
     words = []
     first = [(one.name, one.factors) for one in kept[:2]]

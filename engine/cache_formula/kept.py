@@ -28,10 +28,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Span:
-    """Positions that something is kept for: here, all of them.
+    """Positions that something is kept for: here, all positions.
 
     Attributes:
-        symbol: how often, in a formula.
+        symbol: its count in a formula.
     """
 
     symbol = "n"
@@ -47,13 +47,13 @@ class Span:
 
 @dataclass(frozen=True)
 class Last(Span):
-    """For the last positions: a sliding window, or a chunk of local attention."""
+    """The last positions: a sliding window, or a chunk of local attention."""
 
     window: Number
     symbol = "min(n, W)"
 
     def count(self, positions: int, layout: Layout) -> int:
-        """At most the window."""
+        """Return the number of positions, at most the window."""
         return layout.last(positions, self.window.value)
 
     def numbers(self) -> tuple[Number, ...]:
@@ -63,7 +63,7 @@ class Last(Span):
 
 @dataclass(frozen=True)
 class OneIn(Span):
-    """Once for each full group of `rate` positions, which were compressed into one."""
+    """One entry for each full group of `rate` positions, which were compressed into it."""
 
     rate: Number
     symbol = "floor(n / r)"
@@ -79,7 +79,7 @@ class OneIn(Span):
 
 @dataclass(frozen=True)
 class RestOf(OneIn):
-    """For the positions that wait to be compressed."""
+    """The positions that wait to be compressed."""
 
     symbol = "(n mod r)"
 
@@ -90,17 +90,17 @@ class RestOf(OneIn):
 
 @dataclass(frozen=True)
 class Once(Span):
-    """Once for the whole text: a state of constant size.
+    """One state of constant size for the whole text.
 
     Attributes:
-        least: positions from which on it is there.
+        least: number of positions from which on it exists.
     """
 
     least: int = 1
     symbol = "1"
 
     def count(self, positions: int, layout: Layout) -> int:
-        """One, however long the text."""
+        """Return 1, however long the text; 0 below `least` positions."""
         return int(positions >= self.least)
 
 
@@ -113,9 +113,9 @@ class Kept:
 
     Attributes:
         name: keys, values, latent, ...
-        factors: their product is how many values there are of it, for one position or text.
-        span: for which positions.
-        dtype: empty where it is stored as the cache is; ``model`` as the model computes; else the
+        factors: their product is the number of its values, for one position or text.
+        span: the positions that it is kept for.
+        dtype: empty if it is stored as the cache is; ``model`` for the model's own dtype; else the
             dtype that the architecture always uses.
     """
 

@@ -1,4 +1,4 @@
-"""Layouts: the memory that is set aside for what a cache keeps."""
+"""Layouts: the memory that is set aside for a cache's contents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.errors import msg
 
 
 class Layout:
-    """Memory that is set aside; this layout is the smallest: what the next step reads, no more.
+    """Memory that is set aside; this layout is the smallest: only what the next step reads.
 
     A sliding window of W positions is the W positions that a token attends to, itself included.
     """
@@ -34,21 +34,21 @@ class Tensors(Layout):
     rule = "the tensors of transformers' DynamicCache between two steps"
 
     def last(self, positions: int, window: int) -> int:
-        """One less than the window."""
+        """Return at most one less than the window."""
         return min(positions, window - 1)
 
 
 class Paged(Layout):
     """Whole blocks of positions, as engines with paged attention set them aside.
 
-    Every layer has blocks of its own. A window seldom begins where a block does, so it has one
-    block more than its positions fill. What is kept once per text is no matter of blocks.
+    Every layer has its own blocks. A window seldom begins where a block does, so it has one block
+    more than its positions fill. Data kept once per text takes no blocks.
 
     Kwon et al. 2023, Efficient Memory Management for Large Language Model Serving with
     PagedAttention, arXiv:2309.06180.
 
     Args:
-        block: positions of a block.
+        block: positions per block.
     """
 
     name = "paged"
@@ -58,11 +58,11 @@ class Paged(Layout):
         self.block = at_least_one(msg("block size"), block)
 
     def all(self, positions: int) -> int:
-        """Whole blocks."""
+        """Return the positions of whole blocks."""
         return self._blocks(positions) * self.block
 
     def last(self, positions: int, window: int) -> int:
-        """The most blocks that the last positions can lie in."""
+        """Return the positions of the most blocks that the last positions can span."""
         return min(self._blocks(positions), self._blocks(window - 1) + 1) * self.block
 
     def _blocks(self, positions: int) -> int:

@@ -2,11 +2,11 @@
 
     sources     sources of a configuration: a name, a folder, the hub's cache, a pasted text
     shapes      well-known models, as fields of config.json
-    weights     parameters, counted on a model that is built without data; all of it in one step
+    weights     parameters, counted on a model that is built without data; an estimate in one step
     storages    storage types of weights and caches
     cards       accelerators with published memory and bandwidth
     fit         what fits on a card, and how fast it can be at most
-    published   sizes that others have published, to compare with
+    published   published sizes, for comparison
     cited       citations of published figures, in words
 
 The bytes of a cache are those of `engine.model.cache_layers`, which the step page shows too.

@@ -20,10 +20,10 @@ class Card:
     Attributes:
         name: for the screen.
         gigabytes: memory in GB of 1,000,000,000 bytes.
-        bandwidth: of that memory, in GB/s.
+        bandwidth: bandwidth of that memory, in GB/s.
         source: where both are published; empty for a person's own numbers.
-        address: of that publication.
-        checked: the day on which both stood there.
+        address: address of that publication.
+        checked: the day on which both were found there.
     """
 
     name: str
@@ -41,6 +41,6 @@ class Card:
 
 @cache
 def known_cards() -> dict[str, Card]:
-    """All of them by name, in the order of the file."""
+    """All cards by name, in the order of the file."""
     made = (Card(**entry) for entry in tomllib.loads(_FILE.read_text("utf-8"))["card"])
     return {card.name: card for card in made}

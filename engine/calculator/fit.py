@@ -1,7 +1,7 @@
 """Fit of a model on a card: weights, the caches of a batch and a reserve against its memory.
 
-Everything here is computed; nothing is measured. A card that holds a model in fact needs room for
-activations and for the program as well, which is what the reserve stands for.
+Everything here is computed; nothing is measured. A real card also needs room for activations and
+for the program, which the reserve stands for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.calculator.weights import Weights
 from engine.checks import at_least_one
 from engine.errors import SettingError, msg
 
-FARTHEST = 2**30  # positions beyond which no context is looked for
+FARTHEST = 2**30  # positions at which the search for the largest context ends
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Fit:
     """A model on a card.
 
     Args:
-        formula: of its cache.
-        weights: its parameters.
-        storage: what they are stored in.
+        formula: formula of the model's cache.
+        weights: parameters of the model.
+        storage: storage of the parameters.
         card: memory and bandwidth.
         reserve: share of the memory that is left for activations and the program, 0 to below 1.
         layout: how memory for caches is set aside.
@@ -65,7 +65,7 @@ class Fit:
 
     @property
     def cache_memory(self) -> int:
-        """Bytes left for caches; below 0 where the weights alone do not fit."""
+        """Bytes left for caches; below 0 if the weights alone do not fit."""
         return self.memory - self.weight_bytes
 
     def cache_bytes(self, batch: int, positions: int) -> int:
@@ -83,9 +83,9 @@ class Fit:
         return max(0, self.cache_memory // one) if one else 0
 
     def largest_context(self, batch: int) -> int | None:
-        """Up to how many positions each of `batch` texts has room.
+        """The most positions for which each of `batch` texts has room.
 
-        0 where not even one has; None where the cache does not grow, or not as far as is looked.
+        0 if not even one position fits; None if the caches still fit at `FARTHEST` positions.
         """
         if not self.fits(batch, 1):
             return 0
@@ -103,11 +103,11 @@ class Fit:
         return self.weights.bytes_read(self.storage, batch) + caches
 
     def tokens_per_second(self, batch: int, positions: int) -> float:
-        """The most tokens of all texts together in a second: bandwidth by bytes read.
+        """The most tokens per second of all texts together: bandwidth by bytes read.
 
         Decoding reads every weight and every cached position for each token, and memory gives no
-        more bytes a second than its bandwidth. Arithmetic, and all else that takes time, is left
-        out, so this is a bound and no forecast.
+        more bytes per second than its bandwidth. Arithmetic, and all else that takes time, is left
+        out, so this is a bound, not a forecast.
 
         Pope et al. 2022, Efficiently Scaling Transformer Inference, arXiv:2211.05102.
         """

@@ -1,4 +1,4 @@
-"""Sizes of caches that others have published, beside those computed here; `published.toml`."""
+"""Published sizes of caches, to compare with those computed here; from `published.toml`."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _UNITS = {"kB": 1000, "KiB": 2**10, "GiB": 2**30}
 
 @dataclass(frozen=True)
 class Published:
-    """A figure with its source; all are for 16 bits a value and one text.
+    """A figure with its source; all are for 16 bits per value and one text.
 
     Attributes:
         shape: the model, by its name in `known_shapes`.
-        positions: length of the text; 0 where the figure is for one further token.
+        positions: length of the text; 0 if the figure is for one further token.
         value: the figure.
-        decimals: how many digits the source gives after the point.
-        unit: kB (1,000 bytes), KiB or GiB; what the source means, where it says KB or GB.
+        decimals: number of digits that the source gives after the point.
+        unit: kB (1,000 bytes), KiB or GiB; the unit that the source means if it says KB or GB.
         source: who published it.
         address: where.
-        checked: the day on which the figure stood there.
+        checked: the day on which the figure was found there.
     """
 
     shape: str
@@ -57,5 +57,5 @@ class Published:
 
 @cache
 def published_sizes() -> tuple[Published, ...]:
-    """All of them, in the order of the file."""
+    """All published figures, in the order of the file."""
     return tuple(Published(**entry) for entry in tomllib.loads(_FILE.read_text("utf-8"))["figure"])

@@ -21,9 +21,9 @@ class Shape:
     Attributes:
         name: for the screen.
         source: where its fields are published.
-        address: where those that its cache depends on were compared.
-        checked: the day of that.
-        parameters: the published count of its weights, None where none was found.
+        address: where the fields that its cache depends on were compared.
+        checked: the day of that comparison.
+        parameters: the published count of its weights; None if none was found.
         declared: the fields, as config.json has them.
     """
 
@@ -44,7 +44,7 @@ class Shape:
 
 @cache
 def known_shapes() -> dict[str, Shape]:
-    """All of them by name, in the order of the file."""
+    """All shapes by name, in the order of the file."""
     entries = tomllib.loads(_FILE.read_text("utf-8"))["shape"]
     made = (
         Shape(

@@ -1,7 +1,7 @@
 """Sources of a configuration: a name, a folder, the hub's cache, a pasted text.
 
-A configuration from outside is not trusted. It names architectures of transformers only, no code of
-its own is run, and its numbers are bounded before anything is built from them.
+A configuration from outside is not trusted. It may name only architectures of transformers, and no
+code that comes with it is run. Its numbers are bounded before anything is built from them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Described:
     Attributes:
         name: for the screen.
         source: where its fields were read.
-        config: the configuration that transformers makes of it.
+        config: the configuration that transformers makes from its fields.
         notices: sentences that a person should see.
     """
 
@@ -49,7 +49,7 @@ class Described:
         """A well-known model; see `known_shapes`.
 
         Raises:
-            ModelNotFoundError: there is none of this name.
+            ModelNotFoundError: there is no model of this name.
         """
         shape = known_shapes().get(name)
         if shape is None:
@@ -65,7 +65,7 @@ class Described:
 
         Raises:
             ModelNotFoundError: there is no such folder.
-            NotAModelError: it holds no usable config.json.
+            NotAModelError: it does not hold a usable config.json.
         """
         path = Path(folder).expanduser()
         if not str(folder).strip() or not path.is_dir():
@@ -99,7 +99,7 @@ class Described:
         """Describe a config.json that was typed or pasted.
 
         Raises:
-            NotAModelError: it is no JSON, too large, or describes no model.
+            NotAModelError: it is not JSON, is too large, or does not describe a model.
         """
         with tempfile.TemporaryDirectory() as parent:
             folder = Path(parent, "the pasted text")
@@ -138,7 +138,7 @@ def _described(name: str, source: str, declared: object) -> Described:
         (folder / "config.json").write_text(json.dumps(declared), "utf-8")
         try:
             config, notices = make_config(folder, declared)
-        except ModelError as error:  # which has the name from the folder's, as a plain text
+        except ModelError as error:  # it has the model's name from the folder, as plain text
             said = error.message
             values = tuple(name if value == name else value for value in said.values.values())
             raise type(error)(said.template, values) from error
@@ -146,7 +146,7 @@ def _described(name: str, source: str, declared: object) -> Described:
 
 
 def _check_sizes(name: str, declared: object) -> None:
-    """Refuse what would take minutes or gigabytes to build, even without weights."""
+    """Refuse a model that would take minutes or gigabytes to build, even without weights."""
     for key, value in numbers(declared):
         most = _MOST_LAYERS if _LAYERS.search(key) else _MOST
         if key in _LAYER_COUNTS and value < 1:

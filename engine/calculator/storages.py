@@ -42,14 +42,14 @@ CACHE_STORAGES = {
 class WeightStorage:
     """Storage types of the weights.
 
-    Embedding and output tables, norms and biases are seldom quantised, so they are apart.
+    Embedding and output tables, norms and biases are seldom quantised, so they are separate.
 
     Attributes:
         name: for the screen.
-        matrices: of linear layers.
-        experts: of routed experts.
-        rest: tables, norms and biases.
-        about: what is assumed.
+        matrices: storage of linear layers.
+        experts: storage of routed experts.
+        rest: storage of tables, norms and biases.
+        about: the assumptions.
     """
 
     name: str
@@ -125,7 +125,7 @@ _BY_METHOD = {
 _BY_BITS = {2: "2-bit", 3: "3-bit", 4: "4-bit", 8: "int8"}
 _COUNTS = ("bits", "nbits", "num_bits", "w_bit", "weight_bits")
 _SWITCHES = {"load_in_4bit": 4, "load_in_8bit": 8}
-# "int8_dynamic_activation_int4_weight" names both: what is said of the weights comes first.
+# "int8_dynamic_activation_int4_weight" names both: the number of the weights is tried first.
 _SPELLED = (r"(?:int|float|fp)_?(\d+)_?weight", r"(?:int|float|fp|\bw)_?(\d+)")
 _NOT_WEIGHTS = re.compile(
     r"activation|kv_cache|compute|input_act|input_tensors|output_|modules|block|^group_size", re.I
@@ -133,10 +133,10 @@ _NOT_WEIGHTS = re.compile(
 
 
 def declared_storage(config: PretrainedConfig) -> tuple[str, tuple[str, ...]]:
-    """Return the key of `WEIGHT_STORAGES` that a configuration declares, and sentences on it.
+    """Return the key of `WEIGHT_STORAGES` that a configuration declares, and sentences about it.
 
-    The number of bits is read from `quantization_config`, whose fields differ by method. 16 bits
-    are assumed, with a sentence, if it names none or a number that is not listed here.
+    The number of bits is read from `quantization_config`, whose fields differ by method. If it
+    gives no number, or one that is not listed here, 16 bits are assumed, with a sentence.
     """
     dtype = str(getattr(config, "dtype", "")).removeprefix("torch.")
     usual = "float32" if dtype == "float32" else _HALF_WEIGHTS
@@ -179,7 +179,7 @@ def _declared_bits(quantised: dict) -> int | None:
 
 
 def _said(value: object, kind: type, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the values of a kind that a `quantization_config` holds on weights, with their keys."""
+    """Yield the values of a type that a `quantization_config` has for weights, with their keys."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if not _NOT_WEIGHTS.search(str(name)):

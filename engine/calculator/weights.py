@@ -24,15 +24,15 @@ HALF = next(iter(CACHE_STORAGES.values()))
 
 @dataclass(frozen=True)
 class Estimate:
-    """The figures computed of a model.
+    """The figures computed for a model.
 
     Attributes:
         name: for the screen.
         source: where its fields were read.
-        formula: of its cache, in 16 bits a value; see `stored`.
+        formula: formula of its cache, at 16 bits per value; see `stored`.
         weights: its parameters.
-        declared: what its configuration says that the weights are stored in.
-        context_length: most positions it was made for, None where it sets no limit.
+        declared: storage of the weights, by its configuration.
+        context_length: most positions it was made for; None if it sets no limit.
         notices: sentences that a person should see.
     """
 
@@ -45,15 +45,16 @@ class Estimate:
     notices: tuple[str, ...] = ()
 
     def stored(self, storage: Storage) -> CacheFormula:
-        """The formula where keys and values are stored otherwise."""
+        """The formula with keys and values in a different storage."""
         return replace(self.formula, storage=storage, model=HALF if storage.bits < 16 else storage)
 
 
 def estimate(described: Described) -> Estimate:
-    """Compute it; takes half a second for the models in use, some seconds for the deepest.
+    """Compute an estimate, in half a second for the models in use, some seconds for the deepest.
 
     Raises:
-        NotAModelError: the configuration is none of a causal language model, or of an unknown kind.
+        NotAModelError: the configuration is not that of a causal language model, or of an unknown
+            kind.
     """
     formula = formula_of(described.config, HALF)
     weights = count_weights(described.name, described.config)
@@ -77,13 +78,13 @@ class Weights:
     """The parameters of a model, tied ones once.
 
     Attributes:
-        matrices: of linear layers, without routed experts.
-        experts: of the matrices of routed experts, all of them.
-        expert_vectors: of their biases.
-        experts_in_all, experts_chosen: experts of a layer, and how many of them a token goes
-            through; both 1 where there are none.
-        tables: of the embedding and of the output layer.
-        unread: of the tables, what a pass reads only some rows of: an embedding of its own.
+        matrices: parameters of linear layers, without routed experts.
+        experts: parameters of the matrices of all routed experts.
+        expert_vectors: parameters of their biases.
+        experts_in_all, experts_chosen: number of experts in a layer, and of those that a token goes
+            through; both 1 without experts.
+        tables: parameters of the embedding and of the output layer.
+        unread: the part of `tables` that a pass reads only some rows from: a separate embedding.
         vectors: norms, biases and the like.
     """
 
@@ -113,7 +114,7 @@ class Weights:
         return self.total - self.routed - self.unread + chosen
 
     def bytes(self, storage: WeightStorage) -> int:
-        """Bytes of all of them."""
+        """Bytes of all parameters."""
         return math.ceil(
             storage.matrices.bytes(self.matrices)
             + self._expert_bytes(storage)
@@ -126,9 +127,9 @@ class Weights:
     def bytes_read(self, storage: WeightStorage, batch: int = 1) -> int:
         """Bytes that a pass for one new token of each text of a batch reads.
 
-        Every weight once, however large the batch; of routed experts those that some text goes
-        through. How many that are on average is computed as if every token chose its experts evenly
-        and by itself.
+        Every weight counts once, however large the batch. Of the routed experts, only those count
+        that some text goes through. Their average number is computed as if every token chose its
+        experts evenly and independently.
         """
         missed = (1 - self.experts_chosen / self.experts_in_all) ** batch
         return math.ceil(
@@ -142,11 +143,11 @@ def count_weights(name: str, config: PretrainedConfig) -> Weights:
     """Count the parameters that transformers gives a configuration; takes next to no memory.
 
     Args:
-        name: of the model, for a sentence.
-        config: bounded by `sources`.
+        name: the model's name, for a sentence.
+        config: a configuration that `sources` has bounded.
 
     Raises:
-        NotAModelError: transformers builds no causal language model from it.
+        NotAModelError: transformers cannot build a causal language model from it.
     """
     try:
         with torch.device("meta"):

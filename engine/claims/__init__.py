@@ -1,12 +1,12 @@
 """Sayings about language models, each as an experiment with a verdict.
 
-    claim          what every claim is: inputs, experiment, tables, charts; `claim_of` finds one
-    inputs         what a person may change of an experiment, by kind
-    verdict        figures against what a claim says of them, and what follows
-    uncertainty    figures with an interval: shares, means, anything of several texts
-    experiment     what every experiment is: a `Measurement` whose result has checks
+    claim          definition of a claim: inputs, experiment, tables, charts; `claim_of` finds one
+    inputs         the adjustable inputs of an experiment, by kind
+    verdict        figures against the claim's predictions, and the resulting verdict
+    uncertainty    figures with an interval: shares, means, statistics over several texts
+    experiment     base of all experiments: a `Measurement` whose result has checks
     grid           experiments that time prompt lengths x output lengths
-    survivors      experiments that look at every step of some texts
+    survivors      experiments that examine every step of some texts
     texts          experiments that write texts in several ways
     facts          questions with one right word
     experiments/   the claims themselves, one file each
@@ -20,8 +20,8 @@ To add a claim:
 
     experiments/<key>.py    a result, a frozen dataclass that a file can keep, with the `checks` of
                             its verdict; and `CLAIM`: inputs, experiment, table
-    lessons/claims.toml     a section of that key, at its place on the page: what is said, what
-                            would overturn it, what was measured, names of figures
+    lessons/claims.toml     a section of that key, at its place on the page: the saying, the
+                            evidence to refute it, the measurement, names of figures
 
 The page draws a default picture of the checks. Words for reading are marked by `msg`.
 """

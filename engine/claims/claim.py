@@ -1,6 +1,6 @@
-"""A claim as a plain value: how it is measured, and what there is to see of what was measured.
+"""A claim as a plain value: its measurement, and the display of the results.
 
-Its words are data (`lessons/claims.toml`); what follows from the figures is `verdict`.
+Its words are data (`lessons/claims.toml`). The conclusions from its figures are in `verdict`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Token(str):
 
 
 class Stop(str):
-    """The reason for which a text has ended."""
+    """The reason why a text ended."""
 
 
 Cell = str | int | float | tuple[Token, ...] | None
@@ -33,18 +33,18 @@ Columns = Mapping[str, Callable[..., Cell]]
 class Table(Generic[AnyResult]):
     """Measured figures and texts, row by row.
 
-    A cell is a number, None for nothing, a `Message`, one of the texts above or some of them, or
-    any other text, which is shown as it is.
+    A cell is a number, None if empty, a `Message`, one or several of the texts above, or any other
+    text, which is shown unchanged.
 
     Attributes:
-        name: its caption, and the name of its file.
-        rows: of a result, the things that have a row; several in a tuple.
-        columns: by their names, with units, the cell of each in a row; or a function that gives
-            them for a result.
-        texts: how many of the last columns are texts to read; a row begins with their prompt.
-        prompts: how many of the first columns are that prompt, one after the other.
-        about: what there is to know of it; empty for nothing.
-        is_open: whether it can be seen without opening it.
+        name: its caption, and its file's name.
+        rows: returns the objects of a result that have a row each; several in a tuple.
+        columns: column names with units, mapped to the function for the cell; or a function that
+            returns such a mapping for a result.
+        texts: number of final columns that are texts to read; a row begins with their prompt.
+        prompts: number of leading columns that form the prompt, one after the other.
+        about: an explanation; empty for none.
+        is_open: whether it is visible without opening it.
     """
 
     name: str
@@ -56,13 +56,13 @@ class Table(Generic[AnyResult]):
     is_open: bool = False
 
     def of(self, result: AnyResult) -> tuple[list[str], list[tuple[Cell, ...]]]:
-        """The names of the columns, and the cells of each row."""
+        """Return the names of the columns, and the cells of each row."""
         columns = self.columns(result) if callable(self.columns) else self.columns
         rows = [one if isinstance(one, tuple) else (one,) for one in self.rows(result)]
         return list(columns), [tuple(cell(*row) for cell in columns.values()) for row in rows]
 
 
-# Forms of a series; crosses have the colour of the series before, and no name.
+# Forms of a series; crosses have the colour of the preceding series, and no name.
 LINE, DOTS, LINE_AND_DOTS, CROSSES = "lines", "markers", "lines+markers", "crosses"
 
 
@@ -71,9 +71,9 @@ class Series:
     """Points of a chart.
 
     Attributes:
-        name: in the legend; empty for none there.
-        points: x and y of each; a figure has whiskers, None has no point.
-        labels: a text about each point, or nothing.
+        name: name in the legend; empty for none.
+        points: x and y of each; a figure has whiskers, None gives no point.
+        labels: a text for each point, or none.
         form: one of the forms above.
     """
 
@@ -85,16 +85,16 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of what the figures of a verdict cannot show, such as how something grows.
+    """A chart of something that the verdict's figures cannot show, such as growth.
 
     Attributes:
-        key: names it.
-        name, about: stand above it.
+        key: identifier of the chart.
+        name, about: text above the chart.
         x, y: names of the axes.
-        series: what is drawn.
-        logs: the axes that show powers of ten: ``xy``.
+        series: the series to draw.
+        logs: the axes on a logarithmic scale: ``xy``.
         is_share: whether y is a share, from 0 to 1.
-        edges: values of x that a line marks.
+        edges: values of x marked by a line.
     """
 
     key: str
@@ -110,18 +110,18 @@ class Chart:
 
 @dataclass(frozen=True)
 class Claim(Generic[AnyResult]):
-    """A claim by what is its own.
+    """The properties of one claim.
 
     Attributes:
-        key: its name in files.
+        key: its identifier in files.
         result: a frozen dataclass with `checks`, which a file can keep.
-        inputs: what a person may change of the experiment.
+        inputs: the inputs that a visitor may change.
         make: the experiment for a model and a value of each input, not run yet.
-        table: what was measured; the figures of the verdict are another table.
-        charts: what was measured, as charts; the default picture shows all of `checks`.
-        more: figures for that picture that no verdict rests on.
+        table: the measurements; the verdict's figures have a separate table.
+        charts: charts of the measurements; the default picture shows all of `checks`.
+        more: figures for that picture that support no verdict.
         notice: a sentence about a result; empty for none.
-        loads: whether `make` takes `load`, which gives a model by its name.
+        loads: whether `make` takes `load`, which loads a model by name.
     """
 
     key: str
@@ -137,12 +137,12 @@ class Claim(Generic[AnyResult]):
     def experiment(
         self, model: LanguageModel, load: Callable[[str], LanguageModel] = load_model, **typed: Any
     ) -> Experiment[AnyResult]:
-        """The experiment, not run yet.
+        """Create the experiment without running it.
 
         Args:
-            model: what is looked at.
-            load: gives another model by its name.
-            typed: inputs by name, as a person types them; all others are as they begin.
+            model: the model to examine.
+            load: loads another model by name.
+            typed: inputs by name, as typed; all others keep their initial values.
 
         Raises:
             DecodingError: an input is refused.
@@ -154,5 +154,5 @@ class Claim(Generic[AnyResult]):
 
 
 def claim_of(key: str) -> Claim:
-    """The claim of a section of `lessons/claims.toml`."""
+    """Return the claim of a section of `lessons/claims.toml`."""
     return import_module(f"engine.claims.experiments.{key}").CLAIM

@@ -16,31 +16,31 @@ from engine.model import LanguageModel
 
 
 class Checked(Protocol):
-    """A result that a verdict can be computed from."""
+    """A result from which a verdict can be computed."""
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The figures that the verdict stands on."""
+        """The figures behind the verdict."""
 
 
-# Of the time of a pass over one row: what a step takes, and what each text of a batch adds to it.
+# Relative to the time of a one-row pass: a step's cost, and the extra cost per text of a batch.
 AROUND, EACH_TEXT = 1.3, 0.15
-MOST_UNSTEADY = 0.1  # of the reference products, that may be off where times are compared
+MOST_UNSTEADY = 0.1  # share of reference products that may be off in a comparison of times
 
 AnyResult = TypeVar("AnyResult", bound=Checked)
 AnyMeasured = TypeVar("AnyMeasured")
 
 
 class Experiment(Measurement[AnyResult]):
-    """The experiment of a claim: looks at one thing after the other.
+    """The experiment of a claim, which examines one thing after the other.
 
     Args:
-        things: what is looked at, such as prompts.
-        look: what is found of one of them, at least one entry each time if anything is.
-        judged: all that was found so far, as a result.
-        seconds: an estimate of how long all of it takes.
-        noun: what one of the things is called.
-        costs: how long each is expected to take, in any unit; None where all take as long.
+        things: the things to examine, such as prompts.
+        look: returns the findings for one thing, at least one entry each time if there are any.
+        judged: turns all findings so far into a result.
+        seconds: estimates the total duration.
+        noun: the word for one of the things.
+        costs: expected duration of each, in any unit; None if all take equally long.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ def judged_measurement(
     judged: Callable[[AnyMeasured], AnyResult],
     seconds: Callable[[Pace], float],
 ) -> Experiment[AnyResult]:
-    """A measurement of `engine.measure`, not begun yet, as the experiment of a claim.
+    """Turn a measurement of `engine.measure`, not started yet, into a claim's experiment.
 
     Args:
-        measurement: what is measured.
-        judged: what was measured as a result with checks.
-        seconds: an estimate of how long the measurement takes.
+        measurement: the measurement.
+        judged: turns its result into a result with checks.
+        seconds: estimates its duration.
     """
     return Experiment(
         range(measurement.parts),
@@ -90,13 +90,13 @@ def judged_measurement(
 
 
 def steady(reference_ms: Sequence[float]) -> Check:
-    """The condition of every claim on times: the machine kept its speed meanwhile."""
+    """Return the condition of every claim on times: the machine kept its speed."""
     off = counted(len(changed(reference_ms)) / max(1, len(reference_ms)), len(reference_ms))
     return Check("unsteady", off, AT_MOST, MOST_UNSTEADY, is_condition=True)
 
 
 def writing_seconds(pace: Pace, tokens: int, texts: int = 1) -> float:
-    """An estimate of writing some texts together: passes, samplers, records."""
+    """Estimate the time to write some texts together: passes, samplers, records."""
     return pace.step_seconds(tokens) * (AROUND + EACH_TEXT * texts)
 
 
@@ -104,8 +104,8 @@ def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -
     """Return the prompts, checked to leave room for `tokens` more tokens.
 
     Raises:
-        PromptError: there is none, or one has no token.
-        SettingError: the context is too short for one of them.
+        PromptError: there are no prompts, or one has no token.
+        SettingError: the context is too short for a prompt.
     """
     if not prompts:
         raise PromptError("There is no prompt; type at least one, each on a line of its own.")
@@ -125,7 +125,7 @@ def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -
 
 
 def checked_range(name: str, value: float, low: float, high: float) -> float:
-    """A number from `low` to `high`; raises `SettingError` for any other."""
+    """Return a number from `low` to `high`; raises `SettingError` if it is outside."""
     if not low <= value <= high:
         remedy = msg("use {low:g} to {high:g}", (low, high))
         raise SettingError(name, value, "is out of range", remedy)

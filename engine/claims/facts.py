@@ -1,4 +1,4 @@
-"""Questions with one right word, for claims on what a model knows."""
+"""Questions with one right word, for claims about a model's knowledge."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from engine.values import Name, Row, Wrong, convert
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "facts.toml"
 KINDS = msg("capitals"), msg("everyday"), msg("world")  # of facts, in that file
 MOST_FACTS = 400
-ANSWER_TOKENS = 5  # that a word may have
-# English words that answer none of such questions by themselves: "the" may follow "stand in".
+ANSWER_TOKENS = 5  # maximum for a word
+# English words that answer no such question by themselves: "the" may follow "stand in".
 _NO_ANSWER = re.compile(
     "(a|about|all|also|always|an|and|any|are|as|at|be|been|but|by|called|can|do|for|from|had|has|"
     "have|he|her|his|how|i|if|in|into|is|it|its|just|known|made|more|most|my|no|not|of|often|on|"
@@ -36,7 +36,7 @@ class Fact:
     Attributes:
         group: kind of fact; the claims tell the kinds apart.
         question: the text before that word.
-        answers: the words that are right.
+        answers: the right words.
     """
 
     group: Name
@@ -44,7 +44,7 @@ class Fact:
     answers: Row[Name]
 
     def is_right(self, word: str) -> bool | None:
-        """Tell whether a word is right; None if it is no answer. Capital letters do not matter."""
+        """Tell whether a word is right; None if it is not an answer. Case does not matter."""
         small = word.casefold()
         if small in {answer.casefold() for answer in self.answers}:
             return True
@@ -52,10 +52,10 @@ class Fact:
 
 
 class Facts(Text):
-    """Facts as `FILE` has them; empty for those."""
+    """Facts in the format of `FILE`; empty for the facts of that file."""
 
     def value(self, typed: str) -> list[Fact]:
-        """The facts."""
+        """Parse the facts."""
         try:
             data = convert(tomllib.loads(typed or known_facts()), dict[Name, dict[Name, Row[Name]]])
         except (tomllib.TOMLDecodeError, Wrong) as error:
@@ -74,26 +74,26 @@ FACTS = Facts(
 
 @cache
 def known_facts() -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     return FILE.read_text("utf-8")
 
 
 def kind_name(group: str) -> str:
-    """A kind of fact for reading; one that a person made up is as they typed it."""
+    """Return a kind of fact for reading; one that a visitor made up remains as typed."""
     return msg(group) if group in KINDS else group
 
 
 def first_word(text: str) -> str:
-    """The first word of a text; empty where it begins with none."""
+    """Return the first word of a text; empty if the text does not begin with one."""
     found = _WORD.match(text)
     return found.group(1) if found else ""
 
 
 def checked_facts(model: LanguageModel, facts: Sequence[Fact]) -> list[Fact]:
-    """Facts that the model can be asked.
+    """Check facts to ask the model.
 
     Raises:
-        PromptError: there are none, or too many; a question or an answer is empty.
+        PromptError: there are no facts, or too many; a question or an answer is empty.
         SettingError: a question is longer than the context.
     """
     if not 1 <= len(facts) <= MOST_FACTS:

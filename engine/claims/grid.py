@@ -1,7 +1,7 @@
-"""A grid of lengths, timed in rounds: what claims on the time of input and output tokens share.
+"""A grid of lengths, timed in rounds, for claims on the time of input and output tokens.
 
-Times are processor time. A round is what is drawn again for an interval: what slows the machine
-down lasts for several cells.
+Times are processor time. The bootstrap resamples whole rounds, because a slow spell of the machine
+lasts for several cells.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from engine.runner.turns import processor_clock
 
 
 def prompt_lengths(first: str, least: int = 1) -> Wholes:
-    """The lengths of prompts, in tokens."""
+    """Return the input for the lengths of prompts, in tokens."""
     return Wholes("prompts", msg("Prompt tokens"), first, low=1, high=MOST_POSITIONS, least=least)
 
 
 def rounds(first: int) -> Whole:
-    """The number of times that each length is measured."""
+    """Return the input for the number of measurements of each length."""
     return Whole("rounds", msg("Rounds"), first, low=1, high=MOST_ROUNDS)
 
 
@@ -39,7 +39,7 @@ def grid_experiment(
     rounds: int,
     judged: Callable[[PrefillAndDecode], AnyResult],
 ) -> Experiment[AnyResult]:
-    """Times every prompt length with every output length, each `rounds` times."""
+    """Time every prompt length with every output length, each `rounds` times."""
     clock = processor_clock(model)
     measurement = PrefillAndDecodeMeasurement(model, prompts, outputs, rounds, clock)
     seconds = partial(

@@ -1,7 +1,7 @@
-"""The inputs of experiments: each with its label, its beginning, its range.
+"""The inputs of experiments: each with its label, its initial value, its range.
 
-A record and a field hold what a person typed, a text or a number; `value` makes of it what the
-experiment is given.
+A record and a field hold the typed text or number. `value` converts it into the experiment's
+argument.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.errors import SettingError, msg
 
 MOST_LINES = 200
 MOST_NUMBERS = 16
-LARGEST = 2**53 - 1  # that a browser's numbers hold exactly
+LARGEST = 2**53 - 1  # a browser's numbers hold it exactly
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Input:
     """An input of an experiment.
 
     Attributes:
-        name: of the argument that it is.
-        label: name for reading.
-        first: what it begins with.
-        help: more about it; empty for nothing.
+        name: name of the argument.
+        label: display name.
+        first: initial value.
+        help: further explanation; empty for none.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Input:
     help: str = ""
 
     def value(self, typed: Any) -> Any:
-        """Return what the experiment is given for it; raises `DecodingError` to refuse it."""
+        """Convert to the experiment's argument; raises `DecodingError` to refuse the value."""
         return typed
 
 
@@ -49,10 +49,10 @@ class Text(Input):
 
 
 class Lines(Text):
-    """Texts, one a line."""
+    """Texts, one per line."""
 
     def value(self, typed: str) -> list[str]:
-        """The lines that are not empty."""
+        """Return the lines that are not empty."""
         found = [line for line in typed.splitlines() if line.strip()]
         if len(found) > MOST_LINES:
             problem = msg("are more than {most}", MOST_LINES)
@@ -62,18 +62,18 @@ class Lines(Text):
 
 @dataclass(frozen=True)
 class Line(Input):
-    """A text on one line; a wide one takes all of it."""
+    """A text on one line; a wide one takes the whole line."""
 
     is_wide: bool = False
 
 
 @dataclass(frozen=True)
 class Numbers(Input):
-    """Numbers with commas between them, ascending, each once.
+    """Numbers separated by commas, ascending, without duplicates.
 
     Further attributes:
         low, high: the range of each.
-        least, most: how many there may be.
+        least, most: limits of their number.
     """
 
     low: float = -math.inf
@@ -82,7 +82,7 @@ class Numbers(Input):
     most: int = MOST_NUMBERS
 
     def value(self, typed: str) -> list[float]:
-        """The numbers."""
+        """Parse the numbers."""
         try:
             found = sorted({float(part) for part in typed_list(typed).split(",") if part.strip()})
         except ValueError:
@@ -100,7 +100,7 @@ class Wholes(Numbers):
     """Whole numbers, as `Numbers`."""
 
     def value(self, typed: str) -> list[int]:
-        """The numbers."""
+        """Parse the numbers."""
         found = super().value(typed)
         for number in found:
             if not number.is_integer():
@@ -118,7 +118,7 @@ class Whole(Input):
     high: int | None = LARGEST
 
     def value(self, typed: int) -> int:
-        """The number."""
+        """Check the number."""
         return checked_range(
             self.label, typed, self.low, LARGEST if self.high is None else self.high
         )
@@ -126,14 +126,14 @@ class Whole(Input):
 
 @dataclass(frozen=True)
 class Real(Input):
-    """A number from `low` to `high`; `step` is what the buttons of its field add."""
+    """A number from `low` to `high`; `step` is the amount that the buttons of its field add."""
 
     low: float = -math.inf
     high: float = math.inf
     step: float = 0.1
 
     def value(self, typed: float) -> float:
-        """The number."""
+        """Check the number."""
         return checked_range(self.label, typed, self.low, self.high)
 
 
@@ -145,12 +145,12 @@ class Choice(Input):
 
 
 def prompts(first: str, height: int = 150) -> Lines:
-    """The prompts of an experiment."""
+    """Return the input for an experiment's prompts."""
     return Lines("prompts", msg("Prompts, one a line"), first, height=height)
 
 
 def tokens(first: int, low: int, high: int) -> Whole:
-    """The number of tokens of each text, exactly or at most."""
+    """Return the input for the number of tokens of each text, exact or maximal."""
     return Whole("tokens", msg("Tokens of a text"), first, low=low, high=high)
 
 

@@ -1,4 +1,4 @@
-"""A fixed k and the nucleus at every step of some texts: what two claims share."""
+"""A fixed k and the nucleus at every step of some texts, shared by two claims."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Steps:
     """The steps of one text.
 
     Attributes:
-        prompt: what the text goes on from.
+        prompt: the prompt that the text continues.
         tokens: labels of its tokens.
         bits: entropy of the model's distribution at every step.
-        nucleus: tokens that top-p keeps there.
+        nucleus: number of tokens that top-p keeps there.
         mass: probability of the k likeliest tokens together.
     """
 
@@ -54,8 +54,8 @@ class Survivors:
     """The tokens that both samplers keep.
 
     Attributes:
-        texts: their steps.
-        top_k, top_p: of the samplers.
+        texts: the steps of each text.
+        top_k, top_p: settings of the samplers.
     """
 
     texts: Row[Steps]
@@ -79,9 +79,9 @@ def survivors(
     tokens: int,
     texts: int,
 ) -> Experiment[Survivors]:
-    """Draws texts from the model's own distribution, and looks at every step of them.
+    """Draw texts from the model's own distribution, and examine each of their steps.
 
-    The samplers that are compared shape no text; `kind` is the class of the result.
+    The compared samplers do not shape the texts; `kind` is the class of the result.
     """
     checked_range(msg("Top-k"), top_k, 1, model.vocab_size)
     checked_prompts(model, prompts, tokens)
@@ -112,12 +112,12 @@ def survivors(
         count = len(prompts) * texts
         return writing_seconds(pace, tokens, count) + pace.read_seconds(tokens) * count
 
-    places = range(-1, len(prompts))  # all are written, then each is looked at
+    places = range(-1, len(prompts))  # all are written first, then each is examined
     return Experiment(places, look, lambda found: kind(found, top_k, top_p), seconds)
 
 
 def survivors_claim(key: str, kind: type[Survivors]) -> Claim[Survivors]:
-    """A claim on what both samplers keep."""
+    """Create a claim on the tokens that both samplers keep."""
     return Claim(
         key,
         kind,
@@ -135,7 +135,7 @@ def survivors_claim(key: str, kind: type[Survivors]) -> Claim[Survivors]:
 
 
 def _every_step(result: Survivors) -> Chart:
-    """Tokens in the nucleus against the entropy, and the line of the fixed k."""
+    """Chart the tokens in the nucleus against the entropy, with the line of the fixed k."""
     pairs = [pair for text in result.texts for pair in zip(text.bits, text.nucleus, strict=True)]
     widest = max(bits for bits, _ in pairs)
     nucleus = Series(

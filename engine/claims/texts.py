@@ -1,4 +1,4 @@
-"""Experiments that write texts: of every prompt, the same number of tokens in several ways."""
+"""Experiments that write texts: from every prompt, the same number of tokens in several ways."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ TOGETHER = 8  # tokens of every text between two results
 
 @dataclass(frozen=True)
 class Way:
-    """One way to go on from a prompt.
+    """One way to continue a prompt.
 
     Attributes:
-        name: of the way, in the results.
-        settings: how tokens are chosen.
-        before: text that is put in front of the prompt.
+        name: name of the way in the results.
+        settings: settings that choose its tokens.
+        before: text placed before the prompt.
     """
 
     name: str
@@ -54,17 +54,17 @@ class Way:
 
 @dataclass(frozen=True)
 class Written:
-    """A text that was written.
+    """A generated text and its figures.
 
     Attributes:
-        prompt: what it goes on from.
+        prompt: the prompt that it continues.
         way: name of the way in which it was written.
-        text: what was written.
-        tokens: how many tokens that is.
-        repeated: share of its runs of four tokens that repeat an earlier one; None where it has
-            none.
-        loop_tokens: tokens of the loop that it ended in, 0 without one.
-        stop_reason: why it ended; empty where it has not.
+        text: the generated text.
+        tokens: number of its tokens.
+        repeated: share of its runs of four tokens that repeat an earlier one; None without such
+            runs.
+        loop_tokens: tokens of the loop in which it ended, 0 without one.
+        stop_reason: why it ended; empty if it has not.
     """
 
     prompt: Text
@@ -85,7 +85,7 @@ class Written:
         """Measure a text of a batch.
 
         Raises:
-            DecodingError: the text could not go on.
+            DecodingError: the text could not continue.
         """
         if text.error is not None:
             raise text.error
@@ -108,24 +108,25 @@ def texts_experiment(
     ways: Sequence[Way],
     judged: Callable[[tuple[Written, ...]], AnyResult],
 ) -> Experiment[AnyResult]:
-    """Writes texts of some prompts, all of them together.
+    """Write texts after some prompts, all together.
 
     Args:
-        model: what writes.
-        prompts: what the texts go on from.
+        model: the model that writes.
+        prompts: the prompts that the texts continue.
         tokens: most tokens of a text.
-        ways: in which each prompt goes on.
-        judged: the texts so far, prompt by prompt, as a result with checks.
+        ways: the ways to continue each prompt.
+        judged: turns the texts so far, prompt by prompt, into a result with checks.
 
     Raises:
-        PromptError, SettingError: no prompt, or one that leaves too little room for the tokens.
+        PromptError, SettingError: there are no prompts, or one leaves too little room for the
+            tokens.
     """
     longest = max((way.before for way in ways), key=len)
     checked_prompts(model, [longest + prompt for prompt in prompts], tokens)
     texts = list(product(prompts, ways))
     batch = Batch(model, [Row(way.before + prompt, way.settings, tokens) for prompt, way in texts])
     parts = math.ceil(tokens / TOGETHER)
-    runs: list[Iterator[Progress]] = []  # the one under way
+    runs: list[Iterator[Progress]] = []  # the current one
 
     def look(part: int) -> list[Written]:
         if not runs:
@@ -136,7 +137,7 @@ def texts_experiment(
                 if part + 1 < parts and progress.tokens_done >= due:
                     break
         except BaseException:
-            runs.clear()  # the next one goes on from the tokens there are
+            runs.clear()  # the next run continues from the existing tokens
             raise
         written = zip(texts, batch.texts, strict=True)
         return [Written.measured(prompt, way.name, text) for (prompt, way), text in written]
@@ -150,7 +151,7 @@ def texts_experiment(
 
 
 def texts_table(ways: Mapping[str, str]) -> Table:
-    """The texts, and what each measures; the ways by their names for reading."""
+    """Create the table of the texts and their figures, with the display names of the ways."""
     return Table(
         msg("Texts"),
         lambda result: result.texts,

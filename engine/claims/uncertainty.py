@@ -1,9 +1,9 @@
 """Figures with their uncertainty: 95 % intervals, exact or by the bootstrap.
 
 A share of independent trials has the interval of Clopper and Pearson (1934), which is exact for any
-number of trials. Everything else has a percentile bootstrap (Efron 1979): the groups that were
-measured, such as prompts, are drawn again with replacement. What is counted or computed over all
-there is, not over a sample, has no uncertainty.
+number of trials. Everything else has a percentile bootstrap (Efron 1979), which draws the measured
+groups, such as prompts, again with replacement. A figure that is counted or computed over the whole
+population, not over a sample, has no uncertainty.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Figure:
     """An estimate with its interval.
 
     Attributes:
-        value: the estimate; NaN where there is nothing to estimate it from.
-        low, high: its 95 % interval; infinite where there is too little to have one.
-        count: trials, or groups that were drawn again.
-        method: how the interval was made: `CLOPPER_PEARSON`, `BOOTSTRAP` or `COUNTED`.
+        value: the estimate; NaN without any data.
+        low, high: its 95 % interval; infinite if there is too little data.
+        count: number of trials, or of resampled groups.
+        method: method of the interval: `CLOPPER_PEARSON`, `BOOTSTRAP` or `COUNTED`.
     """
 
     value: float
@@ -43,17 +43,17 @@ class Figure:
 
 
 def counted(value: float, count: int) -> Figure:
-    """A figure over all there is: it has no uncertainty.
+    """Return a figure over the whole population, without uncertainty.
 
     Args:
         value: the figure.
-        count: of how many it is.
+        count: size of the population.
     """
     return Figure(value, value, value, count, COUNTED)
 
 
 def share(flags: Sequence[bool]) -> Figure:
-    """The share of trials that came out true."""
+    """Return the share of trials that came out true."""
     count, hits = len(flags), sum(map(bool, flags))
     if not count:
         return Figure(math.nan, 0.0, 1.0, 0, CLOPPER_PEARSON)
@@ -64,14 +64,14 @@ def share(flags: Sequence[bool]) -> Figure:
 
 
 def mean(values: Sequence[float]) -> Figure:
-    """The mean of one value for each group, such as a prompt."""
+    """Return the mean of one value per group, such as a prompt."""
     known = np.asarray(values, np.float64)
     value = float(known.mean()) if known.size else math.nan
     return _interval(value, known.size, lambda places: known[places].mean(axis=1))
 
 
 def ratio(groups: Sequence[tuple[float, float]]) -> Figure:
-    """A sum over another, of groups that each add to both, such as hits and trials of a text."""
+    """Return the ratio of two sums to which each group adds, such as hits and trials of a text."""
     parts = np.asarray(groups, np.float64).reshape(-1, 2)
     over = parts[:, 1].sum()
     value = float(parts[:, 0].sum() / over) if over else math.nan
@@ -84,11 +84,11 @@ def ratio(groups: Sequence[tuple[float, float]]) -> Figure:
 
 
 def bootstrap(groups: Sequence[Group], statistic: Callable[[list[Group]], float]) -> Figure:
-    """A statistic of some groups.
+    """Bootstrap a statistic of some groups.
 
     Args:
-        groups: what is drawn again, each as a whole.
-        statistic: of a list of groups, in which some may come several times.
+        groups: the groups to resample, each as a whole.
+        statistic: a function of a list of groups, some of which may occur several times.
     """
     value = statistic(list(groups)) if groups else math.nan
 
@@ -99,7 +99,7 @@ def bootstrap(groups: Sequence[Group], statistic: Callable[[list[Group]], float]
 
 
 def _interval(value: float, count: int, drawn: Callable[[np.ndarray], np.ndarray]) -> Figure:
-    """The percentile interval of what `drawn` makes of (resamples, count) places of groups."""
+    """Return the percentile interval of `drawn` over (resamples, count) indices of groups."""
     if count < LEAST:
         return Figure(value, -math.inf, math.inf, count, BOOTSTRAP)
     places = np.random.default_rng(SEED).integers(0, count, (RESAMPLES, count))

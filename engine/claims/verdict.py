@@ -1,17 +1,18 @@
-"""From figures to a verdict: each figure against what the claim says of it, with its interval.
+"""From figures to a verdict: each figure against the claim's prediction, with its interval.
 
     >>> share = Figure(0.9, 0.7, 0.98, 20, EXACT_INTERVAL)
     >>> judge([Check("loops", share, ABOVE, 0.5)]).outcome
     'holds'
 
-A check says yes when the whole interval lies on the claimed side of the bound, no when none of it
-does, and is open when the bound lies within. Checks of the same part of an experiment belong
-together: the part says yes when all of them do, no when one does. A check without a part is a part
-by itself. A claim holds when every part says yes. It depends only when at least one says yes and
-one says no. Without any yes, one no is enough: it does not hold. All else is not decided.
+A check says yes if the whole interval lies on the claimed side of the bound, and no if none of the
+interval does. It is open if the bound lies within. Checks of the same part of an experiment belong
+together: the part says yes if all its checks do, and no if one does. A check without a part is a
+separate part. A claim holds if every part says yes. It depends only if at least one part says yes
+and one says no. Without any yes, one no is enough: the claim does not hold. All other cases are
+undecided.
 
-A condition says nothing of the claim: it is what the experiment needs to tell anything, such as a
-control. If it is not met, its part is open, and without a part all of them are.
+A condition says nothing about the claim. The experiment needs it to show anything, like a control.
+If it is not met, its part is open. If it has no part, all parts are.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ HOLDS, FAILS, DEPENDS, OPEN = "holds", "fails", "depends", "open"
 YES, NO = "yes", "no"
 
 ABOVE, BELOW, AT_LEAST, AT_MOST = ">", "<", "≥", "≤"
-NOTED = ""  # shown beside the others, and decides nothing
+NOTED = ""  # shown with the others, but decides nothing
 _SIDES = {ABOVE: operator.gt, BELOW: operator.lt, AT_LEAST: operator.ge, AT_MOST: operator.le}
-MOST_NEEDED = 10_000  # from which more trials are no advice
+MOST_NEEDED = 10_000  # from which the advice to run more trials is useless
 
 
 @dataclass(frozen=True)
 class Check:
-    """A figure against what the claim says of it.
+    """A figure against the claim's prediction.
 
     Attributes:
-        name: of the figure; the words of the claim say what it is.
-        figure: what was measured.
-        side: where the claim puts it: `ABOVE`, `BELOW`, `AT_LEAST` or `AT_MOST` the bound; or
-            `NOTED`, where the claim says nothing of it.
-        bound: in the figure's unit; 0 for one that is noted.
-        part: of the experiment that it is of, such as ``T = 1.5``; empty where it is of all, and is
-            a part by itself.
-        is_condition: whether the experiment needs it, and the claim does not say it.
+        name: name of the figure, which the words of the claim explain.
+        figure: the measured figure.
+        side: the claimed side of the bound: `ABOVE`, `BELOW`, `AT_LEAST` or `AT_MOST`; or `NOTED`,
+            if the claim says nothing about the figure.
+        bound: bound in the figure's unit; 0 for a noted one.
+        part: its part of the experiment, such as ``T = 1.5``; empty if it covers all and is a
+            separate part.
+        is_condition: whether it is a condition of the experiment rather than of the claim.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Check:
 
     @property
     def answer(self) -> str:
-        """`YES`, `NO` or `OPEN`: what the figure says of the claim; empty for one that is noted."""
+        """The figure's answer to the claim, `YES`, `NO` or `OPEN`; empty for a noted one."""
         if self.side == NOTED:
             return ""
         is_there = _SIDES[self.side]
@@ -81,24 +82,24 @@ class Check:
 
 
 def noted(name: str, figure: Figure, part: str = "") -> Check:
-    """A figure that is shown beside the others, and decides nothing."""
+    """Return a figure that is shown with the others but decides nothing."""
     return Check(name, figure, NOTED, 0.0, part)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict that follows from some checks.
+    """The verdict that follows from some checks.
 
     Attributes:
         outcome: `HOLDS`, `FAILS`, `DEPENDS` or `OPEN`.
-        checks: what it follows from.
+        checks: the checks behind it.
     """
 
     outcome: str
     checks: tuple[Check, ...]
 
     def parts(self, answer: str) -> list[str]:
-        """The parts of the experiment with this answer; a check without a part by its name."""
+        """Return the experiment's parts with this answer; a check without a part by its name."""
         return [part for part, own in _parts(self.checks).items() if own == answer]
 
     @property
@@ -108,7 +109,7 @@ class Verdict:
 
     @property
     def undecided(self) -> list[Check]:
-        """Open checks that more trials may decide; of a value that is NaN, they may not."""
+        """Open checks that more trials may decide; a NaN value excludes a check."""
         closed = [check.part for check in self.unmet]
         open_checks = [c for c in self.checks if c.answer == OPEN and not c.is_condition]
         known = [c for c in open_checks if not math.isnan(c.figure.value)]
@@ -116,7 +117,7 @@ class Verdict:
 
 
 def judge(checks: Sequence[Check]) -> Verdict:
-    """Draw the verdict from the checks of a claim, at least one of which is not just noted."""
+    """Draw the verdict from a claim's checks, at least one of which is not just noted."""
     answers = set(_parts(checks).values())
     if answers == {YES}:
         outcome = HOLDS
@@ -128,13 +129,13 @@ def judge(checks: Sequence[Check]) -> Verdict:
 
 
 def _parts(checks: Sequence[Check]) -> dict[str, str]:
-    """Each part of the experiment, and what its checks say together."""
+    """Return each part of the experiment with the joint answer of its checks."""
     answers: dict[str, set[str]] = {}
     unmet = {check.part for check in checks if check.is_condition and check.answer != YES}
     for check in checks:
         if check.side != NOTED and not check.is_condition:
             answers.setdefault(check.part or check.name, set()).add(check.answer)
-    order = (NO, OPEN, YES)  # the first one that any check says
+    order = (NO, OPEN, YES)  # the first one that any check says wins
     return {
         part: OPEN if unmet & {part, ""} else min(own, key=order.index)
         for part, own in answers.items()

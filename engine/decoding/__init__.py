@@ -1,22 +1,22 @@
-"""Ways to generate a text, one file or folder each, over what all of them share.
+"""Ways to generate a text, one file or folder each, and the code that they share.
 
-    generation.py       what every strategy keeps: steps, text, step, run, rewind, fork, trace
-    one_text.py         what those share that write one text, and that append one token per step
-    token_sequence.py   prompt and generated tokens, what they spell, when they end
+    generation.py       base of every strategy: steps, text, step, run, rewind, fork, trace
+    one_text.py         base of those that write one text, and that append one token per step
+    token_sequence.py   prompt and generated tokens, their text, when they end
     decoder.py          sampling: forward, shape, draw, append
-    settings_history.py which settings held from which step on
+    settings_history.py settings by the step from which they hold
     parity.py           the generator that draws as transformers does
     record.py           the raw logits of every step; row_file.py those on disk
-    guidance.py         a second text, which a negative prompt begins
+    guidance.py         a second text, which begins with a negative prompt
     contrastive.py      contrastive search
     beam/               beam search
     diffusion/          masked diffusion
     speculative/        speculative decoding
     batch.py            many texts in one pass; batch_row.py one of them
-    replay.py           a trace made again and compared
+    replay.py           a trace repeated and compared
 
-A new strategy is a `Generation` in a file of its own. Its step, and what a trace checks of it, are
-a file in `engine.trace`, listed by `engine.trace.strategies`.
+A new strategy is a `Generation` in its own file. Its step, and a trace's checks of the step, are in
+a file of `engine.trace`, listed by `engine.trace.strategies`.
 """
 
 from engine.doors import door

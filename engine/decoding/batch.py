@@ -8,18 +8,19 @@
 
 Every row is the twin of a lone `Decoder` with the same prompt, settings and seed: its n-th token is
 drawn with the n-th uniform number of its own seed, whatever the other rows do, and the same rules
-end it. Rows of one prompt share its prefill, bit for bit that of the decoder; then the cache is
-repeated for as many rows as fit. Rows of a longer prompt join where the others have come to its
-length (see `batch_part`).
+end it. Rows with the same prompt share its prefill, which equals the decoder's bit for bit. Then
+the cache is repeated for as many rows as fit. Rows with a longer prompt join when the others have
+reached its length (see `batch_part`).
 
-Equal tokens, up to rounding: a product over many rows adds in another order than one over a single
-row. In float32 logits then differ by some 1e-6, and a draw only where `u` lies as close to the edge
-between two tokens. In bfloat16 one unit in the last place is 1 part in 256, so that logits differ
-by hundredths and some texts part from their twins. They are samples of the same distributions as
-far as bfloat16 tells them apart, but not the same texts; for those, load the model in float32.
+Tokens are equal up to rounding: a product over many rows adds in a different order than one over a
+single row. In float32, logits then differ by some 1e-6, and a draw differs only if `u` lies as
+close to the edge between two tokens. In bfloat16, one unit in the last place is 1 part in 256, so
+logits differ by hundredths and some texts diverge from their twins. Those are samples of the same
+distributions as far as bfloat16 can tell, but not the same texts. For the same texts, load the
+model in float32.
 
-Under guidance (see `guidance`) a row has a second cache, of the negative prompt's text; rows
-share their passes where it is longer by equally many tokens, whatever their scales.
+Under guidance (see `guidance`) a row has a second cache, for the negative prompt's text. Rows share
+their passes if that text is longer by the same number of tokens, whatever their scales.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from engine.text import stopping
 
 __all__ = ["MOST_ROWS", "STEP_RECORD", "Batch", "BatchText", "Progress", "Row"]
 
-# More would hardly be faster for each, and cancelling takes longer.
+# More would hardly be faster per row, and cancelling would take longer.
 MOST_ROWS = 128
 
 
@@ -54,13 +55,13 @@ class Progress:
     """Progress of a batch.
 
     Attributes:
-        rows_done, rows: texts that have ended, and all of them.
+        rows_done, rows: number of texts that have ended, and of all texts.
         tokens_done: tokens generated so far.
-        tokens_at_most: tokens there will be if every text that has not ended runs to its limit.
+        tokens_at_most: total tokens if every unfinished text runs to its limit.
         seconds: wall time of this run so far.
-        seconds_left: an estimate of the rest: at the rate of this run so far, as if every text ran
-            to its limit. It may be too little, as few texts that run on alone are slower for each
-            token. None before the first token.
+        seconds_left: estimate of the rest at this run's rate so far, as if every text ran to its
+            limit. It may be too low, as the last few texts take longer per token. None before the
+            first token.
     """
 
     rows_done: int
@@ -75,18 +76,18 @@ class Batch:
     """Texts being generated together by a shared model.
 
     Args:
-        model: the model; decoders and other batches may use it meanwhile.
+        model: the model; decoders and other batches may use it at the same time.
         rows: the texts to generate, in any mixture of prompts, settings and limits.
-        stop_strings: texts that end generation, for all rows.
-        max_rows: most rows that go together; the memory for caches may allow fewer. They may be
+        stop_strings: strings that end generation, for all rows.
+        max_rows: most rows that run together; the memory for caches may allow fewer. They may be
             read in several passes (see `engine.runner.batch_runner`).
 
     Attributes:
-        rows_together: most rows that have gone together so far.
+        rows_together: most rows that have run together so far.
 
     Raises:
         PromptError, TokenizerError, SettingError: a row that does not fit this model, or `max_rows`
-            out of range; before anything runs.
+            out of range; raised before anything runs.
     """
 
     def __init__(
@@ -111,20 +112,20 @@ class Batch:
                 prompts[row.prompt] = ids
             guided_by = checked_guidance(model, ids, row.negative_prompt, row.guidance_scale)
             self._rows.append(GrowingText(model, ids, row, strings, guided_by))
-        # Kept up to date, as counting afresh after every token would take longer than the token.
+        # Updated as rows grow: a full count after every token would take longer than the token.
         self._ended = self._tokens = self._tokens_before = 0
         self._at_most = sum(row.limit for row in self._rows)
-        self._notices: dict[str, None] = {}  # in the order in which they came up
+        self._notices: dict[str, None] = {}  # in order of appearance
         self._is_running = False
         self._prefill: BatchRunner | None = None
 
     @property
     def texts(self) -> tuple[BatchText, ...]:
-        """All rows as they stand now, in the order they were given."""
+        """All rows in their current state, in the order they were given."""
         return tuple(row.snapshot() for row in self._rows)
 
     def text(self, index: int) -> BatchText:
-        """One row as it stands now."""
+        """One row in its current state."""
         return self._rows[index].snapshot()
 
     def has_ended(self, index: int) -> bool:
@@ -133,7 +134,7 @@ class Batch:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Sentences on what went another way than in one batch per prompt, or failed."""
+        """Sentences on deviations from one batch per prompt, and on failures."""
         return tuple(self._notices)
 
     @property
@@ -142,10 +143,10 @@ class Batch:
         return self._ended == len(self._rows)
 
     def run(self, cancel: threading.Event | None = None) -> Iterator[Progress]:
-        """Generate all rows; yields after every token of the rows in work.
+        """Generate all rows; yields after every token of the rows in progress.
 
-        Closing the iterator or setting `cancel` ends it between two tokens. What is there stays,
-        and another `run` goes on from it, to the same tokens.
+        Closing the iterator or setting `cancel` ends the run between two tokens. The texts so far
+        stay, and another `run` continues them with the same tokens.
 
         Raises:
             RuntimeError: another run of this batch has not ended.
@@ -184,7 +185,7 @@ class Batch:
         )
 
     def _step(self, row: GrowingText, logits: Sequence[np.ndarray]) -> None:
-        """One token more for a row, and what that changes in the counts."""
+        """Append one token to a row and update the counts."""
         length = row.length
         row.append(*logits)
         self._tokens += row.length - length
@@ -198,7 +199,7 @@ class Batch:
             self._notice(msg("A text could not go on: {error}", row.error))
 
     def _groups(self) -> list[list[GrowingText]]:
-        """The rows that have not ended, by what can go together."""
+        """The unfinished rows, grouped by those that can run together."""
         groups: dict[int | None, list[GrowingText]] = {}
         for row in self._rows:
             if not row.has_ended:
@@ -206,7 +207,7 @@ class Batch:
         return [by_length(rows) for rows in groups.values()]
 
     def _run_group(self, rows: list[GrowingText]) -> Iterator[None]:
-        """Rows that can go together, in as many parts as it takes; yields after every token."""
+        """Run rows that can run together, in as many parts as needed; yields after every token."""
         most = 0
         waiting = [rows]
         while waiting:
@@ -225,7 +226,7 @@ class Batch:
                 waiting.append(rows[most:])
                 rows = rows[:most]
             part = BatchPart(rows, self._prefilled, self._step)
-            failure = ""  # the words alone: the error itself would hold the pass' memory
+            failure = ""  # only the message: the error itself would hold the pass's memory
             try:
                 for _ in part.run():
                     self.rows_together = max(self.rows_together, part.most_together)
@@ -258,7 +259,7 @@ class Batch:
         return self._prefill
 
     def _most_rows(self, prefill: BatchRunner, rows: list[GrowingText]) -> int:
-        """Return how many rows can be read together in the memory that others leave."""
+        """Return how many rows can be read together in the available memory."""
         if not prefill.can_select:
             if len(rows) > 1 and "batch" not in self.model.capabilities:
                 name = self.model.name
@@ -297,5 +298,5 @@ class Batch:
 
 
 def _hand_back_memory(device: torch.device) -> None:
-    if device.type == "cuda":  # what the failed pass had is cached in pieces of the wrong size
+    if device.type == "cuda":  # the failed pass's memory is cached in pieces of the wrong size
         torch.cuda.empty_cache()

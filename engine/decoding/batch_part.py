@@ -1,8 +1,8 @@
-"""Rows of a batch that go together, from their prompts to their ends.
+"""Rows of a batch that run together, from their prompts to their ends.
 
-Rows that are read together stand at one position: nothing is padded, no mask is needed, and alibi,
-sliding windows and learned positions come out as they are. So rows of a long prompt begin where
-those of shorter ones have come to its length:
+Rows that are read together are at one position: nothing is padded, no mask is needed, and alibi,
+sliding windows and learned positions work unchanged. So rows with a long prompt begin when those
+with shorter ones have reached its length:
 
     position   4    5    6    7    8    9
     a prompt of 4    .    .    .    .    .     tokens of its rows
@@ -24,16 +24,16 @@ Step = Callable[[GrowingText, Sequence[np.ndarray]], None]
 
 
 class BatchPart:
-    """Rows on their way.
+    """Rows in progress.
 
     Args:
-        rows: not ended; in the order of `by_length`, and with one value of `Prompts.ahead`.
-        prefilled: gives a row that has read some prompts; may raise `OutOfMemoryError`.
+        rows: unfinished rows, in the order of `by_length` and with one value of `Prompts.ahead`.
+        prefilled: returns a row that has read some prompts; may raise `OutOfMemoryError`.
         step: gives a row its next token, from the logits of its texts.
 
     Attributes:
-        rows: those that are read together just now.
-        most_together: most rows that were, so far.
+        rows: those that are now read together.
+        most_together: most rows read together so far.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class BatchPart:
         self.most_together = 0
         self._prefilled, self._step = prefilled, step
         self._coming = deque(_by_prompts(rows).items())
-        self._position = 0  # of the rows that go
+        self._position = 0  # of the rows in progress
         self._runner: BatchRunner | None = None
 
     def run(self) -> Iterator[None]:
-        """To the ends of all rows whose prompts find memory; yields after every token.
+        """Run all rows whose prompts fit in memory to their ends; yields after every token.
 
         Raises:
-            OutOfMemoryError: the rows have the tokens they had; their caches are thrown away.
+            OutOfMemoryError: the rows keep their tokens; their caches are thrown away.
         """
         while self._begin():
             for row, logits in zip(self.rows, zip(*self._runner.logits, strict=True), strict=True):
@@ -74,7 +74,7 @@ class BatchPart:
         return self._position - len(row.prompt_ids)
 
     def _begin(self) -> bool:
-        """Let the rows join that begin at this position; False where no row is left."""
+        """Let the rows that begin at this position join; False if no row is left."""
         if not self.rows:
             self._runner = None
         while self._coming:
@@ -85,7 +85,7 @@ class BatchPart:
             try:
                 prefill = self._prefilled(prompts)
             except OutOfMemoryError:
-                continue  # beside the others; they stay without an end, for a part of their own
+                continue  # no room next to the others; they stay unfinished, for a separate part
             self.rows += rows
             runner = prefill.repeated(len(rows))
             if self._runner is None:
@@ -97,7 +97,7 @@ class BatchPart:
 
 
 def by_length(rows: Iterable[GrowingText]) -> list[GrowingText]:
-    """The rows, those of the shortest prompts first, and those of equal prompts side by side."""
+    """The rows, shortest prompts first, with those of equal prompts side by side."""
     groups = sorted(_by_prompts(rows).items(), key=lambda group: len(group[0].prompt_ids))
     return [row for _, together in groups for row in together]
 

@@ -1,6 +1,6 @@
-"""One row of a batch: what is asked for, the text while it grows, what it has become.
+"""One row of a batch: the request, the growing text, the result.
 
-The forward pass is the batch's (`batch`); here are the other parts of a step, by the rules of
+The forward pass belongs to the batch (`batch`). The other parts of a step are here, by the rules of
 `decoder`: shape, draw, append, stop.
 """
 
@@ -38,13 +38,13 @@ STEP_RECORD = np.dtype(
 
 @dataclass(frozen=True)
 class Row:
-    """One text to be generated.
+    """One text to generate.
 
     Attributes:
         prompt: text, or token ids.
         settings: how its tokens are chosen; a seed of None is replaced by a fresh one.
         max_tokens: most tokens to generate, at least 1.
-        negative_prompt, guidance_scale: as a `Decoder` takes them.
+        negative_prompt, guidance_scale: as in `Decoder`.
     """
 
     prompt: str | Sequence[int]
@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class BatchText:
-    """One row of a batch: a text, finished or half done.
+    """One row of a batch: a text, finished or not.
 
     Attributes:
         prompt_ids: token ids of the prompt.
@@ -65,13 +65,13 @@ class BatchText:
         stop_reason: ``max_tokens``, ``eos``, ``stop_string`` or ``context``; None for a text that
             has not ended.
         stop_string: the stop string that ended it, else None.
-        error: why it could not go on, None for all others.
+        error: why it could not continue, else None.
         records: (tokens,) structured array, one entry per generated token, an end-of-text token
             included: ``token_id``; ``logprob``, natural logarithm of the raw probability
             (temperature 1, nothing cut); ``model_entropy_bits`` of that raw distribution;
             ``final_entropy_bits`` of the one drawn from; ``survivors`` and ``probability`` in the
             draw. Under guidance the guided row counts as the raw one, normalised.
-        guidance: what guided it; None without guidance.
+        guidance: its guidance, or None.
     """
 
     prompt_ids: tuple[int, ...]
@@ -120,7 +120,7 @@ class GrowingText:
         self.error: DecodingError | None = None
         self._stop_strings = stop_strings
         self._sequence = TokenSequence(model, prompt_ids, max(map(len, self.prompts.texts)))
-        self._states: Mapping[str, object] = {}  # what stages remember, as `Context.states`
+        self._states: Mapping[str, object] = {}  # the stages' memory, as in `Context.states`
         self._records = np.empty(0, STEP_RECORD)
         self._snapshot: BatchText | None = None
 
@@ -156,14 +156,14 @@ class GrowingText:
             records,
             self.guidance,
         )
-        if self.has_ended:  # it stays as it is: only the snapshot is still needed
+        if self.has_ended:  # final: only the snapshot is still needed
             self._snapshot, self._records, self._sequence = snapshot, records, None
         return snapshot
 
     def append(self, logits: np.ndarray, negative: np.ndarray | None = None) -> None:
         """Shape (vocab,) logits, draw, append: a step of the decoder without its forward pass.
 
-        Under guidance `negative` are those after the negative prompt's text.
+        Under guidance, `negative` holds those after the negative prompt's text.
         """
         if negative is not None:
             logits = guidance.guided_row(logits, negative, self.guidance.scale, torch.float32)
@@ -172,7 +172,7 @@ class GrowingText:
             context = sequence.context(sequence.length, settings.seed, self._states)
             distribution = shaped(logits, settings, context)
         except DecodingError as error:
-            self.error = error.with_traceback(None)  # which would hold the whole pass' logits
+            self.error = error.with_traceback(None)  # which would hold the whole pass's logits
             return
         _, drawn = sequence.draw(distribution, settings)
         self._states = distribution.states_after(drawn.token_id)

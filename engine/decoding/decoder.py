@@ -5,7 +5,7 @@
     ' Paris'
 
 A step, once drawn, stays until it is rewound. `rewind` goes back to an earlier step, random stream
-included, so that stepping on repeats the same tokens and logits; `fork` goes two ways from here.
+included, so that further steps repeat the same tokens and logits. `fork` makes an independent copy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from engine.text import stopping
 from engine.text.written import Piece
 from engine.trace import Step, Trace
 
-_GUIDED = 1.5  # any scale that begins guidance: every step of a trace brings its own
+_GUIDED = 1.5  # any scale that switches guidance on: every step of a trace has its own
 
 
 class Decoder(Autoregressive[Step]):
@@ -41,16 +41,16 @@ class Decoder(Autoregressive[Step]):
         model: the model; many decoders, in many threads, may share it.
         prompt: text, or token ids.
         settings: how tokens are chosen; may be changed at any time (`decoder.settings = ...`) and
-            then holds from the next step on.
-        stop_strings: texts that end generation; one may begin and end inside tokens.
-        negative_prompt: what guidance leads away from; None for the prompt's last token.
+            then hold from the next step on.
+        stop_strings: strings that end generation; one may begin and end inside tokens.
+        negative_prompt: prompt that guidance leads away from; None for the prompt's last token.
         guidance_scale: strength of the guidance (see `guidance`); 1 switches it off.
 
     Attributes, besides those of `OneText`:
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
-        on_shaped: told of the distribution that every new token comes from, so that a page need not
-            have it computed again; None for no one. Forks begin with the same one.
+        on_shaped: called with the distribution of every new token, so that a page need not compute
+            it again; None for no call. Forks begin with the same one.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
@@ -83,7 +83,7 @@ class Decoder(Autoregressive[Step]):
         self._runner = guidance.new_sequence(model, self.guidance)
         self._set_ends()
 
-    # --- what may be changed between two steps ----------------------------------------------------
+    # --- changes between two steps ----------------------------------------------------------------
 
     @property
     def settings(self) -> SamplingSettings:
@@ -93,7 +93,7 @@ class Decoder(Autoregressive[Step]):
     @settings.setter
     def settings(self, settings: SamplingSettings) -> None:
         checked = self._checked(settings)
-        fitted(settings, self.model, adds_top_k=False)  # one that is put in unseen would surprise
+        fitted(settings, self.model, adds_top_k=False)  # a top-k added silently would surprise
         with self._lock:
             self._history.set_from(len(self.steps), checked)
             self._set_ends()
@@ -106,7 +106,7 @@ class Decoder(Autoregressive[Step]):
     def guidance_scale(self) -> float:
         """Scale of the guidance, 1 without; a change holds from the next step on.
 
-        At 1 both passes are made as well. Raises `SettingError` if there is no negative prompt.
+        At 1, both passes are still made. Raises `SettingError` if there is no negative prompt.
         """
         return self.guidance.scale if self.guidance else guidance.UNGUIDED
 
@@ -126,12 +126,12 @@ class Decoder(Autoregressive[Step]):
     def step(self, token_id: int | None = None, limit: int | None = None) -> Step:
         """Generate one token: forward, shape, draw, append.
 
-        The first call runs the whole prompt (prefill), later ones a single token. Stepping on after
-        a stop rule has fired is allowed; only the end of the context is final.
+        The first call runs the whole prompt (prefill), later ones a single token. Steps after a
+        stop rule has fired are allowed; only the end of the context is final.
 
         Args:
             token_id: append this token instead of drawing one.
-            limit: tokens of the text at which it says that it ends; None for no such rule.
+            limit: number of tokens at which the step reports the end; None for no limit.
 
         Raises:
             ContextFullError: the context has no position left.
@@ -190,7 +190,7 @@ class Decoder(Autoregressive[Step]):
         return self.step(limit=limit)
 
     def _forward(self) -> guidance.NextRow:
-        """The logits for the next token: waiting ones, or those of a forward pass."""
+        """The logits for the next token: those waiting, or those of a forward pass."""
         if self._next is not None:
             return self._next
         self._check_room()
@@ -206,7 +206,7 @@ class Decoder(Autoregressive[Step]):
         return self._next
 
     def _unread_last(self) -> None:
-        """Read the last token again next time; before the first step, the prompt."""
+        """Make the next pass read the last token again; before the first step, the prompt."""
         self._runner.truncate(self._sequence.ids.size - 1 if self.steps else 0)
 
     def _shape(
@@ -215,7 +215,7 @@ class Decoder(Autoregressive[Step]):
         try:
             return shaped(logits, settings, context)
         except LogitsError:
-            # Not a row to go on from, and what made it may have reached the cache.
+            # The row is unusable, and its cause may have reached the cache.
             self._next = None
             self._runner.distrust()
             self._unread_last()
@@ -224,13 +224,13 @@ class Decoder(Autoregressive[Step]):
     def _draw(
         self, distribution: Distribution, token_id: int | None
     ) -> tuple[float | None, Drawn, parity.Mark]:
-        """The number drawn with, if any; the token, drawn or forced; what it leaves behind."""
+        """The number drawn with, if any; the token, drawn or forced; its mark for the next step."""
         settings, device, u, generator = self.settings, self.model.device, None, None
         if settings.parity:
             before = self._marks[-1] if self._marks else None
             generator = parity.generator_after(before, settings.seed, device)
             if not settings.is_greedy:
-                # Also for a forced token: later draws are then those that would have come anyway.
+                # Also for a forced token, so that later draws are the same as without forcing.
                 drawn = parity.drawn(distribution.final_scores, generator, device)
                 token_id = drawn if token_id is None else token_id
         if token_id is None:
@@ -241,18 +241,18 @@ class Decoder(Autoregressive[Step]):
         return u, chosen, parity.Mark.of(settings.seed, generator, states)
 
     def _append(self, step: Step, piece: Piece, row: guidance.NextRow, mark: parity.Mark) -> None:
-        """Take a step in: what remembers it changes together, and nothing here can fail."""
+        """Take a step in: all state that records it changes together, and nothing can fail."""
         self._sequence.append(step.token_id, piece)
         self._record.append(row.source, row.logits)
         self._marks.append(mark)
         self.steps.append(step)
         self._next = None
 
-    # --- what may be asked ------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     @property
     def cache_formula(self) -> CacheFormula | None:
-        """The formula for this model's cache; None before the prefill, guided or of other kind."""
+        """The cache's formula; None before the prefill, under guidance, for other cache kinds."""
         return self._runner.formula
 
     def settings_at(self, index: int) -> SamplingSettings:
@@ -272,11 +272,11 @@ class Decoder(Autoregressive[Step]):
     def distribution(
         self, index: int, settings: SamplingSettings | None = None, scale: float | None = None
     ) -> Distribution:
-        """Shape a step's logits, at a scale of its guidance, by settings; None for its own.
+        """Shape a step's logits by settings, at a guidance scale; None for the step's own.
 
         Raises:
             NoCandidatesError: the settings leave no token.
-            SettingError: `index` is no recorded step, or the settings do not fit the vocabulary.
+            SettingError: `index` is not a recorded step, or the settings do not fit the vocabulary.
         """
         with self._lock:
             index = inputs.checked_index(index, len(self.steps))
@@ -290,7 +290,7 @@ class Decoder(Autoregressive[Step]):
     def next_distribution(self, settings: SamplingSettings | None = None) -> Distribution:
         """Shape the next token's logits by settings; None for those in force.
 
-        Runs the forward pass, which `step` then uses; raises what `step` raises.
+        Runs the forward pass, which `step` then uses; raises the same errors as `step`.
         """
         with self._lock:
             settings = self.settings if settings is None else self._checked(settings)
@@ -298,9 +298,9 @@ class Decoder(Autoregressive[Step]):
             return self._shape(row.logits, settings, context)
 
     def guided_rows(self, index: int) -> guidance.GuidedRows | None:
-        """The two rows that a step's, taken or to come, are made of; None without guidance.
+        """The two rows behind the guided row of a past or next step; None without guidance.
 
-        Those of a step to come may need the forward passes.
+        Those of the next step may need the forward passes.
         """
         with self._lock:
             if self.guidance is None:
@@ -311,13 +311,13 @@ class Decoder(Autoregressive[Step]):
             return source.rows(self.model)
 
     def uniform(self, index: int) -> float:
-        """The uniform number that a step, taken or to come, is drawn with, if it is drawn."""
+        """The uniform number for the draw of a past or next step, if it draws."""
         with self._lock:
             index = inputs.checked_place(index, len(self.steps))
             return self._sequence.uniform(index, self._history.at(index).seed)
 
     def context(self, index: int) -> Context:
-        """Return all that stages know of a step, taken or to come, besides its logits."""
+        """Return everything that stages know of a past or next step, except its logits."""
         with self._lock:
             return self._context(inputs.checked_place(index, len(self.steps)))
 

@@ -1,7 +1,7 @@
 """Base of every generation strategy: steps, text, step, run, rewind, fork, trace.
 
-A strategy is a class in a file of its own. It says how one step is taken; what holds for all of
-them is here, and for those of one text in `engine.decoding.one_text`.
+A strategy is a class in its own file. It says how one step is taken. The code for all strategies is
+here, and the code for those of one text in `engine.decoding.one_text`.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class Generation(ABC, Generic[AnyStep]):
     @property
     @abstractmethod
     def text(self) -> str:
-        """The text so far, as a person reads it."""
+        """The text so far, in readable form."""
 
     @property
     @abstractmethod
     def stop_reason(self) -> str | None:
-        """Reason why the last step ended generation; None while it goes on."""
+        """Reason why the last step ended generation; None while it continues."""
 
     def step(self) -> AnyStep:
         """Take one step.
 
         Raises:
-            DecodingError: what the strategy names; the steps so far stay.
+            DecodingError: as the strategy says; the steps so far stay.
         """
         with self._lock:
             return self._step(None)
@@ -56,8 +56,7 @@ class Generation(ABC, Generic[AnyStep]):
         """Step until generation ends; yields every step, the last one included.
 
         Args:
-            most: steps that there may be, those from before this call included; None for any
-                number.
+            most: most steps in total, including those before this call; None for no limit.
         """
         while True:
             with self._lock:  # so that the conditions still hold when the step is taken
@@ -71,10 +70,10 @@ class Generation(ABC, Generic[AnyStep]):
         return self._goes_on(most)
 
     def rewind(self, length: int) -> None:
-        """Keep the first `length` steps and forget the rest; stepping on repeats the same ones.
+        """Keep the first `length` steps and forget the rest; further steps repeat the same ones.
 
         Raises:
-            SettingError: `length` is negative or more than there is.
+            SettingError: `length` is negative or above the number of steps.
         """
         with self._lock:
             length = inputs.checked_length(length, len(self.steps))
@@ -89,11 +88,11 @@ class Generation(ABC, Generic[AnyStep]):
             return twin
 
     def release_rows(self) -> bool:
-        """Give rows of logits back that can be had again when needed; False if there is none."""
+        """Free rows of logits that can be restored when needed; False if there are none."""
         return False
 
     def release_cache(self) -> bool:
-        """Give memory back that can be had again when needed; False if in use just now."""
+        """Free memory that can be rebuilt when needed; False if it is in use."""
         return False
 
     @abstractmethod
@@ -103,7 +102,7 @@ class Generation(ABC, Generic[AnyStep]):
     @classmethod
     @abstractmethod
     def of_trace(cls, trace: Trace, model: LoadedModel) -> Self:
-        """The generation that a trace tells of, before its first step; `repeat` takes the steps.
+        """The generation of a trace before its first step; `repeat` takes the steps.
 
         Raises:
             DecodingError: the prompt or the settings do not fit the model.
@@ -111,16 +110,16 @@ class Generation(ABC, Generic[AnyStep]):
 
     @abstractmethod
     def repeat(self, trace: Trace) -> AnyStep:
-        """Take the next step as a trace took it; raises what stepping raises."""
+        """Take the next step as a trace took it; raises the same errors as stepping."""
 
     def follow(self, trace: Trace, index: int) -> None:
-        """Have the next step taken with what a trace has for one, or for the one after its last."""
+        """Set up the next step as a trace's step, or as the one after its last."""
 
-    # What a strategy says.
+    # Parts that a strategy defines.
 
     @abstractmethod
     def _step(self, limit: int | None) -> AnyStep:
-        """Take one step, which the limit on steps may end; the lock is held."""
+        """Take one step, at which the limit may end generation; the lock is held."""
 
     def _goes_on(self, most: int | None) -> bool:
         """Return whether `run` takes another step."""
@@ -132,8 +131,8 @@ class Generation(ABC, Generic[AnyStep]):
 
     @abstractmethod
     def _begun_anew(self) -> Self:
-        """One with the same model, prompt and settings, and no step yet."""
+        """A generation with the same model, prompt and settings, before its first step."""
 
     def _take_past(self, other: Any) -> None:
-        """Take over the steps of `other`, of the same class, and what remembers them."""
+        """Take over the steps of `other`, of the same class, and all state that records them."""
         self.steps = list(other.steps)

@@ -3,7 +3,7 @@
     >>> decoder = Decoder(model, "A kind answer:", negative_prompt="An answer:", guidance_scale=1.5)
 
 Each step runs the model twice, on the prompt's text and on the same tokens after the negative
-prompt, each with a cache of its own. The chain then sees
+prompt, each with its own cache. The chain then sees
 
     negative + scale * (prompt - negative)
 
@@ -78,7 +78,7 @@ def checked_guidance(
 
 
 def checked_scale(scale: object) -> float:
-    """A scale as a number; raises `SettingError` where it is none, or out of range."""
+    """A scale as a number; raises `SettingError` if it is not one, or out of range."""
     remedy = msg("use 0 to {max_scale:g}; 1 switches guidance off, 1.5 is a good start", MAX_SCALE)
     if isinstance(scale, bool) or not isinstance(scale, (int, float, np.number)):
         raise SettingError("guidance_scale", scale, "must be a number", remedy)
@@ -102,15 +102,15 @@ def guided_row(
     Args:
         prompt, negative: (vocab,) float32 raw logits.
         scale: of the guidance.
-        dtype: what the negative row's softmax is computed in. In parity mode the model's, as
-            transformers does; float32 otherwise, which bfloat16 models lose least by.
+        dtype: of the negative row's softmax. In parity mode the model's, as in transformers;
+            otherwise float32, which costs bfloat16 models the least precision.
     """
     return guided_rows(prompt, negative, dtype).at(scale)
 
 
 @dataclass(frozen=True)
 class GuidedRows:
-    """The two rows that a guided one is made of.
+    """The two rows that a guided one is made from.
 
     Attributes:
         prompt, negative: (vocab,) float32 natural log-probabilities after each text; read-only.
@@ -122,12 +122,12 @@ class GuidedRows:
     def at(self, scale: float) -> np.ndarray:
         """(vocab,) float32 guided row at any scale; read-only.
 
-        At 1 the prompt's row as it is. Else three operations, each rounded to float32, so that
-        other programs can have the same bits.
+        At 1, the prompt's row unchanged. Otherwise three operations, each rounded to float32, so
+        that other programs can get the same bits.
         """
         if scale == UNGUIDED:
             return self.prompt
-        with np.errstate(invalid="ignore"):  # -inf - -inf, which is mended below
+        with np.errstate(invalid="ignore"):  # -inf - -inf, which is fixed below
             row = np.float32(scale) * (self.prompt - self.negative) + self.negative
         row[np.isneginf(self.prompt) | np.isneginf(self.negative)] = -np.inf
         row.setflags(write=False)
@@ -147,7 +147,7 @@ def guided_rows(prompt: np.ndarray, negative: np.ndarray, dtype: torch.dtype) ->
 
 @dataclass(frozen=True)
 class GuidedReading(Reading):
-    """The readings of both texts; `forward.logits` is the guided row, the times are of both.
+    """The readings of both texts; `forward.logits` is the guided row, the times cover both.
 
     Attributes:
         prompt, negative: the reading of each text.
@@ -161,10 +161,10 @@ class GuidedRunner:
     """The prompt's text and the negative one, as the model has read them; used as a `Sequence`.
 
     Attributes:
-        guidance: by what; another scale holds from the next reading on.
+        guidance: the guidance; a new scale holds from the next reading on.
     """
 
-    formula: CacheFormula | None = None  # two texts of two lengths: no one number of positions
+    formula: CacheFormula | None = None  # two texts of two lengths: not one number of positions
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class GuidedRunner:
         self._model = model
         self.guidance = guidance
         self._prompt, self._negative = runners or (open_sequence(model), open_sequence(model))
-        self._longer = 0  # tokens that the negative text has more
+        self._longer = 0  # how many tokens longer the negative text is
 
     @property
     def positions(self) -> int:
@@ -194,7 +194,7 @@ class GuidedRunner:
         return CacheSize(one.logical + other.logical, one.held + other.held)
 
     def extend(self, token_ids: np.ndarray, *, parity: bool) -> GuidedReading:
-        """Read more tokens of the prompt's text, and the same or the negative prompt of the other.
+        """Read more tokens of both texts; the negative one begins with the negative prompt.
 
         Raises:
             OutOfMemoryError, CancelledError: nothing of either text has been read.
@@ -226,18 +226,18 @@ class GuidedRunner:
         self._negative.truncate(positions + self._longer if positions else 0)
 
     def fork(self) -> GuidedRunner:
-        """An independent copy that shares what is never written to."""
+        """An independent copy that shares only data that is never written to."""
         runners = self._prompt.fork(), self._negative.fork()
         twin = GuidedRunner(self._model, self.guidance, runners)
         twin._longer = self._longer
         return twin
 
     def release(self) -> bool:
-        """Give the memory of both caches back; False if one is in use just now."""
+        """Free the memory of both caches; False if one is in use."""
         return all([self._prompt.release(), self._negative.release()])
 
     def distrust(self) -> None:
-        """Drop caches that a wrong value may have come into."""
+        """Drop caches that a wrong value may have reached."""
         self._prompt.distrust()
         self._negative.distrust()
 
@@ -260,7 +260,7 @@ class GuidedSource:
         return self.prompt.bytes_held + self.negative.bytes_held
 
     def move_to(self, file: RowFile) -> None:
-        """Let the memory of both rows' sources go."""
+        """Free the memory of both rows' sources."""
         self.prompt.move_to(file)
         self.negative.move_to(file)
 
@@ -272,12 +272,12 @@ class GuidedSource:
         return self.rows(model).at(self.scale)
 
     def at(self, scale: float) -> GuidedSource:
-        """The same step's row at another scale."""
+        """The same step's row at a new scale."""
         return GuidedSource(self.prompt, self.negative, scale, self.dtype)
 
 
 def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
-    """Guidance by the same negative prompt at another scale, also at 1.
+    """Guidance by the same negative prompt at a new scale, which may be 1.
 
     Raises:
         SettingError: a scale out of range, or one for a text without a negative prompt.
@@ -290,7 +290,7 @@ def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
 
 
 def cache_figures(sequence: Sequence) -> dict[str, int | None]:
-    """The fields of a step that its caches tell; None for what its model does not know."""
+    """The step fields about its caches; None for figures that the model does not know."""
     usage, is_guided = sequence.usage, isinstance(sequence, GuidedRunner)
     return {
         "cache_positions": sequence.positions,
@@ -301,17 +301,17 @@ def cache_figures(sequence: Sequence) -> dict[str, int | None]:
 
 
 def new_sequence(model: Backend, guidance: Guidance | None) -> Sequence:
-    """Nothing read yet: of one text, or under guidance of two."""
+    """A sequence with nothing read yet: of one text, or under guidance of two."""
     return open_sequence(model) if guidance is None else GuidedRunner(model, guidance)
 
 
 @dataclass(frozen=True)
 class NextRow:
-    """Logits waiting for their token: what the forward half of a step leaves.
+    """Logits waiting for their token: the result of the forward half of a step.
 
     Attributes:
         logits: (vocab,) float32.
-        source: where they can be had from again.
+        source: source that can restore them.
         forward_ms, passes, is_prefill: of the reading; `passes` is empty if the row was `reused`.
         reused: whether it comes from the record.
         negative_forward_ms: the share of the negative prompt's pass; None without guidance.
@@ -334,7 +334,7 @@ def keep(
     *,
     parity: bool,
 ) -> NextRow:
-    """Store what the row of a reading can be had from again."""
+    """Store a source that can restore the row of a reading."""
 
     def kept(part: Reading) -> RowSource:
         return record.keep(part.forward, tokens=part.passes[-1], parity=parity)

@@ -18,7 +18,7 @@ from engine.sampling import SamplingSettings
 def checked_settings(
     settings: SamplingSettings, model: Backend, keep_seed_of: SamplingSettings | None = None
 ) -> SamplingSettings:
-    """Settings checked against the model, with a seed chosen where none was given."""
+    """Settings checked against the model, with a seed chosen if none was given."""
     if not isinstance(settings, SamplingSettings):
         remedy = msg("use for example SamplingSettings(temperature=0.7)")
         raise SettingError("settings", settings, "must be SamplingSettings", remedy)

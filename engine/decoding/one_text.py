@@ -1,4 +1,4 @@
-"""The base of strategies that continue a prompt with one text, and of those that go by tokens."""
+"""Bases of strategies that continue a prompt with one text, and of those that go by tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.values import TokenBytes
 
 
 class OneText(Generation[AnyStep]):
-    """A prompt, the tokens after it, and what they spell.
+    """A prompt, the tokens after it, and their text.
 
     Attributes, besides those of `Generation`:
         prompt_ids: token ids of the prompt.
@@ -40,7 +40,7 @@ class OneText(Generation[AnyStep]):
 
     @property
     def stop_strings(self) -> tuple[str, ...]:
-        """Texts that end generation; a change holds for tokens to come."""
+        """Strings that end generation; a change applies to later tokens."""
         return self._stop_strings
 
     @stop_strings.setter
@@ -59,12 +59,12 @@ class OneText(Generation[AnyStep]):
 
     @property
     def pending_bytes(self) -> bytes:
-        """Bytes of a character that the last tokens began and none has finished yet."""
+        """Bytes of a character that the last tokens began and have not finished."""
         return self._sequence.pending_bytes
 
     @property
     def stop_reason(self) -> str | None:
-        """Reason why the last step ended generation; None while it goes on."""
+        """Reason why the last step ended generation; None while it continues."""
         return self.steps[-1].stop_reason if self.steps else None
 
     def _check_room(self) -> None:
@@ -97,7 +97,7 @@ AnyTokenStep = TypeVar("AnyTokenStep", bound=TokenStep)
 
 
 class Autoregressive(OneText[AnyTokenStep]):
-    """One text whose steps are its tokens, and when generation ends."""
+    """One text whose steps are its tokens, with the rules that end it."""
 
     @property
     def tokens_left(self) -> int | None:
@@ -109,8 +109,8 @@ class Autoregressive(OneText[AnyTokenStep]):
 
         Rules: `max_new_tokens` (all generated tokens count, also those from before this call), an
         end-of-text token, a stop string, the end of the context. The earliest wins and is named in
-        `stop_reason`; on the same token an end-of-text token or stop string comes before a limit.
-        Where there are as many tokens already, nothing is yielded.
+        `stop_reason`. On the same token, an end-of-text token or stop string wins over a limit. If
+        there are already that many tokens, nothing is yielded.
 
         Raises:
             SettingError: `max_new_tokens` is negative or beyond any run.
@@ -127,7 +127,7 @@ class Autoregressive(OneText[AnyTokenStep]):
 
     @abstractmethod
     def outline(self) -> Trace:
-        """The trace without what its tokens spell, which the model tells."""
+        """The trace without its tokens' bytes, which come from the model."""
 
     def _goes_on(self, most: int | None) -> bool:
         has_room = self.tokens_left != 0  # an earlier limit may have been the context too

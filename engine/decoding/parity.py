@@ -1,4 +1,4 @@
-"""Parity mode's random generator, which draws as `generate` of transformers does."""
+"""Parity mode's random generator, which draws as transformers' `generate` does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Mark:
 
     Attributes:
         generator: in parity mode the seed, and the state of PyTorch's generator.
-        states: what stages with a memory remember, by setting (`Context.states`).
+        states: memory of the stages that have one, by setting (`Context.states`).
     """
 
     generator: tuple[int, torch.Tensor] | None
@@ -27,11 +27,11 @@ class Mark:
 
 
 def generator_after(before: Mark | None, seed: int, device: torch.device) -> torch.Generator:
-    """The generator where the step before left it.
+    """The generator in the state that the step before left.
 
-    It is new, seeded as `torch.manual_seed` seeds the global one, if that step had another seed or
-    was no parity step. So it depends on the recorded steps alone: rewinding, forking and changing a
-    setting to and fro need no care.
+    It is new, seeded as `torch.manual_seed` seeds the global one, if that step had a different seed
+    or was not a parity step. So it depends only on the recorded steps: rewinding, forking and
+    changing a setting back and forth need no care.
     """
     generator = torch.Generator(device=device).manual_seed(seed)
     if before is not None and before.generator is not None and before.generator[0] == seed:

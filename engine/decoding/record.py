@@ -1,13 +1,13 @@
 """The logits of every step, exact and over the full vocabulary, at a few kilobytes a step.
 
-A row of logits is large (600 KB at 152k tokens in float32), the hidden state it was made from is
-small (2 KB). So the hidden state is kept and the output layer is run again when an old row is asked
-for: same input, same kernels, same shape, hence the same bits, which `LanguageModel` verifies when
-it is loaded. Models that do something else to their logits afterwards (soft-capping, scaling) fail
-that check; their rows go to a temporary file instead.
+A row of logits is large (600 KB at 152k tokens in float32), but the hidden state it was made from
+is small (2 KB). So the hidden state is kept, and the output layer runs again when an old row is
+needed. The same input, kernels and shape give the same bits, which `LanguageModel` verifies when it
+is loaded. Models that process their logits further (soft-capping, scaling) fail that check; their
+rows go to a temporary file instead.
 
-The newest rows also stay in memory, as part of the memory budget: they are given back when others
-need room. Hidden states of a long text go to the file as well.
+The newest rows also stay in memory, as part of the memory budget: they are freed when others need
+room. Hidden states of a long text go to the file as well.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REMEDY = msg("close other texts, or use a smaller model")
 
 
 class Source(Protocol):
-    """A source that gives the row of a step again: one forward pass, or two under guidance.
+    """A source that restores the row of a step: one forward pass, or two under guidance.
 
     Attributes:
         bytes_held: memory that it takes.
@@ -49,7 +49,7 @@ class Source(Protocol):
         """See above."""
 
     def move_to(self, file: RowFile) -> None:
-        """Let its memory go."""
+        """Free its memory."""
 
     def row(self, model: Backend) -> np.ndarray:
         """(vocab,) float32 raw logits."""
@@ -58,8 +58,8 @@ class Source(Protocol):
 class LogitRecord:
     """Raw logits by step index; forks share what is already written.
 
-    A holder of the host's memory budget (see `engine.runner.budget`): rows may be given back at any
-    time, by any thread.
+    A holder of the host's memory budget (see `engine.runner.budget`): any thread may free rows at
+    any time.
     """
 
     def __init__(self, model: Backend) -> None:
@@ -76,11 +76,11 @@ class LogitRecord:
         return len(self._sources)
 
     def keep(self, forward: Forward, *, tokens: int, parity: bool) -> RowSource:
-        """Store what the row of a forward pass can be had from again.
+        """Store a source that can restore the row of a forward pass.
 
         Raises:
             RecordError: it goes to a temporary file, which cannot be written or is full.
-            OutOfMemoryError: also after idle memory was given back.
+            OutOfMemoryError: even after idle memory was freed.
         """
         return self._with_memory(lambda: self._keep(forward, tokens, parity))
 
@@ -90,8 +90,8 @@ class LogitRecord:
         if self._model.replays_exactly and forward.hidden is not None:
             if self._hidden_bytes > HIDDEN_BYTES:
                 self._move_hidden_states()
-            # A GPU's memory is for weights and caches. The copy is small, and waits for nothing,
-            # as the logits have come from there already.
+            # A GPU's memory is for weights and caches. The copy is small, and does not wait, as
+            # the logits have already come from there.
             return HiddenState(forward.hidden.to(_HOST), tokens, parity)
         return StoredRow(self._own_file(), forward.logits)
 
@@ -101,8 +101,8 @@ class LogitRecord:
         return self._file
 
     def _move_hidden_states(self) -> None:
-        """Let the older half of the hidden states go to the file."""
-        left = self.bytes_held  # without what forks have moved
+        """Move the older half of the hidden states to the file."""
+        left = self.bytes_held  # without states that forks have moved
         for source in self._sources:
             if left <= HIDDEN_BYTES // 2:
                 break
@@ -129,7 +129,7 @@ class LogitRecord:
         """(vocab,) float32 raw logits of a step, not to be modified.
 
         Raises:
-            OutOfMemoryError: also after idle memory was given back.
+            OutOfMemoryError: even after idle memory was freed.
         """
         with self._lock:
             recent = self._recent.get(index)
@@ -138,7 +138,7 @@ class LogitRecord:
         return self._with_memory(lambda: self._sources[index].row(self._model))
 
     def _with_memory(self, work: Callable[[], _Result]) -> _Result:
-        """The result of `work`, tried once more with more room."""
+        """The result of `work`, retried once with more room."""
         try:
             on_host = partial(with_room, self._budget, work)
             if self._model.device.type == "cpu":
@@ -149,7 +149,7 @@ class LogitRecord:
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-        # Out here: the error would hold what the failed pass had allocated.
+        # Raised out here: the caught error would hold the failed pass's memory.
         raise OutOfMemoryError(
             "{device} ran out of memory for the logits of a step; {remedy}.",
             (self._model.device, _REMEDY),
@@ -165,7 +165,7 @@ class LogitRecord:
             self._budget.keeps(self, self._held)
 
     def fork(self) -> LogitRecord:
-        """A record that goes its own way from here."""
+        """A record that is independent from here on."""
         twin = LogitRecord(self._model)
         with self._lock:
             twin._sources = list(self._sources)
@@ -173,12 +173,12 @@ class LogitRecord:
             twin._recent = dict(self._recent)
             twin._recent_bytes = self._recent_bytes
             twin._file = self._file
-        # What both have counts twice: either may be the last to have it.
+        # Shared rows count twice: either record may be the last to hold them.
         self._budget.used(twin, twin._held)
         return twin
 
     def release(self) -> bool:
-        """Give the recent rows back, which can be had again; False if in use just now."""
+        """Free the recent rows, which can be restored; False if they are in use."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -203,7 +203,7 @@ class LogitRecord:
 class HiddenState:
     """A row as the hidden state that the output layer makes it from.
 
-    In the host's memory, or in a file; forks share it, so it moves for all of them.
+    It is in the host's memory or in a file. Forks share it, so it moves for all of them.
     """
 
     __slots__ = ("_hidden", "_place", "parity", "tokens")
@@ -223,14 +223,14 @@ class HiddenState:
     @property
     def hidden(self) -> torch.Tensor:
         """(1, 1, d_model) in the model's dtype, on the host."""
-        hidden = self._hidden  # once: another thread may move it meanwhile
+        hidden = self._hidden  # read once: another thread may move it
         if hidden is not None:
             return hidden
         place, shape, dtype = self._place
         return torch.frombuffer(bytearray(place.read()), dtype=dtype).view(shape)
 
     def move_to(self, file: RowFile) -> None:
-        """Write it down, and let its memory go; raises `RecordError` where that is impossible."""
+        """Write it to a file and free its memory; raises `RecordError` if that is impossible."""
         hidden = self._hidden
         if hidden is None:
             return

@@ -1,12 +1,12 @@
-"""A trace made again by the model, and where it comes out differently.
+"""A trace repeated by the model, and the first place where it differs.
 
     >>> found = replay(Trace.load("run.json"), model)
     >>> found.identical, found.sentence
 
 The text is generated from the recorded prompt, settings, seeds, forced tokens, stop strings and
-guidance. Every figure of every step is compared bit for bit, but for what a step cost. Under the
-same model, versions, kernels and device all of them are equal; elsewhere logits differ in their
-last digits, and sooner or later a token differs with them.
+guidance. Every figure of every step is compared bit for bit, except the cost of a step. With the
+same model, versions, kernels and device they are all equal. Otherwise logits differ in their last
+digits, and sooner or later a token differs too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from engine.trace import Trace
 from engine.trace.strategies import STRATEGIES
 from engine.values import costs
 
-# Names of a model that say where it came from, not what it computes.
+# Facts that say where a model came from, not what it computes.
 _ONLY_NAMES = ("name", "source")
 
 
@@ -39,8 +39,8 @@ class Difference:
     Attributes:
         what: its name, as in ``logit``, ``stages[1].survivors`` or ``candidates[0].penalty``.
         recorded: the trace's.
-        repeated: that of the text made again.
-        by: how far apart two numbers are; None for token ids and for what is no number.
+        repeated: the repeated text's.
+        by: distance of two numbers; None for token ids and for values that are not numbers.
     """
 
     what: str
@@ -51,12 +51,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class FactDifference:
-    """Something of model, versions or device that is not as it was recorded.
+    """A fact about model, versions or device that differs from the recorded one.
 
     Attributes:
         name: the fact, as in ``torch`` or ``kernels.instructions``.
         recorded: the trace's.
-        now: the model's; None where it no longer says.
+        now: the model's; None if it no longer has the fact.
     """
 
     name: str
@@ -69,12 +69,12 @@ class Replay:
     """Result of replaying a trace.
 
     Attributes:
-        steps: how many the trace has.
-        repeated: how many were made again: all, or those up to the first other token.
-        first: the first step with any difference, None without one.
-        differences: what differs in that step.
-        token_at: the first step with another token, None without one.
-        facts: what differs of model, versions and device; empty where a text must come out equal.
+        steps: number of steps in the trace.
+        repeated: number of steps repeated: all, or those up to the first different token.
+        first: the first step with any difference, or None.
+        differences: the differences in that step.
+        token_at: the first step with a different token, or None.
+        facts: differences of model, versions and device; empty if a text must come out equal.
         stopped: whether `should_stop` ended it early.
     """
 
@@ -100,7 +100,7 @@ class Replay:
         return " ".join(self.sentences(0))
 
     def sentences(self, start: int) -> tuple[Message, ...]:
-        """The same one by one, where the first step has the number `start`."""
+        """The same as single sentences, with `start` as the number of the first step."""
         if self.first is None:
             if not self.stopped:
                 return (msg("The text is identical in all {steps}.", _counted(self.steps)),)
@@ -150,23 +150,23 @@ def replay(
     progress: Callable[[int, int], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Replay:
-    """Make the text of a trace again and compare it step by step.
+    """Repeat the text of a trace and compare it step by step.
 
-    It ends with the first other token, after which nothing can be compared. The next step of the
-    text is then taken with the last settings of the trace.
+    It ends with the first different token, after which nothing can be compared. The next step of
+    the text is then taken with the last settings of the trace.
 
     Args:
-        trace: any strategy's.
+        trace: a trace of any strategy.
         model: the model that the trace names, or one with the same tokenizer.
-        text: what takes the steps, as `begin` gives it, or with the first of them taken already;
-            None for one that is not needed afterwards.
-        to_end: take as many steps as the trace has, also after another token.
-        progress: told how many steps are done, and of how many.
-        should_stop: asked before every step; True ends the replay with what there is.
+        text: generation that takes the steps, as `begin` returns it, or with its first steps
+            already taken; None if it is not needed afterwards.
+        to_end: take as many steps as the trace has, even after a different token.
+        progress: called with the number of steps done and the total.
+        should_stop: asked before every step; True ends the replay with the steps so far.
 
     Raises:
-        TraceError: the model has another vocabulary or tokenizer, or cannot run the strategy.
-        DecodingError: what stepping raises, such as a prompt beyond this model's context.
+        TraceError: the model has a different vocabulary or tokenizer, or cannot run the strategy.
+        DecodingError: as in stepping, such as for a prompt beyond this model's context.
     """
     total = len(trace.steps)
     facts = changed_facts(trace, model)
@@ -201,7 +201,7 @@ def changed_facts(
 ) -> tuple[FactDifference, ...]:
     """Return the recorded facts of model, versions and device that differ with this model.
 
-    Facts that the trace does not have, as those of an earlier version, are left out.
+    Facts that the trace lacks, as in those of an earlier version, are left out.
     """
     recorded, now = dict(_flat(trace.model)), dict(_flat(model.facts))
     if isinstance(model, DiffusionModel):
@@ -217,7 +217,7 @@ def begin(trace: Trace, model: LanguageModel | DiffusionModel) -> Generation:
     """The text of a trace before its first step; its `repeat` takes the steps.
 
     Raises:
-        TraceError: the model has another vocabulary or tokenizer, or cannot run the strategy.
+        TraceError: the model has a different vocabulary or tokenizer, or cannot run the strategy.
         DecodingError: the prompt or the settings do not fit the model.
     """
     check_model(trace, model)
@@ -225,7 +225,7 @@ def begin(trace: Trace, model: LanguageModel | DiffusionModel) -> Generation:
 
 
 def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
-    """Raise `TraceError` where a model cannot make a trace again, whatever its settings."""
+    """Raise `TraceError` if a model cannot repeat a trace, whatever its settings."""
     remedy = msg("load the model that the trace names, {get}", _shown(trace.model.get("name")))
     if isinstance(model, DiffusionModel) != (trace.strategy == "diffusion"):
         kind = (
@@ -253,9 +253,9 @@ def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
 
 
 def is_same_model(trace: Trace, model: LanguageModel) -> bool:
-    """True unless the trace tells of other weights or another tokenizer than a model's.
+    """True unless the trace names different weights or a different tokenizer than the model's.
 
-    Weights are compared by their hash in the same dtype only.
+    Weights are compared by their hash, and only in the same dtype.
     """
     told = ["architecture", "parameters", "vocab_size", "tokenizer_hash"]
     if trace.model.get("dtype") == model.facts.get("dtype"):
@@ -268,7 +268,7 @@ def is_same_model(trace: Trace, model: LanguageModel) -> bool:
 
 
 def _flat(facts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """(name, value) of facts, those within others by ``outer.inner``."""
+    """(name, value) of facts, nested ones as ``outer.inner``."""
     for name, value in facts.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
@@ -277,7 +277,7 @@ def _flat(facts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _differences(trace: Trace, recorded: Any, repeated: Any) -> Iterator[Difference]:
-    """The figures of a step that differ, without what it cost."""
+    """The figures of a step that differ, except its cost."""
     for item in fields(recorded):
         one, other = getattr(recorded, item.name), getattr(repeated, item.name, None)
         is_unknown = item.default is not MISSING and one == item.default  # in older files
@@ -298,7 +298,7 @@ def _ends_otherwise(
 ) -> bool:
     """Return whether a step ends by a rule that a trace does not keep for every step.
 
-    Those are a limit of tokens, and stop strings that were added or taken away later.
+    Those are a token limit, and stop strings that were added or removed later.
     """
     if recorded == stopping.MAX_TOKENS:
         return repeated is None
@@ -323,9 +323,9 @@ def _compared(what: str, recorded: Any, repeated: Any) -> Iterator[Difference]:
 
 
 def _is_rounding(what: str, recorded: Any, repeated: Any) -> bool:
-    """Return whether two figures differ only by rounding, as in versions that sum in another order.
+    """Return whether two figures differ only by rounding, as in versions that sum differently.
 
-    Logits are the model's own and no sums of ours: they must be equal.
+    Logits come from the model and are not sums of ours, so they must be equal.
     """
     if what == "logit" or not (isinstance(recorded, float) and isinstance(repeated, float)):
         return False

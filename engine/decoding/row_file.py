@@ -1,8 +1,7 @@
 """Rows and hidden states in temporary files, within limits.
 
-A file belongs to one text and its forks, is never seen by name, and vanishes with its last user.
-Space that is no longer needed is reused, so a text that goes back and forth takes no more than its
-steps do.
+A file belongs to one text and its forks, is never visible by name, and vanishes with its last user.
+Freed space is reused, so a text that goes back and forth takes no more than its steps.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ MOST_BYTES = 4 * GIB  # of one text and its forks
 MOST_BYTES_OF_ALL = 16 * GIB  # of all texts in this process
 
 _written = 0  # bytes in all files that are still there
-_ended: deque[int] = deque()  # sizes of files that are gone, noted by whichever thread found it
+_ended: deque[int] = deque()  # sizes of removed files, noted by the thread that removed them
 _lock = threading.Lock()
 
 
@@ -46,21 +45,21 @@ class RowFile:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._end = 0
-        self._free: dict[int, list[int]] = {}  # places by size
+        self._free: dict[int, list[int]] = {}  # offsets by size
         self._given_back: deque[tuple[int, int]] = deque()
         try:
-            # Unbuffered, so that what cannot be written is known at once, and not tried again.
-            # It lives as long as we do.
+            # Unbuffered, so that a failed write is known at once, and not tried again.
+            # It lives as long as this object.
             self._file = tempfile.TemporaryFile(prefix="logits-", buffering=0)  # noqa: SIM115
-        except OSError as error:  # also where there is no folder for such files at all
+        except OSError as error:  # also if there is no folder for such files
             raise _cannot_store(error) from error
 
     def __del__(self, ended: deque[int] = _ended) -> None:
-        # Bound beforehand: as the interpreter ends, the names of modules go before their objects.
+        # Bound beforehand: when the interpreter ends, module names vanish before their objects.
         ended.append(getattr(self, "_end", 0))
 
     def write(self, data: bytes) -> Place:
-        """Write down some bytes; raises `RecordError` where they may not or cannot be written."""
+        """Write some bytes; raises `RecordError` if they may not or cannot be written."""
         size = len(data)
         try:
             with self._lock:
@@ -96,7 +95,7 @@ class RowFile:
         return self._end - size
 
     def read(self, start: int, size: int) -> bytes:
-        """Bytes that were written; raises `RecordError` where they cannot be read."""
+        """Bytes that were written; raises `RecordError` if they cannot be read."""
         data = b""
         try:
             with self._lock:
@@ -111,7 +110,7 @@ class RowFile:
 
 
 class Place:
-    """Location of some bytes in a file, which are freed when this object is no longer in use."""
+    """Location of some bytes in a file, freed when this object is no longer in use."""
 
     __slots__ = ("_file", "_size", "_start")
 
@@ -136,7 +135,7 @@ class StoredRow:
     bytes_held = 0
 
     def __init__(self, file: RowFile, row: np.ndarray) -> None:
-        """Write a float32 row, in half the space where that loses nothing."""
+        """Write a float32 row, in half the space if that loses nothing."""
         bits = row.view(np.uint32)
         # A row that came from bf16 has zeros in the lower 16 bits of its float32 form.
         halved = (bits >> 16).astype(np.uint16) if not np.any(bits & 0xFFFF) else bits
@@ -151,7 +150,7 @@ class StoredRow:
         return row
 
     def move_to(self, file: RowFile) -> None:
-        """It is in one already."""
+        """Do nothing: the row is already in a file."""
 
 
 def _cannot_read(why: str) -> RecordError:

@@ -1,4 +1,4 @@
-"""History of settings: which held from which step on."""
+"""History of settings, by the step from which they hold."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class SettingsHistory(Generic[AnySettings]):
 
     @property
     def latest(self) -> AnySettings:
-        """Those in force."""
+        """The settings in force."""
         return self.runs[-1][1]
 
     def at(self, index: int) -> AnySettings:
-        """Those that a step is taken with."""
+        """The settings that a step is taken with."""
         return next(settings for first, settings in reversed(self.runs) if first <= index)
 
     def set_from(self, index: int, settings: AnySettings) -> None:
-        """Let settings hold from a step on, the next one to be taken."""
+        """Let settings hold from a step on, which is the next one to be taken."""
         if self.runs and self.runs[-1][0] == index:
             self.runs.pop()
         if not self.runs or self.runs[-1][1] != settings:
             self.runs.append((index, settings))
 
     def rewind(self, length: int) -> None:
-        """Keep those of the first `length` steps; what is in force stays so."""
+        """Keep those of the first `length` steps; the settings in force stay in force."""
         latest = self.latest
         self.runs = [run for run in self.runs if run[0] < length]
         self.set_from(length, latest)

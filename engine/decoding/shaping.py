@@ -1,4 +1,4 @@
-"""A row of logits shaped in the host's memory, which may be full, and what a step keeps of it."""
+"""A row of logits shaped in the host's memory, which may be full, and the figures a step keeps."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def shaped(
     """Call `engine.sampling.shape`; if memory runs out, make room and try once more.
 
     Raises:
-        OutOfMemoryError: also after idle memory was given back.
-        DecodingError: what `shape` raises.
+        OutOfMemoryError: even after idle memory was freed.
+        DecodingError: as in `shape`.
     """
     try:
         return with_room(budget_of(_HOST), lambda: shape(logits, settings, context))
     except MemoryError:
         pass
-    # Out here: the error would hold what the failed try had allocated.
+    # Raised out here: the caught error would hold the failed try's memory.
     raise OutOfMemoryError(
         "The computer ran out of memory for the {size:,} scores of a step; close other "
         "texts or programs.",
@@ -42,7 +42,7 @@ def shaped(
 def figures_of(
     distribution: Distribution, chain: Sequence[Stage], context: Context, listed: int | None
 ) -> dict[str, Any]:
-    """Return the fields of a step that its distribution tells.
+    """Return the step fields that come from its distribution.
 
     Args:
         listed: how many tokens the model lists; None for all.
@@ -62,7 +62,7 @@ def figures_of(
 
 
 def _leading(distribution: Distribution, listed: int | None) -> Leading:
-    """The tokens with the highest raw scores, and what the chain made of them."""
+    """The tokens with the highest raw scores, and their probabilities after the chain."""
     raw = distribution.raw
     count = min(MOST_LEADING, raw.count, listed or MOST_LEADING)
     raw.sort_to_depth(count)
@@ -72,7 +72,7 @@ def _leading(distribution: Distribution, listed: int | None) -> Leading:
 
 
 def stage_states(chain: Sequence[Stage], context: Context) -> tuple[StageState, ...]:
-    """Return what a step keeps of the memory and the chance of its stages."""
+    """Return a step's record of the memory and randomness of its stages."""
     return tuple(
         StageState(stage.name, name, value)
         for stage in chain

@@ -1,4 +1,4 @@
-"""A text as tokens: the prompt, what was generated after it, what that spells, and when it ends."""
+"""A text as tokens: the prompt, the generated tokens, their text, and when it ends."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from engine.text.written import Piece, WrittenText
 
 
 class Addition(NamedTuple):
-    """Piece that one more token would add to a text, and why generation would end with it."""
+    """Piece that one more token would add to a text, and why generation would end there."""
 
     piece: Piece
     stop_reason: str | None
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The fields of a step that it tells."""
+        """The step fields that come from it."""
         names = ("token_bytes", "text", "is_special", "stop_string")
         own = {name: getattr(self.piece, name) for name in names}
         return own | {"stop_reason": self.stop_reason}
@@ -36,12 +36,12 @@ class TokenSequence:
     Args:
         model: the model.
         prompt_ids: token ids of the prompt.
-        longest_prompt: tokens of the longest prompt that is read for this text, if that is another
-            one (see `engine.decoding.guidance`).
+        longest_prompt: tokens of the longest prompt that is read for this text, if it differs (see
+            `engine.decoding.guidance`).
 
     Attributes:
-        prompt_length: tokens of the prompt.
-        length: tokens generated.
+        prompt_length: number of prompt tokens.
+        length: number of tokens generated.
         eos_ids: tokens that end the text; the model's own at first.
     """
 
@@ -58,7 +58,7 @@ class TokenSequence:
 
     @property
     def ids(self) -> np.ndarray:
-        """(prompt_length + length,) the token ids; they stay as they are, whatever comes later."""
+        """(prompt_length + length,) token ids, which later changes do not affect."""
         return self._ids[: self.prompt_length + self.length]
 
     @property
@@ -68,7 +68,7 @@ class TokenSequence:
 
     @property
     def pending_bytes(self) -> bytes:
-        """Bytes of a character that the last tokens began and none has finished yet."""
+        """Bytes of a character that the last tokens began and have not finished."""
         return self._written.pending
 
     @property
@@ -94,11 +94,10 @@ class TokenSequence:
         """Return the information available to stages besides the logits.
 
         Args:
-            index: the place of the token to be drawn, or of the first proposed one; at most
-                `length`.
+            index: index of the token to be drawn, or of the first proposed one; at most `length`.
             seed: of the draw.
-            states: what stages with a memory remember of the tokens before.
-            proposed: tokens that stand there for now; the token to be drawn follows them.
+            states: the stages' memory of the tokens before.
+            proposed: tokens provisionally placed there; the token to be drawn follows them.
         """
         ids = self._ids[: self.prompt_length + index]
         if len(proposed):
@@ -116,7 +115,7 @@ class TokenSequence:
         )
 
     def uniform(self, index: int, seed: int) -> float:
-        """The number that the token at a place is drawn with, 0 <= u < 1."""
+        """The number that the token at an index is drawn with, 0 <= u < 1."""
         return self._random.uniform(seed, index)
 
     def draw(
@@ -131,12 +130,12 @@ class TokenSequence:
     # --- growing ----------------------------------------------------------------------------------
 
     def addition(self, token_id: int, stop_strings: tuple[str, ...], limit: int | None) -> Addition:
-        """Return what a token would add; the text stays as it is.
+        """Return the addition of one token, without changing the text.
 
         Args:
             token_id: the token.
-            stop_strings: texts that end generation.
-            limit: most tokens there may be, None for any number.
+            stop_strings: strings that end generation.
+            limit: most tokens in total, None for no limit.
         """
         piece = self._written.piece(token_id, stop_strings)
         reason = stopping.reason(
@@ -151,7 +150,7 @@ class TokenSequence:
         return Addition(piece, reason)
 
     def append(self, token_id: int, piece: Piece) -> None:
-        """Add a token, and what `addition` gave for it."""
+        """Append a token and the piece that `addition` returned for it."""
         total = self.prompt_length + self.length
         if total == self._ids.size:
             self._ids = np.resize(self._ids, 2 * self._ids.size)
@@ -161,7 +160,7 @@ class TokenSequence:
 
     def rewind(self, length: int) -> None:
         """Keep the first `length` generated tokens; at least one must go."""
-        # Later tokens go into another array, so that ids handed out earlier stay as they are.
+        # Later tokens go into a new array, so that ids handed out earlier do not change.
         self._ids = self._ids.copy()
         self._written.rewind(length)
         self.length = length

@@ -1,4 +1,4 @@
-"""Constraints on a text: what a source in one of four languages allows, token by token.
+"""Constraints on a text: the tokens that a source in one of four languages allows at each step.
 
     >>> places = Places(model.vocabulary.token_table(model.eos_ids))
     >>> place = places.at("regex", "[0-9]+", [])
@@ -6,14 +6,14 @@
     (1110, False)
 
 llguidance turns a source into a matcher of bytes and, over a tokenizer's bytes, into the mask of
-the tokens that may come next. It does so in processes of their own, as a source of a hundred bytes
+the tokens that may come next. It does so in separate processes, as a source of a hundred bytes
 can take all the time and memory there is. Nothing here needs PyTorch or a model.
 
-    source      a source checked: its language, its size, its syntax, with the place of an error
+    source      checks of a source: its language, size and syntax, with the place of an error
     schema      a JSON schema, rewritten where llguidance would misread it
-    reading     the processes in which sources are read and followed, and whose turn it is
+    reading     the processes in which sources are read and followed, and their queue
     examples    a constraint to begin with
-    places      where a text stands in a source: allowed tokens, whether it may end, forced bytes
+    places      the place of a text in a source: allowed tokens, whether it may end, forced bytes
 """
 
 from engine.doors import door

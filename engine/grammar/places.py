@@ -1,8 +1,8 @@
-"""Place of a text in a source: which tokens may follow, whether it may end, what is forced.
+"""Place of a text in a source: which tokens may follow, whether it may end, forced bytes.
 
 The answers depend only on the source and the tokens so far, so texts may be rewound, forked and
-generated together. They come from another process (see `reading`), which a source cannot leave;
-the latest are kept.
+generated together. They come from a separate process (see `reading`), which a source cannot leave.
+The latest answers are kept.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class TokenTable:
     """A tokenizer as a matcher needs it.
 
     Attributes:
-        tokens: the bytes of every token that the model scores; empty for one that is no text.
-        special_ids: control tokens, which are no text whatever their bytes.
+        tokens: the bytes of every token that the model scores; empty for one that is not text.
+        special_ids: control tokens, which are not text whatever their bytes.
         eos_ids: tokens that end a text.
     """
 
@@ -46,12 +46,12 @@ class Place:
     """Place of a text in a source.
 
     Attributes:
-        allowed: (vocab,) bool, the tokens that may come next; read-only. Those that end a text are
-            among them exactly where it may end.
+        allowed: (vocab,) bool, the tokens that may come next; read-only. It includes those that end
+            a text if and only if it may end.
         may_end: whether the text so far is complete.
         must_end: whether it is complete and nothing can be added.
-        broken_at: place of the first token that left the source, None while it is kept to. After
-            that token nothing is allowed.
+        broken_at: place of the first token that left the source, None if none did. After that token
+            nothing is allowed.
     """
 
     allowed: np.ndarray
@@ -85,12 +85,12 @@ class Places:
         """Return the place of a text.
 
         Args:
-            language, source: as `engine.grammar.source` has them.
+            language, source: as in `engine.grammar.source`.
             token_ids: the tokens since the source has held.
 
         Raises:
             SettingError: the model has no tokenizer, the source is not valid, or following it
-                costs more than is allowed.
+                exceeds its limits.
         """
         ids = np.ascontiguousarray(token_ids, np.int64)
         key = (language, source, ids.tobytes())
@@ -102,7 +102,7 @@ class Places:
         return place
 
     def forced(self, language: str, source: str, token_ids: Sequence[int] | np.ndarray) -> bytes:
-        """The bytes that must come next whatever is drawn; raises what `at` raises."""
+        """Return the bytes that must come next, whatever is drawn; raises the same as `at`."""
         ids = np.ascontiguousarray(token_ids, np.int64)
         if self._tokens(source).are_ends(ids).any():
             return b""
@@ -119,7 +119,7 @@ class Places:
         may_end = found["may_end"]
         if end is None:
             allowed = tokens.mask(bits)
-        elif may_end:  # nothing but the end follows the end
+        elif may_end:  # only the end follows the end
             allowed = self._none()
             if not is_end[end:].all():
                 return Place(allowed, broken_at=end + int(is_end[end:].argmin()))
@@ -137,7 +137,7 @@ class Places:
     def _asked(
         self, language: str, source: str, request: dict, ids: np.ndarray
     ) -> tuple[dict, bytes]:
-        """The answer of the process on a text that has not ended."""
+        """Return the answer of a process on a text that has not ended."""
         key = (language, source)
         with self._lock:
             known = self._sources.get(key)
@@ -185,9 +185,9 @@ class _Source:
     """A source as the processes have it.
 
     Attributes:
-        grammar: as llguidance takes it in.
-        number: by which it is known.
-        read_at: which start of the first process has read it; None before that.
+        grammar: the grammar as llguidance takes it.
+        number: the number that identifies it.
+        read_at: the start of the first process, by number, that read it; None before that.
     """
 
     grammar: str
@@ -196,7 +196,7 @@ class _Source:
 
 
 class _Tokens:
-    """A model's tokens, as another process gets them."""
+    """A model's tokens, as a separate process receives them."""
 
     def __init__(self, table: TokenTable, vocab_size: int) -> None:
         self.number = next(_numbers)
@@ -206,22 +206,22 @@ class _Tokens:
         self._special = sorted(i for i in special if i < vocab_size)
         self._lengths = list(map(len, tokens))
         self._data = b"".join(tokens)
-        # Tokens of no bytes are no text: padding of the output layer. The end of a text is said
-        # by `Places`, not here.
+        # Tokens without bytes are not text but padding of the output layer. `Places` decides on the
+        # end of a text.
         self._is_text = np.array(self._lengths) > 0
         self._is_text[self.eos_ids] = False
 
     def are_ends(self, ids: np.ndarray) -> np.ndarray:
-        """Tell which of these end a text."""
+        """Return (n,) bool, True for each of these that ends a text."""
         return (ids[:, None] == self.eos_ids).any(1)
 
     def tell(self, process: Child) -> None:
-        """Send them to a process that does not have them."""
+        """Send the tokens to a process that does not have them."""
         request = {"kind": "table", "table": self.number, "special": self._special}
         process.ask(request | {"lengths": self._lengths}, self._data, TABLE_SECONDS)
 
     def mask(self, bits: bytes) -> np.ndarray:
-        """(vocab,) bool, the tokens of a mask that are text; none if no token leads on."""
+        """(vocab,) bool, the tokens of a mask that are text; all False if none can follow."""
         size = self._is_text.size
         if not bits:
             return np.zeros(size, bool)

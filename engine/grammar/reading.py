@@ -1,12 +1,12 @@
 """The two processes in which sources are read and followed.
 
-A source that has not been read yet may take all the time and memory that it may have. Such sources
-are read one after another in the first process, which ends when one goes too far. A source that has
+A source that has not been read yet may use up its whole limit of time and memory. Such sources are
+read one after another in the first process, which ends if one exceeds its limits. A source that has
 been read is followed there too, or in the second while the first is busy.
 
-Nearly every source is read in milliseconds. One that takes longer is begun again once no other
-waits, and its sender comes after all others for a while. So a visitor who sends many of that kind
-does not hold the others up for long.
+Nearly every source is read in milliseconds. One that takes longer is started again once no other
+waits, and its sender comes after all others for a while. So a visitor who sends many of these does
+not delay the others for long.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SECONDS = 2.0  # of processor time, for reading a source and for a step in it
 QUICK_SECONDS = 0.25  # after which a new source makes way for others
 MEGABYTES = 512
 TABLE_SECONDS = 60.0  # of processor time, for the tokens of a large model
-# Waiting takes a thread. No more than these wait for longer: of new sources, and of those that take
-# long, which have no such patience.
+# Waiting takes a thread. A new source is refused if, after this time, MOST_WAITING others wait
+# before it. A slow one is refused at once if MOST_LAST others do.
 PATIENCE_SECONDS = 1.0
 MOST_WAITING = 6
 MOST_LAST = 1
-SLOW_FOR = 600.0  # seconds that a person comes last whose source took long
+SLOW_FOR = 600.0  # seconds that a person comes last after sending a slow source
 MOST_SLOW = 1_000
 _SIMPLER = msg("use smaller counts, and fewer parts that must hold at once")
 Found = TypeVar("Found")
@@ -49,26 +49,26 @@ _first = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
 _second = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
 _line = Line(1)
 _lock = threading.Lock()
-_slow: OrderedDict[str, float] = OrderedDict()  # by person: when one's source took long
+_slow: OrderedDict[str, float] = OrderedDict()  # by person: time of the last slow source
 
 
 def prepare() -> None:
-    """Start the process and do not wait for it, so that the first source finds it ready."""
+    """Start the process without waiting for it, so that the first source finds it ready."""
     _first.prepare()
 
 
 def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]) -> Found:
-    """Have `work` ask a process, and say the failures of that in sentences.
+    """Have `work` ask a process, and report its failures as sentences.
 
     Args:
         shown: the beginning of the source.
-        read_at: which start of the first process has read it; None for a new source.
+        read_at: the start of the first process, by number, that read it; None for a new source.
         work: asks the process that it gets, with these seconds for each request. It may be
             called twice.
 
     Raises:
-        SettingError: it takes more than it may, or too many wait for others that do.
-        CancelledError: the asker has given up.
+        SettingError: it exceeds its limits, or too many sources wait for slow ones.
+        CancelledError: the caller has given up.
     """
     try:
         if read_at is None:
@@ -94,7 +94,7 @@ def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]
 
 
 def _read(shown: str, work: Callable[[Child, float], Found]) -> Found:
-    """A new source, first with little time, then with all."""
+    """Read a new source, first with little time, then with the full limit."""
     person = this_asker().person
     if not _was_slow(person):
         try:
@@ -122,7 +122,7 @@ def _note_slow(person: str) -> None:
 
 @contextmanager
 def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
-    """The turn of one new source."""
+    """Hold the turn of one new source."""
     behind, most = 0, MOST_LAST if goes_last else MOST_WAITING
     end = time.monotonic() + (0.0 if goes_last else PATIENCE_SECONDS)
 
@@ -146,7 +146,7 @@ def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
 
 def _after_fork() -> None:
     global _line
-    _line = Line(1)  # a thread that is no more may have the place
+    _line = Line(1)  # a thread that no longer exists may hold the place
 
 
 if hasattr(os, "register_at_fork"):

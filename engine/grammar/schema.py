@@ -1,14 +1,14 @@
-"""A JSON schema as llguidance is to take it in: the same texts, but for what it would misread.
+"""A JSON schema prepared for llguidance: the same texts, except for the parts it would misread.
 
-    uniqueItems: false    and other keywords that ask for nothing: left out, as they are refused
+    uniqueItems: false    and other keywords without effect: left out, as they are refused
     words next to $ref    up to draft-07 they do not count (section 8.3): left out
-    a pattern of names    that only listed properties have goes into those: after the last of them
-                          a comma could come, and nothing behind it
-    \\uXXXX in texts      not written next to names: they are compared as they are spelt, so that
-                          an escape would bring a listed name past its schema
+    a pattern of names    that only listed properties have goes into those: otherwise a comma could
+                          follow the last property, with nothing after it
+    \\uXXXX in texts      not written next to names: these are compared by their spelling, so an
+                          escape would let a listed name bypass its schema
 
-Keywords that llguidance knows and cannot enforce are refused by it. Other words ask for nothing, as
-JSON Schema has it; `ignored` names them.
+llguidance refuses keywords that it knows and cannot enforce. Other words have no effect, as in JSON
+Schema; `ignored` names them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from urllib.parse import unquote
 from llguidance import LLMatcher
 
 Path = tuple[str | int, ...]
-# Of a grammar and texts: for each, true if a text of the grammar may begin so.
+# Takes a grammar and texts; for each text, true if a text of the grammar may begin with it.
 MayBegin = Callable[[str, list[str]], list[bool]]
 
-# Keywords by what they hold: schemas by name, a schema or several, and no schema.
+# Keywords by content: schemas by name, one or several schemas, and other values.
 _MAPS = (
     *("properties", "patternProperties", "dependencies", "dependentSchemas"),
     *("$defs", "definitions"),
@@ -41,14 +41,14 @@ _VALUES = (
     *("minItems", "maxItems", "uniqueItems", "minContains", "maxContains"),
     *("required", "dependentRequired", "minProperties", "maxProperties"),
 )
-KEYWORDS = {*_MAPS, *_SCHEMAS, *_VALUES} - {"$defs", "definitions"}  # that ask for something
+KEYWORDS = {*_MAPS, *_SCHEMAS, *_VALUES} - {"$defs", "definitions"}  # those with an effect
 KNOWN = {
     *(*KEYWORDS, "$ref", "$defs", "definitions", "$schema", "$id", "id", "$anchor"),
     *("$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"),
     *("$comment", "title", "description", "default", "examples"),
     *("deprecated", "readOnly", "writeOnly"),
 }
-# What asks for nothing, as JSON; None for any value.
+# Values without effect, as JSON; None for any value.
 _IDLE: dict[str, tuple[str, ...] | None] = {
     "uniqueItems": ("false",),
     "not": ("false",),
@@ -58,21 +58,21 @@ _IDLE: dict[str, tuple[str, ...] | None] = {
     "propertyNames": ("true", "{}"),
     "unevaluatedItems": ("true", "{}"),
     "unevaluatedProperties": ("true", "{}"),
-    "$recursiveAnchor": None,  # what is for it alone, $recursiveRef, is refused
+    "$recursiveAnchor": None,  # its only use, $recursiveRef, is refused
     "$dynamicAnchor": None,
 }
 _NEEDS = {"if": ("then", "else"), "then": ("if",), "else": ("if",)}
 _NEEDS |= dict.fromkeys(("minContains", "maxContains"), ("contains",))
 _REF_ALONE = {f"http://json-schema.org/draft-0{n}/schema" for n in (4, 6, 7)}
 
-# The escapes of usual texts. With "u", every letter of a name could be spelt in a second way.
+# The escapes of usual texts. With "u", every letter of a name could be spelt in two ways.
 _ESCAPES = 'nrbtf"\\'
 _NEEDS_U = re.compile(r"\\u00|\x7f")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]')
 
 
 def parts(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every schema within a schema that counts, with its path; each before those within it."""
+    """Yield every schema within a schema that counts, with its path; outer ones first."""
     found, stack = set(), [((), schema)]
     while stack:
         path, part = stack.pop()
@@ -92,7 +92,7 @@ def parts(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _referred(schema: Any, reference: object) -> Iterator[tuple[Path, Any]]:
-    """The schema that a reference is to, and its path, as llguidance finds it; none elsewhere."""
+    """Yield the schema that a reference points to, and its path, as llguidance finds it, if any."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return
     path: Path = ()
@@ -107,15 +107,15 @@ def _referred(schema: Any, reference: object) -> Iterator[tuple[Path, Any]]:
 
 
 def prepare(schema: dict[str, Any], may_begin: MayBegin) -> str | None:
-    """Change a schema into what llguidance is to compile.
+    """Change a schema into one that llguidance can compile.
 
     Args:
         schema: changed in place.
         may_begin: asks llguidance, in a process that may end.
 
     Returns:
-        The escapes that a text may have; None for names next to control characters, as the escapes
-        of these would spell those in a second way.
+        The escapes that a text may have. None for open names together with control characters,
+        since the escapes of control characters could also spell the names.
     """
     is_alone = str(schema.get("$schema")).rstrip("#") in _REF_ALONE
     has_open_names = False
@@ -137,7 +137,7 @@ def prepare(schema: dict[str, Any], may_begin: MayBegin) -> str | None:
 
 
 def _is_idle(part: dict[str, Any], word: str) -> bool:
-    """True if a word asks for nothing here."""
+    """Return whether a word has no effect here."""
     if word in _NEEDS:
         return not part.keys() & set(_NEEDS[word])
     idle = _IDLE.get(word, ())
@@ -145,12 +145,12 @@ def _is_idle(part: dict[str, Any], word: str) -> bool:
 
 
 def _settle_patterns(part: dict[str, Any], may_begin: MayBegin) -> None:
-    """Hand the schema of a pattern that only listed names match to those names."""
+    """Give the schema of a pattern that only listed names match to those names."""
     patterns, listed = part.get("patternProperties"), part.get("properties", {})
     required, others = part.get("required", []), part.get("allOf", [])
     given = (patterns, dict), (listed, dict), (required, list), (others, list)
     if not all(isinstance(value, kind) for value, kind in given):
-        return  # which llguidance refuses
+        return  # llguidance refuses these
     names = dict.fromkeys(name for name in [*listed, *required] if isinstance(name, str))
     spelt = {name: json.dumps(name, ensure_ascii=False) for name in names}
     for pattern, inner in list(patterns.items()):
@@ -173,11 +173,11 @@ def _object(schema: dict[str, Any]) -> str:
     return LLMatcher.grammar_from_json_schema(json.dumps(whole))
 
 
-# --- words that ask for nothing, and places of texts ----------------------------------------------
+# --- words without effect, and places of texts ----------------------------------------------------
 
 
 def ignored(source: str) -> list[tuple[int, str]]:
-    """Words in a schema that are not enforced, each behind its first character's place."""
+    """Return the unenforced words in a schema, each after its first character's place."""
     schema = json.loads(source)
     places = {path: start for path, _, is_name, start in texts_of(source) if is_name}
     found = list(parts(schema))
@@ -189,13 +189,13 @@ def ignored(source: str) -> list[tuple[int, str]]:
         if not word.startswith("x-")
     ]
     own = schema.get("x-guidance") if isinstance(schema, dict) else None
-    if isinstance(own, dict):  # whose other settings are set here
+    if isinstance(own, dict):  # this module sets its other settings
         unknown += [("x-guidance", word) for word in own if word != "whitespace_flexible"]
     return sorted((places[path], path[-1]) for path in unknown)
 
 
 def texts_of(source: str) -> Iterator[tuple[Path, str, bool, int]]:
-    """Every text in JSON: its path, itself, whether it is a name, and where it begins."""
+    """Yield every text in JSON: its path, the text, whether it is a name, and where it begins."""
     path: list[str | int | None] = []
     for found in _TOKEN.finditer(source):
         token = found[0]

@@ -1,4 +1,4 @@
-"""Sources of constraints, checked before any model sees them.
+"""Sources of constraints, checked before a model uses them.
 
 Four languages:
 
@@ -7,7 +7,7 @@ Four languages:
     json_schema  a JSON schema; the text is an instance, with little white space
     lark         a grammar in llguidance's variant of Lark
 
-A source comes from a person, a link or a file, so it is bounded before it is compiled.
+A source comes from a person, a link or a file, so its size is checked before it is compiled.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ LANGUAGES: Mapping[str, str] = {
 }
 MOST_BYTES = 65_536
 # llguidance follows rules and references on the stack of its thread. Some 3,500 nested parts use up
-# the usual 8 MiB, which ends the process; no more than these are handed to it.
+# the usual 8 MiB, which ends the process. So it never gets more parts than this.
 MOST_PARTS = 1000
 # Between two parts of a JSON text: nothing, a blank, or a line break and at most this many blanks.
-# Without a cap a model may write them for ever; a dozen line breaks fill a page.
+# Without a cap a model may write them forever. A dozen line breaks fill a page.
 MOST_BLANKS = 12
 WHITE_SPACE = rf"(\x20|\x0A\x20{{0,{MOST_BLANKS}}})"
 
-# Without it a mask leaves only the usual tokens of bytes that must come anyway. With it a mask is
-# what the language says, and the model chooses among all tokens that spell those bytes.
+# Without this line, a mask allows only the usual tokens for bytes that must come anyway. With it, a
+# mask follows the language, and the model chooses among all tokens that spell those bytes.
 _FREELY = '%llguidance {"no_forcing": true}\n'
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
 # Tests of neighbouring characters: llguidance's names for them, and how they are written.
 _NEIGHBOURS = re.compile(r"lookarounds not supported yet; (\w+)")
 _MARKS = {"Start": "^", "End": "$", "StartLF": "(?m)^", "EndLF": "(?m)$"}
 _MARKS |= {"WordUnicode": r"\b", "WordAscii": r"\b", "WordUnicodeNegate": r"\B"}
-_ONE_OF = "Enable 'coerce_one_of'"  # which is no option here
+_ONE_OF = "Enable 'coerce_one_of'"  # not an option here
 _SHOWN = 40
 _MOST_WORDS = 4
 _CONTROL = re.compile(r"\s+")
 
 
 def shortened(source: str) -> str:
-    """The beginning of a source, for a sentence."""
+    """Return the beginning of a source, for a sentence."""
     flat = _CONTROL.sub(" ", source).strip()
     return flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
 
 
 def checked_source(language: object, source: object) -> str:
-    """A source as text: a text as it is, choices and a schema given as values in JSON.
+    """Return a source as text: text unchanged, choices and schemas given as values in JSON.
 
     Raises:
         SettingError: an unknown language, or a source that is too large or not valid in it.
@@ -103,7 +103,7 @@ def _as_json(language: str, source: object) -> str:
 
 @lru_cache(maxsize=64)
 def notices(language: str, source: str) -> tuple[str, ...]:
-    """The parts of a source that are not enforced, in half sentences."""
+    """Return the parts of a source that are not enforced, in half sentences."""
     notices: list[str] = []
     unknown = ignored(source) if language == "json_schema" else []
     if unknown:
@@ -114,7 +114,7 @@ def notices(language: str, source: str) -> tuple[str, ...]:
 
 
 def _word(source: str, start: int, word: str) -> str:
-    """A word with its line and column, and the keyword that may be meant."""
+    """Return a word with its line and column, and the keyword that may be meant."""
     line, column = _line_and_column(source, start)
     meant = get_close_matches(word[:_SHOWN], KEYWORDS, 1, 0.8)
     return f'"{word[:_SHOWN]}" ({line}:{column}{f", {meant[0]}?" if meant else ""})'
@@ -122,7 +122,7 @@ def _word(source: str, start: int, word: str) -> str:
 
 @lru_cache(maxsize=64)
 def grammar(language: str, source: str) -> str:
-    """A source as llguidance takes it in; raises `SettingError` where it is not valid."""
+    """Return a source as llguidance takes it; raises `SettingError` if it is not valid."""
     if language == "lark":
         _refuse_depth(source, sum(map(source.count, ":([{|")))
         made = LLMatcher.grammar_from_lark(source)
@@ -144,7 +144,7 @@ def grammar(language: str, source: str) -> str:
 
 
 def _problem_of(made: str, shown: str) -> str:
-    """The objection of llguidance to a grammar; empty if it has none."""
+    """Return llguidance's objection to a grammar; empty if it has none."""
 
     def check(process: Child, seconds: float) -> str:
         return process.ask({"kind": "check", "grammar": made}, seconds=seconds)[0]["problem"]
@@ -193,7 +193,7 @@ def _choices(source: str) -> list[str]:
 
 
 def _literal(text: str) -> str:
-    """A regular expression that only this text matches."""
+    """Return a regular expression that only this text matches."""
     plain = (c if c.isascii() and c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text)
     return "".join(plain)
 
@@ -245,7 +245,7 @@ def _problem(language: str, source: str, message: str) -> str:
         said = next((line[7:] for line in lines if line.startswith("error: ")), None)
         marks = next((line for line in lines if line.strip() and not line.strip(" ^")), None)
         if said and marks:
-            place = marks.index("^") - 3  # the pattern stands behind four blanks
+            place = marks.index("^") - 3  # the pattern follows four blanks
             return msg(
                 "is no regular expression at character {place}: {said}", (place, _plain(said))
             )
@@ -282,7 +282,7 @@ def _remedy(message: str) -> str:
 
 
 def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None:
-    """Find where a schema first has a text that the message names; llguidance gives no place."""
+    """Find the first text in a schema that the message names; llguidance gives no place."""
     quoted = re.findall(r"""["']([^"']+)["']""", lines[0])
     words = re.findall(r"[\w$]+", lines[0])
     schemas = {path for path, _ in parts(json.loads(source))}
@@ -304,7 +304,7 @@ def _line_and_column(source: str, start: int) -> tuple[int, int]:
 
 
 def _plain(message: str) -> str:
-    """A message without a stop at its end, short enough for a sentence."""
+    """Return a message without its final full stop, short enough for a sentence."""
     message = message.strip().rstrip(".")
     return message if len(message) <= 120 else message[:119] + "…"
 

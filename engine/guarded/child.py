@@ -1,8 +1,8 @@
 """The child's side of a guarded process: requests are read, and answered within limits.
 
-The system keeps the limits: processor time (not on Windows), and memory (on Linux). A process that
-passes one is ended. A message is two lengths, an object in JSON, and bytes. Requests come on
-standard input, answers go out on what was standard output.
+The system enforces the limits: processor time (not on Windows), and memory (on Linux). It ends a
+process that passes one. A message is two lengths, an object in JSON, and bytes. Requests come on
+standard input. Answers go to the original standard output.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 LENGTHS = struct.Struct("<II")
-# Of memory that old requests have left behind: beyond it a process makes way for a new one.
+# Most memory left behind by old requests: beyond it a new process takes over.
 MOST_KEPT = 2**30
 
 Answer = tuple[dict, bytes]
@@ -43,8 +43,8 @@ def receive(file: BinaryIO) -> Answer | None:
 def serve(answer: Callable[[dict, bytes], Answer]) -> None:
     """Answer requests until the other side closes.
 
-    The command line has the memory that one request may take, in megabytes, on top of what the
-    process has by then; each request has its processor time, as ``seconds``.
+    The command line has the memory that one request may take, in megabytes, on top of the process'
+    memory before it. Each request has its processor time, as ``seconds``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent, which ends this one
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
@@ -81,7 +81,7 @@ def _leave_no_core() -> None:
 
 
 def give_back_memory() -> None:
-    """Give memory back to the system that is free; a tokenizer leaves twice its size, once read."""
+    """Give free memory back to the system; reading a tokenizer leaves twice its size."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 
@@ -94,13 +94,13 @@ class _Memory:
 
     @property
     def bytes(self) -> int:
-        """All that it has asked for; 0 if the system does not say."""
+        """All memory that the process has asked for; 0 if the system does not say."""
         if self._file is None:
             return 0
         return int(os.pread(self._file, 40, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
     def limit(self, megabytes: int) -> None:
-        """Let it have this much more, and no more than that."""
+        """Let the process have this much more memory, and no more."""
         if self._file is not None:
             import resource
 

@@ -1,16 +1,16 @@
-"""The child that cuts texts by a tokenizer of other people.
+"""The child that cuts texts with a third-party tokenizer.
 
 A request is one of
 
-    {"kind": "take"}, tokenizer                     as the file ``tokenizer.json`` has it; with a
-                                                    "post_processor", pickled, if it has another
+    {"kind": "take"}, tokenizer                     the contents of ``tokenizer.json``; with a
+                                                    "post_processor", pickled, if that differs
     {"kind": "encode", "special": ..., "as_text": ...}, text
-    {"kind": "plain"}, text                         without its added tokens
+    {"kind": "plain"}, text                         without added tokens
     {"kind": "stages", "segments": [...]}, text     see `stages`
-    {"kind": "tables"}                              of its model, which makings need
+    {"kind": "tables"}                              those of its model, which makings need
     {"kind": "makings"}, pre-tokens                 how each became its tokens; see `engine.making`
 
-An answer of {"needs": "take"} or "tables" asks for what is not here, or no longer.
+An answer of {"needs": "take"} or "tables" asks for that request first, as this process lacks it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from engine.errors import PanicError, panics_as_errors
 from engine.guarded.child import Answer, give_back_memory, serve
 from engine.making import Maker, maker_of
 
-# Characters or tokens that may come of one character. Unicode takes one apart into at most 18, and
-# each of those may be three bytes, with a token each.
+# Most characters or tokens that may come of one character. Unicode decomposes one into at most 18,
+# and each of those may be three bytes, with a token each.
 MOST_OF_ONE = 64
 _MOST_OF_NONE = 1_000
 _INNER = ("normalizers", "pretokenizers", "decoders")  # of a Sequence of parts
@@ -37,17 +37,17 @@ Part = tuple[str, int, int, tuple[int, ...]]
 
 
 class GrownError(Exception):
-    """A text became far more than it was: how long it was, and what came of it."""
+    """A text grew far too much; holds its length and the length of the result."""
 
 
 def check_growth(given: int, made: int) -> None:
-    """Raise `GrownError` if so much comes of a text of this length."""
+    """Raise `GrownError` if `made` is too much for a text of length `given`."""
     if made > _MOST_OF_NONE + MOST_OF_ONE * given:
         raise GrownError(given, made)
 
 
 def refusal(error: Exception) -> dict:
-    """Return an error as an answer; one for want of memory is raised again."""
+    """Return an error as an answer; raises a `MemoryError` again."""
     if isinstance(error, MemoryError):
         raise error
     if isinstance(error, GrownError):
@@ -61,16 +61,16 @@ def refusal(error: Exception) -> dict:
 def stages(
     backend: Tokenizer, text: str, segments: Sequence[Sequence[int]]
 ) -> tuple[list[list[str]], list[Part]]:
-    """The stages of a tokenizer before the cut, one by one, and what its model makes of them.
+    """The stages of a tokenizer before the cut, one by one, and the tokens that its model makes.
 
     Args:
         backend: the tokenizer.
-        text: what it cuts.
+        text: the text to cut.
         segments: the stretches of the text between its control tokens, as (start, end).
 
     Returns:
-        What there is after control tokens, normaliser and pre-tokenizer; and of each pre-token its
-        text, its start and end in the text, and the ids that it is cut into.
+        The pieces after control tokens, normaliser and pre-tokenizer; and of each pre-token its
+        text, its start and end in the whole text, and the ids that it is cut into.
     """
     worked = PreTokenizedString(text)
     worked.split(lambda place, whole: [whole[start:end] for start, end in segments])
@@ -104,7 +104,7 @@ def plain(backend: Tokenizer, text: str) -> list[int]:
 
 
 def described(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """A tokenizer without its vocabulary: names of its parts, merges, the unknown token.
+    """A tokenizer without its vocabulary: names of its parts, number of merges, unknown token.
 
     Args:
         parts: its ``tokenizer.json``.
@@ -121,7 +121,7 @@ def described(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names(part: Mapping[str, Any] | None) -> Iterator[str]:
-    """Names of a part of a tokenizer, and of those that it is made of."""
+    """The name of a tokenizer's part, or the names of the parts that it is made of."""
     if part is None:
         return
     inner = next((part[key] for key in _INNER if isinstance(part.get(key), list)), None)
@@ -132,7 +132,7 @@ def _names(part: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 class Cutter:
-    """The tokenizer that was taken in."""
+    """The tokenizer that was handed over, and the answers that it gives."""
 
     def __init__(self) -> None:
         self._backend: Tokenizer | None = None
@@ -142,7 +142,7 @@ class Cutter:
         try:
             with panics_as_errors():
                 return self._answer(request, data)
-        except Exception as error:  # tokenizers fail in ways of their own
+        except Exception as error:  # tokenizers fail in their own ways
             return refusal(error), b""
 
     def _answer(self, request: dict, data: bytes) -> Answer:

@@ -1,4 +1,4 @@
-"""The order in which threads get one of few places."""
+"""A line of threads that wait for one of a few places."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-WAIT_SECONDS = 0.1  # between two looks at a cancel while it waits
+WAIT_SECONDS = 0.1  # between two checks for a cancel while waiting
 
 
 class Line:
-    """A number of places, taken in the order in which they were asked for.
+    """A number of places, taken in the order of the requests.
 
-    A thread that goes last comes after all others.
+    A thread with `goes_last` comes after all others.
     """
 
     def __init__(self, places: int) -> None:
@@ -28,9 +28,9 @@ class Line:
         *,
         goes_last: bool = False,
     ) -> bool:
-        """Wait for a place; False without one, where `gives_up` says so meanwhile.
+        """Wait for a place; False if `gives_up` ends the wait first.
 
-        `told` hears again and again how many others wait before this one.
+        `told` repeatedly receives the number of threads ahead.
         """
         ticket = object()
         line = self._last if goes_last else self._waiting
@@ -42,7 +42,7 @@ class Line:
                 if gives_up():
                     return False
             return True
-        finally:  # also if `gives_up` fails: else no one behind would ever come in
+        finally:  # even if `gives_up` fails: otherwise no thread behind would ever get in
             with self._changed:
                 if ticket in line:
                     line.remove(ticket)

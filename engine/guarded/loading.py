@@ -1,12 +1,12 @@
-"""The child that reads tokenizers of other people, so that their files are parsed only here.
+"""The child that reads third-party tokenizers, so that their files are parsed only here.
 
-It also cuts texts by one that transformers runs in Python. A request is one of
+It also cuts texts with one that transformers runs in Python. A request is one of
 
-    {"kind": "read", "folder": ..., "most": ...}    what there is to know of it; see `_read_out`
+    {"kind": "read", "folder": ..., "most": ...}    its facts; see `_read_out`
     {"kind": "take", "folder": ...}                 reads it again, and keeps it
     {"kind": "tokenize", "options": {...}}, text
 
-An answer of {"needs": "take"} asks for what is not here, or no longer.
+An answer of {"needs": "take"} asks for that request first, as this process lacks the tokenizer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 
 if __name__ == "__main__":
-    sys.modules["torch"] = None  # transformers does without it, and is there in half the time
+    sys.modules["torch"] = None  # transformers works without it, and loads in half the time
 
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
@@ -29,12 +29,12 @@ from engine.guarded.cutting import check_growth, described, refusal
 
 _PER_LINE = 2_000  # entries that the other process parses at once, in a millisecond or two
 _TEXT = "Once upon a time"
-# What a tokenizer keeps of its files for saving it, and nothing else.
+# Contents of its files that a tokenizer keeps only for saving.
 _FILES = ("vocab", "merges", "_vocab", "_merges", "added_tokens_decoder")
 
 
 class Reader:
-    """The tokenizer that was taken in."""
+    """The tokenizer that is kept to cut texts, and the answers to requests."""
 
     def __init__(self) -> None:
         self._tokenizer: PreTrainedTokenizerBase | None = None
@@ -43,7 +43,7 @@ class Reader:
         try:
             with panics_as_errors():
                 return self._answer(request, data)
-        except Exception as error:  # tokenizer classes fail in ways of their own
+        except Exception as error:  # tokenizer classes fail in their own ways
             return refusal(error), b""
         finally:
             if "folder" in request:
@@ -72,13 +72,13 @@ def _read_out(tokenizer: PreTrainedTokenizerBase, most: int) -> Answer:
 
     Args:
         tokenizer: the tokenizer.
-        most: above this, an id is so high that nothing more is told.
+        most: if the highest id is this or more, nothing more is told.
 
     Returns:
-        The characters of its longest token, its number of entries and its highest id; of a
-        tokenizer written in Rust also its sizes and its hash, and, one behind the other with their
-        `lengths`: its pieces in the order of ids and its added tokens, as lines of JSON; the rest
-        of the transformers tokenizer, pickled; and all of it as one ``tokenizer.json``.
+        The characters of its longest token, its number of entries and its highest id. For a
+        tokenizer written in Rust, also its sizes and its hash, and four parts in a row with their
+        `lengths`: its pieces in the order of ids, and its added tokens, both as lines of JSON; the
+        rest of the transformers tokenizer, pickled; and the whole ``tokenizer.json``.
     """
     highest = max(tokenizer.get_vocab().values(), default=-1)
     found = {"longest": _try_out(tokenizer), "entries": len(tokenizer), "highest": highest}
@@ -133,7 +133,7 @@ def _try_out(tokenizer: PreTrainedTokenizerBase) -> int:
             made = len(backend.decoder.decode(["a", piece]))
             check_growth(len(piece), made)
             longest = max(longest, made - 1)  # the letter in front
-    # As a chat template looks for control tokens in a message.
+    # The way in which a chat template looks for control tokens in a message.
     re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)))
     return longest
 

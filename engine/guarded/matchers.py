@@ -1,14 +1,14 @@
-"""The child that follows grammars by llguidance; see `engine.grammar.places` for what is asked.
+"""The child that follows grammars by llguidance, for `engine.grammar.places`.
 
 A request is one of
 
     {"grammar": ..., "kind": "check"}           whether it is valid
-    {"grammar": ..., "kind": "begins", "texts": [...]}      for each, whether a text may begin so
+    {"grammar": ..., "kind": "begins", "texts": [...]}      for each, whether it may begin a text
     {"table": n, "special": [...]}, tokens      the tokens of a model, under a number
     {"table": n, "source": m, "kind": "place", "ids": ..., "mask": true}
     {"table": n, "source": m, "kind": "forced", "ids": ...}
 
-An answer of {"needs": "table"} or {"needs": "grammar"} asks for what is not here, or no longer.
+An answer of {"needs": "table"} or {"needs": "grammar"} asks for data that this process lacks.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Value = TypeVar("Value")
 
 
 def limits() -> LLParserLimits:
-    """The costs that compiling a source, and a step in it, may have; beyond them it is refused.
+    """The limits of compiling a source and of a step in it; beyond them it is refused.
 
-    A lexer state takes some 2 kB, so that a matcher stays below 50 MB. Not all is counted, such as
-    intersections; that is what the limits of this process are for.
+    A lexer state takes some 2 kB, so that a matcher stays below 50 MB. Some costs, such as
+    intersections, are not counted; the limits of this process cover those.
     """
     return LLParserLimits(
         initial_lexer_fuel=1_000_000,
@@ -45,7 +45,7 @@ def limits() -> LLParserLimits:
 
 
 class _GivenUpError(Exception):
-    """The matcher cannot go on: how many tokens it had read, and what it says."""
+    """The matcher cannot continue; holds the number of tokens read, and its message."""
 
     def __init__(self, after: int, said: str) -> None:
         super().__init__(after, said)
@@ -54,11 +54,11 @@ class _GivenUpError(Exception):
 class _Tokens:
     """A model's tokens as llguidance takes them in.
 
-    One entry more than the model scores stands for the end of the text, so that models without an
-    end-of-text token, and with several, are all alike.
+    One extra entry stands for the end of the text, so that models without an end-of-text token, or
+    with several, are all alike.
     """
 
-    is_tokenizer_wrapper = True  # how llguidance knows it
+    is_tokenizer_wrapper = True  # llguidance recognises it by this
     bos_token_id = None
 
     def __init__(self, tokens: list[bytes], special_ids: list[int]) -> None:
@@ -80,7 +80,7 @@ class Table:
         self._readers: OrderedDict[int, _Reader] = OrderedDict()
 
     def reader(self, number: int, grammar: str | None) -> _Reader | None:
-        """The reader of a source; None without its grammar if there is none yet."""
+        """The reader of a source; None if it is new and comes without its grammar."""
         reader = self._readers.get(number)
         if reader is None and grammar is not None:
             reader = _Reader(self._tokenizer, grammar)
@@ -88,7 +88,7 @@ class Table:
 
 
 class _Reader:
-    """One source's matcher, and what it has read."""
+    """One source's matcher, and the tokens that it has read."""
 
     def __init__(self, tokenizer: LLTokenizer, grammar: str) -> None:
         self._tokenizer, self._grammar = tokenizer, grammar
@@ -104,7 +104,7 @@ class _Reader:
             return found, b""
         bits = self._matcher.compute_bitmask()
         if self._matcher.is_error() and self._matcher.get_error().startswith(_NO_WAY_ON):
-            self._matcher = None  # no token fits: no mistake, but no way on
+            self._matcher = None  # no token fits: not an error, but a dead end
             return found, b""
         self._refuse_error()
         return found, bytes(bits)
@@ -117,7 +117,7 @@ class _Reader:
         return {}, found
 
     def _go_to(self, ids: list[int]) -> int | None:
-        """Have the matcher read exactly these; the place of one that it refuses, else None."""
+        """Have the matcher read exactly these; returns the place of one it refuses, else None."""
         if self._matcher is None:
             self._matcher = LLMatcher(self._tokenizer, self._grammar, log_level=0, limits=limits())
             self._read = []
@@ -145,7 +145,7 @@ class _Reader:
 
 
 class Matchers:
-    """All that has been read here."""
+    """The tables that were handed over, with their matchers."""
 
     def __init__(self) -> None:
         self._tables: OrderedDict[int, Table] = OrderedDict()
@@ -184,7 +184,7 @@ def problem(grammar: str) -> str:
 
 
 def begins(grammar: str, texts: list[str]) -> list[bool]:
-    """For each text, true if a text of the grammar may begin so, or if the grammar is refused."""
+    """Tell for each if a text of the grammar may begin with it, or if the grammar is refused."""
     matcher = LLMatcher(LLTokenizer("byte"), grammar, log_level=0, limits=limits())
     found = []
     for data in map(str.encode, texts):

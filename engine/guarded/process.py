@@ -1,8 +1,8 @@
 """The parent's side of a guarded process: it is started, asked, watched and ended.
 
-A request has limits of processor time and of memory, which the child keeps to (see `child`). One
-thread watches those under way: it ends a child when the time on the clock is over too, when the
-asker no longer waits (`asking`), or when this process comes to its end.
+A request has limits of processor time and of memory, which apply in the child (see `child`). One
+thread watches the requests under way. It ends a child when the request's wall time is over too,
+when the asker no longer waits (`asking`), or when this process ends.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from engine.errors import CancelledError
 from engine.guarded.child import receive, send
 
 LOOK_SECONDS = 0.05  # between two looks at the requests under way
-QUIET_SECONDS = 2.0  # without any, after which no more looks are taken
-# Of wall time, on a machine that has much else to do: until the process has started, and for one
-# request, as a multiple of its processor time.
+QUIET_SECONDS = 2.0  # without requests, after which the looks stop
+# Wall time on a busy machine: until the process has started, and for one request, as a multiple of
+# its processor time.
 START_SECONDS = 60.0
 WALL = 10.0
 _ROOT = str(Path(__file__).resolve().parents[2])
 
 
 class Asker(NamedTuple):
-    """The person that a thread asks for.
+    """The person for whom a thread asks.
 
     Attributes:
-        person: by which a visitor is known; empty for none in particular.
-        gives_up: says whether the answer is no longer waited for.
+        person: identifies a visitor; empty for no visitor in particular.
+        gives_up: returns True once the answer is no longer wanted.
     """
 
     person: str = ""
@@ -58,16 +58,16 @@ class TooLargeError(Exception):
 
 
 class EndedError(Exception):
-    """The child cannot be started, or has ended for a reason of its own."""
+    """The child cannot be started, or has ended for any other reason."""
 
 
 @contextlib.contextmanager
 def asking(
     *, person: str | None = None, gives_up: Callable[[], bool] | None = None
 ) -> Iterator[None]:
-    """Ask in this thread for a person; arguments that are left out stay as they were.
+    """Ask for a person in this thread; omitted arguments stay as they were.
 
-    `gives_up` may be called from any thread, and ends what is being asked.
+    `gives_up` may be called from any thread. Once it returns True, the current request ends.
     """
     given = {"person": person, "gives_up": gives_up}
     given = {name: value for name, value in given.items() if value is not None}
@@ -79,12 +79,12 @@ def asking(
 
 
 def this_asker() -> Asker:
-    """The person that this thread asks for."""
+    """The person for whom this thread asks."""
     return _asker.get()
 
 
 def is_given_up() -> bool:
-    """Tell whether this thread is no longer waited for, or this process is ending."""
+    """Tell whether this thread's answer is no longer wanted, or this process is ending."""
     return this_asker().gives_up() or not threading.main_thread().is_alive()
 
 
@@ -92,14 +92,14 @@ class Child:
     """One guarded process, started when it is first needed and again after it has ended.
 
     Args:
-        module: what runs in it.
+        module: the module that runs in it.
         seconds: processor time of one request.
-        megabytes: memory of one request, on top of what the process has by then.
+        megabytes: memory of one request, on top of the process' memory before it.
 
     Attributes:
         lock: held by the thread that asks.
-        process: the process; None before the first.
-        starts: how many there have been.
+        process: the process; None before the first start.
+        starts: number of starts so far.
     """
 
     def __init__(self, module: str, seconds: float, megabytes: int) -> None:
@@ -113,14 +113,14 @@ class Child:
         self.lock = threading.RLock()
         self.process: subprocess.Popen[bytes] | None = None
         self._is_ready = False
-        self._guard = threading.Lock()  # of the request that is watched
+        self._guard = threading.Lock()  # guards the watched request
         self._ends_at: float | None = None
         self._is_given_up: Callable[[], bool] = lambda: False
         self._why = ""
 
     def prepare(self) -> None:
-        """Start the process and do not wait for it, so that the first request finds it ready."""
-        # If it cannot be started, that is said once something is asked.
+        """Start the process without waiting for it, so that the first request finds it ready."""
+        # If it cannot be started, the first request says so.
         with self.lock, contextlib.suppress(OSError):
             self._running()
 
@@ -130,12 +130,12 @@ class Child:
         """The answer to one request.
 
         Args:
-            request, data: what the module takes.
-            seconds: processor time, if it is other than usual.
+            request, data: input of the module.
+            seconds: processor time, if not the usual one.
 
         Raises:
-            TooLongError, TooLargeError: it takes more time or memory than it may.
-            EndedError: no answer comes for another reason.
+            TooLongError, TooLargeError: the request takes more time or memory than it may.
+            EndedError: the child ends or fails for any other reason.
             CancelledError: the asker has given up.
         """
         seconds = seconds or self.seconds
@@ -154,7 +154,7 @@ class Child:
             except _NoAnswerError:
                 raise self._ended() from None
             except BaseException:
-                self.end()  # or the answer to this request would be taken for the next one's
+                self.end()  # else the answer to this request would be taken for the next one's
                 raise
             if answer.pop("last", False) or self._why:  # ended just as it answered
                 self.end()
@@ -172,7 +172,7 @@ class Child:
             raise OSError("this process is ending")
         paths = filter(None, [_ROOT, os.environ.get("PYTHONPATH")])
         return subprocess.Popen(
-            # -P: the folder that this process runs in is no place to import from.
+            # -P: nothing is imported from the folder that this process runs in.
             [sys.executable, "-P", "-m", self._module, str(self.megabytes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -211,20 +211,20 @@ class Child:
             return False
 
     def _ended(self) -> Exception | None:
-        """The error that the end of the process means; None if it was never started."""
+        """The error that explains the end of the process; None if it was never started."""
         code = None if self.process is None else self.process.wait()
         has_started = self._is_ready
         self.end()
         if code is None:
             return None
-        self.prepare()  # for the next one
+        self.prepare()  # for the next request
         if self._why == "given up":
             return CancelledError("This was cancelled before it was done; nothing was changed.")
         if not has_started:
             return EndedError("its process does not start")
         if self._why == "late" or code == -getattr(signal, "SIGPROF", 0):
             return TooLongError()
-        if code == -getattr(signal, "SIGABRT", 0):  # Rust's way when there is no more
+        if code == -getattr(signal, "SIGABRT", 0):  # Rust aborts if memory runs out
             return TooLargeError()
         return EndedError(f"its process ended with code {code}")
 
@@ -237,14 +237,14 @@ class Child:
             process.kill()
             process.wait()
             process.stdout.close()
-            with contextlib.suppress(OSError):  # a rest that it did not read
+            with contextlib.suppress(OSError):  # data that it did not read
                 process.stdin.close()
 
     def forget(self) -> None:
-        """Forget the process, which is the parent's, in a fork."""
+        """Forget the process in a fork, since it belongs to the parent."""
         if self.process is not None:
             for pipe in (self.process.stdin, self.process.stdout):
-                pipe.raw.close()  # a thread that is no more may hold the lock of the buffer
+                pipe.raw.close()  # a thread that the fork lost may hold the lock of the buffer
             self.process.returncode = 0  # nothing to wait for
         self._forget()
 
@@ -262,7 +262,7 @@ class _Watch:
         self._lock = threading.Lock()
 
     def wake(self) -> None:
-        if not self._asked.is_set():  # a thread to wake costs more than most requests
+        if not self._asked.is_set():  # waking a thread costs more than most requests
             self._asked.set()
         if not self._is_running:
             with self._lock:
@@ -282,7 +282,7 @@ class _Watch:
                 if self._look():
                     end = time.monotonic()
             self._asked.clear()
-            if self._look():  # one that came in between
+            if self._look():  # a request that came in between
                 self._asked.set()
 
     def _look(self) -> bool:

@@ -1,7 +1,7 @@
 """The child that renders chat templates.
 
-A chat template is a program of other people. It may loop for ever, or multiply a text until the
-memory is full.
+A chat template is a third-party program. It may loop forever, or multiply a text until memory is
+full.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from engine.guarded.child import Answer, serve
 
 
 def answer(request: dict, data: bytes) -> Answer:
-    """Messages in a template, as ``text``; its ``size`` if that is too large, or an error."""
+    """Render messages in a template as ``text``; gives its ``size`` if too large, or an error."""
     try:
         (text,), _ = render_jinja_template(
             [request["messages"]],
@@ -24,7 +24,7 @@ def answer(request: dict, data: bytes) -> Answer:
             return {"size": len(text)}, b""
         size = len(text.encode("utf-8", "surrogatepass"))
         return ({"size": size} if size > request["most_bytes"] else {"text": text}), b""
-    except Exception as error:  # a program of other people: it fails in ways of its own
+    except Exception as error:  # a third-party program fails in its own ways
         lines = str(error).strip().splitlines() or [type(error).__name__]
         return {"error": lines[0]}, b""
 

@@ -1,6 +1,6 @@
 """Steps by which a tokenizer's model makes the tokens of a pre-token.
 
-It needs no library, so that it runs in a guarded process as well.
+It needs no library, so that it also runs in a guarded process.
 
 bpe         every merge of byte pair encoding
 wordpiece   the longest matches of WordPiece
@@ -38,5 +38,5 @@ __all__ = [
 
 
 def maker_of(model: Mapping[str, Any]) -> Maker:
-    """The tables of a tokenizer's model of one of the `KINDS`, which ``tokenizer.json`` has."""
+    """The tables of a tokenizer's model, of one of the `KINDS`, from its ``tokenizer.json``."""
     return KINDS[model["type"]][0](model)

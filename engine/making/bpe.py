@@ -15,11 +15,11 @@ class Merge:
     """Two neighbours become one token.
 
     Attributes:
-        start, middle, end: the symbols that they stand for, from `start` to `middle` and from
-            there to `end`.
+        start, middle, end: the symbols that they cover, from `start` to `middle` and from there
+            to `end`.
         rank: place in the tokenizer's list of merges, from 0; the lowest rank goes first.
         left, right: ids of the two.
-        id: id of the token that comes of it.
+        id: id of the resulting token.
     """
 
     start: int
@@ -36,10 +36,10 @@ class MergeHistory:
     """A pre-token by byte pair encoding (Sennrich et al. 2016; on bytes: Radford et al. 2019).
 
     Attributes:
-        symbols: ids that it begins with: one a byte, or one a character.
+        symbols: ids that it begins with: one per byte, or one per character.
         merges: in the order in which they happen.
-        is_whole: whether the vocabulary has the pre-token as it stands, and the tokenizer then
-            passes over the merges.
+        is_whole: whether the vocabulary has the whole pre-token, and the tokenizer then skips the
+            merges.
     """
 
     symbols: tuple[int, ...]
@@ -56,7 +56,7 @@ class MergeHistory:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The tokens in the end."""
+        """The final tokens."""
         return self.ids_after(len(self.merges))
 
 
@@ -111,7 +111,7 @@ class BytePairs:
 def _merged(
     symbols: Sequence[int], table: Mapping[tuple[int, int], tuple[int, int]]
 ) -> Iterator[Merge]:
-    """The merges of symbols, lowest rank first, of equal ranks the leftmost."""
+    """The merges of symbols, lowest rank first; among equal ranks, the leftmost."""
     count = len(symbols)
     ids: list[int | None] = list(symbols)  # by the symbol that a token begins with
     ends = list(range(1, count + 1))

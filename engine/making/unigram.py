@@ -9,7 +9,7 @@ from typing import Any
 from engine.making.fallback import byte_tokens
 
 KEPT_CUTS = 3  # the best one, and the next best ones
-_UNKNOWN_BELOW = 10.0  # so much worse than the worst token is an unknown character, in tokenizers
+_UNKNOWN_BELOW = 10.0  # nats of an unknown character below the worst token, as in tokenizers
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,10 @@ class ScoredToken:
     """A token of a cut.
 
     Attributes:
-        start, end: characters of the pre-token that it stands for.
-        ids: itself; the bytes of an unknown character where the tokenizer has those.
-        score: its log-probability in nats, as the tokenizer has it.
-        is_unknown: whether no token stands for it.
+        start, end: characters of the pre-token that it covers.
+        ids: itself; the bytes of an unknown character if the tokenizer has those.
+        score: its log-probability in nats, from the tokenizer.
+        is_unknown: whether the vocabulary has no token for it.
     """
 
     start: int
@@ -62,7 +62,7 @@ class BestCuts:
 
 
 class UnigramScores:
-    """A Unigram tokenizer's tables; `model` as `BytePairs` has it."""
+    """A Unigram tokenizer's tables; `model` as in `BytePairs`."""
 
     def __init__(self, model: Mapping[str, Any]) -> None:
         self._scores = {
@@ -81,7 +81,7 @@ class UnigramScores:
         for start in range(len(text)):
             for token in self._tokens_at(text, start):
                 best[token.end] += [self._longer(text, cut, token) for cut in best[start]]
-                best[token.end].sort(key=lambda cut: -cut.score)  # equal ones as they came
+                best[token.end].sort(key=lambda cut: -cut.score)  # ties stay in order of arrival
                 del best[token.end][KEPT_CUTS:]
         return BestCuts(text, tuple(best[-1]))
 

@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Match:
-    """The longest token that what is left begins with.
+    """The longest token that the remaining text begins with.
 
     Attributes:
-        start, end: characters of the pre-token that it stands for.
+        start, end: characters of the pre-token that it covers.
         id: the token.
-        tried: how many longer beginnings are in no vocabulary.
+        tried: number of longer beginnings that are not in the vocabulary.
     """
 
     start: int
@@ -29,7 +29,7 @@ class MatchHistory:
 
     Attributes:
         text: the pre-token.
-        matches: from left to right; a single unknown token where one is missing.
+        matches: from left to right; a single unknown token if one is missing.
     """
 
     text: str
@@ -37,12 +37,12 @@ class MatchHistory:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The tokens in the end."""
+        """The final tokens."""
         return tuple(match.id for match in self.matches)
 
 
 class LongestMatches:
-    """A WordPiece tokenizer's tables; `model` as `BytePairs` has it."""
+    """A WordPiece tokenizer's tables; `model` as in `BytePairs`."""
 
     def __init__(self, model: Mapping[str, Any]) -> None:
         self._vocab: dict[str, int] = model["vocab"]

@@ -4,8 +4,8 @@
     measurement      base of every measurement: parts, measured one after the other
     report           measurements of a machine as one JSON file, and back
 
-Every timed pass waits for its turn in the scheduler, and is timed within that turn: what others do
-with the model is waited for, and is in no figure.
+Every timed pass waits for its turn in the scheduler, and only its own time counts. So the figures
+exclude other users' work on the model.
 """
 
 from engine.doors import door

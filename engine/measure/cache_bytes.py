@@ -1,7 +1,7 @@
-"""Bytes of a model's cache: its tensors, counted, beside the formula of its configuration.
+"""Bytes of a model's cache: its tensors, counted, and the formula of its configuration.
 
-Random tokens are read up to several lengths. After each, the last token is read by a step of its
-own, as in decoding, and the tensors of every layer are counted.
+The model reads random tokens up to several lengths. At each length, a separate step reads the last
+token, as in decoding, and then every layer's tensors are counted.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class LayerBytes:
 
     Attributes:
         kind: in the field's words.
-        formula: with the numbers put in, for one text; empty where none is known.
-        computed: bytes by the formula, 0 where none is known.
-        measured: bytes of its tensors.
-        held: bytes of the memory that is held for them.
+        formula: the formula for one text, with its numbers; empty if none is known.
+        computed: bytes by the formula, 0 if none is known.
+        measured: bytes of the layer's tensors.
+        held: bytes of the memory held for them.
     """
 
     kind: Name
@@ -65,12 +65,12 @@ class CacheBytes:
     """The lengths so far.
 
     Attributes:
-        batch: texts at once.
-        dtype: what keys and values are stored in.
+        batch: number of texts at once.
+        dtype: dtype in which keys and values are stored.
         points: by length, ascending.
-        layers: at the last of them, in the order of the model.
+        layers: at the last length, in the order of the model.
         is_known: whether there is a formula for this configuration.
-        problem: why there is none; empty where there is one.
+        problem: why there is no formula; empty if there is one.
     """
 
     batch: Positive
@@ -82,7 +82,7 @@ class CacheBytes:
 
     @property
     def unequal(self) -> list[int]:
-        """Layers, from 1, whose tensors are not what the formula says."""
+        """Layers, counted from 1, whose tensors differ from the formula."""
         return [n for n, layer in enumerate(self.layers, start=1) if not layer.is_equal]
 
 
@@ -90,13 +90,13 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
     """Counts a cache at several lengths.
 
     Args:
-        model: whose.
+        model: the model whose cache is counted.
         positions: tokens of the longest text.
-        batch: texts at once.
+        batch: number of texts at once.
 
     Raises:
         SettingError: more positions than the model takes, a batch that its cache cannot have, or
-            more than there is memory for.
+            too little memory.
     """
 
     noun = "length"
@@ -117,7 +117,7 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
 
     @staticmethod
     def estimated_seconds(model: LanguageModel, positions: int, batch: int, pace: Pace) -> float:
-        """An estimate of how long the measurement takes; raises as the measurement does."""
+        """Estimate the duration of the measurement; raises as the measurement does."""
         check(model, positions, batch)
         read = sum(pace.read_seconds(length) for length in lengths(positions))
         return read + pace.step_seconds(len(lengths(positions)) * batch)
@@ -152,7 +152,7 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
 
     @property
     def result(self) -> CacheBytes | None:
-        """The lengths so far."""
+        """The lengths measured so far."""
         if not self._points:
             return None
         return CacheBytes(
@@ -166,7 +166,7 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
 
 
 def lengths(positions: int) -> list[int]:
-    """Lengths at which the cache is counted: doubled each time, and the last."""
+    """Return the lengths at which the cache is counted: doubled each time, then the last."""
     found = [_FIRST]
     while found[-1] * 2 < positions:
         found.append(found[-1] * 2)
@@ -174,7 +174,7 @@ def lengths(positions: int) -> list[int]:
 
 
 def check(model: LanguageModel, positions: int, batch: int) -> None:
-    """Raise `SettingError` where this model cannot be measured so."""
+    """Raise `SettingError` if this model cannot be measured with these values."""
     most = min(model.context_length or MOST_POSITIONS, MOST_POSITIONS)
     remedy = msg("use 2 to {most:,}", most)
     if not 2 <= at_least_one(msg("Positions"), positions) <= most:

@@ -16,19 +16,19 @@ def log_probabilities(logits: np.ndarray) -> np.ndarray:
 
 
 def kl_bits(exact: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """KL(exact || other) in bits for each of some rows, over the whole vocabulary.
+    """Compute KL(exact || other) in bits for each row, over the whole vocabulary.
 
-    The bits that one would lose per token by coding what the exact model writes with the other's
-    distribution (Kullback and Leibler 1951). 0 where both are equal.
+    These are the bits lost per token by coding the exact model's output with the other distribution
+    (Kullback and Leibler 1951). 0 if both are equal.
 
     Args:
         exact: (vocab,) log-probabilities, in nats.
-        others: (rows, vocab) the same.
+        others: (rows, vocab) log-probabilities, in nats.
 
     Returns:
         (rows,) float64, at least 0.
     """
     probabilities = np.exp(exact)
-    held = probabilities > 0  # what is too unlikely for a float64 adds nothing, also beside -inf
+    held = probabilities > 0  # a probability that underflows to 0 adds nothing, even with -inf
     parts = probabilities[held] * (exact[held] - others[:, held])
     return np.maximum(parts.sum(axis=-1), 0.0) / math.log(2)

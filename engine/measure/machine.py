@@ -1,4 +1,4 @@
-"""The machine that measures: processor, memory, GPU, and what its figures depend on."""
+"""The machine that measures: processor, memory, GPU, and the versions behind its figures."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LONGEST = 200  # characters of a name
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as it was when it measured.
+    """A machine at the time of its measurement.
 
     Attributes:
-        processor: its name.
-        cores: those that this process may use.
+        processor: name of the processor.
+        cores: number of cores that this process may use.
         memory_gib: memory of the machine, in GiB.
         gpu: name of the first CUDA device, None without one.
-        load: average number of running programs over 1, 5 and 15 minutes before.
+        load: average number of running programs over the last 1, 5 and 15 minutes.
     """
 
     processor: Name
@@ -40,7 +40,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
-        """This machine, now."""
+        """Describe this machine at this moment."""
         usable = getattr(os, "sched_getaffinity", None)
         return cls(
             processor=_processor()[:_LONGEST],
@@ -52,7 +52,7 @@ class Machine:
 
     @property
     def is_busy(self) -> bool:
-        """True if as many programs ran as there are cores, in the minute before."""
+        """True if at least as many programs as cores ran during the last minute."""
         return self.load[0] >= self.cores
 
 
@@ -66,7 +66,7 @@ def _processor() -> str:
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Python and the packages that the figures depend on."""
+    """Versions of Python and of the packages that affect the figures."""
     return {
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in packages},
@@ -79,15 +79,15 @@ class Setting:
 
     Attributes:
         machine: the machine.
-        python, torch, transformers, numpy: versions.
+        python, torch, transformers, numpy: their versions.
         model: name of the model.
-        parameters: its number of weights.
+        parameters: number of the model's weights.
         device: where the weights are, as PyTorch names it.
-        dtype: what they are stored in.
+        dtype: dtype in which the weights are stored.
         attention: the implementation of attention, as transformers names it.
         threads: CPU threads of passes over fewer than 128 tokens.
-        prefill_threads: those of longer passes.
-        date: when, in UTC, to the minute.
+        prefill_threads: CPU threads of longer passes.
+        date: UTC date and time, to the minute.
     """
 
     machine: Machine
@@ -106,7 +106,7 @@ class Setting:
 
     @classmethod
     def here(cls, model: LanguageModel) -> Setting:
-        """This machine and this model, now."""
+        """Describe this machine and this model at this moment."""
         usual = torch.get_num_threads()
         facts = model.facts
         return cls(
@@ -124,7 +124,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The machine in a few words: its GPU where the model runs on one, else its processor."""
+        """The machine in a few words: its GPU if the model runs on one, otherwise its processor."""
         machine = self.machine
         if self.device.startswith("cuda") and machine.gpu:
             return machine.gpu

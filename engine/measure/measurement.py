@@ -1,4 +1,4 @@
-"""Base of every measurement: parts that are measured one after the other, with results so far.
+"""Base of every measurement: parts measured one after the other, with results so far.
 
 >>> for seconds_left in measurement.run(): ...
 >>> measurement.result
@@ -12,21 +12,21 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 AnyResult = TypeVar("AnyResult")
-MOST_POSITIONS = 131_072  # of a text that is measured
+MOST_POSITIONS = 131_072  # of a measured text
 
 
 class Measurement(ABC, Generic[AnyResult]):
-    """Something that is measured in parts.
+    """A measurement in parts.
 
     Args:
-        costs: how long each part is expected to take, in any unit; for the time left.
+        costs: expected duration of each part, in any unit, to estimate the time left.
 
     Class attributes:
-        noun: what a part is called.
+        noun: the word for a part.
 
     Attributes:
-        done: parts that are measured. Running again goes on from here.
-        took: how long that has taken, in seconds.
+        done: number of measured parts. A new run continues from here.
+        took: seconds spent on these parts.
     """
 
     noun: ClassVar[str] = "part"
@@ -40,18 +40,18 @@ class Measurement(ABC, Generic[AnyResult]):
     def _measure(self, part: int) -> None:
         """Measure a part.
 
-        Where it raises, such as `CancelledError`, the part is measured again from its beginning the
-        next time.
+        If it raises, as with `CancelledError`, the next run measures the part again from the
+        beginning.
         """
 
     @property
     @abstractmethod
     def result(self) -> AnyResult | None:
-        """The result so far, None before there is any; may be read from any thread."""
+        """The result so far, None before the first; any thread may read it."""
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """Expected duration of each part, in any unit."""
+        """Return the expected duration of each part, in any unit."""
         return self._costs
 
     @property
@@ -65,10 +65,10 @@ class Measurement(ABC, Generic[AnyResult]):
         return self.done == self.parts
 
     def run(self) -> Iterator[float]:
-        """Measure what is not measured yet; yields the estimated seconds left after each part.
+        """Measure the remaining parts; yields the estimated seconds left after each one.
 
         Raises:
-            DecodingError: a part cannot be measured; the parts before it stay.
+            DecodingError: a part cannot be measured; the parts before it remain.
         """
         while not self.is_done:
             start = time.perf_counter()

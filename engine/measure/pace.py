@@ -11,18 +11,18 @@ from engine.model import LanguageModel
 from engine.runner.turns import at_once, timed_read, timed_step
 
 LENGTHS = (4, 16, 64, 256)
-ENOUGH_SECONDS = 0.5  # a length that would take longer is left to the estimate
-READS, STEPS = 2, 8  # of which the fastest counts: what else the machine does is not the model's
+ENOUGH_SECONDS = 0.5  # a length that would take longer is only estimated
+READS, STEPS = 2, 8  # the fastest counts: the machine's other work slows the rest
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Passes that were timed; all else is an estimate.
+    """Timed passes, from which everything else is estimated.
 
     Attributes:
-        tokens: lengths of texts that were read from the beginning, ascending.
+        tokens: lengths of the texts read from the beginning, ascending.
         ms: time of each, in milliseconds.
-        step_ms: time of one more token after the longest of them.
+        step_ms: time of one more token after the longest text.
     """
 
     tokens: tuple[int, ...]
@@ -40,7 +40,7 @@ class Pace:
         return (self.ms[-1] + growth * (tokens - self.tokens[-1])) / 1e3
 
     def step_seconds(self, steps: float) -> float:
-        """Estimate the time of some steps with the cache."""
+        """Estimate the time of `steps` decode steps with the cache."""
         return self.step_ms * steps / 1e3
 
 
@@ -48,7 +48,7 @@ class PaceMeasurement(Measurement[Pace]):
     """Times a few passes of a model.
 
     Args:
-        model: whose.
+        model: the model to time.
     """
 
     noun = "pass"
@@ -75,7 +75,7 @@ class PaceMeasurement(Measurement[Pace]):
 
     @property
     def result(self) -> Pace | None:
-        """The passes so far; None before the first."""
+        """The passes timed so far; None before the first."""
         if not self._times:
             return None
         times = sorted(self._times.items())

@@ -1,9 +1,9 @@
 """Prefill against decode, over prompt length x output length.
 
 Every cell reads a prompt from its beginning, which gives the first token, then decodes the others
-one by one. Cells take turns in rounds, the cheapest first, so that whatever slows the machine down
-for a while does not fall upon one cell alone. Prompts are random tokens of one seed: how long a
-pass takes does not depend on which tokens it reads, but in models with experts.
+one by one. Cells take turns in rounds, the cheapest first, so that a slow spell of the machine does
+not hit one cell alone. Prompts are random tokens from one seed: except in models with experts, a
+pass takes the same time for any tokens.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST_ROUNDS = 100
 
 @dataclass(frozen=True)
 class Cell:
-    """A prompt length and an output length, as far as they are measured.
+    """A prompt length and an output length, as far as measured.
 
     Attributes:
         prompt: tokens of the prompt.
-        output: tokens generated.
-        first_ms: wait for the first token in each round: the prefill.
+        output: generated tokens.
+        first_ms: wait for the first token in each round, the prefill.
         later_ms: time of all later tokens in each round.
-        step_p95_ms: of the later tokens, by token, in each round; 0 without any.
+        step_p95_ms: 95th percentile over the later tokens in each round; 0 without any.
     """
 
     prompt: Annotated[int, Meta(ge=1, le=MOST_POSITIONS)]
@@ -54,12 +54,12 @@ class Cell:
 
     @property
     def per_output(self) -> float | None:
-        """Median time per later token, ms; None where there is none."""
+        """Median time per later token, ms; None without later tokens."""
         return median(self.later_ms) / (self.output - 1) if self.output > 1 else None
 
     @property
     def total(self) -> float:
-        """Median time of all of it, ms."""
+        """Median time of the whole cell, ms."""
         return median([sum(pair) for pair in zip(self.first_ms, self.later_ms, strict=True)])
 
     @property
@@ -70,23 +70,23 @@ class Cell:
 
     @property
     def prefill_per_second(self) -> float:
-        """Prompt tokens read a second."""
+        """Prompt tokens read per second."""
         return self.prompt / self.first * 1e3
 
     @property
     def decode_per_second(self) -> float | None:
-        """Later tokens a second; None where there is none."""
+        """Later tokens per second; None without later tokens."""
         return None if self.per_output is None else 1e3 / self.per_output
 
 
 @dataclass(frozen=True)
 class PrefillAndDecode:
-    """The grid, as far as it is measured.
+    """The grid, as far as measured.
 
     Attributes:
-        prompts, outputs: the lengths that were asked for, ascending.
-        cells: those that are measured at least once, in the order of measuring.
-        reference_ms: the reference product before each cell of each round.
+        prompts, outputs: the requested lengths, ascending.
+        cells: cells measured at least once, in the order of measuring.
+        reference_ms: time of the reference product before each cell of each round.
         weight_bytes: bytes of weights that a pass reads, computed.
     """
 
@@ -97,18 +97,18 @@ class PrefillAndDecode:
     weight_bytes: Whole
 
     def at(self, prompt: int, output: int) -> Cell | None:
-        """A cell; None where it is not measured yet."""
+        """Return a cell; None if it is not measured yet."""
         found = (one for one in self.cells if (one.prompt, one.output) == (prompt, output))
         return next(found, None)
 
     @property
     def largest(self) -> Cell:
-        """The measured cell with the most tokens that has more than one output token, if any."""
+        """The measured cell with the most tokens, if possible with several output tokens."""
         return max(self.cells, key=lambda one: (one.output > 1, one.prompt + one.output))
 
     @property
     def changed_cells(self) -> list[int]:
-        """Cells before which the machine ran at another speed than before most."""
+        """Cells before which the machine's speed differed from its usual speed."""
         return changed(self.reference_ms)
 
 
@@ -118,8 +118,8 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
     Args:
         model: the model.
         prompts, outputs: lengths in tokens.
-        rounds: how often each cell is measured.
-        clock: what passes are timed by; None for wall time.
+        rounds: number of times that each cell is measured.
+        clock: the clock that times passes; None for wall time.
 
     Raises:
         SettingError: lengths beyond the model's context, or too many cells.
@@ -155,7 +155,7 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
         rounds: int,
         pace: Pace,
     ) -> float:
-        """An estimate of how long a grid takes; raises as the measurement does."""
+        """Estimate the duration of a grid; raises as the measurement does."""
         most = at_once(model)
         seconds = sum(
             pace.read_seconds(min(prompt, most)) * max(1.0, prompt / most)
@@ -191,7 +191,7 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
 
     @property
     def result(self) -> PrefillAndDecode | None:
-        """The grid so far."""
+        """The grid measured so far."""
         cells = tuple(self._cells.values())
         if not cells:
             return None
@@ -203,7 +203,7 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
 def grid(
     model: LanguageModel, prompts: Sequence[int], outputs: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """All (prompt length, output length); raises `SettingError` for what cannot be measured."""
+    """All (prompt length, output length); raises `SettingError` if they cannot be measured."""
     cells = [(prompt, output) for prompt in sorted(set(prompts)) for output in sorted(set(outputs))]
     if len(cells) > MOST_CELLS:
         problem, remedy = (

@@ -1,12 +1,12 @@
-"""Prefix reuse: the time of a prompt whose beginning is in a cache already, against all of it.
+"""Prefix reuse: time of a prompt whose beginning is already cached, against a full reading.
 
     full     a new cache reads the whole prompt
     reused   a copy of another prompt's cache is cropped to the tokens that both share, and reads
              only the rest
 
-Where states cannot be cropped (recurrent layers, a sliding window that is full), the other text's
-state is kept at the end of the shared tokens instead, which has to be known beforehand. Passes are
-timed from their turn on, so no other passes are in the figures.
+If states cannot be cropped (recurrent layers, a sliding window that is full), the measurement keeps
+the other text's state at the end of the shared tokens. That place has to be known in advance.
+Passes are timed from the start of their turn, so the figures contain no other passes.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ class Reuse:
 
     Attributes:
         shared: tokens at the beginning of both prompts.
-        tokens: of the whole second prompt.
-        full_ms, reused_ms: time of each repeat, in milliseconds; copying and cropping included.
+        tokens: number of tokens of the whole second prompt.
+        full_ms, reused_ms: time of each repeat, in milliseconds, including copying and cropping.
         full_passes, reused_passes: forward passes of one reading.
-        largest_difference: between two logits of the same token after the prompt.
-        same_top: whether both give the same likeliest token.
+        largest_difference: largest difference between two logits of the same token after the
+            prompt.
+        same_top: whether both ways give the same likeliest token.
     """
 
     shared: Whole
@@ -55,7 +56,7 @@ class Reuse:
 
     @property
     def full(self) -> float:
-        """Median time of reading all of it."""
+        """Median time of reading the whole prompt."""
         return float(np.median(self.full_ms))
 
     @property
@@ -69,10 +70,10 @@ class PrefixResult:
     """Time that reuse saves, by the length of the shared prefix.
 
     Attributes:
-        can_crop: whether all caches could be cropped; those that could not were kept at the end of
-            what is shared.
-        repeats: readings of each kind that are wanted.
-        lengths: measured so far, the shortest first.
+        can_crop: whether all caches could be cropped; the others were kept at the end of the shared
+            tokens.
+        repeats: requested readings of each kind.
+        lengths: the lengths measured so far, the shortest first.
     """
 
     can_crop: bool
@@ -81,21 +82,21 @@ class PrefixResult:
 
 
 class PrefixMeasurement(Measurement[PrefixResult]):
-    """Reads two prompts with the same beginning, over several lengths of it.
+    """Reads two prompts with a common beginning, over several lengths of that beginning.
 
-    Every repeat goes through all lengths, and reads both ways in turn, so that a machine that slows
-    down for a while slows all of them down. A round before the first one warms up.
+    Every repeat goes through all lengths, and reads both ways in turn, so that a slow spell of the
+    machine affects all alike. A round before the first one warms up.
 
     Args:
         model: the model.
         beginning: token ids that both prompts begin with.
-        first, second: token ids of what follows in each.
-        lengths: how many tokens of the beginning are shared, one after the other.
-        repeats: timed readings of each.
+        first, second: token ids that follow the beginning in each prompt.
+        lengths: numbers of shared tokens to measure, one after the other.
+        repeats: number of timed readings of each.
 
     Raises:
-        PromptError: a prompt that is empty, or longer than the context.
-        SettingError: a length that the beginning does not have, or repeats out of range.
+        PromptError: a prompt is empty, or longer than the context.
+        SettingError: a length exceeds the beginning, or repeats are out of range.
     """
 
     noun = "reading"
@@ -131,13 +132,13 @@ class PrefixMeasurement(Measurement[PrefixResult]):
 
     @property
     def result(self) -> PrefixResult | None:
-        """Lengths that were timed at least once."""
+        """The lengths timed at least once."""
         found = [prompts.result for prompts in self._prompts if prompts.full_ms]
         return PrefixResult(self._can_crop, self._repeats, tuple(found)) if found else None
 
 
 def shared_tokens(first: Sequence[int], second: Sequence[int]) -> int:
-    """Count the tokens that both begin with; one of the second is always left to be read."""
+    """Count the tokens that both begin with; always leaves one of the second to read."""
     count = 0
     for one, other in zip(first, second[:-1], strict=False):
         if one != other:
@@ -161,7 +162,7 @@ def _part(beginning: Sequence[int], length: int) -> list[int]:
 
 
 class _Prompts:
-    """Two prompts with one beginning, and the times of the second."""
+    """Two prompts with a common beginning, and the times of the second."""
 
     def __init__(
         self,
@@ -181,7 +182,7 @@ class _Prompts:
         self.reused_ms: list[float] = []
 
     def prepare(self) -> bool:
-        """Read the first prompt; says whether its cache can be cropped."""
+        """Read the first prompt; returns whether its cache can be cropped."""
         self._other = open_sequence(self._model)
         self._other.extend(self._first)
         if caches.can_crop(self._other.cache):
@@ -192,8 +193,8 @@ class _Prompts:
         return False
 
     def time(self, *, keeps: bool) -> None:
-        """Read the second prompt both ways; without `keeps` the times are forgotten."""
-        self._other.restore()  # where its memory was needed elsewhere, that is not what is timed
+        """Read the second prompt both ways; without `keeps` the times are discarded."""
+        self._other.restore()  # untimed: its memory may have gone to others
         full = open_sequence(self._model).extend(self.second)
         start = time.perf_counter()
         twin = self._other.fork()

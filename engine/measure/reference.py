@@ -1,7 +1,7 @@
-"""A product of matrices of one size, timed again and again: whether the machine keeps its speed.
+"""A matrix product of one size, timed repeatedly to see if the machine keeps its speed.
 
-A laptop that grows warm lowers its clock, another program takes a core, a container is moved. Then
-figures measured before and after do not compare. The reference tells.
+A warm laptop lowers its clock, another program takes a core, a container moves. Then figures from
+before and after do not compare. The reference shows this.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from engine.runner.turns import exclusive
 
 SIZE = 384  # rows and columns: about a millisecond on one core
 GPU_SIZE = 2048
-PRODUCTS = 16  # long enough for another program to take the core meanwhile
-CHANGE = 0.25  # share by which it must differ from its median to count as another speed
+PRODUCTS = 16  # long enough for another program to take the core in between
+CHANGE = 0.25  # share by which a time must differ from the median to count as a different speed
 
 
 class Reference:
     """The reference product of a model's machine: float32, on its device, with its threads.
 
     Args:
-        model: whose device and threads it takes.
-        clock: what it is timed by.
+        model: the model whose device and threads the product takes.
+        clock: the clock that times it.
     """
 
     def __init__(
@@ -37,15 +37,15 @@ class Reference:
 
     @cached_property  # a measurement that is only estimated needs none
     def _matrix(self) -> torch.Tensor:
-        """(size, size) on the device."""
+        """The (size, size) matrix on the device."""
         size = SIZE if self._model.device.type == "cpu" else GPU_SIZE
         generator = torch.Generator().manual_seed(0)
         return torch.randn(size, size, generator=generator).to(self._model.device)
 
     def ms(self) -> float:
-        """Its time now, the mean of sixteen; raises `CancelledError` as any turn does."""
+        """Time the product now (mean of sixteen); raises `CancelledError` as any turn does."""
         with exclusive(self._model.kernels, tokens=2):
-            torch.mm(self._matrix, self._matrix)  # the first one is slower than all others
+            torch.mm(self._matrix, self._matrix)  # the first one is slower than the others
             synchronize(self._model.device)
             start = self._clock()
             for _ in range(PRODUCTS):
@@ -55,7 +55,7 @@ class Reference:
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has done all that it was given; nothing on a CPU."""
+    """Wait until the device has finished all its work; does nothing on a CPU."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif device.type == "mps":
@@ -63,7 +63,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def changed(times: Sequence[float]) -> list[int]:
-    """Places of the references that were measured at another speed than most."""
+    """Indices of the references measured at a speed other than the usual one."""
     if len(times) < 2:
         return []
     middle = statistics.median(times)

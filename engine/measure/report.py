@@ -4,7 +4,7 @@
      "setting": {"machine": {...}, "model": ..., "dtype": ..., "threads": ..., "date": ...},
      "parts": {"with_and_without": {...}, ...}}
 
-A file comes from anywhere: its size is bounded, and every value is checked by type and range.
+A file may come from anywhere: its size is bounded, and every value's type and range is checked.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Report:
     """Measurements of one machine.
 
     Attributes:
-        setting: the machine, the model, and when.
-        parts: results by section; dataclasses whose fields say what their values must be
+        setting: the machine, the model and the date.
+        parts: results by section; dataclasses whose fields describe their valid values
             (`engine.values`).
     """
 
@@ -47,7 +47,7 @@ class Report:
     parts: Mapping[str, Any]
 
     def to_json(self) -> str:
-        """The text of a file."""
+        """Return the text of a file."""
         data = {
             "format": FORMAT,
             "version": VERSION,
@@ -58,15 +58,15 @@ class Report:
 
     @classmethod
     def from_json(cls, text: str, kinds: Mapping[str, type]) -> Report:
-        """The inverse of `to_json`.
+        """Parse a file's text; the inverse of `to_json`.
 
         Args:
-            text: of the file.
-            kinds: the dataclass of each part. Parts that are not named here are passed over, as
-                another version of the app may have more of them.
+            text: the file's text.
+            kinds: the dataclass of each part. Parts not named here are skipped, since another
+                version of the app may have more parts.
 
         Raises:
-            MeasurementError: it is too large, no measurement, damaged, or of a newer version.
+            MeasurementError: it is too large, not a measurement, damaged, or from a newer version.
         """
         if len(text) > MOST_BYTES:
             raise MeasurementError(
@@ -85,7 +85,7 @@ class Report:
 
 
 def _file(data: bytes) -> _File:
-    """The parts of a file, unread; raises `MeasurementError` if it is none of this version."""
+    """Decode a file's parts, still raw; raises `MeasurementError` if it is not of this version."""
     try:
         file = decode(data, _File)
     except NoJson as error:

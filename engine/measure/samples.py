@@ -1,4 +1,4 @@
-"""Times that were measured several times: their middle, their spread, and those that stand out."""
+"""Repeated time measurements: their median, their spread, and their outliers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 FAR = 3.5  # modified z-score from which a value stands out
-LEAST_SHARE = 0.1  # of the middle, by which a value must differ to stand out
+LEAST_SHARE = 0.1  # of the median, by which a value must differ to stand out
 _NORMAL = 0.6745  # of a normal distribution: median absolute deviation / standard deviation
 
 
@@ -17,19 +17,19 @@ def median(values: Sequence[float]) -> float:
 
 
 def p95(values: Sequence[float]) -> float:
-    """The value that one in twenty is above, interpolated."""
+    """95th percentile, interpolated."""
     return float(np.percentile(values, 95))
 
 
 def outliers(values: Sequence[float], near: int | None = None) -> list[int]:
-    """Places of the values that stand out.
+    """Find the indices of outliers.
 
-    A value does whose modified z-score is above 3.5: 0.6745 (x - median) / MAD, after Iglewicz and
-    Hoaglin, "How to Detect and Handle Outliers" (1993); and that differs from the median by a tenth
-    of it, since times that hardly differ at all have no outliers worth a mark.
+    An outlier's modified z-score, 0.6745 (x - median) / MAD, is above 3.5 (Iglewicz and Hoaglin,
+    "How to Detect and Handle Outliers", 1993). It also differs from the median by at least a tenth,
+    because almost equal times have no outliers worth a mark.
 
     Args:
-        values: in the order in which they were measured.
+        values: values in the order of measuring.
         near: number of neighbours on either side to compare with, if the values follow a curve;
             None compares with all.
     """

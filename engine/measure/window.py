@@ -1,8 +1,8 @@
 """Behaviour at the edge of a sliding window, and at the end of a model's context.
 
 A loaded model seldom has a window that a short measurement fills. So the edge is measured on a
-model of random weights that is built small here, and named as such: the same code of transformers,
-with a window of a few positions. The end of the context is that of the loaded model.
+small model of random weights, built here and labelled as such. It runs the same code of
+transformers, with a window of a few positions. The end of the context is that of the loaded model.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from engine.values import Amount, Name, Positive, Row, Whole
 
 LEAST_WINDOW, MOST_WINDOW = 4, 64
 LAYERS = 2
-ROUNDS = 4  # windows that are read, to see that no tensor keeps growing
-MOST_CONTEXT = 8_192  # of a context whose end is measured: a longer one takes minutes
-LAST = 4  # tokens that are decoded before the end of the context
+ROUNDS = 4  # windows to read, to see that no tensor keeps growing
+MOST_CONTEXT = 8_192  # longest context whose end is measured: a longer one takes minutes
+LAST = 4  # tokens decoded before the end of the context
 TOUCHED = 1e-5  # share of the largest change, above which a position counts as reached
 _VOCAB, _SPREAD, _ROWS = 128, 0.3, 64
 
@@ -46,9 +46,9 @@ class Step:
     Attributes:
         positions: tokens read so far.
         kept: positions in the tensors of a layer after the step.
-        seen: positions that the token gave any attention to, itself included.
+        seen: positions that receive any attention from the token, itself included.
         measured: bytes of all tensors.
-        held: bytes of the memory that is held for them.
+        held: bytes of the memory held for them.
         computed: bytes by the formula.
     """
 
@@ -65,10 +65,10 @@ class End:
     """The end of the loaded model's context.
 
     Attributes:
-        context: most positions that the model takes; 0 where it sets no limit.
-        reached: positions in the cache at the last step; 0 where the end was not measured.
-        bytes: of the cache there.
-        said: what one step more is answered with, or why the end was not measured.
+        context: most positions that the model takes; 0 if it sets no limit.
+        reached: positions in the cache at the last step; 0 if the end was not measured.
+        bytes: bytes of the cache there.
+        said: the model's answer to one more step, or why the end was not measured.
     """
 
     context: Whole
@@ -79,17 +79,17 @@ class End:
 
 @dataclass(frozen=True)
 class WindowEdge:
-    """Edge and end, as far as they are measured.
+    """Edge and end, as far as measured.
 
     Attributes:
         window: positions of the window.
         layers: layers of the small model; all have the window.
         steps: one for each token read.
-        changes: by position: by how much a logit of the last token changes at most where the token
-            at that position is another one.
-        own_window: the window of the loaded model; 0 where it has none that is known.
+        changes: by position, the largest change of a logit of the last token after the token at
+            that position was replaced.
+        own_window: the loaded model's window; 0 if none is known.
         model: name of the loaded model.
-        end: of its context; None until it is measured.
+        end: end of its context; None until it is measured.
     """
 
     window: Annotated[int, Meta(ge=LEAST_WINDOW, le=MOST_WINDOW)]
@@ -107,13 +107,13 @@ class WindowEdge:
 
     @property
     def reached(self) -> int:
-        """Positions, the last one included, whose token changes the last token's logits."""
+        """Number of positions, including the last, whose token changes the last token's logits."""
         least = TOUCHED * max(self.changes, default=0.0)
         return sum(change > least for change in self.changes)
 
 
 def small_model(window: int) -> PreTrainedModel:
-    """A model of random weights with a sliding window in every layer; eager attention."""
+    """Build a model of random weights with a sliding window in every layer; eager attention."""
     config = MistralConfig(
         vocab_size=_VOCAB,
         hidden_size=32,
@@ -124,7 +124,7 @@ def small_model(window: int) -> PreTrainedModel:
         head_dim=8,
         max_position_embeddings=ROUNDS * MOST_WINDOW,
         sliding_window=window,
-        attn_implementation="eager",  # the only kind that says how much attention goes where
+        attn_implementation="eager",  # the only kind that returns attention weights
     )
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     generator = torch.Generator().manual_seed(0)
@@ -138,14 +138,14 @@ _small_model = lru_cache(maxsize=4)(small_model)
 
 
 class WindowMeasurement(Measurement[WindowEdge]):
-    """Reads past a window, changes one token after the other, and goes to the context's end.
+    """Reads past a window, changes one token after the other, and runs to the context's end.
 
     Args:
-        model: whose context's end is measured.
+        model: the model whose context end is measured.
         window: positions of the small model's window.
 
     Raises:
-        SettingError: a window that is too small or too large.
+        SettingError: the window is too small or too large.
     """
 
     def __init__(self, model: LanguageModel, window: int) -> None:
@@ -163,7 +163,7 @@ class WindowMeasurement(Measurement[WindowEdge]):
 
     @staticmethod
     def estimated_seconds(model: LanguageModel, window: int, pace: Pace) -> float:
-        """An estimate of how long the measurement takes."""
+        """Estimate the duration of the measurement."""
         context = model.context_length
         end = pace.read_seconds(context) if context and context <= MOST_CONTEXT else 0.0
         return 1.0 + ROUNDS * window * 0.003 + end
@@ -222,7 +222,7 @@ class WindowMeasurement(Measurement[WindowEdge]):
 
 
 def window_of(model: LanguageModel) -> int:
-    """The smallest window of a loaded model's layers; 0 where none is known."""
+    """Return the smallest window of a loaded model's layers; 0 if none is known."""
     try:
         layers = layers_of(model.hf.config)
     except NotAModelError:
@@ -232,7 +232,7 @@ def window_of(model: LanguageModel) -> int:
 
 
 def context_end(model: LanguageModel) -> End:
-    """Fill a model's context with random tokens but for a few, decode these, and ask for more."""
+    """Fill a context with random tokens except a few, decode these, and ask for one more."""
     context = model.context_length
     if context is None:
         return End(0, 0, 0, f"{model.name} sets no limit to its positions.")

@@ -1,10 +1,10 @@
-"""The same text decoded with and without a cache: latency of every step, and what it reads.
+"""The same text decoded with and without a cache: latency and bytes read of every step.
 
 Both decode greedily. With the cache, a step reads one token. Without it, a step reads the whole
-text again into an empty cache, which is thrown away: in one pass, or in several where one would
-take others' turn for long (`engine.runner.turns`). Blocks of steps with and without take turns,
-so that what slows the machine down for a while slows both down. Where both choose another token,
-which rounding can do, the difference is kept, and both go on with the cached one's.
+text again into an empty cache, which is then discarded. That takes one pass, or several if one
+would keep others waiting for long (`engine.runner.turns`). Blocks of steps with and without take
+turns, so that a slow spell of the machine slows both down. If the two choose different tokens,
+which rounding can cause, the difference is kept, and both continue with the cached one's token.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from engine.values import Amount, Name, Positive, Real, Row, Text, Whole
 
 BLOCK = 16  # steps with the cache, then without, then with again
 EMPTY_STEPS = 8  # before each block
-NEAR = 7  # neighbours on either side, against which a step stands out
+NEAR = 7  # neighbours on either side, for the comparison of a step
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first step at which both chose another token.
+    """The first step at which the two chose different tokens.
 
     Attributes:
-        position: tokens before it.
+        position: number of tokens before it.
         cached, uncached: label of the token that each chose.
-        margin: logit of the cached one's token over the other's, with the cache.
+        margin: logit of the cached one's token minus the other's, with the cache.
     """
 
     position: Positive
@@ -50,22 +50,22 @@ class Difference:
 
 @dataclass(frozen=True)
 class WithAndWithout:
-    """The steps so far.
+    """The steps measured so far.
 
     Attributes:
         prompt_tokens: tokens of the prompt; the first step comes after them.
-        text: what was decoded after the prompt.
+        text: text decoded after the prompt.
         cached_ms: time of each step with the cache; the first reads the prompt.
         cached_bytes: bytes in the cache that each such step reads, 0 for the first.
-        positions: of the steps measured without the cache: tokens that each reads.
+        positions: tokens read by each of the steps measured without the cache.
         uncached_ms: their times.
-        passes: forward passes of each of them.
+        passes: their forward passes.
         weight_bytes: bytes of weights that one pass reads, computed.
-        difference: None where both chose the same tokens.
-        is_state: whether what the model keeps has a constant size, as Mamba's.
-        reference_ms: the reference product before each block of steps.
-        empty_ms: a step into an empty cache then, the lower quartile of `EMPTY_STEPS`.
-        block: steps of a block.
+        difference: the first difference; None if both chose the same tokens.
+        is_state: whether the model keeps a state of constant size, like Mamba.
+        reference_ms: time of the reference product before each block of steps.
+        empty_ms: time of a step into an empty cache then, the lower quartile of `EMPTY_STEPS`.
+        block: number of steps in a block.
     """
 
     prompt_tokens: Positive
@@ -84,7 +84,7 @@ class WithAndWithout:
 
     @property
     def cached_positions(self) -> range:
-        """Tokens of the text that each step with the cache goes on from."""
+        """Tokens of the text that each step with the cache continues from."""
         return range(self.prompt_tokens, self.prompt_tokens + len(self.cached_ms))
 
     @property
@@ -94,18 +94,18 @@ class WithAndWithout:
 
     @property
     def uncached_seconds(self) -> float:
-        """Time of all steps without the cache; where only some are measured, an estimate."""
+        """Time of all steps without the cache, estimated if only some are measured."""
         every = np.interp(self.cached_positions, self.positions, self.uncached_ms)
         return float(every.sum()) / 1e3 if self.is_sampled else sum(self.uncached_ms) / 1e3
 
     @property
     def cached_seconds(self) -> float:
-        """Time of all steps with the cache, that of reading the prompt included."""
+        """Time of all steps with the cache, including the reading of the prompt."""
         return sum(self.cached_ms) / 1e3
 
     @property
     def uncached_passes(self) -> int:
-        """Passes of all steps without the cache; where only some are measured, an estimate."""
+        """Passes of all steps without the cache, estimated if only some are measured."""
         every = np.interp(self.cached_positions, self.positions, self.passes)
         return round(float(every.sum()))
 
@@ -121,17 +121,17 @@ class WithAndWithout:
 
     @cached_property
     def cached_outliers(self) -> list[int]:
-        """Places of the steps with the cache that stand out among their neighbours."""
+        """Indices of the steps with the cache that stand out among their neighbours."""
         return [place + 1 for place in outliers(self.cached_ms[1:], NEAR)]
 
     @cached_property
     def uncached_outliers(self) -> list[int]:
-        """Places of the measured steps without the cache that stand out among their neighbours."""
+        """Indices of the measured steps without the cache that stand out among their neighbours."""
         return outliers(self.uncached_ms, NEAR)
 
     @property
     def changed_blocks(self) -> list[int]:
-        """Blocks before which the machine ran at another speed than before most."""
+        """Blocks before which the machine's speed differed from its usual speed."""
         return changed(self.reference_ms)
 
 
@@ -140,13 +140,13 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
 
     Args:
         model: the model.
-        prompt_ids: what the text goes on from.
+        prompt_ids: token ids of the prompt that the text continues.
         positions: tokens of the text at the last step.
         every: interval of the steps measured without the cache; 1 measures all.
-        clock: what passes are timed by; None for wall time.
+        clock: the clock that times passes; None for wall time.
 
     Raises:
-        SettingError: positions beyond the model's context, or not beyond the prompt.
+        SettingError: the positions exceed the model's context, or do not exceed the prompt.
     """
 
     noun = "block"
@@ -179,14 +179,14 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
     def estimated_seconds(
         model: LanguageModel, prompt_tokens: int, positions: int, every: int, pace: Pace
     ) -> float:
-        """An estimate of how long the measurement takes; raises as the measurement does."""
+        """Estimate the duration of the measurement; raises as the measurement does."""
         check_positions(model, prompt_tokens, positions)
         steps = positions - prompt_tokens + 1
         most = at_once(model)
         lengths = np.linspace(prompt_tokens, positions, min(64, steps))
         reads = [
             pace.read_seconds(min(n, most)) * max(1.0, n / most) for n in lengths.tolist()
-        ]  # of a longer text, several passes
+        ]  # several passes for a longer text
         without = float(np.mean(reads)) * (1 + (steps - 1) / every)
         empty = EMPTY_STEPS * math.ceil(steps / BLOCK)
         return without + pace.step_seconds(steps + empty)
@@ -195,7 +195,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         return sum(n + 200 for n in self._measured(start)) + (BLOCK + EMPTY_STEPS) * 100
 
     def _measured(self, start: int) -> list[int]:
-        """Positions of a block that are measured without the cache."""
+        """Return the positions of a block that are measured without the cache."""
         first = self._prompt_tokens
         end = min(start + BLOCK, self._last + 1)
         return [n for n in range(start, end) if (n - first) % self._every == 0 or n == self._last]
@@ -210,7 +210,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         if len(self._cached) > before or self._cache is None:
             self._go_back(before)
         self._references[part:] = [self._reference.ms()]
-        # They bring the weights back into the processor's caches too, as the step before does in
+        # They also bring the weights back into the processor's caches, as the previous step does in
         # plain decoding.
         self._empty[part:] = [lower_quartile([self._empty_step() for _ in range(EMPTY_STEPS)])]
         rows = {}
@@ -226,7 +226,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         return timed_step(self._model, 0, self._model.new_cache(), 0, self._clock)[1]
 
     def _go_back(self, steps: int) -> None:
-        """Forget what a block that was broken off has measured."""
+        """Discard the measurements of an interrupted block."""
         del self._cached[steps:], self._ids[steps:]
         first = self._prompt_tokens + steps
         self._uncached = [step for step in self._uncached if step[0] < first]
@@ -236,7 +236,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
         self._cache = timed_read(self._model, text).cache if text else None
 
     def _step(self, position: int) -> np.ndarray:
-        """One step with the cache: its logits."""
+        """Run one step with the cache; returns its logits."""
         if self._cache is None:
             read = timed_read(self._model, self._prompt, self._clock)
             self._cache, logits, ms, read_bytes = read.cache, read.logits, read.ms, 0
@@ -262,7 +262,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
 
     @property
     def result(self) -> WithAndWithout | None:
-        """The steps so far."""
+        """The steps measured so far."""
         if not self._uncached:
             return None
         cached, uncached = list(self._cached), list(self._uncached)
@@ -285,7 +285,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
 
 
 def lower_quartile(times: Sequence[float]) -> float:
-    """A time that other programs, which only ever add to one, have hardly lengthened."""
+    """Return a time that other programs, which only ever add to it, have hardly lengthened."""
     return sorted(times)[len(times) // 4]
 
 

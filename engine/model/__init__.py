@@ -1,15 +1,15 @@
 """Models: found, checked, loaded, and asked for the scores of the next token.
 
 loading/           from a name to weights on a device: folder, hub, files, checks
-loaded             what every model is: weights, tokenizer, device
-forward            what a pass gives: a row of scores, or the likeliest of them
+loaded             base of every model: weights, tokenizer, device
+forward            result of a pass: a row of scores, or the most likely ones
 language_model     `LanguageModel`: one forward pass of a causal language model
 diffusion_model    `DiffusionModel`: one pass over a canvas
-probe              what a model can do: steps as `generate` does, chunks, a switch
-cache              a model's cache: made, cropped, copied, counted
+probe              checks of a model: steps as `generate` does, chunks, a switch
+cache              a model's cache: made, cropped, copied, measured
 cache_layers/      its bytes from a configuration alone: `formula_of`
-growing_cache      an attention layer of it that grows in place
-passes             how many forward passes something took
+growing_cache      a cache's attention layer that grows in place
+passes             counts of forward passes
 vocabulary         token ids as bytes and text
 chat_template      how a message to a chat model is laid out
 kernels            how passes run on a CPU

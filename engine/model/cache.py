@@ -1,8 +1,8 @@
 """Operations on a model's cache, and its true size.
 
 A cache belongs to one decoder and is passed to the model as an argument. Attention layers keep one
-key and one value vector per position; sliding-window layers keep those of the last positions only;
-recurrent layers (Mamba and its kin) keep a state of constant size.
+key and one value vector per position; sliding-window layers keep only those of the last positions.
+Recurrent layers (Mamba and its kin) keep a state of constant size.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def _known(*layers: object) -> dict[type, frozenset[str]]:
     return {type(layer): frozenset(vars(layer).keys() | _SET_ON_FIRST_USE) for layer in layers}
 
 
-# The layers whose every attribute is known, with those attributes. A class that inherits from one
-# of them may hold more, which its inherited `crop` and copies miss, so only exact types count.
+# Layers whose attributes are all known, with those attributes. A subclass may hold more, which its
+# inherited `crop` and copies miss, so only exact types count.
 _ATTENTION = _known(
     DynamicLayer(),
     GrowingLayer(),
@@ -48,9 +48,9 @@ _RECURRENT = _known(
     LinearAttentionAndSlidingWindowAttentionLayer(sliding_window=2),
 )
 _KEYS_AND_VALUES = (DynamicLayer, GrowingLayer, DynamicSlidingWindowLayer)
-# Those whose rows are joined here: keys and values, row by row, and nothing else.
+# Layers whose rows can be joined: keys and values, row by row, and nothing else.
 _JOINED = (*_KEYS_AND_VALUES, DummyLayer)
-_OTHERWISE = 10.0  # by which `with_other_states` changes each number
+_OTHERWISE = 10.0  # `with_other_states` adds it to each number
 _OF_A_CACHE = frozenset(vars(DynamicCache(config=None)))
 
 
@@ -60,7 +60,7 @@ class CacheSize:
 
     Attributes:
         logical: bytes of the values that the next step reads.
-        held: bytes of memory kept for them. More than `logical` where there is room for further
+        held: bytes of memory kept for them. More than `logical` if there is room for more
             positions, and after a rewind.
     """
 
@@ -90,7 +90,7 @@ def tensors(cache: Cache) -> Iterator[torch.Tensor]:
 
 
 def _tensors_of(layer: object) -> Iterator[torch.Tensor]:
-    if type(layer) is GrowingLayer:  # at every step, so without a look at all its attributes
+    if type(layer) is GrowingLayer:  # at every step, so without looking at all its attributes
         if layer.keys is not None:
             yield layer.keys
             yield layer.values
@@ -109,7 +109,7 @@ def size(cache: Cache | None, *kept: Cache) -> CacheSize:
     """Bytes of a cache, counted over its tensors; shared memory counts once.
 
     Args:
-        cache: the cache in use, None where there is none just now.
+        cache: the cache in use; None without one.
         kept: further caches held for it (earlier states), which count as held.
     """
     read = () if cache is None else tensors(cache)
@@ -140,11 +140,11 @@ def forgets(cache: Cache) -> bool:
 
 
 def is_attention(cache: Cache) -> bool:
-    """Return whether all layers are attention layers of transformers' own, and hold nothing else.
+    """Return whether all layers are transformers' own attention layers, and hold nothing else.
 
     Only those can be cropped, repeated for a batch and thinned out. The states of recurrent layers
-    and convolutions have no such operation. Layers that a model brings along inherit the operations
-    of attention layers, also where these miss what the model added.
+    and convolutions have no such operation. Layers that come with a model inherit the operations of
+    attention layers, even if those miss what the model added.
     """
     return _is_plain(cache) and all(_is_of(_ATTENTION, layer) for layer in cache.layers)
 
@@ -166,10 +166,10 @@ def _is_of(kinds: dict[type, frozenset[str]], layer: object) -> bool:
 
 
 def can_crop(cache: Cache) -> bool:
-    """Return whether the newest positions can be taken off again, exactly.
+    """Return whether the newest positions can be removed again, exactly.
 
     A sliding window that has begun to forget cannot go back, and transformers would raise. The
-    state of a recurrent layer, or of a layer that is not known, would silently be wrong.
+    state of a recurrent layer, or of an unknown layer, would silently be wrong.
     """
     return is_attention(cache) and all(
         _window(layer) is None or layer.get_seq_length() < _window(layer) for layer in cache.layers
@@ -186,9 +186,9 @@ def can_repeat(cache: Cache) -> bool:
 
 
 def can_join(cache: Cache, other: Cache) -> bool:
-    """Return whether the rows of two filled caches of one model can go on in one cache.
+    """Return whether the rows of two filled caches of one model can continue in one cache.
 
-    They stand at one position then, so nothing is padded.
+    They are then at the same position, so nothing is padded.
     """
     return (
         is_attention(cache)
@@ -206,7 +206,7 @@ def _joins(layer: object, other: object) -> bool:
 
 
 def join(cache: Cache, other: Cache) -> None:
-    """Take in the rows of another cache, behind one's own. Only where `can_join` says so."""
+    """Append the rows of another cache. Only if `can_join` allows it."""
     for layer, joining in zip(cache.layers, other.layers, strict=True):
         if isinstance(layer, GrowingLayer):
             layer.join(joining)
@@ -216,17 +216,16 @@ def join(cache: Cache, other: Cache) -> None:
 
 
 def crop(cache: Cache, keep: int) -> None:
-    """Keep the first `keep` positions. Only where `can_crop` says so."""
+    """Keep the first `keep` positions. Only if `can_crop` allows it."""
     cache.crop(keep - cache.get_seq_length())
 
 
 def fork(cache: Cache) -> Cache:
-    """An independent copy that shares what is never written to.
+    """An independent copy that shares data which is never overwritten.
 
-    Growing layers write only behind what a copy reads. Other attention layers replace their tensors
-    at each update (by concatenation), so the copy can share them. Recurrent and convolution states
-    are updated in place and are cloned. Of other layers nothing is known, so everything in them is
-    copied.
+    Growing layers write only behind the positions that a copy reads. Other attention layers replace
+    their tensors at each update (by concatenation), so the copy can share them. Recurrent and
+    convolution states are updated in place, so they are cloned. Unknown layers are copied whole.
     """
     if not _is_plain(cache):
         return copy.deepcopy(cache)
@@ -249,7 +248,7 @@ def _fork_layer(layer):
 
 
 def recurrent_states(cache: Cache) -> list[str]:
-    """The kinds of states that recurrent layers of transformers' own hold, by their names there."""
+    """The kinds of states in transformers' own recurrent layers, by their names there."""
     found = {
         name
         for layer in cache.layers
@@ -261,7 +260,7 @@ def recurrent_states(cache: Cache) -> list[str]:
 
 
 def with_other_states(cache: Cache, name: str) -> Cache:
-    """A copy whose states of one kind are others, in all layers; see `recurrent_states`."""
+    """A copy with changed states of one kind, in all layers; see `recurrent_states`."""
     twin = fork(cache)
     for layer in twin.layers:
         states = getattr(layer, name) if _is_of(_RECURRENT, layer) else {}
@@ -272,5 +271,5 @@ def with_other_states(cache: Cache, name: str) -> Cache:
 
 
 def holds_keys_and_values(cache: Cache) -> bool:
-    """Tell if all layers are of the kinds that keep keys and values, and are transformers' own."""
+    """Tell if all layers are exactly of the kinds that keep keys and values."""
     return all(type(layer) in _KEYS_AND_VALUES for layer in cache.layers)

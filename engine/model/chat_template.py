@@ -1,6 +1,6 @@
-"""Chat templates: how a message to a chat model is laid out, rendered in a process of its own.
+"""Chat templates: the layout of a message to a chat model, rendered in a separate process.
 
-What a person types stays text. Only the template writes control tokens such as an end of turn.
+Typed text stays text. Only the template writes control tokens such as an end of turn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.guarded import Child, EndedError, TooLargeError, TooLongError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-# Of processor time, for one template. Templates in use take milliseconds.
+# Processor time for one template. Templates in use take milliseconds.
 SECONDS = 2.0
 _MEGABYTES = 512
 
@@ -32,7 +32,7 @@ def has_chat_template(tokenizer: PreTrainedTokenizerBase | None) -> bool:
 
 
 def prepare() -> None:
-    """Start what rendering needs, in the background: it takes a second or two."""
+    """Start the rendering process in the background, which takes a second or two."""
     _CHILD.prepare()
 
 
@@ -44,7 +44,7 @@ def render(
     A system message comes before it, if one is given.
 
     Raises:
-        PromptError: it is longer than `most_bytes`.
+        PromptError: the text is longer than `most_bytes`.
         TokenizerError: the template fails, makes nothing of the message, or takes too much time or
             memory.
     """
@@ -95,9 +95,9 @@ def render(
 def messages(
     tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int
 ) -> list[dict[str, str]]:
-    """A user's message, behind the system message that the template writes by itself, if it does.
+    """A user's message, after the system message that the template writes by itself, if any.
 
-    Found by what another system message takes the place of.
+    That message is found as the text that a different system message replaces.
 
     Raises:
         PromptError, TokenizerError: as in `render`.
@@ -117,7 +117,7 @@ def _messages(message: str, system: str | None = None) -> list[dict[str, str]]:
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) -> list[int]:
-    """Token ids of `render`, with control tokens in the message encoded as the text they are.
+    """Token ids of `render`, with control tokens in the message encoded as plain text.
 
     The message's control tokens are marked before it is rendered, and encoded by themselves
     without the tokenizer's added tokens, as `apply_chat_template(sanitize_control_tokens=True)`
@@ -125,15 +125,15 @@ def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
 
     Raises:
         PromptError: as in `render`.
-        TokenizerError: as in `render`, or the tokenizer makes a control token of plain text.
+        TokenizerError: as in `render`, or the tokenizer makes plain text a control token.
     """
     longest_first = sorted(_control_tokens(tokenizer), key=len, reverse=True)
-    # (?!) is never found
+    # (?!) never matches
     pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
     marked = mark_control_tokens(message, pattern)
     text = render(tokenizer, marked, most_bytes)
     try:
-        # Tokenizers refuse a lone surrogate, which is no character.
+        # Tokenizers refuse a lone surrogate, which is not a character.
         return encode_marked_chat(tokenizer, text.encode("utf-8", "replace").decode("utf-8"))
     except ValueError as error:
         raise TokenizerError(
@@ -144,7 +144,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
 
 
 def _control_tokens(tokenizer: PreTrainedTokenizerBase) -> set[str]:
-    """Special tokens, and other added tokens that the template writes, but not white space."""
+    """Special tokens, and other added tokens that the template writes, except white space."""
     template = tokenizer.get_chat_template()
     named = set(getattr(tokenizer, "chat_control_tokens", None) or ())
     return {

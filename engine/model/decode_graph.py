@@ -1,15 +1,15 @@
 """Single tokens on a GPU as one captured CUDA graph.
 
 A pass over one token is hundreds of small kernels. Python takes longer to launch them one by one
-than the GPU takes to run them: a model of 7.6 B parameters took 33 ms a token on a card that reads
-its weights in 5. A captured graph launches all of them at once.
+than the GPU takes to run them. A model of 7.6 B parameters took 33 ms a token on a card that reads
+its weights in 5 ms. A captured graph launches all kernels at once.
 
-A graph knows its memory by address. So each has a static cache of its own (transformers'
-`StaticCache`), into which the text's keys and values are copied when another text, or another place
-in it, is stepped. What a pass adds is written back. The text's own cache stays the only truth.
+A graph knows its memory by address. So each has its own static cache (transformers' `StaticCache`).
+The text's keys and values are copied into it when the text, or the place in it, changes. Those that
+a pass adds are written back, so the text's own cache stays the only truth.
 
-The room of a graph follows from the position alone, so a text that is read again gives the same
-bits. They are not those of a pass launched kernel by kernel, whose attention adds in another order.
+The room of a graph follows from the position alone, so rereading a text gives the same bits. They
+differ from those of a pass launched kernel by kernel, whose attention adds in a different order.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from engine.model import cache as caches
 from engine.model.growing_cache import GrowingLayer
 from engine.model.loaded import is_out_of_memory
 
-LEAST_ROOM = 512  # positions; every further graph has room for twice as many
-WARM_UPS = 2  # passes before the capture: libraries choose kernels and take their memory in them
-# Most by which a graph's logits may differ from those of the model's own pass, as a share of their
-# norm. Rounding moves them by far less, a mask that the model does not heed by far more.
+LEAST_ROOM = 512  # positions; each larger graph has room for twice as many
+WARM_UPS = 2  # passes before the capture, in which libraries choose kernels and allocate memory
+# Most that a graph's logits may differ from those of the model's own pass, as a share of their
+# norm. Rounding moves them by far less, a mask that the model ignores by far more.
 MOST_DIFFERENCE = {torch.float32: 1e-2, torch.bfloat16: 0.1, torch.float16: 0.05}
 
 Pass = Callable[[], torch.Tensor]
@@ -43,7 +43,7 @@ def captured(run: Pass) -> Pass:
             run()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    # Other threads may ask the device for memory meanwhile; that is none of the graph's business.
+    # Other threads may allocate on the device during the capture, which the graph may ignore.
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         logits = run()
 
@@ -59,12 +59,12 @@ class DecodeGraphs:
 
     Args:
         hf: the model.
-        arguments: what every pass is given besides tokens, positions and cache.
-        head_input: gives what the output layer was given last, and forgets it.
-        capture: makes a pass faster; a test gives the pass back as it is.
+        arguments: arguments of every pass besides tokens, positions and cache.
+        head_input: returns the last input of the output layer, and forgets it.
+        capture: makes a pass faster; a test returns the pass unchanged.
 
     Attributes:
-        problem: why no graph is used; empty while they are.
+        problem: reason that no graph is used; empty while graphs are used.
     """
 
     def __init__(
@@ -93,14 +93,14 @@ class DecodeGraphs:
         Args:
             token_id: the token.
             cache: what the model has seen so far; updated in place.
-            position: how many tokens that were, at least one.
+            position: number of tokens seen so far, at least one.
 
         Returns:
             (1, 1, V) logits, to be read before the next pass, and the input of the output layer
-            (1, 1, d_model). None where no graph can be made: `problem` says why.
+            (1, 1, d_model). None if no graph can be made: `problem` says why.
 
         Raises:
-            RuntimeError: PyTorch's own where there is no memory left.
+            RuntimeError: PyTorch's own if no memory is left.
         """
         room = max(LEAST_ROOM, 1 << position.bit_length())
         graph = self._graphs.get(room)
@@ -112,7 +112,7 @@ class DecodeGraphs:
         return graph.step(token_id, cache, position)
 
     def _made(self, room: int, token_id: int, cache: Cache, position: int) -> _Graph | None:
-        """A graph that was compared with the model's own pass, or None, and `problem`."""
+        """A graph that agrees with the model's own pass; else None, and `problem` says why."""
         try:
             graph = _Graph(self._hf, self._arguments, self._head_input, self._capture, room)
             found = graph.step(token_id, caches.fork(cache), position)[0].float()
@@ -153,8 +153,8 @@ class _Graph:
         self._static = StaticCache(config=hf.config, max_cache_len=room)
         self._token = torch.zeros((1, 1), dtype=torch.long, device=hf.device)
         self._position = torch.zeros((1, 1), dtype=torch.long, device=hf.device)
-        # The keys of the first layer as they were when the static cache last held the same text. A
-        # cache that changes has others; a fork of one that does not has the same.
+        # The keys of the first layer when the static cache last held the same text. A changed cache
+        # has different ones; a fork of an unchanged cache has the same.
         self._held: weakref.ref[torch.Tensor] | None = None
         self._hidden: torch.Tensor | None = None
 
@@ -176,7 +176,7 @@ class _Graph:
         """See `DecodeGraphs.step`."""
         if self._held is None or self._held() is not cache.layers[0].keys:
             self._take(cache, position)
-        self._held = None  # a pass that fails leaves nothing to go on from
+        self._held = None  # a failed pass leaves nothing to continue from
         self._token.fill_(token_id)
         self._position.fill_(position)
         logits = self._run()
@@ -187,9 +187,9 @@ class _Graph:
         return logits, None if self._hidden is None else self._hidden.clone()
 
     def _take(self, cache: Cache, position: int) -> None:
-        """Copy a text's keys and values."""
+        """Copy a text's keys and values into the static cache."""
         static = self._static.layers
-        if not static[0].is_initialized:  # nothing has run yet, where nothing is captured
+        if not static[0].is_initialized:  # without a capture, nothing has run yet
             self._run()
         torch._foreach_copy_(
             [layer.keys[:, :, :position] for layer in static]

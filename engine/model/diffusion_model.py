@@ -23,7 +23,7 @@ from engine.model.loading import BUNDLED, load_as
 from engine.model.passes import note_pass
 from engine.model.vocabulary import Vocabulary
 
-MASK_SIGN = "░"  # a mask within a text for people
+MASK_SIGN = "░"  # shows a mask in a text for people
 
 # A number in brackets is a gap of that many tokens; after a backslash it is text.
 _GAP = re.compile(r"(\\?)\[([0-9]+)\]")
@@ -36,7 +36,7 @@ class DiffusionModel(LoadedModel):
     Attributes, besides those of `LoadedModel` (the mask is one of the `vocab_size` tokens):
         vocabulary: tokens as bytes and text.
         mask_id: id of the mask.
-        pad_id: id of the padding token, None without one or where it also ends a text.
+        pad_id: id of the padding token; None without one, or if it also ends a text.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class DiffusionModel(LoadedModel):
         """Wrap a loaded transformers model.
 
         Raises:
-            NotAModelError: it names no mask, or it does not attend in both directions.
+            NotAModelError: it does not name a mask, or does not attend in both directions.
             TokenizerError: model and tokenizer disagree on the mask.
         """
         super().__init__(hf, tokenizer, **about)
@@ -89,8 +89,8 @@ class DiffusionModel(LoadedModel):
         remedy = msg("use a shorter one, a smaller model or a smaller dtype")
         with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
             row = torch.tensor([list(ids)], dtype=torch.long, device=self.device)
-            # transformers sets this keyword from config.is_causal too, for mask and kernel alike;
-            # given here, it also holds for a configuration that lacks the field.
+            # transformers sets this keyword from config.is_causal too, for mask and kernel alike.
+            # Given here, it also applies to a configuration that lacks the field.
             with self.kernels.apply(len(ids)):
                 logits = self.hf(input_ids=row, is_causal=False, use_cache=False).logits
             note_pass(self, len(ids))
@@ -179,7 +179,7 @@ def fill_gaps(model: DiffusionModel, text: str) -> tuple[int, ...]:
     A space before a gap belongs to it, since tokens begin with the space before their word.
 
     Raises:
-        PromptError: no gap, an empty one, one beyond the context, or the mask token itself.
+        PromptError: no gap, an empty gap, a gap beyond the context, or the mask token itself.
         TokenizerError: the model has no tokenizer, or one that does not know the mask.
     """
     pieces: list[str | int] = [""]
@@ -198,7 +198,7 @@ def fill_gaps(model: DiffusionModel, text: str) -> tuple[int, ...]:
 
 
 def marked_gaps(model: DiffusionModel, canvas: Sequence[int]) -> str:
-    """The text that `fill_gaps` makes this canvas of, where any does: the inverse.
+    """The text from which `fill_gaps` makes this canvas, if there is one: the inverse.
 
     Control tokens other than the mask are left out; the tokenizer adds its own.
     """
@@ -215,7 +215,7 @@ def marked_gaps(model: DiffusionModel, canvas: Sequence[int]) -> str:
 
 
 def continuation(model: DiffusionModel, prompt: str, masks: int) -> tuple[int, ...]:
-    """Return the canvas of a prompt, taken as it stands, followed by this many masks.
+    """Return the canvas of a prompt, taken literally, followed by this many masks.
 
     Raises:
         PromptError: the prompt holds the mask token, or is too long for that many masks.
@@ -234,7 +234,7 @@ def _gap_length(model: DiffusionModel, digits: str) -> int:
         raise PromptError(
             "A gap must hold at least one token, got [0]; {gap_example}.", _GAP_EXAMPLE
         )
-    # int() refuses very long numbers in words of its own.
+    # int() refuses very long numbers with its own message.
     length = int(digits) if len(digits) < 10 else math.inf
     if length > _most_positions(model):
         shown = digits if len(digits) < 10 else f"{digits[:6]}..."
@@ -251,7 +251,7 @@ def _most_positions(model: DiffusionModel) -> int:
 
 
 def _canvas(model: DiffusionModel, pieces: Sequence[str | int]) -> tuple[int, ...]:
-    """Ids of texts and numbers of masks, in order."""
+    """Token ids of the pieces, which are texts and numbers of masks, in order."""
     mask = _mask_text(model)
     if any(isinstance(piece, str) and mask in piece for piece in pieces):
         raise PromptError(
@@ -284,7 +284,7 @@ def _mask_text(model: DiffusionModel) -> str:
 
 
 def checked_canvas(model: DiffusionModel, canvas: Sequence[int]) -> tuple[int, ...]:
-    """The ids of a canvas; `PromptError` where this model cannot take it, or it has no mask."""
+    """The ids of a canvas; `PromptError` if this model cannot take it, or it has no mask."""
     try:
         ids = tuple(operator.index(token_id) for token_id in canvas)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""The scores of the next token: a whole row of them, or its highest ones."""
+"""The scores of the next token: a whole row, or its highest scores."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Scores:
 
     Attributes:
         ids: (n,) token ids, each once.
-        logprobs: (n,) float32 natural logarithms of their probabilities, nothing cut.
-        vocab_size: how many tokens the model scores.
-        rest: probability of the tokens that are not listed together; 0 where all are.
+        logprobs: (n,) float32 natural logarithms of their probabilities, before any cut.
+        vocab_size: number of tokens that the model scores.
+        rest: total probability of the tokens that are not listed; 0 if all are.
     """
 
     ids: np.ndarray
@@ -29,14 +29,14 @@ class Scores:
 
     @property
     def bytes_held(self) -> int:
-        """Memory that it takes."""
+        """Bytes of memory."""
         return self.ids.nbytes + self.logprobs.nbytes
 
     def row(self, model: object = None) -> np.ndarray:
         """(vocab,) float32 log-probabilities; the tokens not listed share the rest evenly.
 
-        Sums over the row are exact at temperature 1. Ranks and whatever a cut to at most n tokens
-        leaves are exact at any: no token that is not listed is likelier than one that is.
+        Sums over the row are exact at temperature 1. Ranks, and the result of a cut to at most n
+        tokens, are exact at any temperature: no unlisted token is likelier than a listed one.
         """
         others = self.vocab_size - self.ids.size
         each = np.float32(-np.inf)
@@ -49,7 +49,7 @@ class Scores:
         return row
 
     def move_to(self, file: object) -> None:
-        """It is small, and stays in memory."""
+        """Do nothing: the scores are small, and stay in memory."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ class Forward:
     """The outcome of one forward pass, for the next token.
 
     Attributes:
-        logits: (vocab,) float32, raw, of the last position; (tokens, vocab) where all positions
-            were asked for. Log-probabilities where the back end has no logits.
+        logits: (vocab,) float32, raw, of the last position; (tokens, vocab) if all positions were
+            asked for. Log-probabilities if the back end has no logits.
         hidden: (1, 1, d_model) input of the output layer at that position, or (1, tokens, d_model)
-            at all of them, in the model's dtype and on its device; None where there is none.
+            at all positions, in the model's dtype and on its device; None if there is none.
         ms: wall time in milliseconds, until the logits are in this process' memory; without the
-            time in which the pass stood still for others.
-        scores: what was listed, if that was not the whole row.
+            pauses for other passes.
+        scores: the listed scores, if they are not the whole row.
     """
 
     logits: np.ndarray

@@ -1,10 +1,10 @@
 """An attention layer of a cache that grows without copying itself at every step.
 
 transformers' `DynamicLayer` concatenates all keys and values at every token. So the cost of a
-step rises with the text, whatever the model does. The layer here keeps room for further positions.
-It writes new ones behind the old ones, and hands out views of what is written.
+step rises with the text, whatever the model does. The layer here keeps room for more positions. It
+writes new positions behind the old ones, and returns views of the written part.
 
-Forks share that room until one of them goes on: see `GrowingLayer.fork`.
+Forks share that room until one continues: see `GrowingLayer.fork`.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from transformers.cache_utils import DynamicLayer
 from engine.cache_formula import Layout
 
 # Room is made in blocks of this many positions, for an eighth more positions than there are. So at
-# most an eighth and one block stand empty, and a position is copied about eight times in all.
+# most an eighth and one block are empty, and a position is copied about eight times in all.
 BLOCK = 64
 _SPARE = 8
 
 
 def room_for(positions: int) -> int:
-    """Return how many positions a layer makes room for when it comes to hold this many."""
+    """Return the number of positions that a layer makes room for when it must hold this many."""
     return -(-(positions + positions // _SPARE) // BLOCK) * BLOCK
 
 
 class Grown(Layout):
-    """Upper bound on what this app's caches hold: room for further positions.
+    """Upper bound on the memory of this app's caches, which have room for more positions.
 
-    Layers with a sliding window have none. Between two steps their tensors are views of what the
-    last step has read: a window's positions, or the whole of a prompt after the prefill.
+    Layers with a sliding window have no such room. Between two steps their tensors are views of the
+    positions that the last step read: a window, or the whole prompt after the prefill.
     """
 
     name = "held"
     rule = "memory that this app holds, with room for further positions"
 
     def all(self, positions: int) -> int:
-        """With room for more."""
+        """Return the positions that have memory, with room for more."""
         return room_for(positions)
 
 
@@ -44,7 +44,7 @@ GROWN = Grown()
 
 
 def _kind(states: torch.Tensor) -> tuple[object, ...]:
-    """All in which keys (or values) that follow each other must agree."""
+    """The properties in which successive keys (or values) must agree."""
     rows, heads, _, size = states.shape
     return rows, heads, size, states.dtype, states.device
 
@@ -54,7 +54,7 @@ class _Room:
 
     Args:
         like: (rows, heads, any, size) of the same kind.
-        positions: how many there is room for.
+        positions: number of positions that there is room for.
     """
 
     def __init__(self, like: torch.Tensor, positions: int) -> None:
@@ -67,7 +67,7 @@ class _Room:
     def view(self, start: int, end: int) -> torch.Tensor:
         """(rows, heads, end - start, size) of the memory."""
         rows, heads, size, _, _ = self.kind
-        # What `narrow` gives, in half the time: a short text is read as fast as one grown by `cat`.
+        # As `narrow` in half the time, so that a short text is read as fast as one grown by `cat`.
         return self._memory.as_strided(
             (rows, heads, end - start, size), self._strides, start * self._strides[2]
         )
@@ -78,7 +78,7 @@ class _Shared:
 
     Attributes:
         keys, values: the memory.
-        written: positions written so far, by whichever fork.
+        written: positions written so far, by any fork.
         by_many: whether more than one fork may read it.
     """
 
@@ -89,7 +89,7 @@ class _Shared:
         self.by_many = False
 
     def takes(self, keys: torch.Tensor, values: torch.Tensor, start: int) -> bool:
-        """Return whether these may be written at `start`: there is room, and no fork reads it."""
+        """Return whether these may be written at `start`: there is room that no fork reads."""
         return (
             start + keys.shape[2] <= self.keys.positions
             and (start == self.written or not self.by_many)
@@ -101,7 +101,7 @@ class _Shared:
 class GrowingLayer(DynamicLayer):
     """Keys and values of all positions, (rows, heads, positions, size), with room for more.
 
-    It gives what transformers' `DynamicLayer` gives, bit for bit, and can do what that can do.
+    It returns the same as transformers' `DynamicLayer`, bit for bit, and has the same operations.
     `keys` and `values` are views of the written part of the room. The memory of the whole room is
     held.
     """
@@ -113,7 +113,7 @@ class GrowingLayer(DynamicLayer):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write further positions behind those there are.
+        """Write new positions behind the old ones.
 
         Args:
             key_states, value_states: (rows, heads, new positions, size).
@@ -130,7 +130,7 @@ class GrowingLayer(DynamicLayer):
                 _kind(key_states),
                 _kind(value_states),
             ):
-                # Of another kind than what is there: transformers converts them, or says why not.
+                # Of a different kind than the old ones: transformers converts them or says why not.
                 self._room = None
                 return super().update(key_states, value_states)
             room = self._moved(key_states, value_states, start)
@@ -142,11 +142,11 @@ class GrowingLayer(DynamicLayer):
         return self.keys, self.values
 
     def _moved(self, key_states: torch.Tensor, value_states: torch.Tensor, start: int) -> _Shared:
-        """A room of its own for what is there, with space for the new positions."""
+        """Move the old positions into a new room, with space for the new ones."""
         positions = room_for(start + key_states.shape[2])
         self._room = None
         keys = _Room(key_states, positions)
-        if start:  # the old keys go before there is memory for new values
+        if start:  # the old keys are freed before the new values get memory
             self.keys = keys.view(0, start).copy_(self.keys)
         values = _Room(value_states, positions)
         if start:
@@ -157,8 +157,8 @@ class GrowingLayer(DynamicLayer):
     def fork(self) -> GrowingLayer:
         """An independent copy that shares the room.
 
-        The first of them to go on writes behind what the others read. The others then take what
-        they read into rooms of their own, as does one that was cropped.
+        The first one to continue writes behind the positions that the others read. The others then
+        move theirs into rooms of their own, and so does a cropped layer.
         """
         if self._room is not None:
             self._room.by_many = True
@@ -166,7 +166,7 @@ class GrowingLayer(DynamicLayer):
         twin.__dict__.update(self.__dict__)
         return twin
 
-    # What replaces the keys and values by others leaves the room. The next update makes a new one.
+    # Operations that replace the keys and values leave the room. The next update makes a new one.
 
     def reset(self) -> None:
         """Forget everything."""
@@ -174,7 +174,7 @@ class GrowingLayer(DynamicLayer):
         self._room = None
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Go on with these rows, in this order."""
+        """Keep these rows, in this order."""
         super().reorder_cache(beam_idx)
         self._room = None
 
@@ -184,17 +184,17 @@ class GrowingLayer(DynamicLayer):
         self._room = None
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
-        """Go on with these rows, in this order; one may be named more than once."""
+        """Keep these rows, in this order; a row may be named more than once."""
         super().batch_select_indices(indices)
         self._room = None
 
     def join(self, other: GrowingLayer) -> None:
-        """Take in the rows of another layer of as many positions, behind one's own."""
+        """Append the rows of another layer with as many positions."""
         self.keys = torch.cat([self.keys, other.keys])
         self.values = torch.cat([self.values, other.values])
         self._room = None
 
     def offload(self) -> None:
-        """Take keys and values to the CPU."""
+        """Move keys and values to the CPU."""
         super().offload()
         self._room = None

@@ -1,10 +1,9 @@
-"""Tokenizers of other people: read and run in processes with limits of time and memory.
+"""Third-party tokenizers, read and run in processes with limits of time and memory.
 
 A few bytes of a ``tokenizer.json`` can make a text a billion times as long, or have an expression
-try all ways to match it; and while a large file is parsed, no other thread of this process runs. So
-another process reads the files and tells what is needed here: the tokens and the settings. A text
-is cut by a process that has the tokenizer to itself, so that a bad one keeps only its own visitors
-waiting.
+try every way to match it. And while a large file is parsed, no other thread of this process runs.
+So a second process reads the files and returns the tokens and the settings. Each tokenizer cuts
+texts in a process to itself, so that a bad one keeps only its own visitors waiting.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
     from tokenizers.processors import PostProcessor
     from transformers import PreTrainedTokenizerBase
 
-# Of processor time: to read the smallest file, and for each MB. The largest in use takes 3 s.
+# Processor time to read the smallest file, and for each MB. The largest file in use takes 3 s.
 READ_SECONDS, READ_SECONDS_PER_MB = 3.0, 0.3
-# To cut the shortest text, and for each MB. Tokenizers in use take 1 s for a MB.
+# Processor time to cut the shortest text, and for each MB. Tokenizers in use take 1 s per MB.
 CUT_SECONDS, CUT_SECONDS_PER_MB = 2.0, 8.0
 MEGABYTES = 1_024
-# Characters of a token. Each time that a text has one, it is copied whole.
+# Most characters of a token, which is copied whole each time it occurs in a text.
 LONGEST_TOKEN = 2_000
-# Of what a tokenizer has besides its tokens: its chat template above all. It is taken in at once.
+# Most bytes of a tokenizer besides its tokens, above all its chat template; read in one go.
 MOST_OF_REST = 1_000_000
 _READ, _CUT = msg("to be read"), msg("to cut this text")
 _CHECK_FILE = msg("check its tokenizer.json, or choose another model")
@@ -51,15 +50,15 @@ def read(folder: Path, size: int, most: int) -> tuple[PreTrainedTokenizerBase | 
     Args:
         folder: the folder of the model.
         size: bytes of its text files.
-        most: above this, an id is so high that the tokenizer is not made.
+        most: from this id on, the tokenizer is not made.
 
     Returns:
-        The tokenizer, which cuts texts in a process of its own; its number of entries, and its
-        highest id. No tokenizer if that is too high, or if transformers runs it in Python.
+        The tokenizer, which cuts texts in its own process; its number of entries; and its highest
+        id. No tokenizer if that is too high, or if transformers runs it in Python.
 
     Raises:
-        TokenizerError: it cannot be read, takes more time or memory than it may, makes far more of
-            a token than it is, or has one that is too long.
+        TokenizerError: it cannot be read, takes more time or memory than it may, makes far too much
+            text of a token, or has a token that is too long.
         CancelledError: the asker has given up.
     """
     seconds = READ_SECONDS + READ_SECONDS_PER_MB * size / 1e6
@@ -88,7 +87,7 @@ def no_tokenizer(name: str, reason: object) -> TokenizerError:
 
 
 def _made(name: str, told: dict, data: bytes) -> PreTrainedTokenizerBase:
-    """The tokenizer that another process has told of; see `engine.guarded.loading`."""
+    """The tokenizer that another process has described; see `engine.guarded.loading`."""
     parts, start = [], 0
     for length in told["lengths"]:
         parts.append(data[start : start + length])
@@ -100,7 +99,7 @@ def _made(name: str, told: dict, data: bytes) -> PreTrainedTokenizerBase:
             "most {most:,.0f} MB are taken in; {remedy}.",
             (name, len(rest) / 1e6, MOST_OF_REST / 1e6, _CHECK_FILE),
         )
-    # Pickled by this program in the other process, so that no file decides what it makes.
+    # Pickled by this program in the other process, so that no file decides what is unpickled.
     tokenizer, settings = pickle.loads(rest)
     tokens = {number: _added(*fields) for number, *fields in _entries(added)}
     guarded = GuardedTokenizer(name, whole, told, list(_entries(pieces)), tokens, settings)
@@ -125,8 +124,8 @@ def guard(tokenizer: PreTrainedTokenizerBase, folder: Path, size: int) -> None:
     """Have a tokenizer that transformers runs in Python cut texts in another process.
 
     Args:
-        tokenizer: has been read from the folder.
-        folder, size: as `read` has them.
+        tokenizer: the tokenizer read from the folder.
+        folder, size: as in `read`.
     """
     take = {"kind": "take", "folder": str(folder)}
     process = _Process(tokenizer, "engine.guarded.loading", folder.name, take, size)
@@ -138,14 +137,14 @@ def _tokenize(process: _Process, text: str, **options: object) -> list[str]:
 
 
 class _Process:
-    """The process that has a tokenizer to itself; it ends with its owner.
+    """A process that serves one tokenizer and ends with its owner.
 
     Args:
-        owner: the tokenizer here.
-        module: what runs in it.
-        name: the model's, for errors.
+        owner: the tokenizer in this process.
+        module: the module that runs in the child.
+        name: the model's name, for errors.
         take: the request that hands the tokenizer over.
-        size: the bytes that are read then.
+        size: bytes that the child then reads.
         whole: the data of that request.
     """
 
@@ -158,7 +157,7 @@ class _Process:
         finalize(owner, self.child.end)
 
     def take(self, request: dict) -> None:
-        """Hand the tokenizer over by another request, unless it is the last one."""
+        """Hand the tokenizer over by a new request, unless it equals the last one."""
         with self.child.lock:
             last, whole = self._needed["take"]
             if request != last:
@@ -169,8 +168,8 @@ class _Process:
         """Return the answer of the process for a text.
 
         Raises:
-            TokenizerError: it takes more time or memory than it may, or cannot be cut.
-            PanicError: the library gives up on it.
+            TokenizerError: the text takes more time or memory than it may, or cannot be cut.
+            PanicError: the library gives up on the text.
             CancelledError: the asker has given up.
         """
         data = text.encode("utf-8", "surrogatepass")
@@ -195,31 +194,31 @@ class _Process:
 class GuardedTokenizer:
     """A tokenizer of the library ``tokenizers``, as another process has described it.
 
-    It has as much of the library's own class as transformers asks for, and cuts texts in a process
-    of its own.
+    It has those parts of the library's class that transformers asks for, and cuts texts in its own
+    process.
 
     Args:
-        name: the model's, for errors.
-        whole: its ``tokenizer.json``, which that process takes in.
+        name: the model's name, for errors.
+        whole: its ``tokenizer.json``, which that process reads.
         told: its sizes and its hash.
-        pieces: its tokens in the order of their ids; None for an id that it does not have.
+        pieces: its tokens in the order of their ids; None for an id that it lacks.
         added: its added tokens, by their ids.
-        settings: the other attributes but the hash.
+        settings: the other attributes except the hash.
 
     Attributes:
-        hash: SHA-256 of the whole.
+        hash: SHA-256 of `whole`.
         described: see `engine.guarded.cutting.described`.
         decoder: turns pieces into text.
-        encode_special_tokens: true if control tokens in a text are text.
+        encode_special_tokens: True if control tokens in a text count as text.
         post_processor: puts tokens around those of a text; some tokenizers change it.
     """
 
-    # So that nothing else can be set here, where the other process would not know of it.
+    # No other attribute can be set here: the other process would not know of it.
     __slots__ = (
         *("__weakref__", "_added", "_ids", "_pieces", "_post_processor", "_process", "_sizes"),
         *("decoder", "described", "encode_special_tokens", "hash"),
     )
-    truncation = padding = None  # texts are never cut short
+    truncation = padding = None  # texts are never truncated
 
     def __init__(
         self,
@@ -278,7 +277,7 @@ class GuardedTokenizer:
         is_pretokenized: bool = False,
         add_special_tokens: bool = True,
     ) -> list[Encoding]:
-        """Texts as tokens; raises what `_Process.cut` does."""
+        """Encode texts; raises as `_Process.cut`."""
         if is_pretokenized:
             raise NotImplementedError("texts only, not words")
         request = {
@@ -289,7 +288,7 @@ class GuardedTokenizer:
         return [_encoding(self._process.cut(request, text)) for text in input]
 
     def plain(self, text: str) -> list[int]:
-        """Token ids of a text in which no added token counts; raises what `_Process.cut` does."""
+        """Token ids of a text in which no added token counts; raises as `_Process.cut`."""
         return json.loads(self._process.cut({"kind": "plain"}, text))
 
     def stages(
@@ -300,7 +299,7 @@ class GuardedTokenizer:
         return steps, parts
 
     def makings(self, pre_tokens: Sequence[str]) -> list[Making]:
-        """Return how each became its tokens, for one of the `KINDS`; raise as `_Process.cut`."""
+        """Return how each pre-token became its tokens, for a kind in `KINDS`; raises as `cut`."""
         _, history = KINDS[self.described["kind"]]
         made = self._process.cut({"kind": "makings"}, json.dumps(pre_tokens))
         return msgspec.json.decode(made, type=list[history])
@@ -321,7 +320,7 @@ def _asked(
     request: dict,
     data: bytes = b"",
 ) -> tuple[dict, bytes]:
-    """The answer of a child; `TokenizerError` if it went too far, or made too much of a text."""
+    """The answer of a child; `TokenizerError` if it passes its limits or makes a text too long."""
     try:
         answer, made = child.ask(request, data, seconds)
     except TooLongError as error:

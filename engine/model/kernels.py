@@ -1,17 +1,17 @@
-"""Choice of a model's CPU kernels, dtype and threads by fixed rules, so that texts come back.
+"""Choice of a model's CPU kernels, dtype and threads by fixed rules, so that texts can be repeated.
 
-oneDNN and PyTorch's own kernels add in different orders, and so, in float32, do one thread and
-several. Logits then differ in their last bits, and in bfloat16 soon the text of a seed with them.
-So the choice follows from the model and from what the CPU can do, never from a timing, which falls
-out one way today and another tomorrow. `Kernels` goes into every trace.
+oneDNN and PyTorch's own kernels add in different orders. In float32, so do one thread and several.
+Logits then differ in their last bits, and in bfloat16 soon the text of a seed differs too. So the
+choice follows from the model and from the abilities of the CPU, never from a timing, which varies
+from day to day. `Kernels` goes into every trace.
 
-    dtype     half precision where the CPU has instructions for it, else float32
-    oneDNN    for all but single rows in half precision: it repacks the weights at every product,
-              which a prefill earns back and one row does not (twice as slow on the CPUs tried);
-              and for float32, which PyTorch gives to MKL (see `engine.model.linear`)
-    threads   one for small models, whose products are over before a second thread has woken, else
-              all; those that wait sleep (see `engine/__init__.py`), so that another program on the
-              same cores slows a step down no more than it must
+    dtype     half precision if the CPU has instructions for it, else float32
+    oneDNN    for all except single rows in half precision: it repacks the weights at every
+              product, which pays off for a prefill and not for one row (twice as slow on the CPUs
+              tried); and for float32, which PyTorch gives to MKL (see `engine.model.linear`)
+    threads   one for small models, whose products finish before a second thread wakes, else all;
+              waiting threads sleep (see `engine/__init__.py`), so that another program on the same
+              cores slows a step down no more than it must
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from engine.sampling.exponentials import compute_by
 
 
 class EngineLock:
-    """A lock that its owner may take again, and that knows how often it has.
+    """A reentrant lock that counts how often its owner has taken it.
 
     Attributes:
-        depth: how often its owner has it now; to be read by the owner alone.
+        depth: how often its owner holds it; only the owner may read it.
     """
 
     def __init__(self) -> None:
@@ -42,12 +42,12 @@ class EngineLock:
         self._lock = threading.RLock()
 
     def acquire(self) -> None:
-        """Wait for it, and have it once more."""
+        """Wait for the lock and take it once more."""
         self._lock.acquire()
         self.depth += 1
 
     def release(self) -> None:
-        """Have it once less."""
+        """Give the lock back once."""
         self.depth -= 1
         self._lock.release()
 
@@ -58,8 +58,8 @@ class EngineLock:
         self.release()
 
 
-# The oneDNN switch and the number of threads belong to the whole process, so one lock guards every
-# forward pass, whichever model it runs.
+# The oneDNN switch and the number of threads belong to the whole process, so one lock guards the
+# forward passes of all models.
 ENGINE_LOCK = EngineLock()
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # names of mallopt(3)
@@ -67,9 +67,9 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # names of mallopt(3)
 _SMALL_BYTES = 100e6
 # PyTorch does not split this many numbers among threads.
 _ON_ONE_THREAD = 16_384
-# From here on a pass counts as a prefill.
+# From this many tokens on, a pass counts as a prefill.
 _MANY_TOKENS = 128
-# What a CPU must have any of, in the names of `torch.cpu.get_capabilities`: x86, then ARM.
+# Capabilities of which a CPU needs one, as `torch.cpu.get_capabilities` names them: x86, then ARM.
 HALF_PRECISION: dict[torch.dtype, tuple[str, ...]] = {
     torch.bfloat16: ("avx512_bf16", "amx_bf16", "bf16"),
     torch.float16: ("avx512_fp16", "amx_fp16", "fp16_arith"),
@@ -85,7 +85,7 @@ class Kernels:
         threads: CPU threads of passes over fewer than 128 tokens; 0 leaves it to PyTorch.
         prefill_threads: those of longer passes.
         onednn_float32: whether large linear layers in float32 go through oneDNN, whatever the
-            number of tokens; where not, PyTorch gives them to MKL.
+            number of tokens; if not, PyTorch gives them to MKL.
     """
 
     onednn: bool = True
@@ -97,7 +97,7 @@ class Kernels:
     def apply(self, tokens: int) -> Iterator[None]:
         """Apply the settings to a pass over this many tokens; enter with `ENGINE_LOCK` held.
 
-        The process' own setting is put back, so that nothing else notices.
+        The process' own settings are restored afterwards, so that nothing else notices.
         """
         _THREAD.take_its_number()
         usual = _Settings(torch.get_num_threads(), onednn=True, spares_rows=False, float32=False)
@@ -123,10 +123,10 @@ class _Settings(NamedTuple):
     """Settings that passes change for the whole process.
 
     Attributes:
-        threads: of PyTorch.
-        onednn: whether it is used.
-        spares_rows: whether single rows amid a pass over many tokens do without it.
-        float32: whether linear layers in float32 use it.
+        threads: PyTorch's number of threads.
+        onednn: whether oneDNN is used.
+        spares_rows: whether single rows within a pass over many tokens do without oneDNN.
+        float32: whether linear layers in float32 use oneDNN.
     """
 
     threads: int
@@ -135,7 +135,7 @@ class _Settings(NamedTuple):
     float32: bool
 
     def replace(self, before: _Settings) -> None:
-        """Set them where those before were others."""
+        """Apply the settings that differ from those before."""
         if self.threads != before.threads:
             torch.set_num_threads(self.threads)
         if self.onednn != before.onednn:
@@ -143,14 +143,14 @@ class _Settings(NamedTuple):
 
 
 class _Now:
-    """Settings of the process, and of the pass that is running (guarded by `ENGINE_LOCK`)."""
+    """Settings of the process, and of the running pass (guarded by `ENGINE_LOCK`)."""
 
     usual: _Settings | None = None
     own: _Settings | None = None
 
 
 def multiplies_float32_by_onednn() -> bool:
-    """Return whether the pass that is running has oneDNN multiply in float32."""
+    """Return whether the running pass has oneDNN multiply in float32."""
     return _Now.own is not None and _Now.own.float32
 
 
@@ -170,9 +170,9 @@ def can_set_aside() -> bool:
 
 @contextmanager
 def set_aside() -> Iterator[None]:
-    """Leave process and lock to the passes of others, in the midst of a pass of this thread.
+    """Leave process and lock to other threads' passes, in the middle of a pass of this thread.
 
-    To be entered where `can_set_aside`.
+    Only if `can_set_aside`.
     """
     usual, own = _Now.usual, _Now.own
     usual.replace(own)
@@ -187,10 +187,10 @@ def set_aside() -> Iterator[None]:
 
 
 def spare_single_rows(layer: torch.nn.Module) -> None:
-    """Let a layer do without oneDNN where it is given one row amid a pass over many tokens.
+    """Let a layer do without oneDNN when it gets one row within a pass over many tokens.
 
-    Only the last position goes through the output layer, and to repack its weights for one row took
-    five times as long as all else of a short prompt.
+    Only the last position goes through the output layer. Repacking its weights for one row took
+    five times as long as the rest of a short prompt.
     """
     is_off = False
 
@@ -220,10 +220,10 @@ DEFAULT_KERNELS = Kernels()
 def keep_freed_memory() -> None:
     """Let the C library reuse freed rows of logits instead of handing them back to the system.
 
-    A row of 152k scores is above the size from which glibc maps fresh, zeroed pages each time, and
-    faulting those in takes longer than the arithmetic on them: shaping a row is up to three times
+    A row of 152k scores is above the size from which glibc maps fresh, zeroed pages each time.
+    Faulting those in takes longer than the arithmetic on them: shaping a row is up to three times
     faster without. The price is at most 256 MiB of freed memory that stays with the process. Other
-    C libraries do not have the switch and are left alone.
+    C libraries lack the switch and are left alone.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -237,18 +237,18 @@ class _Thread(threading.local):
     """This thread's view of PyTorch's number of threads.
 
     A thread's first operation takes the process' number for good. Outside `ENGINE_LOCK` that may
-    be the one that a pass of another thread has set just then.
+    be a number that another thread's running pass has set.
     """
 
     has_number = False  # of the process itself
     is_doubtful = False
 
     def takes_any_number(self) -> None:
-        """An operation outside the lock follows."""
+        """Note that an operation outside the lock follows."""
         self.is_doubtful = not self.has_number
 
     def take_its_number(self) -> None:
-        """Have the process' own number, with the lock and before a pass sets another one."""
+        """Take the process' own number; with the lock, before a pass sets a different one."""
         if self.is_doubtful:
             numbers: list[int] = []
             fresh = threading.Thread(target=lambda: numbers.append(torch.get_num_threads()))
@@ -262,7 +262,7 @@ _THREAD = _Thread()
 
 
 def speed_up_exponentials() -> None:
-    """Have PyTorch compute the weights of large rows where it is faster than NumPy.
+    """Have PyTorch compute the weights of large rows if it is faster than NumPy.
 
     Without AVX-512 NumPy takes 5 ns for one exp in float64, PyTorch 2.
     """
@@ -278,11 +278,11 @@ def _exponentials(values: np.ndarray, *, out: np.ndarray) -> None:
 
 
 def cpu_dtype(checkpoint_dtype: torch.dtype) -> torch.dtype:
-    """The dtype to decode in on this CPU: the checkpoint's, or float32 where that is faster.
+    """The dtype to decode in on this CPU: the checkpoint's, or float32 if that is faster.
 
     Half-precision weights are half as much to read, but a CPU without instructions for them loses
     more by converting, most of all in a prefill. A float32 checkpoint stays float32: precision is
-    never given up for speed unasked.
+    never traded for speed unasked.
     """
     wanted = HALF_PRECISION.get(checkpoint_dtype, ())
     able = torch.cpu.get_capabilities()
@@ -290,10 +290,10 @@ def cpu_dtype(checkpoint_dtype: torch.dtype) -> torch.dtype:
 
 
 def cpu_kernels(dtype: torch.dtype, weight_bytes: int) -> Kernels:
-    """The kernels of a model: by its dtype and size and by PyTorch's number of threads alone.
+    """The kernels of a model, by its dtype, its size and PyTorch's number of threads alone.
 
     Args:
-        dtype: what the weights are stored in.
+        dtype: dtype of the weights.
         weight_bytes: bytes of all weights.
     """
     threads = 1 if weight_bytes < _SMALL_BYTES else torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""Loading a causal language model, and one forward pass of it.
+"""Loading and one forward pass of a causal language model.
 
 `load_model` takes the bundled model, a local folder or a hub id and returns a `LanguageModel`,
 which all visitors share: it holds weights and tokenizer, never a cache.
@@ -42,16 +42,16 @@ class LanguageModel(LoadedModel):
 
     Attributes, besides those of `LoadedModel`:
         vocabulary: tokens as bytes and text.
-        eos_ids: ids that end a text; empty where the model names none.
+        eos_ids: ids that end a text; empty if the model names none.
         generate_eos_ids: ids that end a text in `generate`, which takes them from the generation
-            settings alone; parity mode ends there too.
+            settings alone; parity mode ends at them too.
         kernels: how forward passes run on a CPU (see `engine.model.kernels`).
         replays_exactly: whether the output layer alone, run on a recorded hidden state, repeats the
             logits bit for bit.
-        reads_again_after: how many tokens a cache may stand for when one more is read; the pass
-            beyond must read the whole text again into an empty cache, as `generate` does (Phi-3's
-            "longrope" changes its frequencies there). None for models whose caches hold always.
-        capabilities, listed: as a back end (see `engine.backend`), one that knows all.
+        reads_again_after: length up to which a cache is valid. The pass that exceeds it must reread
+            the whole text into an empty cache, as `generate` does (Phi-3's "longrope" changes its
+            frequencies there). None for models whose caches are always valid.
+        capabilities, listed: those of a back end (see `engine.backend`) that provides everything.
     """
 
     listed: int | None = None
@@ -102,7 +102,7 @@ class LanguageModel(LoadedModel):
 
     @property
     def facts(self) -> dict[str, object]:
-        """Those of `LoadedModel`, and whether single tokens run as a captured graph on a GPU."""
+        """Facts of `LoadedModel`, and whether single tokens run as a captured graph on a GPU."""
         facts = super().facts
         if self.device.type == "cuda":
             is_captured = self._graphs is not None and not self._graphs.problem
@@ -122,7 +122,7 @@ class LanguageModel(LoadedModel):
 
     @cached_property
     def cache_formula(self) -> CacheFormula | None:
-        """The formula for the size of this model's caches; None where they hold other states."""
+        """The formula for the size of this model's caches; None if they hold other states."""
         try:
             formula = formula_of(self.hf.config, self.dtype)
         except NotAModelError:
@@ -133,7 +133,7 @@ class LanguageModel(LoadedModel):
     def can_chunk(self) -> bool:
         """Return whether a prompt read in several passes gives one pass's logits, up to rounding.
 
-        Found out by a few short passes when first asked.
+        Determined by a few short passes on first use.
         """
         return probe.can_chunk(self)
 
@@ -151,14 +151,14 @@ class LanguageModel(LoadedModel):
         Args:
             token_ids: the tokens not yet in the cache, at least one.
             cache: what the model has seen so far; updated in place.
-            position: how many tokens that were.
+            position: number of tokens seen so far.
             parity: run with PyTorch's default kernels, as `generate` does.
-            all_positions: return the logits after each of the tokens, not after the last alone.
+            all_positions: return the logits after each of the tokens, not only after the last.
 
         Raises:
             OutOfMemoryError: the device has no memory left. The cache may then be half updated and
                 must be thrown away.
-            ContextFullError: the cache does not hold beyond here (see `reads_again_after`).
+            ContextFullError: the cache is not valid beyond this point (see `reads_again_after`).
         """
         start = time.perf_counter() - seconds_paused()
         at = msg("at {token_ids:,} new positions", len(token_ids))
@@ -169,11 +169,11 @@ class LanguageModel(LoadedModel):
             ids = self._ids([token_ids])
             inputs = self.inputs(ids, cache, position)
             if all_positions and "logits_to_keep" in inputs:
-                inputs["logits_to_keep"] = 0  # all, in the words of transformers
+                inputs["logits_to_keep"] = 0  # all, in transformers' terms
             found = None
             if len(token_ids) == 1 and position and not parity and self._uses_graphs(cache):
                 found = self._graphs.step(token_ids[0], cache, position)
-                if found is None:  # said once, as they serve nothing from now on
+                if found is None:  # said once, since the graphs serve nothing from now on
                     self.notices += (
                         msg(
                             "Each token is launched kernel by kernel, which a GPU waits for: a "
@@ -202,13 +202,13 @@ class LanguageModel(LoadedModel):
         *,
         hidden_states: bool = False,
     ) -> tuple[np.ndarray, torch.Tensor | None]:
-        """Run rows of equal length through the model at once, all from one position on.
+        """Run rows of equal length through the model at once, all from the same position.
 
         Args:
             rows: the tokens that each row adds to its part of the cache.
             cache: what the model has seen so far, a batch of as many rows; updated in place.
-            position: how many tokens that were.
-            hidden_states: whether those of the last layer are wanted.
+            position: number of tokens seen so far.
+            hidden_states: whether to return those of the last layer.
 
         Returns:
             (rows, vocab) float32 logits after each row, and (rows, tokens, d_model) hidden states
@@ -216,8 +216,8 @@ class LanguageModel(LoadedModel):
 
         Raises:
             NotAModelError: the model does not give its hidden states.
-            RuntimeError: PyTorch's own where there is no memory left (see `naming_memory`). The
-                cache may then be half updated and must be thrown away.
+            RuntimeError: PyTorch's own if no memory is left (see `naming_memory`). The cache may
+                then be half updated and must be thrown away.
         """
         with ENGINE_LOCK, torch.inference_mode():
             ids = self._ids(rows)
@@ -252,7 +252,7 @@ class LanguageModel(LoadedModel):
 
     @contextmanager
     def _watched(self, states: list[torch.Tensor]) -> Iterator[None]:
-        """Note the last layer's hidden states of every pass made within."""
+        """Collect the last layer's hidden states of every pass in the block."""
 
         def note(module: torch.nn.Module, inputs: object, output: object) -> None:
             found = getattr(output, "last_hidden_state", None)
@@ -266,26 +266,26 @@ class LanguageModel(LoadedModel):
             handle.remove()
 
     def _ids(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-        """(rows, tokens) token ids on the device, without waiting for what it does just now."""
+        """(rows, tokens) token ids on the device, without waiting for its current work."""
         ids = torch.tensor(rows, dtype=torch.long)
         return ids.to(self.device, non_blocking=self.device.type == "cuda")
 
     def inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
-        """The arguments of the transformers model for one more pass, under its own names.
+        """The arguments of the transformers model for one more pass, under its names.
 
         Args:
             ids: (rows, tokens) token ids, on the model's device.
             cache: what each row has seen so far.
-            position: how many tokens that were, equal for all rows.
+            position: number of tokens seen so far, equal for all rows.
 
         Raises:
-            ContextFullError: the cache does not hold beyond here (see `reads_again_after`).
+            ContextFullError: the cache is not valid beyond this point (see `reads_again_after`).
         """
         if self.reads_again_after is not None and position:
             self._refuse_beyond_the_switch(position, position + ids.shape[1])
         inputs = {"input_ids": ids, self._cache_argument: cache, **self._always}
         if self._takes_positions:
-            # Some models count from 0 again where no positions are given.
+            # Some models count from 0 again if no positions are given.
             end = position + ids.shape[1]
             inputs["position_ids"] = torch.arange(position, end, device=self.device)[None]
         return inputs
@@ -305,11 +305,11 @@ class LanguageModel(LoadedModel):
 
         Args:
             hidden: `Forward.hidden`, on any device.
-            tokens, parity: how many tokens the forward pass ran over, and how; it decides on the
+            tokens, parity: number of tokens in the forward pass, and its mode; they decide the
                 kernels.
 
         Raises:
-            OutOfMemoryError: there is no memory for a row.
+            OutOfMemoryError: memory does not suffice for a row.
         """
         kernels = DEFAULT_KERNELS if parity else self.kernels
         remedy = msg("use a smaller model or a smaller dtype")
@@ -324,7 +324,7 @@ class LanguageModel(LoadedModel):
             return to_host(logits[0] if logits.shape[1] > 1 else logits[0, -1])
 
     def _try_out(self) -> int:
-        """Check what may vary from step to step; returns the number of logits."""
+        """Set `replays_exactly` by two passes; returns the number of logits."""
         cache = self.new_cache()
         prefill = self.forward([0, 0, 0], cache, 0)
         decode = self.forward([0], cache, 3)
@@ -363,15 +363,15 @@ class LanguageModel(LoadedModel):
 class _HeadInput:
     """Last input of the output layer.
 
-    Forward passes hold ENGINE_LOCK, so one slot serves all threads. The layer knows this object and
-    not the `LanguageModel`: in a cycle, unused weights would stay until a collection.
+    Forward passes hold ENGINE_LOCK, so one slot serves all threads. The layer refers to this object
+    and not to the `LanguageModel`: a cycle would keep unused weights until garbage collection.
     """
 
     def __init__(self) -> None:
         self._tensor: torch.Tensor | None = None
 
     def keep(self, module: torch.nn.Module, inputs: tuple) -> None:
-        """Called before the layer runs."""
+        """Keep the input before the layer runs."""
         self._tensor = inputs[0]
 
     def take(self) -> torch.Tensor | None:
@@ -391,7 +391,7 @@ def to_host(rows: torch.Tensor) -> np.ndarray:
 
 
 def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> list[tuple[int, ...]]:
-    """End-of-text ids of `generate`; the same, or those of configuration or tokenizer."""
+    """End-of-text ids of `generate`; then the same, or else those of configuration or tokenizer."""
 
     def named_by(*sources: object) -> tuple[int, ...]:
         found = (getattr(source, "eos_token_id", None) for source in sources)
@@ -420,16 +420,16 @@ def load_model(
     Args:
         source: ``"bundled"``, its draft ``"bundled-draft"``, a local folder in transformers'
             format, or a hub id.
-        device: ``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``,
+        device: ``"auto"`` (a GPU if there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``,
             ``"mps"``.
-        dtype: ``"auto"`` (the checkpoint's, or float32 where a CPU is faster with it),
+        dtype: ``"auto"`` (the checkpoint's, or float32 if a CPU is faster with it),
             ``"float32"``, ``"bfloat16"`` or ``"float16"``.
         revision: commit, tag or branch of a hub repository.
-        progress: told what happens, how much of it is done and of how much (None: unknown); a
-            download counts bytes. What it raises ends the loading and is passed on.
-        kernels: those that a trace names, to have its text again on another CPU; None for the
+        progress: receives the activity, the amount done and the total (None: unknown), in bytes for
+            a download. An exception that it raises ends the loading and is passed on.
+        kernels: those that a trace names, to reproduce its text on a different CPU; None for the
             usual ones of this CPU.
-        local_files_only: whether a hub id is looked for in the hub's cache alone.
+        local_files_only: whether to look for a hub id in the hub's cache alone.
 
     Raises:
         ModelError: one subclass for each way it can fail (see `engine.errors`).

@@ -1,9 +1,9 @@
-"""Linear layers whose products in float32 go through oneDNN where `Kernels` say so.
+"""Linear layers whose products in float32 go through oneDNN if `Kernels` say so.
 
-PyTorch multiplies float32 by MKL, which shares a single row among no threads, and on AMD knows no
-AVX-512. oneDNN, which PyTorch brings along, does both: a step takes half to nine tenths of the
-time, a prompt half (docs/speed.md). There is no switch for it; this is the operation that
-PyTorch's own compiler puts in place of linear layers.
+PyTorch multiplies float32 by MKL, which does not share a single row among threads, and does not use
+AVX-512 on AMD. PyTorch also comes with oneDNN, which does both. With it a step takes half to nine
+tenths of the time, a prompt half (docs/speed.md). There is no switch for it. The operation used
+here is the one that PyTorch's own compiler puts in place of linear layers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LARGE = 2**18
 def linear(
     rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """`torch.nn.functional.linear`, by the kernels of the pass that runs just now."""
+    """`torch.nn.functional.linear`, by the kernels of the running pass."""
     is_float32 = rows.dtype == weight.dtype == torch.float32
     if multiplies_float32_by_onednn() and is_float32 and rows.is_cpu:
         return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
@@ -38,8 +38,8 @@ class OneDnnLinear(torch.nn.Linear):
 def ask_kernels(model: torch.nn.Module) -> None:
     """Let the large linear layers of a model ask the kernels of each pass.
 
-    They stay what they are, with their weights and hooks; only what multiplies is another.
-    Quantised layers and those of other libraries are left alone.
+    They keep their weights and hooks; only the multiplication changes. Quantised layers and those
+    of other libraries are left alone.
     """
     if not has_onednn_float32():
         return

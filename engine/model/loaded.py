@@ -27,13 +27,13 @@ from engine.model.kernels import (
 )
 from engine.model.linear import ask_kernels
 
-_HASHED = 1024  # values of each end; all of them would have to be read from the disk
+_HASHED = 1024  # values at each end; hashing all would read them from the disk
 
 
 class About(TypedDict, total=False):
     """Facts about a model besides its weights and tokenizer; see `LoadedModel`.
 
-    `kernels` are those of another machine whose texts are to come back; None for this one's.
+    `kernels` are those of another machine, to repeat its texts; None for this machine's.
     """
 
     name: str | None
@@ -53,9 +53,9 @@ class LoadedModel:
         hf: the transformers model.
         tokenizer: the transformers tokenizer, None for a bare model.
         config: the configuration of the part that reads and writes text.
-        context_length: most positions the model takes, None where it sets no limit.
+        context_length: most positions the model takes; None if it sets no limit.
         parameters: number of weights (tied ones once).
-        vocab_size: how many tokens the model scores, V; set by the subclass once it has run.
+        vocab_size: number of tokens the model scores, V; set by the subclass once it has run.
         notices: sentences about this model that a person should see.
         kernels: how forward passes run on a CPU.
     """
@@ -105,10 +105,10 @@ class LoadedModel:
 
     @cached_property
     def read_bytes(self) -> int:
-        """Bytes of weights that a forward pass reads: all but an input table of its own.
+        """Bytes of weights that a forward pass reads: all except a separate input table.
 
-        Of that, a pass reads the rows of its tokens, which are few. Where only some experts of a
-        layer take part, this is the most that a pass reads.
+        Of that table, a pass reads only the few rows of its tokens. If only some experts of a layer
+        take part, this is the most that a pass reads.
         """
         bytes_ = sum(weight.numel() * weight.element_size() for weight in self.hf.parameters())
         table, output = self.hf.get_input_embeddings().weight, self.hf.get_output_embeddings()
@@ -135,7 +135,7 @@ class LoadedModel:
 
     @cached_property
     def weights_hash(self) -> str:
-        """SHA-256 of both ends of every weight matrix: other weights differ there, training too."""
+        """SHA-256 of both ends of every weight matrix, to tell models and trainings apart."""
         digest = hashlib.sha256()
         for name, weights in self.hf.named_parameters():
             digest.update(f"{name} {tuple(weights.shape)}".encode())
@@ -148,8 +148,8 @@ class LoadedModel:
     def facts(self) -> dict[str, object]:
         """Facts that a text depends on besides prompt and settings, as plain values for a file.
 
-        With `kernels` on a CPU, and the instructions that PyTorch uses there: under the same ones
-        and the same versions a seed gives the same text.
+        On a CPU they include `kernels` and the instructions that PyTorch uses. With the same
+        kernels, instructions and versions, a seed gives the same text.
         """
         facts = {
             "name": self.name,
@@ -165,7 +165,7 @@ class LoadedModel:
             "attention": self.config._attn_implementation,
             "tokenizer_hash": self.tokenizer_hash,
             "weights_hash": self.weights_hash,
-            "torch": str(torch.__version__),  # a subclass of text
+            "torch": str(torch.__version__),  # a subclass of str
             "transformers": transformers.__version__,
         }
         if self.device.type == "cpu":
@@ -176,7 +176,7 @@ class LoadedModel:
         return facts
 
     def _possible(self, kernels: Kernels) -> Kernels:
-        """Kernels, perhaps another machine's, as far as this one has them; `facts` say which."""
+        """The kernels, perhaps another machine's, as far as this one has them; see `facts`."""
         can = self.device.type == "cpu" and has_onednn_float32()
         return replace(kernels, onednn_float32=kernels.onednn_float32 and can)
 
@@ -187,7 +187,7 @@ class LoadedModel:
         return cpu_kernels(self.dtype, weights)
 
     def _cuda_facts(self) -> dict[str, object]:
-        """Return what else the last digits depend on when the model runs on a GPU."""
+        """Return further facts that the last digits depend on if the model runs on a GPU."""
         backend = torch.backends.cuda
         enabled = {  # PyTorch chooses among these by the shapes of a pass
             "flash": backend.flash_sdp_enabled(),
@@ -210,7 +210,7 @@ class LoadedModel:
 
     @contextmanager
     def naming_memory(self, at: str, remedy: str) -> Iterator[None]:
-        """Turn PyTorch's ways to say that there is no memory left into `OutOfMemoryError`.
+        """Turn the various out-of-memory errors of PyTorch into `OutOfMemoryError`.
 
         Args:
             at: what was tried, as in "at 300 positions".
@@ -244,15 +244,15 @@ def is_out_of_memory(error: BaseException) -> bool:
     return is_known or any(known in words for known in _OUT_OF_MEMORY)
 
 
-# What these multiply is the length a model was trained for; other kinds state the long one.
+# These kinds multiply the length a model was trained for; other kinds state the long one.
 _LENGTHENING = ("linear", "dynamic", "yarn")
 
 
 def context_length_of(config) -> int | None:
     """Return the most positions that a configuration allows, or None if it sets no limit.
 
-    RoPE scaling of a kind that lengthens the context may come with the long length, as DeepSeek's
-    files do, or with the trained one, as Qwen's model cards advise; the longer of both counts.
+    RoPE scaling that lengthens the context may come with the long length (DeepSeek's files), or
+    with the trained one (as Qwen's model cards advise). The longer one counts.
     """
     for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
         length = getattr(config, name, None)

@@ -1,4 +1,4 @@
-"""Counts of the forward passes that something took, kept where they are made.
+"""Counts of forward passes, noted where the passes are made.
 
 >>> with counted_passes() as passes:
 ...     decoder.step()
@@ -22,7 +22,7 @@ class Passes:
     """Forward passes by model.
 
     Attributes:
-        positions: positions that all of them computed, every row counted.
+        positions: positions that all passes computed, every row counted.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Passes:
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of weights that they read: computed, every pass reads `LoadedModel.read_bytes`."""
+        """Bytes of weights that the passes read, computed from `LoadedModel.read_bytes` a pass."""
         return sum(count * model.read_bytes for model, count in self._passes.items())
 
     def _note(self, model: LoadedModel, positions: int) -> None:
@@ -53,7 +53,7 @@ _counting: ContextVar[Passes | None] = ContextVar("counting", default=None)
 
 @contextmanager
 def counted_passes() -> Iterator[Passes]:
-    """Count the passes of this thread within; an outer count does not see them."""
+    """Count this thread's passes in the block; an outer count does not see them."""
     passes = Passes()
     token = _counting.set(passes)
     try:

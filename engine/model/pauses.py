@@ -1,13 +1,13 @@
-"""Between two layers a pass may stand still, so that a more urgent one goes first.
+"""Pauses of a pass between two layers, so that a more urgent pass goes first.
 
 A pass of a large model on a CPU is long enough to hold up another user noticeably. Its layers are
-not: each takes a fraction of that. What goes first is not decided here: the caller that runs the
-pass says so, for its thread.
+not: each takes a fraction of that. The caller that runs the pass decides, for its thread, which
+passes go first.
 
     with allowed(pause):                 # the scheduler, around every pass
         model.forward(...)               # asks `pause` before every layer
 
-What is computed stays the same, bit for bit: the layers of one pass are only further apart.
+The results stay the same, bit for bit: the layers of one pass are only further apart in time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Pause(Protocol):
     """Protocol of a pause, which may let more urgent passes go first.
 
     Attributes:
-        seconds: that this took so far.
+        seconds: time that the pauses took so far.
     """
 
     seconds: float
@@ -45,7 +45,7 @@ _PAUSE: ContextVar[Pause | None] = ContextVar("pause", default=None)
 
 @contextmanager
 def allowed(pause: Pause) -> Iterator[None]:
-    """Let the passes that this thread runs within stand still between two layers."""
+    """Let this thread's passes in the block pause between two layers."""
     token = _PAUSE.set(pause)
     try:
         yield
@@ -60,14 +60,14 @@ def seconds_paused() -> float:
 
 
 def layers_of(hf: PreTrainedModel) -> list[torch.nn.Module]:
-    """The layers that every token goes through; empty where the model keeps no list of them."""
+    """The layers that every token goes through; empty if the model does not keep them in a list."""
     count = getattr(hf.config.get_text_config(decoder=True), "num_hidden_layers", None)
     lists = (one for one in hf.base_model.modules() if isinstance(one, torch.nn.ModuleList))
     return list(next((one for one in lists if len(one) == count), []))
 
 
 def pause_between_layers(hf: PreTrainedModel) -> None:
-    """Offer a pause before every layer of a model, but not on a GPU: its passes are short."""
+    """Offer a pause before every layer of a model, except on a GPU, whose passes are short."""
     if hf.device.type == "cpu":
         for layer in layers_of(hf):
             layer.register_forward_pre_hook(_stand_still)

@@ -1,7 +1,7 @@
-"""Checks of a model when it is loaded: does it do here what it does in `generate`?
+"""Checks of a model when it is loaded: does it behave here as in `generate`?
 
-Passes over a few made-up tokens, so that no list of names decides. A model that `generate` runs by
-other inputs than tokens, cache and positions is refused, since its texts would silently differ.
+Passes over a few made-up tokens decide, not a list of names. A model that `generate` gives inputs
+other than tokens, cache and positions is refused, since its texts would silently differ.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _NEW = 3
 # difference that a lost or foreign token makes.
 _TOLERANCE, _HALF_TOLERANCE = 0.01, 0.05
 _CHUNKS, _CHUNK = 3, 8
-# What models raise whose inputs, shapes or cache are others.
+# Errors of models whose inputs, shapes or cache differ from the usual.
 _MISFITS = (AttributeError, TypeError, LookupError, ValueError, RuntimeError, NotImplementedError)
 
 
 class Probed(Protocol):
-    """A model that is tried out, `engine.model.LanguageModel`, before it is whole."""
+    """An `engine.model.LanguageModel` on trial, before it is complete."""
 
     name: str
     hf: PreTrainedModel
@@ -40,7 +40,7 @@ class Probed(Protocol):
     input_size: int
 
     def naming_memory(self, at: str, remedy: str) -> AbstractContextManager[None]:
-        """Name the place and the remedy if memory runs out within."""
+        """Name the place and the remedy if memory runs out in the block."""
 
     def new_cache(self) -> Cache:
         """An empty cache."""
@@ -50,13 +50,13 @@ class Probed(Protocol):
 
 
 def refuse_unless_as_generate(model: Probed) -> None:
-    """Refuse a model whose passes here give other logits than its own `generate`.
+    """Refuse a model whose passes here give different logits from its own `generate`.
 
-    Its cache must be the only state, since decoders share the model, and copies and crops of the
-    cache must stand for the text they stand for.
+    Its cache must be the only state, since decoders share the model. Copies and crops of the cache
+    must be those of their text.
 
     Raises:
-        NotAModelError: with what went wrong.
+        NotAModelError: with the reason.
     """
     try:
         with model.naming_memory(
@@ -74,11 +74,11 @@ def refuse_unless_as_generate(model: Probed) -> None:
 
 
 def _passes(model: Probed) -> str | None:
-    """Return what differs from `generate`, in words to follow the model's name; None if nothing."""
+    """Return the difference from `generate`, in words to follow the model's name; None if none."""
     token_ids, expected = _generated(model)
     cache = model.new_cache()
     rows = [_row(model, _PROMPT, cache, 0), _row(model, token_ids[:1], cache, 3)]
-    # Another text, and another end of this one: neither may be noticed.
+    # A different text, and a different end of this one: neither may have an effect.
     _row(model, _OTHER, model.new_cache(), 0)
     _row(model, _OTHER[:1], caches.fork(cache), 4)
     rows.append(_row(model, token_ids[1:2], cache, 4))
@@ -133,7 +133,7 @@ def _generated(model: Probed) -> tuple[list[int], list[np.ndarray]]:
     )
     with ENGINE_LOCK, torch.inference_mode(), DEFAULT_KERNELS.apply(tokens=1):
         try:
-            hf.generation_config = plain  # what is not set in a call comes from here
+            hf.generation_config = plain  # settings missing from a call come from here
             output = hf.generate(ids, generation_config=plain)
         finally:
             hf.generation_config = usual
@@ -142,7 +142,7 @@ def _generated(model: Probed) -> tuple[list[int], list[np.ndarray]]:
 
 
 def tolerance_of(model: Probed, row: np.ndarray) -> float:
-    """By how much logits of this model may differ through rounding."""
+    """The amount by which this model's logits may differ through rounding."""
     finite = row[np.isfinite(row)]
     share = _HALF_TOLERANCE if model.dtype in HALF_PRECISION else _TOLERANCE
     return share * float(np.ptp(finite)) if finite.size else 0.0
@@ -156,12 +156,12 @@ def _close(one: np.ndarray, other: np.ndarray, tolerance: float) -> bool:
 def reads_again_after(hf: PreTrainedModel) -> tuple[int | None, int | None]:
     """Return the length at which the model changes so that its cache no longer fits.
 
-    Phi-3 and its kin go over to other position frequencies there ("longrope"), and `generate` reads
-    the whole text again. The model is asked, by its `prepare_inputs_for_generation`.
+    Phi-3 and its kin switch to different position frequencies there ("longrope"), and `generate`
+    rereads the whole text. The model's `prepare_inputs_for_generation` shows it.
 
     Returns:
-        The number of tokens up to which a cache holds, None for always; and the most tokens that
-        can be generated to, where `generate` then forgets the text instead, else None.
+        The number of tokens up to which a cache is valid, None for always; and the length that a
+        text may reach if `generate` would forget it there instead, else None.
     """
     switch = getattr(hf.config, "original_max_position_embeddings", None)
     usual = GenerationMixin.prepare_inputs_for_generation
@@ -187,9 +187,9 @@ def reads_again_after(hf: PreTrainedModel) -> tuple[int | None, int | None]:
 def can_chunk(model: Probed) -> bool:
     """Return whether a text read in several passes of many tokens gives the logits of one pass.
 
-    Measured at every position of a few chunks. Layers that a model brings along may be right at
-    first and wrong once they compress, so where there are any, the answer is no. So it is with
-    dynamic RoPE scaling, whose frequencies follow from the length of the text in a pass.
+    Measured at every position of a few chunks. Layers that come with a model may be right at first
+    and wrong once they compress, so with any of these the answer is no. The same goes for dynamic
+    RoPE scaling, whose frequencies follow from the length of the text in a pass.
     """
     rope = getattr(model.config.get_text_config(), "rope_parameters", None) or {}
     if rope.get("rope_type") == "dynamic":
@@ -215,8 +215,8 @@ def _forgets_in_chunks(model: Probed, token_ids: Sequence[int]) -> bool:
     """Return whether a pass over many tokens leaves out a state that the next single token needs.
 
     The code of Mamba and its kin does. With some weights the difference is no larger than the
-    rounding of half precision, at least over so short a text. So the states are replaced by others,
-    which must be seen in the logits.
+    rounding of half precision, at least over so short a text. So the states are changed, which must
+    show in the logits.
     """
     cache = model.new_cache()
     model.forward(token_ids[:_CHUNK], cache, 0, parity=True)
@@ -225,7 +225,7 @@ def _forgets_in_chunks(model: Probed, token_ids: Sequence[int]) -> bool:
         return False
 
     def rows(tokens: int, cache: Cache) -> np.ndarray:
-        # Of all positions: by the last one the change may have faded away.
+        # At all positions: by the last one the change may have faded away.
         new = token_ids[_CHUNK : _CHUNK + tokens]
         return model.forward(new, cache, _CHUNK, parity=True, all_positions=True).logits
 

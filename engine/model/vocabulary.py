@@ -1,8 +1,8 @@
 """Tokens as bytes and as text.
 
 A token is a piece of bytes, not of text: one character may span several tokens. `Vocabulary` knows
-the bytes of every id, and `TextStream` puts bytes together into text as they come, holding back
-those of an unfinished character.
+the bytes of every id. `TextStream` joins bytes into text as they come, and holds back those of an
+unfinished character.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from tokenizers.decoders import Decoder
     from transformers import PreTrainedTokenizerBase
 
-# Above this a prompt is refused before it reaches the tokenizer: no context in use today holds it,
-# and tokenizing it would take seconds and hundreds of megabytes.
+# A longer prompt is refused before it reaches the tokenizer. No context in use today holds it, and
+# tokenizing it would take seconds and hundreds of megabytes.
 MAX_PROMPT_BYTES = 4_000_000
-THE_PROMPT = msg("The prompt")  # in the place of a refusal where it may be another one
+THE_PROMPT = msg("The prompt")  # subject of a refusal; guidance puts its own in its place
 
 
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
@@ -40,10 +40,10 @@ class Vocabulary:
     bytes and are labelled ``<id 50300>``. Without a tokenizer, all ids are of that kind.
 
     Attributes:
-        size: how many tokens the model scores, V.
-        known: how many entries the tokenizer has (0 without one).
+        size: number of tokens that the model scores, V.
+        known: number of entries in the tokenizer (0 without one).
         eos_ids: ids that end a text.
-        special_ids: ids of control tokens; those of `eos_ids` are among them, flagged or not.
+        special_ids: ids of control tokens, including all `eos_ids`, flagged or not.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Vocabulary:
 
     @panics_as_errors()
     def _read(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        # Ids may have holes, so the highest can be above the number of entries.
+        # Ids may have gaps, so the highest can be above the number of entries.
         highest = max(tokenizer.get_vocab().values(), default=-1)
         self._pieces = tokenizer.convert_ids_to_tokens(list(range(highest + 1)))
         added = getattr(tokenizer, "added_tokens_decoder", {})
@@ -77,7 +77,7 @@ class Vocabulary:
         self._to_bytes, self._added_to_bytes = _decoders(tokenizer)
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The bytes a token stands for; a special token's are those of its name."""
+        """The bytes of a token; for a special token, those of its name."""
         if not 0 <= token_id < len(self._pieces):
             return b""
         if token_id in self._names:
@@ -88,7 +88,7 @@ class Vocabulary:
         return self._added_to_bytes(piece) if token_id in self._added else self._to_bytes(piece)
 
     def label(self, token_id: int) -> str:
-        """A token as readable text; bytes that are no whole character as ``<0xE2>``."""
+        """A token as readable text; bytes that are not a whole character as ``<0xE2>``."""
         if not 0 <= token_id < len(self._pieces) or self._pieces[token_id] is None:
             return f"<id {token_id}>"
         return readable(self.token_bytes(token_id))
@@ -98,7 +98,7 @@ class Vocabulary:
         return token_id in self.special_ids
 
     def has_tokens_of(self, other: Vocabulary) -> bool:
-        """True if each id that both tokenizers know is the same token; False if one has none."""
+        """True if ids known to both mean the same tokens; False if only one has a tokenizer."""
         pairs = zip(self._pieces, other._pieces, strict=False)
         same = all(one == two or one is None or two is None for one, two in pairs)
         return same and (self.tokenizer is None) == (other.tokenizer is None)
@@ -110,13 +110,13 @@ class Vocabulary:
         Raises:
             PromptError: the text is empty or too large to be any model's prompt.
             TokenizerError: there is no tokenizer.
-            PanicError: it gives up on this text.
+            PanicError: the tokenizer gives up on this text.
         """
         return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
 
     @cached_property
     def line_break_ids(self) -> tuple[int, ...]:
-        """The token that a line break ends with, as text-generation-webui finds it; or none."""
+        """The last token of a line break, as text-generation-webui finds it; empty if none."""
         if self.tokenizer is None:
             return ()
         try:
@@ -138,7 +138,7 @@ class Vocabulary:
         return chat_template.has_chat_template(self.tokenizer)
 
     def chat(self, message: str) -> str:
-        """Return what a chat model reads: a user's message in its template, up to its answer.
+        """Return a user's message in the chat template, up to the model's answer.
 
         Templates are Jinja programs that come with the model; they run in a sandbox, in a process
         with limits of time and memory.
@@ -151,10 +151,10 @@ class Vocabulary:
 
     @panics_as_errors()
     def chat_ids(self, message: str) -> list[int]:
-        """Token ids of `chat`; special tokens are those that the template writes, no others.
+        """Token ids of `chat`; only the template writes special tokens.
 
-        Control tokens in the message are encoded as the text they are: a person who types
-        ``<|im_end|>`` ends no turn.
+        Control tokens in the message are encoded as plain text: typing ``<|im_end|>`` does not end
+        a turn.
         """
         return chat_template.encode(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
 
@@ -178,7 +178,7 @@ class Vocabulary:
 
 
 def _checked(text: str) -> str:
-    """A text that tokenizers take in; `PromptError` if there is none of it, or too much."""
+    """A text that tokenizers take in; `PromptError` if it is empty or too large."""
     if not text:
         raise PromptError("{the_prompt} is empty; type at least one character.", THE_PROMPT)
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -188,7 +188,7 @@ def _checked(text: str) -> str:
             "in; shorten it.",
             (THE_PROMPT, size, MAX_PROMPT_BYTES),
         )
-    # A lone surrogate is no character and tokenizers refuse it.
+    # A lone surrogate is not a character, and tokenizers refuse it.
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -218,7 +218,7 @@ class TextStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, data: bytes) -> str:
-        """Text that is complete once `data` has come, maybe empty."""
+        """Return the text that `data` completes, maybe empty."""
         return self._decoder.decode(data)
 
     @property
@@ -247,7 +247,7 @@ def _decoders(tokenizer: PreTrainedTokenizerBase) -> tuple[_ToBytes, _ToBytes]:
         own = tokenizer.convert_tokens_to_string
         return lambda piece: _literal_bytes(own([piece])), _literal_bytes
     own = _decoder(backend.decoder)
-    # Byte-level words are added as they are, not in its alphabet.
+    # Byte-level tokenizers keep added words as they are, not in their alphabet.
     return own, _literal_bytes if own is _byte_level_bytes else own
 
 
@@ -268,7 +268,7 @@ def _decoder(decoder: Decoder | None) -> _ToBytes:
 
 @panics_as_errors()
 def _decoded(decoder: Decoder, has_bytes: bool, piece: str) -> bytes:
-    """Return the text of a piece that follows another one, by the decoder."""
+    """Return the bytes of a piece that follows another one, by the decoder."""
     if has_bytes and _BYTE_PIECE.fullmatch(piece):
         return bytes([int(piece[3:5], 16)])
     return _literal_bytes(decoder.decode(["a", piece]).removeprefix("a"))

@@ -1,4 +1,4 @@
-"""A cached sequence: read, taken back, copied."""
+"""A cached sequence: read, truncated, copied."""
 
 from engine.doors import door
 

@@ -1,8 +1,8 @@
-"""Rows that are read together, of one length; under guidance a second text for each.
+"""Rows of equal length that are read together; with guidance, each has a second text.
 
-Rows beyond `rows_at_once` are read in several passes, one after the other, so that a visitor
-stepping through another text need not wait for all rows. How many go into a pass follows from the
-model and the length of the texts, never from a timing or from who else is there.
+More rows than `rows_at_once` are read in several passes, one after the other. So a visitor stepping
+through another text need not wait for all rows. The number per pass follows from the model and the
+length of the texts, never from a timing or from other visitors.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from engine.model.growing_cache import GROWN, room_for
 from engine.runner.runner import Runner, open_sequence
 from engine.runner.scheduler import PATIENCE_SECONDS, SCHEDULER
 
-# Rows of one pass. Twice as many would make a batch of the bundled model a sixth faster, and
-# everybody beside it wait twice as long.
+# Most rows in one pass. Twice as many would make a batch of the bundled model a sixth faster, and
+# make all other visitors wait twice as long.
 MOST_AT_ONCE = 64
-# Rows that are worth a pass of their own, however long their texts are.
+# Rows that are worth a pass, however long their texts are.
 LEAST_AT_ONCE = 8
-# Cached bytes that one pass may go through: 64 rows of 170 tokens of the bundled model, some 30 ms
-# on two cores.
+# Cached bytes that one pass may read: 64 rows of 170 tokens of the bundled model, some 30 ms on two
+# cores.
 CACHE_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """Prompts that the rows of a batch have in common, so that they can share forward passes.
+    """Prompts that the rows of a batch share, so that they can share forward passes too.
 
     Attributes:
         prompt_ids: token ids of the prompt.
-        negative_ids: those of the negative prompt; None without guidance.
+        negative_ids: token ids of the negative prompt; None without guidance.
     """
 
     prompt_ids: tuple[int, ...]
@@ -43,22 +43,22 @@ class Prompts:
 
     @property
     def texts(self) -> tuple[tuple[int, ...], ...]:
-        """The prompts that the model reads: each has a cache of its own."""
+        """The prompts that the model reads; each has its own cache."""
         both = (self.prompt_ids, self.negative_ids)
         return tuple(ids for ids in both if ids is not None)
 
     @property
     def ahead(self) -> int | None:
-        """By how many tokens the negative prompt is longer; None without guidance.
+        """Tokens by which the negative prompt is longer; None without guidance.
 
-        Rows of several prompts can be read together where this is equal. Both of their texts then
-        come to equal lengths at once.
+        Rows of different prompts can be read together if this number is equal, since both of their
+        texts then reach equal lengths together.
         """
         return None if self.negative_ids is None else len(self.negative_ids) - len(self.prompt_ids)
 
 
 class LogitRows:
-    """Logits of rows, one after the other; between two rows it gives way to single steps.
+    """Logits row by row; iteration gives way to single steps between two rows.
 
     Args:
         parts: (rows of this part, vocab) float32 each.
@@ -79,12 +79,12 @@ class LogitRows:
 
 
 class BatchRunner:
-    """Rows that stand at one length.
+    """Rows of equal length.
 
     Attributes:
-        prompts: those of the first rows.
-        rows: how many rows there are; 1 after the prefill.
-        logits: for each text of the prompts, (vocab,) float32 after what has been read, row by row.
+        prompts: prompts of the first rows.
+        rows: number of rows; 1 after the prefill.
+        logits: for each text of the prompts, (vocab,) float32 after the last token, row by row.
     """
 
     def __init__(
@@ -96,16 +96,16 @@ class BatchRunner:
     ) -> None:
         self.model = model
         self.prompts = prompts
-        # Parts of the rows, in their order; of each part a runner for every text of the prompts.
+        # Parts of the rows, in order; each part has a runner for every text of the prompts.
         self._parts = parts
         self.logits = logits
 
     @classmethod
     def prefilled(cls, model: LanguageModel, prompts: Prompts) -> BatchRunner:
-        """A single row that has read the prompts, as a lone decoder does.
+        """A single row that has read the prompts, as a single decoder does.
 
         Raises:
-            OutOfMemoryError: there is no memory for them.
+            OutOfMemoryError: memory does not suffice.
         """
         part = [open_sequence(model) for _ in prompts.texts]
         read = [runner.extend(ids) for runner, ids in zip(part, prompts.texts, strict=True)]
@@ -132,10 +132,10 @@ class BatchRunner:
             formula = runner.formula
             if formula is not None:
                 held += formula.bytes_at(positions, GROWN)
-            else:  # another layout, whose size grows at most with the positions
+            else:  # a different layout, whose size grows at most in proportion to the positions
                 held += math.ceil(runner.usage.logical * room_for(positions) / len(ids))
-        # Old and new tensors exist side by side while one is made from the other; logits are there
-        # in the model's dtype, in float32, and shaped.
+        # Old and new tensors coexist while one is made from the other. Logits exist in the model's
+        # dtype, in float32, and shaped.
         return 2 * held + 16 * self.model.vocab_size * len(self.prompts.texts)
 
     def repeated(self, rows: int) -> BatchRunner:
@@ -151,12 +151,12 @@ class BatchRunner:
         return BatchRunner(self.model, self.prompts, parts, logits)
 
     def join(self, others: BatchRunner) -> None:
-        """Take in the rows of others that stand at the same length, behind one's own.
+        """Append the rows of another batch of the same length.
 
-        They share passes where their caches can be joined, else they are read in turn.
+        They share passes if their caches can be joined; otherwise they are read in turn.
 
         Raises:
-            OutOfMemoryError: the rows are to be thrown away.
+            OutOfMemoryError: the rows must be thrown away.
         """
         self._parts += others._parts
         self.logits = [
@@ -165,7 +165,7 @@ class BatchRunner:
         self._join_short()
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Go on with some of the rows, in their order; raises `OutOfMemoryError`."""
+        """Keep some of the rows, in their order; raises `OutOfMemoryError`."""
         parts, first = [], 0
         for part in self._parts:
             end = first + part[0].rows
@@ -182,7 +182,7 @@ class BatchRunner:
         """Read one more token in each row.
 
         Raises:
-            OutOfMemoryError: the rows are to be thrown away.
+            OutOfMemoryError: the rows must be thrown away.
         """
         self._split_long()
         read: list[list[np.ndarray]] = []
@@ -194,7 +194,7 @@ class BatchRunner:
         self.logits = [LogitRows(parts) for parts in zip(*read, strict=True)]
 
     def _join_short(self) -> None:
-        """Read in one pass what has been read in several, where it fits into one."""
+        """Join parts that fit into one pass."""
         parts: list[list[Runner]] = []
         for part in self._parts:
             last = parts[-1] if parts else part
@@ -210,7 +210,7 @@ class BatchRunner:
         self._parts = parts
 
     def _split_long(self) -> None:
-        """Read in more passes what has become too long for the passes so far."""
+        """Split parts whose texts have become too long for one pass."""
         parts = []
         for part in self._parts:
             shares = _shared_out(part[0].rows, rows_at_once(part))
@@ -225,7 +225,7 @@ class BatchRunner:
         self._parts = parts
 
     def _read(self, runner: Runner, token_ids: Sequence[int]) -> np.ndarray:
-        if runner.rows == 1:  # as a lone decoder steps
+        if runner.rows == 1:  # as a single decoder steps
             return runner.extend(token_ids).forward.logits[None]
         return runner.read_rows([[token_id] for token_id in token_ids])[0]
 
@@ -234,10 +234,10 @@ def rows_at_once(runners: Sequence[Runner]) -> int:
     """Return the number of rows to read in one pass, by the bytes that each has cached.
 
     Args:
-        runners: those of the texts that belong to a row. A cache that was taken away counts
-            nothing, until it is made again, and neither does one that is elsewhere.
+        runners: the runners of the texts that belong to a row. A released cache counts nothing
+            until it is rebuilt, and neither does one that is elsewhere.
     """
-    # By the formula where there is one: memory that is held ahead of the text is not gone through.
+    # By the formula if there is one: memory held ahead of the text is not read.
     cached = sum(
         runner.formula.bytes_at(runner.positions)
         if runner.formula is not None

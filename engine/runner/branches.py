@@ -1,11 +1,11 @@
-"""Texts that share a prompt and go on in different ways, read together one token at a time.
+"""Texts that share a prompt and then differ, read together one token at a time.
 
     branches, logits = Branches.prefilled(model, prompt_ids)
-    branches, logits = branches.grown([0, 0, 0], [5, 8, 9])   # three ways to go on
+    branches, logits = branches.grown([0, 0, 0], [5, 8, 9])   # three continuations
 
-Growing leaves the branches as they were, so that a reading that fails loses nothing. All rows of
-one set stand at one position. Where a model's states cannot be copied row by row, each row has a
-runner of its own and is read alone.
+Growing leaves the old branches unchanged, so that a failed reading loses nothing. All rows of one
+set are at the same position. If a model's states cannot be copied row by row, each row has its own
+runner and is read alone.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ class Branches:
 
     @property
     def rows_at_once(self) -> int:
-        """Number of rows to read in one pass, so that others need not wait for long."""
+        """Number of rows to read in one pass, so that others need not wait long."""
         return rows_at_once(self._runners[:1]) if self._together else LEAST_AT_ONCE
 
     @property
     def has_caches(self) -> bool:
-        """True if no cache was taken away; the next reading makes one again."""
+        """True if no cache was released; the next reading rebuilds one that was."""
         return all(runner.cache is not None for runner in self._runners)
 
     def grown(self, rows: Sequence[int], token_ids: Sequence[int]) -> tuple[Branches, np.ndarray]:
-        """New branches, each one of these rows with one more token; these stay.
+        """New branches, each one of these rows plus one token; the old branches stay.
 
         Args:
-            rows: (n,) the row that each goes on from; one may be named more than once.
+            rows: (n,) the row that each continues; a row may be named more than once.
             token_ids: (n,) the token that each adds.
 
         Returns:
@@ -94,7 +94,7 @@ class Branches:
             return Branches(runners, len(runners), together=False), np.stack(read)
         runner = self._runners[0].fork()
         runner.select(rows)
-        if runner.rows == 1:  # as a lone decoder steps
+        if runner.rows == 1:  # as a single decoder steps
             logits = runner.extend(token_ids).forward.logits[None]
         else:
             logits = runner.read_rows([[token_id] for token_id in token_ids], tries=2)[0]
@@ -106,6 +106,6 @@ class Branches:
         return Branches(runners, self.passes, together=self._together)
 
     def release(self) -> bool:
-        """Give the caches' memory back; False if one is in use just now."""
+        """Release the caches' memory; False if one is in use."""
         released = [runner.release() for runner in self._runners]
         return all(released)

@@ -1,10 +1,10 @@
 """One limit on the memory that texts take on a device, shared by all models and visitors.
 
 Caches, recent rows and hidden states grow with every token of every visitor. Their owners tell the
-budget what they hold. Where all of it together is beyond the limit, those that were used longest
-ago give theirs back, and make it again when they go on.
+budget how much they hold. If the total exceeds the limit, the least recently used ones release
+their memory, and rebuild the contents when they continue.
 
-A batch cannot give its caches back while it runs: it reserves beforehand what it will need.
+A batch cannot release its caches while it runs, so it reserves its memory beforehand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.errors import OutOfMemoryError
 from engine.model.loaded import is_out_of_memory
 from engine.model.loading.memory import on_shortage
 
-# Of the memory that this process may have: the rest is for weights, activations and the system.
+# Share of the memory that this process may have; the rest is for weights, activations, the system.
 SHARE = 0.25
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -36,15 +36,15 @@ class Holder(Protocol):
     """Holder of memory that can do without it."""
 
     def release(self) -> bool:
-        """Give the memory back; False if it is in use just now.
+        """Release the memory; False while it is in use.
 
         A holder that must keep a part calls `MemoryBudget.keeps`. May be called from any thread,
-        even while the caller holds locks of its own: it must not wait.
+        even while the caller holds locks, so it must not wait.
         """
 
 
 class MemoryBudget:
-    """A limit in bytes, and who holds how much of it.
+    """A limit in bytes, and each holder's share.
 
     Attributes:
         limit: bytes that all holders together may have.
@@ -53,15 +53,15 @@ class MemoryBudget:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._reserved: dict[int, tuple[weakref.ref, int]] = {}
-        self._held: dict[int, tuple[weakref.ref[Holder], int]] = {}  # used longest ago first
+        self._held: dict[int, tuple[weakref.ref[Holder], int]] = {}  # least recently used first
         self._sum = 0
-        # Holders that are no more. A collection may find them at any time, also in a thread that
-        # holds the lock, so they are only noted there.
+        # Holders that were collected. Garbage collection may run at any time, even in a thread that
+        # holds the lock, so it only notes them.
         self._gone: deque[tuple[int, weakref.ref]] = deque()
         self._lock = threading.Lock()
 
     def used(self, holder: Holder, held: int) -> None:
-        """Note that `holder` was just used and holds `held` bytes; others may have to give way."""
+        """Note that `holder` was just used and holds `held` bytes; may release others' memory."""
         with self._lock:
             self._note(holder, held, moves=True)
             total = self._sum
@@ -69,7 +69,7 @@ class MemoryBudget:
             self._release(total - self.limit, keep=holder)
 
     def keeps(self, holder: Holder, held: int) -> None:
-        """Note that `holder` has given back all but `held` bytes; it keeps its place in line."""
+        """Note that `holder` has released all but `held` bytes; it keeps its place in line."""
         with self._lock:
             self._note(holder, held, moves=False)
 
@@ -88,7 +88,7 @@ class MemoryBudget:
         self._sum += held
 
     def _settle(self) -> None:
-        """Forget those that are no more; another holder may have the id of one already."""
+        """Forget collected holders, whose ids new holders may already have."""
         while self._gone:
             key, reference = self._gone.popleft()
             entry = self._held.get(key)
@@ -97,14 +97,13 @@ class MemoryBudget:
                 self._sum -= entry[1]
 
     def make_room(self, keep: Holder | None = None) -> int:
-        """Take back all memory not in use, as it has run out; returns the bytes freed."""
+        """Release all memory not in use, since memory has run out; returns the bytes freed."""
         return self._release(self.held, keep=keep)
 
     def reserve(self, owner: object, wanted: int) -> int:
-        """Bytes that `owner` may hold from now on: what it wants, or what others have left of it.
+        """Reserve `wanted` bytes for `owner`, or those that others have left; returns the number.
 
-        A reservation takes the place of the owner's last one, and ends with `give_back` or with the
-        owner.
+        A reservation replaces the owner's last one. It ends with `give_back` or with the owner.
         """
         with self._lock:
             others = {
@@ -130,7 +129,7 @@ class MemoryBudget:
             return self._sum
 
     def _release(self, wanted: int, keep: Holder | None) -> int:
-        """Take back at least `wanted` bytes, if there are that many; returns the bytes freed."""
+        """Release at least `wanted` bytes, if there are that many; returns the bytes freed."""
         with self._lock:
             self._settle()
             oldest_first = list(self._held.items())
@@ -140,12 +139,12 @@ class MemoryBudget:
                 break
             reference, held = entry
             holder = reference()
-            # Outside the lock: a holder that is in use holds a lock of its own, and asks for ours.
+            # Outside the lock: a holder in use holds its own lock, and asks for ours.
             if holder is keep or (holder is not None and not holder.release()):
                 continue
             with self._lock:
                 now = self._held.get(key)
-                if now is entry:  # it has not said what it keeps
+                if now is entry:  # the holder has not reported what it keeps
                     del self._held[key]
                     self._sum -= held
                 elif now is not None and now[0] is reference:
@@ -157,11 +156,11 @@ class MemoryBudget:
 def with_room(
     budget: MemoryBudget, work: Callable[[], _Result], keep: Holder | None = None
 ) -> _Result:
-    """The result of `work`, done once more where memory runs out and others can give some back.
+    """The result of `work`, retried once if memory runs out and others can release some.
 
     Args:
-        budget: whose holders are asked.
-        work: may be done twice.
+        budget: the budget whose holders are asked.
+        work: may run twice.
         keep: a holder that `work` needs.
     """
     try:
@@ -171,7 +170,7 @@ def with_room(
             raise
         if not budget.make_room(keep):
             raise
-    return work()  # out here, as the error would hold what the first try had allocated
+    return work()  # out here: the error would keep alive what the first try allocated
 
 
 @cache
@@ -184,7 +183,7 @@ on_shortage(lambda device: budget_of(device).make_room() > 0)
 
 
 def memory_of(device: torch.device) -> int:
-    """Bytes that this process may have on a device: on a CPU what its container allows."""
+    """Bytes that this process may have on a device; on a CPU, no more than its container allows."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[1]
     if device.type == "mps":

@@ -1,7 +1,7 @@
-"""A job that a visitor waits for: it may be cancelled, and says how far it is.
+"""A job that a visitor waits for: it may be cancelled, and reports its progress.
 
 with as_job(should_stop, told):       # in this thread
-    decoder.step()                    # takes its turn, tells its place, may be cancelled
+    decoder.step()                    # takes its turn, reports its place, may be cancelled
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Job:
     """A piece of work, made of forward passes, that a visitor waits for.
 
     Attributes:
-        should_stop: asked before every pass; if it says yes, `CancelledError` is raised.
-        told: hears what is done, how much of it, and of how much (None if that is unknown).
-        waits: hears how many passes go first when this one waits for long, and 0 once it has its
-            turn. None: `told` hears of them in words.
+        should_stop: asked before every pass; if it returns True, `CancelledError` is raised.
+        told: receives the activity, the amount done, and the total (None if unknown).
+        waits: receives the number of passes ahead during a long wait, and 0 once the turn comes. If
+            None, `told` receives it in words.
     """
 
     should_stop: Callable[[], bool] = lambda: False
@@ -48,7 +48,7 @@ def as_job(
     told: Callable[[str, int, int | None], None] = _NO_JOB.told,
     waits: Callable[[int], None] | None = None,
 ) -> Iterator[Job]:
-    """Do all that follows in this thread as one job, which may be cancelled."""
+    """Run the block in this thread as one job, which may be cancelled."""
     token = _job.set(Job(should_stop, told, waits))
     try:
         with asking(gives_up=should_stop):

@@ -1,17 +1,17 @@
-"""A cached sequence: tokens that a model has read, and the cache by which it goes on from them.
+"""A cached sequence: tokens that a model has read, and the cache to continue from.
 
     runner = Runner(model)
     runner.extend(prompt_ids)              # prefill: the logits of the next token
     runner.extend([token_id])              # one more
     runner.truncate(len(prompt_ids))         # back again
     many = runner.fork()
-    many.select([0, 0, 0])               # three rows of one past
-    many.join(other)                     # and the rows of another past that is as long
+    many.select([0, 0, 0])               # three rows with the same past
+    many.join(other)                     # plus the rows of another past of equal length
 
-A runner remembers its tokens. So its cache may be taken away at any time (`release`), and is made
-again by the next reading. Long inputs are read in chunks, so that others need not wait for long:
-chunk by chunk a model adds in another order than at once, which moves the last bits. A reading says
-in which passes it was made.
+A runner remembers its tokens. So its cache may be released at any time (`release`), and the next
+reading rebuilds it. Long inputs are read in chunks, so that others need not wait long. In chunks a
+model adds in a different order than in one pass, which changes the last bits. So a reading lists
+the passes that it took.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from engine.runner.budget import budget_of
 from engine.runner.job import this_job
 from engine.runner.scheduler import SCHEDULER, Kind
 
-# Tokens of one pass over a long input: few enough that a person does not notice the time.
+# Tokens in one pass over a long input: few enough that a person does not notice the time.
 CHUNK = 256
-# From this many parameters on, a CPU takes that long for fewer tokens (see `chunk_of`).
+# Above this many parameters, a CPU takes as long for fewer tokens (see `chunk_of`).
 LARGE_PARAMETERS = 100_000_000
 LEAST_CHUNK = 32
-# An input up to this is read in its turn as a single step; more goes in line as a prompt.
+# Inputs up to this length queue as a single step, longer ones as a prompt.
 SHORT = 16
-# A cache that cannot be cropped is kept as it was after the prefill, and again each time this many
-# tokens follow, so that going back need not read everything again.
+# A cache that cannot be cropped is saved after the prefill and then every this many tokens, so that
+# going back need not reread everything.
 SNAPSHOT_EVERY = 32
-# Most tokens beyond the first reading that are read one by one when a cache is made again.
+# Most tokens after the first reading that are reread one by one when a cache is rebuilt.
 EXACT = 64
 MOST_SNAPSHOTS = 4
 FEWER_TEXTS = msg("use fewer or shorter texts, a smaller model or a smaller dtype")
@@ -59,10 +59,10 @@ class _Plan(NamedTuple):
 
     Attributes:
         ids: (rows, tokens) to read.
-        kind: of the passes.
-        chunks: tokens of each pass.
-        passes: the same, with those by which the cache was made again before.
-        is_prefill: True if they are read from the beginning on.
+        kind: kind of the passes.
+        chunks: tokens in each pass.
+        passes: `chunks`, preceded by the passes that rebuilt the cache.
+        is_prefill: True if reading starts at the first position.
     """
 
     ids: np.ndarray
@@ -77,11 +77,11 @@ class Runner:
 
     Args:
         model: the model; many runners, in many threads, may share it.
-        remedy: what to do where there is no memory for all rows.
+        remedy: what to do if memory does not suffice for all rows.
 
     Attributes:
-        positions: tokens of each row that have been read.
-        cache: the model's cache; None before the first reading and while it is taken away.
+        positions: tokens of each row read so far.
+        cache: the model's cache; None before the first reading and while it is released.
         usage: bytes of the cache, and of the memory held for it.
 
     A runner may be used from any thread, one call at a time; further calls wait.
@@ -105,7 +105,7 @@ class Runner:
 
     @property
     def formula(self) -> CacheFormula | None:
-        """The formula for the size; None while there is no cache, and for other kinds of state."""
+        """The formula for the cache's size; None without a cache and for other kinds of state."""
         if self.cache is None or not caches.holds_keys_and_values(self.cache):
             return None
         return self.model.cache_formula
@@ -129,10 +129,10 @@ class Runner:
         Args:
             token_ids: (tokens,) at least one.
             parity: run PyTorch's default kernels and read a prompt at once, as `generate` does.
-            all_positions: give the logits after each of these tokens; they are read in one pass.
+            all_positions: return the logits after each of these tokens, which are read in one pass.
 
         Raises:
-            OutOfMemoryError: also after all idle caches were given back; nothing has been read.
+            OutOfMemoryError: even after all idle caches were released; nothing has been read.
             CancelledError: the job of this thread was cancelled; nothing has been read.
         """
         start = time.perf_counter()
@@ -162,13 +162,13 @@ class Runner:
         hidden_states: bool = False,
         tries: int = 1,
     ) -> tuple[np.ndarray, torch.Tensor | None]:
-        """Read more tokens of every row in one pass; goes in line as a batch.
+        """Read more tokens of every row in one pass, queued as a batch.
 
         Args:
             token_ids: (rows, tokens).
-            hidden_states: whether those of the last layer are wanted.
-            tries: how often it is tried where memory runs out; idle caches are given back each
-                time. Once where fewer rows would do too.
+            hidden_states: whether to return those of the last layer.
+            tries: number of attempts if memory runs out; each failure releases the idle caches. 1
+                if the caller can make do with fewer rows.
 
         Returns:
             (rows, vocab) float32 logits after each row, and (rows, tokens, d_model) hidden states
@@ -197,14 +197,14 @@ class Runner:
                     return read
 
     def _attempts(self, tries: int = 2) -> Iterator[AbstractContextManager[None]]:
-        """Yield contexts to read in, until there is memory for it in one of them."""
+        """Yield contexts to read in, until memory suffices in one."""
         before = self.positions
         for left in reversed(range(tries)):
             yield self._attempt(before, left)
 
     @contextmanager
     def _attempt(self, before: int, left: int) -> Iterator[None]:
-        """Make a reading whole or undo it; passes over a lack of memory if tries are left."""
+        """Complete a reading or undo it; ignores a lack of memory if tries are left."""
         try:
             yield
         except CancelledError:
@@ -213,7 +213,7 @@ class Runner:
             elif self.positions < before:
                 self._back_to(before)
             else:
-                self._count()  # the cache may have been made again
+                self._count()  # the cache may have been rebuilt
             raise
         except BaseException as error:
             self._back_to(before)  # the cache may be half updated
@@ -222,7 +222,7 @@ class Runner:
                 raise
 
     def _plan(self, ids: np.ndarray, *, whole: bool, parity: bool = False) -> _Plan:
-        """The passes over all tokens that are not in the cache, which is there afterwards.
+        """Plan the passes over all tokens that are not in the cache, and make a missing cache.
 
         Args:
             ids: (rows, tokens) to read.
@@ -231,7 +231,7 @@ class Runner:
         """
         is_prefill, again = not self.positions, ()
         if self._starts_again(ids.shape[1]):
-            # The model reads a text of this length in another way: all of it, in one pass.
+            # The model reads a text of this length differently: all in one pass.
             ids = np.concatenate([self._ids[:, : self.positions], ids], axis=1)
             self.positions, self._snapshots = 0, []
             self.cache, is_prefill, whole = self.model.new_cache(), True, True
@@ -245,7 +245,7 @@ class Runner:
         return _Plan(ids, _kind(tokens), chunks, (*again, *chunks), is_prefill)
 
     def _parts(self, plan: _Plan) -> Iterator[np.ndarray]:
-        """Yield the (rows, tokens) of each pass; they are noted as read when it is over."""
+        """Yield the (rows, tokens) of each pass, and note them as read after it."""
         end = self.positions + plan.ids.shape[1]
         read = 0
         for chunk in plan.chunks:
@@ -258,10 +258,11 @@ class Runner:
         self._count()
 
     def _rebuild(self, *, parity: bool) -> tuple[bool, tuple[int, ...]]:
-        """Make the cache again for what was read: whether from the beginning on, and the passes.
+        """Rebuild the cache; returns whether from the first token on, and the passes.
 
-        What was read token by token is read so again, which repeats the same bits; but a long text
-        without a snapshot would take too long, so it is read in chunks, unless in parity mode.
+        Tokens that were read one by one are reread one by one, which repeats the same bits. A long
+        text without a snapshot would take too long that way, so it is read in chunks, except in
+        parity mode.
         """
         wanted = self.positions
         if self._snapshots:
@@ -298,10 +299,10 @@ class Runner:
         return self._chunks(self.positions, tokens)
 
     def restore(self) -> tuple[int, ...]:
-        """Make the cache again where it was taken away; returns the passes, none if it is there.
+        """Rebuild the cache if it was released; returns the passes, none if the cache is there.
 
         Raises:
-            OutOfMemoryError, CancelledError: as `read`.
+            OutOfMemoryError, CancelledError: as `extend`.
         """
         with self._lock:
             if self.cache is not None or not self.positions:
@@ -313,7 +314,7 @@ class Runner:
                     return passes
 
     def _starts_again(self, tokens: int) -> bool:
-        """Tell whether reading `tokens` more would need a cache of another kind."""
+        """Tell whether reading `tokens` more would need a different kind of cache."""
         switch = self.model.reads_again_after
         return switch is not None and 0 < self.positions <= switch < self.positions + tokens
 
@@ -330,7 +331,7 @@ class Runner:
         if self.model.can_chunk:
             full, rest = divmod(tokens, chunk)
             return (chunk,) * full + ((rest,) if rest else ())
-        # Such a model takes many tokens at once only at its beginning.
+        # Such a model takes many tokens at once only at the beginning of a text.
         return (1,) * tokens if start else (tokens,)
 
     def _took(self, ids: np.ndarray) -> None:
@@ -354,7 +355,7 @@ class Runner:
             if len(self._snapshots) > MOST_SNAPSHOTS:
                 del self._snapshots[1]  # the first is the prefill, the costliest to repeat
 
-    # --- what else may be done with it ------------------------------------------------------------
+    # --- changing positions and rows --------------------------------------------------------------
 
     def truncate(self, positions: int) -> None:
         """Keep the first `positions` positions of every row."""
@@ -372,7 +373,7 @@ class Runner:
                 self._back_to(positions)
 
     def fork(self) -> Runner:
-        """An independent copy that shares what is never written to."""
+        """An independent copy that shares data which is never overwritten."""
         with self._lock:
             twin = Runner(self.model, self.remedy)
             twin.positions = self.positions
@@ -386,18 +387,18 @@ class Runner:
             return twin
 
     def select(self, rows: Ids[int]) -> None:
-        """Go on with these rows, in this order; one may be named more than once.
+        """Keep these rows, in this order; a row may be named more than once.
 
         Raises:
-            OutOfMemoryError: idle caches were given back, and the rows stay as they were. The next
-                reading makes their cache again.
+            OutOfMemoryError: idle caches were released, and the rows stay as they were. The next
+                reading rebuilds their cache.
         """
         with self._lock:
             if list(rows) == list(range(self.rows)):
                 return
             if self.cache is not None:
                 self._select(rows)
-            if self.rows > 1:  # else all rows have the past that the snapshots are of
+            if self.rows > 1:  # otherwise the snapshots hold the past that all rows share
                 self._snapshots = []
             self._ids = self._ids[list(rows)]
             self._keep_snapshot()
@@ -409,7 +410,7 @@ class Runner:
             self.cache.batch_select_indices(places)
 
     def can_join(self, other: Runner) -> bool:
-        """Tell whether another's rows can join these: at the same position, in one cache."""
+        """Tell whether the rows of `other` can join: at the same position, in one cache."""
         return (
             self.positions == other.positions
             and self.cache is not None
@@ -418,7 +419,7 @@ class Runner:
         )
 
     def join(self, other: Runner) -> None:
-        """Take in the rows of another, behind one's own. Only where `can_join` says so.
+        """Append the rows of another runner. Only if `can_join` allows it.
 
         Raises:
             OutOfMemoryError: as `select`.
@@ -429,12 +430,12 @@ class Runner:
             read = self.positions
             self._ids = np.concatenate([self._ids[:, :read], other._ids[:, :read]])
             self._beginning = max(self._beginning, other._beginning)
-            self._snapshots = []  # they are of one past, and the rows have several
+            self._snapshots = []  # they hold one past, and the rows have several
             self._count()
 
     @contextmanager
     def _changing_rows(self, rows: int) -> Iterator[None]:
-        """While the cache comes to hold other rows; without it where there is no memory for it."""
+        """Guard a change of the cache's rows; drops the cache if memory does not suffice."""
         try:
             with (
                 self.model.naming_memory(msg("with {rows:,} texts at once", rows), self.remedy),
@@ -448,7 +449,7 @@ class Runner:
             raise
 
     def release(self) -> bool:
-        """Give the cache's memory back, to be made again when needed; False if in use just now."""
+        """Release the cache's memory, to be rebuilt when needed; False while it is in use."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -458,7 +459,7 @@ class Runner:
             self._lock.release()
 
     def distrust(self) -> None:
-        """Drop a cache that a wrong value may have come into; the next reading makes it again."""
+        """Drop a cache that may hold a wrong value; the next reading rebuilds it."""
         with self._lock:
             self._drop()
 
@@ -476,12 +477,12 @@ class Runner:
         self._count()
 
     def _count(self) -> None:
-        """Measure the size again, and tell the budget."""
+        """Measure the size again and report it to the budget."""
         self.usage = caches.size(self.cache, *(cache for _, cache in self._snapshots))
         budget_of(self.model.device).used(self, self.usage.held)
 
     def make_room(self) -> bool:
-        """Give back every idle cache on this device; False where there was none."""
+        """Release every idle cache on this device; False if nothing was freed."""
         freed = budget_of(self.model.device).make_room(keep=self)
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -489,19 +490,19 @@ class Runner:
 
 
 def open_sequence(model: Backend, remedy: str = FEWER_TEXTS) -> Sequence:
-    """A sequence of a model that has read nothing yet.
+    """A new, empty sequence of a model.
 
     Args:
-        model: a local model or another back end.
-        remedy: what to do if there is no memory for it here.
+        model: a local model or any other back end.
+        remedy: what to do if a local model runs out of memory.
     """
     return Runner(model, remedy) if isinstance(model, LanguageModel) else model.open()
 
 
 def chunk_of(model: LanguageModel) -> int:
-    """Tokens of one pass over a long input: fewer for a large model on a CPU.
+    """Tokens in one pass over a long input: fewer for a large model on a CPU.
 
-    It follows from the model alone, so a text comes back with the same bits on a busy machine.
+    The number follows from the model alone, so a busy machine gives the same bits.
     """
     if model.device.type != "cpu":
         return CHUNK

@@ -1,13 +1,13 @@
 """Scheduler of forward passes for many visitors who share one model.
 
-The next in line gets the device for one pass. Single steps go before the passes of a batch, and
-those before the chunks of a prompt; within each kind, first come, first served. A pass that has
+The next pass in line gets the device. Single steps go before the passes of a batch, and those
+before the chunks of a prompt. Within each kind, it is first come, first served. A pass that has
 waited long goes before all others, so that a busy class cannot keep a prompt from being read.
 
-A pass is short, or is cut into chunks that are. Those of a large model on a CPU are not: between
-two layers, a pass that is not a single step yields to any that goes before it by the same rule.
+Passes are short, or cut into short chunks. Those of a large model on a CPU are not. So between two
+layers, a pass that is not a single step yields to any that goes before it by the same rule.
 
-`engine.runner.turns` is the way in from outside of this folder.
+Code outside this folder uses `engine.runner.turns`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.runner.job import Job, this_job
 
 __all__ = ["SCHEDULER", "Kind", "Scheduler"]
 
-LOOK_SECONDS = 0.05  # between two looks whether a job was cancelled while it waits
+LOOK_SECONDS = 0.05  # between two checks whether a waiting job was cancelled
 PATIENCE_SECONDS = 1.0  # of waiting, after which a pass counts as the next kind up
 
 
@@ -40,7 +40,7 @@ class Kind(IntEnum):
 class _Ticket:
     kind: Kind
     number: int
-    since: float  # what its place in line goes by
+    since: float  # decides its place in line
     work: Job
     began: float = 0.0  # when its turn came
     go: threading.Lock = field(default_factory=threading.Lock)  # held until the turn comes
@@ -56,10 +56,10 @@ class _Ticket:
 
 
 class Turn:
-    """One's turn at the device, which others may interrupt between two layers of a pass.
+    """A turn at the device, which others may interrupt between two layers of a pass.
 
     Attributes:
-        seconds: that others took meanwhile.
+        seconds: time that others took during the turn.
     """
 
     def __init__(self, scheduler: Scheduler, ticket: _Ticket) -> None:
@@ -73,19 +73,19 @@ class Turn:
         return self._ticket.kind is not Kind.STEP and self._scheduler.has_before(self._ticket)
 
     def take(self) -> None:
-        """Let those go first who go before this pass."""
+        """Yield to the passes that go before this one."""
         self.seconds += self._scheduler.stand_still(self._ticket)
 
 
 class Scheduler:
-    """The line in front of one device.
+    """The line for one device.
 
-    The end of a turn wakes the next one only: if all were woken to see who is next, a hundred
-    visitors in line would take as long to look as the device takes for a pass.
+    The end of a turn wakes only the next thread. If all woke up to see which is next, that would
+    take a hundred visitors as long as the device takes for a pass.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # of all that follows; nothing under it waits
+        self._lock = threading.Lock()  # guards all that follows; nothing waits while holding it
         self._waiting: list[_Ticket] = []
         self._numbers = 0
         self._running: Kind | None = None
@@ -93,13 +93,13 @@ class Scheduler:
         self._turn: Turn | None = None  # the owner's
         self._depth = 0
         self._steps = 0  # single steps that wait or run
-        self._calm = threading.Condition(self._lock)  # told when there are none any more
+        self._calm = threading.Condition(self._lock)  # notified when none are left
 
     @contextmanager
     def turn(self, kind: Kind) -> Iterator[Turn]:
-        """Wait for the device and have it for one pass; what it gives says who interrupted it.
+        """Wait for the device and take it for one pass; the `Turn` counts interrupted time.
 
-        A thread that has its turn may ask for another one within it, and is then not interrupted.
+        A thread that has its turn may nest another one, and is not interrupted during it.
 
         Raises:
             CancelledError: this thread's job was cancelled before its turn came.
@@ -125,7 +125,7 @@ class Scheduler:
                 self._leave()
 
     def _enter(self, kind: Kind) -> tuple[_Ticket, bool]:
-        """Wait for the turn; its ticket, and whether the job was told of its place."""
+        """Wait for the turn; returns its ticket, and whether the job was told its place."""
         work, told = this_job(), False
         work.check()
         with self._lock:
@@ -145,7 +145,7 @@ class Scheduler:
                 if ticket in self._waiting:
                     self._waiting.remove(ticket)
                     self._count_off(kind)
-                else:  # its turn came meanwhile
+                else:  # its turn has come
                     self._leave()
             raise
         ticket.began = time.monotonic()
@@ -159,13 +159,13 @@ class Scheduler:
         return any(one.rank(now) < mine for one in tuple(self._waiting))
 
     def stand_still(self, ticket: _Ticket) -> float:
-        """Yield to the passes that go before the running one; returns the seconds that it took.
+        """Yield to the passes that go before the running one; returns the seconds they took.
 
-        A pass keeps its place in line and does not age while it runs, so only those that go before
-        it come in between. The pass cannot be cancelled here, as it is half done.
+        A pass keeps its place in line and does not age while it runs, so only passes that go before
+        it get in between. It cannot be cancelled here, since it is half done.
 
         Args:
-            ticket: of the running pass, which this thread runs.
+            ticket: ticket of the pass that this thread runs.
         """
         with self._lock:
             if self._depth > 1 or not self.has_before(ticket):
@@ -181,7 +181,7 @@ class Scheduler:
         return ticket.began - now
 
     def _leave(self) -> None:
-        """End the running turn and begin the next one; with the lock."""
+        """End the running turn and begin the next one; the caller holds the lock."""
         now, ended = time.monotonic(), self._running
         self._running = None
         if self._waiting:
@@ -198,7 +198,7 @@ class Scheduler:
                 self._calm.notify_all()
 
     def _tell_place(self, ticket: _Ticket) -> bool:
-        """Tell the job how many passes go first; False before it has waited for long."""
+        """Tell the job how many passes go first; False if it has not waited long."""
         now, work = time.monotonic(), ticket.work
         if now - ticket.since < PATIENCE_SECONDS:
             return False
@@ -211,16 +211,16 @@ class Scheduler:
         return True
 
     def give_way(self, at_most: float = PATIENCE_SECONDS) -> float:
-        """Stand still while single steps wait or run; returns the seconds that it took.
+        """Pause while single steps wait or run; returns the seconds it took.
 
-        For long work between two passes, as over the rows of a batch: it needs the interpreter,
-        which a forward pass needs some hundred times, and so makes every pass beside it slower.
+        For long work between two passes, such as a loop over the rows of a batch. It occupies the
+        interpreter, which a forward pass needs some hundred times, and so slows concurrent passes.
 
         Args:
-            at_most: seconds after which to go on in any case.
+            at_most: seconds after which to continue in any case.
 
         Raises:
-            CancelledError: this thread's job was cancelled meanwhile.
+            CancelledError: this thread's job was cancelled during the pause.
         """
         if not self._steps or self._owner == threading.get_ident():
             return 0.0
@@ -236,7 +236,7 @@ class Scheduler:
         return waited
 
     def line(self) -> dict[str, int]:
-        """Count the passes that run and wait now, by kind: ``running``, ``step``, ``batch``, ..."""
+        """Count the passes that run and wait, by kind: ``running``, ``step``, ``batch``, ..."""
         with self._lock:
             counts = {kind.name.lower(): 0 for kind in Kind}
             for ticket in self._waiting:

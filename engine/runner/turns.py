@@ -1,13 +1,12 @@
-"""Passes and operations outside of a runner: each in its turn, so that a step waits for a layer.
+"""Passes and operations outside a runner, each in its turn, so that a step waits for one layer.
 
-    with exclusive(model.kernels):        # behind the steps of visitors
+    with exclusive(model.kernels):        # after the visitors' steps
         torch.mm(matrix, matrix)          # with nothing else on the device
 
-A time goes from the moment at which the pass has the device to the one at which its logits are in
-this process' memory. On a GPU it therefore holds all that the pass does there. Waiting for one's
-turn, standing still between two layers while a visitor's step goes first, sampling and the record
-of a decoder are not in it. With `processor_clock` it is processor time, which other programs hardly
-lengthen.
+Times run from the moment a pass gets the device until its logits are in this process' memory. On a
+GPU they therefore include all the work that the pass does there. They exclude the wait for a turn,
+pauses between two layers for a visitor's step, sampling, and a decoder's record. With
+`processor_clock` they are processor time, which other programs hardly lengthen.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from engine.runner.budget import Holder, budget_of, with_room
 from engine.runner.runner import LARGE_PARAMETERS, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind
 
-# Tokens of one pass over a whole text: the bundled model takes 0.1 s for this many.
+# Tokens in one pass over a whole text: the bundled model takes 0.1 s for this many.
 AT_ONCE = 1024
-Clock = Callable[[], float]  # seconds since any moment
+Clock = Callable[[], float]  # seconds since an arbitrary moment
 give_way = SCHEDULER.give_way  # between two passes of long work
 
 
@@ -43,8 +42,8 @@ class TimedRead:
     Attributes:
         logits: (vocab,) float32 after its last token.
         ms: time of all its passes, in milliseconds.
-        passes: how many there were.
-        cache: what was cached of it.
+        passes: number of passes.
+        cache: the cache of the text.
     """
 
     logits: np.ndarray
@@ -54,9 +53,9 @@ class TimedRead:
 
 
 def processor_clock(model: LanguageModel) -> Clock:
-    """A clock of the processor time that passes take; of wall time on any other device.
+    """A clock of the processor time that passes take on a CPU; of wall time on other devices.
 
-    Where all passes take one thread, it counts the thread that asks; else all of this process.
+    If all passes use one thread, it counts the calling thread; otherwise the whole process.
     """
     if model.device.type != "cpu":
         return time.perf_counter
@@ -65,7 +64,7 @@ def processor_clock(model: LanguageModel) -> Clock:
 
 
 def at_once(model: LanguageModel) -> int:
-    """Tokens of a text that are read in one pass; longer ones take several.
+    """Most tokens of a text that are read in one pass; longer texts take several.
 
     A large model on a CPU takes its usual chunks, so that others wait no longer than for any
     prompt. In half precision chunks gain nothing: a pass repacks all weights first (see
@@ -85,7 +84,7 @@ def is_small(model: LanguageModel) -> bool:
 def timed_read(
     model: LanguageModel, token_ids: Sequence[int], clock: Clock | None = None
 ) -> TimedRead:
-    """Read a text from its beginning, into an empty cache; by wall time or another clock.
+    """Read a text from its beginning into an empty cache, timed by wall time or by `clock`.
 
     Raises:
         OutOfMemoryError: the device has no memory left.
@@ -110,13 +109,13 @@ def timed_step(
     *,
     parity: bool = False,
 ) -> tuple[np.ndarray, float]:
-    """Read one more token: (vocab,) float32 logits, and milliseconds; the clock as `timed_read`'s.
+    """Read one more token: (vocab,) float32 logits, and milliseconds; the clock as in `timed_read`.
 
     Raises:
-        OutOfMemoryError: the device has no memory left; the cache is to be thrown away.
+        OutOfMemoryError: the device has no memory left; the cache must be thrown away.
         CancelledError: the job of this thread was cancelled; nothing has been read.
     """
-    with SCHEDULER.turn(Kind.BATCH):  # the steps of visitors go first
+    with SCHEDULER.turn(Kind.BATCH):  # visitors' steps go first
         begun = clock and clock()
         forward = model.forward([token_id], cache, position, parity=parity)
         ms = (clock() - begun) * 1e3 if clock else forward.ms
@@ -134,7 +133,7 @@ def timed_rows(
     """Read one more token in each row of a batch: (rows, vocab) float32 logits, and milliseconds.
 
     Args:
-        at, remedy: what an `OutOfMemoryError` says; else it raises as `timed_step`.
+        at, remedy: words of an `OutOfMemoryError`. The errors are those of `timed_step`.
     """
     at = at or msg("with {rows:,} texts at once", len(token_ids))
     with SCHEDULER.turn(Kind.BATCH) as turn, model.naming_memory(at, remedy):
@@ -146,15 +145,15 @@ def timed_rows(
 def read_canvas(
     model: DiffusionModel, ids: Sequence[int], *, keep: Holder | None = None
 ) -> np.ndarray:
-    """(length, vocab) logits of a canvas by a pass in its turn, if need be with more room.
+    """(length, vocab) logits of a canvas by a pass in its turn; frees memory if need be.
 
     Args:
         model: the model.
         ids: the canvas.
-        keep: what must not give its memory back.
+        keep: a holder that must not release its memory.
 
     Raises:
-        OutOfMemoryError: also after idle memory was given back.
+        OutOfMemoryError: even after idle memory was released.
         CancelledError: the job of this thread was cancelled.
     """
     with SCHEDULER.turn(Kind.STEP):
@@ -165,12 +164,12 @@ def read_canvas(
 def exclusive(
     kernels: Kernels = DEFAULT_KERNELS, tokens: int = 1, *, kind: Kind = Kind.BATCH
 ) -> Iterator[None]:
-    """Have the device for operations outside a pass; a pass made within is not interrupted.
+    """Take the device for operations outside a pass; a pass made inside is not interrupted.
 
-    A long pass stands still for a turn, and not for a thread that waits for the lock alone.
+    A long pass pauses for a turn, but not for a thread that only waits for the lock.
 
     Args:
-        kernels, tokens: how they run on a CPU; see `Kernels.apply`.
+        kernels, tokens: how the operations run on a CPU; see `Kernels.apply`.
         kind: their place in line.
 
     Raises:
@@ -180,4 +179,4 @@ def exclusive(
         yield
 
 
-short_turn = partial(exclusive, kind=Kind.STEP)  # for a few operations, in line as a single step
+short_turn = partial(exclusive, kind=Kind.STEP)  # for a few operations, queued as a single step

@@ -7,16 +7,16 @@
     >>> distribution.sample(u=0.5871)
     6342
 
-Nothing here needs PyTorch or a model, but for parity mode, which runs transformers' own processors.
+Nothing here needs PyTorch or a model, except parity mode, which runs transformers' own processors.
 
     settings         `SamplingSettings`
     presets          settings with a name
     stages/          the stages of the chain, in `DEFAULT_ORDER`
     chain            `shape`: the stages of some settings, one after another
     ranking          the row that they share
-    survivors        the tokens of it that are left
-    distribution     what they leave, and the draw from it
-    uniform          the numbers that draws are made with
+    survivors        the tokens left in that row
+    distribution     the resulting distribution, and the draw from it
+    uniform          the random numbers of the draws
     admission        a small change that would admit a token
 """
 

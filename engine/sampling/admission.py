@@ -1,17 +1,17 @@
-"""Find what would admit a removed token: a small change of one setting that lets it survive.
+"""Find a small change of one setting that would admit a removed token.
 
     >>> found = admitting_change(logits, SamplingSettings(top_k=10), NO_CONTEXT, token_id)
     >>> found.setting, found.value
     ('top_k', 17)
 
-Every answer is a trial that went well: the chain is run with it. Tried are the positions of each
-sampler's sliders at which it removes less, each sampler off, the token's own bias, and its bans
-lifted. How far a change goes is the share of the way of its slider; switching a sampler off counts
-as the whole way. Along a slider the first position that admits is found by bisection, so a value
-just before it does not admit; where more is not always looser, one far before it might.
+Every answer is a trial that succeeded: the chain is run with it. A trial moves a sampler's slider
+to a position at which it removes less, switches a sampler off, raises the token's own bias, or
+lifts its bans. A change's distance is the share of the slider that it travels. Switching a sampler
+off counts as the full length. Bisection along a slider finds the first position that admits, so
+the position just before it does not. If more is not always looser, an earlier one might.
 
-A change at one place leaves everything before it as it is, so a trial begins there; and a sampler
-behind the one that removes the token cannot bring it back, so it is not tried at all.
+A change at one place affects nothing before it, so a trial begins there. A sampler after the one
+that removes the token cannot bring it back, so it is never tried.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.sampling.stages import STAGES, Banned, Context, CutStage, LogitBias,
 from engine.sampling.stages.info import DOWN, EITHER, UP
 from engine.sampling.survivors import Survivors
 
-_LIFTED = 0.5  # how far lifting a ban goes, between a moved slider and a sampler that is off
+_LIFTED = 0.5  # distance of lifting a ban, between a moved slider and a sampler that is off
 _WHOLE_WAY = 1.0
 
 
@@ -38,14 +38,14 @@ class Admission:
     """Change that would let a removed token survive, or the samplers that block it.
 
     Attributes:
-        setting: the sampler whose setting changes; None where several block the token together.
-        field: the one number that differs, where the sampler has several.
-        value: what the setting becomes, as plain values: a number, or fields by name; where it is
-            switched off, its off value, or None for a sampler of several numbers.
+        setting: the sampler whose setting changes; None if several block the token together.
+        field: the one number that differs, if the sampler has several.
+        value: the setting's new value, as plain values: a number, or fields by name. If it is
+            switched off, its off value, or None for a sampler with several numbers.
         settings: all settings with that change.
-        lifted: whether a ban of the token is lifted; other bans stay.
-        bias: the token's own bias, where another one admits it.
-        blocked_by: a smallest set of samplers that have to be off together, where no single change
+        lifted: whether a ban on the token is lifted; other bans stay.
+        bias: the token's new bias, if a different one admits it.
+        blocked_by: a smallest set of samplers that have to be off together, if no single change
             admits the token. Then nothing else is set.
     """
 
@@ -67,23 +67,23 @@ def admitting_change(
     order: Sequence[str] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Admission | None:
-    """A small change of one setting with which a removed token survives.
+    """Find a small change of one setting with which a removed token survives.
 
-    The engine's own rules decide, also where the settings ask for parity.
+    The engine's own rules decide, even if the settings ask for parity.
 
     Args:
         logits: (vocab,) float32; not modified.
         settings: the chain.
-        context: as `shape` has it.
+        context: as in `shape`.
         token_id: the token.
         order: names of the samplers that may change, in the order in which they apply: all of the
-            chain, in its order, and any that may be switched on. None for those of the chain; so it
-            is under parity, which allows no other.
-        should_stop: asked before every trial.
+            chain, in its order, and any that may be switched on. None for those of the chain.
+            Parity allows no others.
+        should_stop: called before every trial.
 
     Returns:
-        None where the token survives as it is, where its logit is -inf, or where `should_stop`
-        said so.
+        None if the token survives without a change, if its logit is -inf, or if `should_stop`
+        returned True.
 
     Raises:
         LogitsError: NaN or +inf among the logits.
@@ -98,7 +98,7 @@ def admitting_change(
 
 @dataclass(frozen=True)
 class _Change:
-    """One thing to try: a sampler with another value, or off if `stage` is None."""
+    """One change to try: a sampler with a different value, or off if `stage` is None."""
 
     name: str
     place: int
@@ -138,7 +138,7 @@ class _Search:
         self.should_stop = should_stop or (lambda: False)
         self._ranks: dict[RankedRow, int] = {}
         self.row = RankedRow(np.asarray(logits, np.float32))
-        # What each sampler got, up to the one that removes the token.
+        # The input of each sampler, up to the one that removes the token.
         self.before = [Survivors(self.row)]
         self.removed_at = self._run(self.before[0], self.chain, context, keep=self.before)
         self._ranks = {left.row: self._rank_in(left.row) for left in self.before}
@@ -159,7 +159,7 @@ class _Search:
         return self._admission(min(found, key=lambda change: change.travel))
 
     def _place(self, name: str) -> tuple[int, bool]:
-        """Return a sampler's index in the chain, or where it would go, and whether it is on."""
+        """Return a sampler's index in the chain, present or future, and whether it is on."""
         names = [stage.setting for stage in self.chain]
         if name in names:
             return names.index(name), True
@@ -167,7 +167,7 @@ class _Search:
         return next((i for i, each in enumerate(names) if each in later), len(names)), False
 
     def _first(self, values: Sequence[float], change: Callable[[float], _Change]) -> _Change | None:
-        """The change at the first value that admits; None if the last one does not."""
+        """Return the change at the first value that admits; None if the last one does not."""
         if not values or not self._admits(change(values[-1])):
             return None
         last = len(values) - 1
@@ -176,10 +176,10 @@ class _Search:
         )
         return change(values[place])
 
-    # --- what is tried ----------------------------------------------------------------------------
+    # --- candidate changes ------------------------------------------------------------------------
 
     def _lines(self, name: str, place: int, replaces: bool) -> Iterator[_Line]:
-        """Other values of a sampler with which it removes less."""
+        """Yield the lines of values with which a sampler removes less."""
         kind, stage = STAGES[name], self.chain[place] if replaces else None
         if kind is LogitBias:
             yield self._biases(stage, place)
@@ -201,7 +201,7 @@ class _Search:
         yield [0.0], lambda _: _Change(name, place, True, None)
 
     def _values(self, number: Number, name: str, place: int, stage: Stage | None) -> _Line:
-        """Positions of a slider from where it is, in the direction in which less is removed."""
+        """Return a slider's positions from its own value on, in the direction that removes less."""
         kind = STAGES[name]
         is_lone = kind.is_one_number()
         own = getattr(stage, number.name) if stage else kind.off
@@ -230,14 +230,14 @@ class _Search:
         return values, change
 
     def _direction(self, number: Number, stage: Stage) -> int:
-        """In which direction a number removes less."""
+        """Return the direction in which a number removes less."""
         if number.looser != EITHER:
             return number.looser
         acts_on, _ = stage.changes(self.row.scores, self.context)
         return DOWN if np.any(acts_on == self.token_id) else UP
 
     def _biases(self, stage: LogitBias | None, place: int) -> _Line:
-        """Higher biases of the token itself."""
+        """Return the line of higher biases of the token itself."""
         (number,) = LogitBias.info.numbers
         others = dict(stage.bias) if stage else {}
         own = others.pop(self.token_id, 0.0)
@@ -251,7 +251,7 @@ class _Search:
         return [each for each in number.positions() if each - own > 1e-9], change
 
     def _without_bans(self, stage: Banned) -> list[tuple[int, ...]]:
-        """The words that the token would not complete here."""
+        """Return the words that the token would not complete here."""
         vocab = self.row.scores.size
 
         def bans(sequence: tuple[int, ...]) -> bool:
@@ -259,7 +259,7 @@ class _Search:
 
         return [ids for ids in stage.sequences if ids[-1] != self.token_id or not bans(ids)]
 
-    # --- the answer in full -----------------------------------------------------------------------
+    # --- the full answer --------------------------------------------------------------------------
 
     def _admission(self, change: _Change) -> Admission:
         kind, stage = STAGES[change.name], change.stage
@@ -279,7 +279,7 @@ class _Search:
         )
 
     def _blockers(self) -> tuple[str, ...]:
-        """A smallest set of samplers without which the token survives, in the chain's order."""
+        """Return a smallest set of samplers without which the token survives, in chain order."""
         off: list[str] = []
         while (name := self._removed_without(off)) is not None:
             off.append(name)
@@ -298,7 +298,7 @@ class _Search:
     # --- trials -----------------------------------------------------------------------------------
 
     def _admits(self, change: _Change) -> bool:
-        """Tell if the token survives with a change."""
+        """Return whether the token survives with a change."""
         self._pause()
         left = self.before[change.place]
         later = self.chain[change.place + change.replaces :]
@@ -312,7 +312,7 @@ class _Search:
         context: Context,
         keep: list[Survivors] | None = None,
     ) -> int | None:
-        """Place of the stage that removes the token, None where it survives them all."""
+        """Return the place of the stage that removes the token, None if it survives them all."""
         for place, stage in enumerate(chain):
             try:
                 survivors = stage.apply(survivors, context)
@@ -325,7 +325,7 @@ class _Search:
         return None
 
     def _rank(self, survivors: Survivors) -> int:
-        """The token's rank among these, from 1; 0 where it was removed."""
+        """The token's rank among these, from 1; 0 if it was removed."""
         rank = self._ranks.get(survivors.row)
         rank = self._rank_in(survivors.row) if rank is None else rank
         return rank - survivors.start if survivors.start < rank <= survivors.stop else 0

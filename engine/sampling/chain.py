@@ -1,9 +1,9 @@
 """The stages of some settings, one after another, over one row of logits.
 
 The arithmetic is exact over the full vocabulary (see `engine.sampling.ranking`). It equals the
-processors of transformers, row for row, except where float32 rounding in *their* running sum
-decides on a token at the edge of a cut, or where scores are equal (each stage says what happens
-then). With `parity=True` their processors run instead, and `torch.multinomial` draws, so that a run
+processors of transformers, row for row, with two exceptions. Float32 rounding in *their* running
+sum may decide on a token at the edge of a cut. Scores may be equal; each stage documents that case.
+With `parity=True` their processors run instead, and `torch.multinomial` draws, so that a run
 repeats `model.generate` token for token.
 """
 
@@ -29,12 +29,12 @@ def shape(
     Args:
         logits: (vocab,) float32; not modified.
         settings: the chain.
-        context: the tokens so far, and what else stages look at.
+        context: the tokens so far, and everything else that stages look at.
 
     Raises:
         LogitsError: NaN or +inf among the logits.
-        NoCandidatesError: every token is at -inf; names the stage that took the last of them, and
-            holds what the chain did until then.
+        NoCandidatesError: every token is at -inf; names the stage that took the last one, and
+            holds the results of the chain up to it.
     """
     raw = RankedRow(np.asarray(logits, np.float32))
     survivors = Survivors(raw)
@@ -57,7 +57,7 @@ def _transformers_stages(
 ) -> Iterator[Survivors]:
     """Yield the survivors after each stage, as transformers' own processors leave them.
 
-    They run on the model's device, as in `generate`: a GPU rounds and adds in ways of its own.
+    They run on the model's device, as in `generate`: a GPU rounds and adds in its own way.
     """
     import torch  # only parity mode needs it here
 
@@ -69,7 +69,7 @@ def _transformers_stages(
 
 
 def draw(probs: np.ndarray, u: float) -> int:
-    """Id of the token at `u` on the cumulative sum of `probs`, most likely first.
+    """Return the id of the token at `u` on the cumulative sum of `probs`, most likely first.
 
     Equal probabilities are ordered by id, lower first. This is the definition; `Distribution.draw`
     gives the same token without sorting the whole vocabulary.

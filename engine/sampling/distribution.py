@@ -19,7 +19,7 @@ from engine.sampling.stages import (
 )
 from engine.sampling.survivors import Survivors
 
-MOST_NAMED = 12  # leading tokens of an edit that are told one by one
+MOST_NAMED = 12  # leading tokens of an edit that are named one by one
 
 
 class StageResult:
@@ -28,7 +28,7 @@ class StageResult:
     Attributes:
         stage: the stage.
         before, after: the tokens left before and after it.
-        context: what the stage knew besides the scores.
+        context: everything that the stage knew besides the scores.
     """
 
     def __init__(
@@ -83,14 +83,15 @@ class StageResult:
     def figures(self) -> dict[str, float]:
         """All that a sentence on this stage may name (see `engine.sampling.stages.info.Info`).
 
-        The stage's own numbers by name; what its rule computed (`Stage.figures`); and
+        These are the stage's own numbers by name, those that its rule computed (`Stage.figures`),
+        and
 
             before, after, removed          counts of tokens
             mass_removed                    as above
             entropy_before, entropy_after   bits
-            above                           of a cut: tokens removed that rank above all it left
+            above                           of a cut: removed tokens that rank above all survivors
             moved, rose, fell, banned       of an edit: counts of tokens whose score it changed
-            share_before, share_after       the probability that those hold together
+            share_before, share_after       the probability that these tokens hold together
         """
         before, after = self.before, self.after
         figures = {
@@ -117,17 +118,17 @@ class StageResult:
     def moved_ids(self) -> list[int]:
         """Ids of the leading tokens whose score the stage changed or removed, at most 12.
 
-        In rank order, as they stood just before it.
+        They are in rank order, as just before the stage.
         """
         ids, old, _ = self._moved
-        if ids.size > MOST_NAMED:  # a mask moves nearly all tokens, too many to be sorted
+        if ids.size > MOST_NAMED:  # a mask moves nearly all tokens, too many to sort
             leading = old >= np.partition(old, -MOST_NAMED)[-MOST_NAMED]
             ids, old = ids[leading], old[leading]
         return ids[np.lexsort((ids, -old))[:MOST_NAMED]].tolist()
 
     @cached_property
     def _moved(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(n,) ids of the tokens whose score is another now; (n,) scores before and after."""
+        """(n,) ids of the tokens whose score has changed; (n,) scores before and after."""
         if self.after is self.before:
             return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
         before, after = self.before.scores, self.after.scores
@@ -229,7 +230,7 @@ class Distribution:
     def tempered(self) -> Survivors:
         """The tokens after the temperature stage or, without one, just before the first cut.
 
-        After the last of them where both temperatures are on.
+        If both temperatures are on, after the last one.
         """
         for result in reversed(self.stages):
             if isinstance(result.stage, ScaleStage):
@@ -244,7 +245,7 @@ class Distribution:
 
     @property
     def before_cuts(self) -> Survivors:
-        """The tokens just before the first stage that cuts: the ranking `candidates` is in.
+        """The tokens just before the first stage that cuts: the ranking of `candidates`.
 
         Greedy is such a cut, so at temperature 0 these are the model's own odds after penalties.
         """
@@ -267,7 +268,7 @@ class Distribution:
         return self._final.entropy_bits
 
     def draw(self, u: float) -> Drawn:
-        """The token at `u` on the cumulative distribution, in rank order from the most likely.
+        """Draw the token at `u` on the cumulative distribution, in rank order.
 
         Args:
             u: uniform number, 0 <= u < 1.
@@ -276,11 +277,11 @@ class Distribution:
         return Drawn(place.token_id, place.weight / self._final.mass)
 
     def sample(self, u: float) -> int:
-        """Id of the token that `u` draws."""
+        """Return the id of the token that `u` draws."""
         return self.draw(u).token_id
 
     def probability(self, token_id: int) -> float:
-        """Final probability of one token, 0 where it was removed."""
+        """Return the final probability of one token, 0 if it was removed."""
         return float(self.probabilities(np.array([token_id]))[0])
 
     def probabilities(self, token_ids: np.ndarray) -> np.ndarray:
@@ -288,7 +289,7 @@ class Distribution:
         return self._final.probs_of(token_ids)
 
     def removed_by(self, token_id: int) -> str | None:
-        """Name of the stage that removed a token, None where it survived."""
+        """Return the name of the stage that removed a token, None if it survived."""
         for result in self.stages:
             if result.before.scores[token_id] > -np.inf >= result.after.scores[token_id]:
                 return result.name
@@ -309,7 +310,7 @@ class Distribution:
         }
 
     def candidates(self, count: int) -> list[Candidate]:
-        """The `count` leading tokens in rank order, removed ones included in their place."""
+        """Return the `count` leading tokens in rank order, removed ones included in their place."""
         start = self.before_cuts
         row = start.row
         row.sort_to_depth(count)

@@ -1,7 +1,7 @@
-"""exp of many numbers at once, which is most of the time that a large vocabulary takes.
+"""exp of many numbers at once, which takes most of the time with a large vocabulary.
 
 NumPy's own is fast on CPUs with AVX-512 and several times slower on others. A caller with a
-faster one may hand it over; the results agree to the last digit or so. Weights of single tokens are
+faster one may supply it; the results agree to about the last digit. Weights of single tokens are
 always NumPy's, so that a token's weight is the same number wherever it is computed.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Exponentials(Protocol):
-    """Writes exp(values) into an array of the same shape; both are float64."""
+    """A function that writes exp(values) into an array of the same shape, both float64."""
 
     def __call__(self, values: np.ndarray, *, out: np.ndarray) -> object: ...
 
@@ -22,11 +22,11 @@ _compute: Exponentials = np.exp
 
 
 def compute_by(function: Exponentials) -> None:
-    """Have `fill_exponentials` done by another function than `np.exp`, for the whole process."""
+    """Make `fill_exponentials` use this function instead of `np.exp`, in the whole process."""
     global _compute
     _compute = function
 
 
 def fill_exponentials(values: np.ndarray, out: np.ndarray) -> None:
-    """Write exp(values) into `out`; (n,) float64 both, and perhaps the same array."""
+    """Write exp(values) into `out`; both (n,) float64, possibly the same array."""
     _compute(values, out=out)

@@ -1,8 +1,8 @@
 """Ranks and sums of a large row without sorting it.
 
-A flat row's nucleus may hold half of the vocabulary. To sort all of that for one cut or one draw
-takes ten times as long as to count it: how many tokens, and how much weight, lie in each narrow
-interval of scores. Only the interval that the answer lies in is then sorted.
+A flat row's nucleus may hold half of the vocabulary. Sorting all of that for one cut or one draw
+takes ten times as long as counting it. A count finds the number of tokens, and their weight, in
+each narrow interval of scores. Then only the interval that contains the answer is sorted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Place(NamedTuple):
         rank: counted from 0.
         token_id: the token there.
         weight: exp(its score - highest score of the row).
-        reached: sum of the weights up to this rank, its own included.
+        reached: sum of the weights up to and including this rank.
     """
 
     rank: int
@@ -33,9 +33,9 @@ class Place(NamedTuple):
 
 
 def sort_keys(scores: np.ndarray) -> np.ndarray:
-    """(n,) uint32, the smaller the higher the score; equal exactly where the scores are equal."""
+    """(n,) uint32, smaller for higher scores; equal if and only if the scores are equal."""
     bits = (scores + np.float32(0)).view(np.int32)  # + 0 turns -0.0 into 0.0
-    turned = bits >> 31  # all ones where negative: those bits stay as they are
+    turned = bits >> 31  # all ones if negative: those bits stay unchanged
     np.invert(turned, out=turned)
     turned &= 0x7FFF_FFFF
     bits ^= turned
@@ -43,13 +43,13 @@ def sort_keys(scores: np.ndarray) -> np.ndarray:
 
 
 class Intervals:
-    """A row counted by the upper half of its sort keys: scores in rank order, in 65,536 intervals.
+    """A row counted by the upper half of its sort keys: 65,536 intervals in rank order.
 
-    An interval is about 1/128 of its scores wide, so a few hundred tokens of 152k share one.
+    An interval's width is about 1/128 of its scores, so a few hundred tokens of 152k share one.
     """
 
     def __init__(self, scores: np.ndarray, highest: float) -> None:
-        """The row's scores and the highest of them."""
+        """Count a row, given its scores and the highest one."""
         self._scores = scores
         self._highest = highest
         self._of_token = (sort_keys(scores) >> 16).astype(np.uint16)
@@ -62,7 +62,7 @@ class Intervals:
         self._reached = np.cumsum(weights)
 
     def reach(self, weight_sum: float, side: str) -> Place:
-        """The first rank whose running sum of weights reaches a sum; the last one if none does.
+        """Return the first rank whose running sum of weights reaches a sum, else the last rank.
 
         Args:
             weight_sum: the sum, above 0 for ``left``.
@@ -72,7 +72,7 @@ class Intervals:
         last = int(np.searchsorted(self._reached, self._reached[-1], side="left"))  # with a weight
         members = self._members(min(interval, last))
         place = int(np.searchsorted(members.reached, weight_sum, side=side))
-        # At most the last one: sums of the same weights in another order are rounded otherwise.
+        # At most the last one: sums of the same weights in a different order round differently.
         return members.at(min(place, members.token_ids.size - 1))
 
     def at(self, rank: int) -> Place:
@@ -93,7 +93,7 @@ class Intervals:
 
 
 class _Members(NamedTuple):
-    """The tokens of one interval in rank order; `first` is the rank of the first of them."""
+    """The tokens of one interval in rank order; `first` is the rank of the first one."""
 
     first: int
     token_ids: np.ndarray

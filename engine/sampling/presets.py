@@ -1,10 +1,10 @@
-"""Settings under the names that people know them by, to begin from."""
+"""Settings under familiar names, as starting points."""
 
 from __future__ import annotations
 
 from engine.sampling import SamplingSettings
 
-# The seeds mean nothing: taking a preset keeps the current seed.
+# The seeds have no meaning: taking a preset keeps the current seed.
 PRESETS: dict[str, SamplingSettings] = {
     "Greedy": SamplingSettings(temperature=0),
     "Pure sampling": SamplingSettings(),

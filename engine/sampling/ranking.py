@@ -1,8 +1,8 @@
 """One row of scores, sorted only as deep as needed.
 
 The stages share one `RankedRow`, which makes the softmax weights once and sorts a few hundred
-leading tokens. What is left of it after a cut are `survivors.Survivors`. Nothing is approximated:
-where the leading tokens do not decide a cut, the row is sorted deeper, or counted by `intervals`.
+leading tokens. The tokens left after a cut are `survivors.Survivors`. Nothing is approximated: if
+the leading tokens do not decide a cut, the row is sorted deeper, or counted by `intervals`.
 
 Ties are ordered by token id, lower first. All weights and sums are float64.
 """
@@ -18,25 +18,25 @@ from engine.errors import LogitsError, NoCandidatesError
 from engine.sampling.exponentials import fill_exponentials
 from engine.sampling.intervals import Intervals, Place, sort_keys
 
-# How many leading tokens are sorted at first, and at the second attempt; then the whole row. A full
+# Leading tokens sorted at the first and the second attempt; the third sorts the whole row. A full
 # sort of 152k entries costs about as much as ten of the first.
 _DEPTHS = (256, 4096)
 # From this many tokens on, intervals answer sooner than a full sort.
 _LARGE = 32_768
-# Groups of scores per leading token that is looked for: each group stands for its highest score.
+# Groups of scores per leading token wanted: each group is represented by its highest score.
 _GROUPS = 4
-# How many scores are summed at a time, so that what is made of them stays in the cache.
+# Number of scores summed at a time, so that the intermediate values stay in the cache.
 _BLOCK = 16_384
 # The longest product of two rows that BLAS computes on one thread; more threads would compete with
 # PyTorch's, and lose milliseconds.
 _ONE_THREAD = 8192
 # A weight whose score is this far below the highest is 0 in float64.
 _NO_WEIGHT = -1e4
-# Share of a row's mass that must be left, so that a difference of sums keeps enough digits.
+# Share of a row's mass that must remain, so that a difference of sums keeps enough digits.
 ENOUGH = 1e-3
-# Below it a weight has lost digits, so that its logarithm says too little.
+# Below this a weight has lost digits, so its logarithm is too imprecise.
 _SMALLEST = 1e-290
-# Up to here a stable sort of the scores is faster than a sort of integers.
+# Up to this size a stable sort of the scores is faster than a sort of integers.
 _SMALL = 1024
 _LN2 = math.log(2.0)
 
@@ -45,7 +45,7 @@ class RankedRow:
     """Scores of the whole vocabulary with their ranking.
 
     Attributes:
-        scores: (vocab,) float32 logits as they stand; removed tokens are at -inf. Never modified.
+        scores: (vocab,) float32 current logits; removed tokens are at -inf. Never modified.
         ids: (depth,) token ids in rank order, as far as sorted.
         values: (depth,) float64 scores of those tokens.
         weights: (depth,) float64 exp(score - highest score) of those tokens.
@@ -57,7 +57,7 @@ class RankedRow:
     def __init__(
         self, scores: np.ndarray, *, highest: float | None = None, count: int | None = None
     ) -> None:
-        """`highest` and `count` save a pass over the row each, where the caller knows them."""
+        """Rank a row; `highest` and `count`, if the caller knows them, save a pass each."""
         self.scores = scores
         self.highest = float(scores.max()) if highest is None else highest
         if not math.isfinite(self.highest):
@@ -68,10 +68,10 @@ class RankedRow:
         self._edit: tuple[RankedRow, np.ndarray] | None = None
 
     def edited(self, scores: np.ndarray, token_ids: np.ndarray) -> RankedRow:
-        """Return the row with other scores for some tokens, reusing what stays the same.
+        """Return the row with new scores for some tokens, reusing what stays the same.
 
         Args:
-            scores: (vocab,) float32, those of this row but for these tokens.
+            scores: (vocab,) float32, those of this row except for these tokens.
             token_ids: (n,) the tokens, ascending, each once.
 
         Raises:
@@ -92,7 +92,7 @@ class RankedRow:
     def edited_from(self, row: RankedRow) -> np.ndarray | None:
         """(n,) ids, ascending, of all tokens whose score may differ from `row`'s; None if unknown.
 
-        It is known where this row is `row.edited(...)`.
+        They are known if this row is `row.edited(...)`.
         """
         return self._edit[1] if self._edit and self._edit[0] is row else None
 
@@ -114,7 +114,7 @@ class RankedRow:
     @cached_property
     def all_weights(self) -> np.ndarray:
         """(vocab,) float64 exp(score - highest score)."""
-        # In float64, as `weights` are: else the two would disagree on a cut close to 1.
+        # In float64, like `weights`; otherwise the two would disagree on a cut close to 1.
         return np.exp(self._shifted)
 
     @cached_property
@@ -128,7 +128,7 @@ class RankedRow:
 
     @property
     def weighted_shift(self) -> float:
-        """Sum of weight times (score - highest score): what an entropy is made from."""
+        """Sum of weight times (score - highest score), from which an entropy is computed."""
         return self._sums[1]
 
     @cached_property
@@ -141,7 +141,7 @@ class RankedRow:
         for start in range(0, self.scores.size, _BLOCK):
             block = self.scores[start : start + _BLOCK]
             shifts, weights = shifted[: block.size], exponentials[: block.size]
-            np.copyto(shifts, block)  # a conversion and a subtraction at once would take longer
+            np.copyto(shifts, block)  # conversion and subtraction in one call would take longer
             shifts -= self.highest
             if self.count < self.scores.size:
                 np.maximum(shifts, _NO_WEIGHT, out=shifts)  # at -inf, 0 log 0 counts as 0
@@ -153,7 +153,7 @@ class RankedRow:
         return total, weighted
 
     def _sums_by_edit(self, before: RankedRow, token_ids: np.ndarray) -> tuple[float, float] | None:
-        """The same from those of the row before an edit; None where digits would be lost."""
+        """The same, from the sums of the row before an edit; None if digits would be lost."""
         if before.highest != self.highest:
             return None
         lost, lost_shift = _sums_of(before.scores[token_ids], self.highest)
@@ -180,9 +180,9 @@ class RankedRow:
         return float(self.scores[token_id]) - self.highest - math.log(self.total)
 
     def rank(self, token_id: int) -> int:
-        """1 for the highest score; ties count the lower id first."""
+        """Return a token's rank, 1 for the highest score; ties count the lower id first."""
         score = self.scores[token_id]
-        if self.depth and score >= self.values[-1]:  # all ties of the last are sorted too
+        if self.depth and score >= self.values[-1]:  # all ties with the last are sorted too
             return 1 + int(np.flatnonzero(self.ids == token_id)[0])
         above = int(np.count_nonzero(self.scores > score))
         ties = np.flatnonzero(self.scores == score)
@@ -199,7 +199,7 @@ class RankedRow:
         return self.depth == self.count
 
     def sort_to_depth(self, depth: int) -> None:
-        """Sort at least the leading `depth` tokens, together with all ties of the last."""
+        """Sort at least the leading `depth` tokens, together with all ties with the last."""
         if depth <= self.depth or self.complete:
             return
         for step in _DEPTHS:
@@ -209,12 +209,12 @@ class RankedRow:
         self._sort(None)
 
     def _leading(self, depth: int) -> np.ndarray:
-        """Ids, ascending, of at least the leading `depth` tokens and all ties of the last."""
+        """Ids, ascending, of at least the leading `depth` tokens and all ties with the last."""
         groups = _GROUPS * depth
         length = self.scores.size // groups
         if length > 1:
-            # The highest score of each group: `depth` of them reach the threshold, so at least
-            # as many tokens do, and few more. Cheaper than a selection from the whole row.
+            # The highest score of each group: `depth` of these reach the threshold, so at least
+            # `depth` tokens do, and few more. Cheaper than a selection from the whole row.
             highest = self.scores[: length * groups].reshape(length, groups).max(axis=0)
             threshold = np.partition(highest, -depth)[-depth]
             token_ids = np.flatnonzero(self.scores >= threshold)
@@ -222,14 +222,14 @@ class RankedRow:
                 return token_ids
         return np.flatnonzero(self.scores >= np.partition(self.scores, -depth)[-depth])
 
-    # Questions that a large flat row answers without being sorted whole.
+    # Questions that a large flat row answers without a full sort.
 
     def at(self, rank: int) -> Place:
         """Return the `Place` at a rank, counted from 0, below `count`."""
         return self._at(rank) if self._is_sorted_to(rank + 1) else self._intervals.at(rank)
 
     def reach(self, weight_sum: float, *, side: str) -> Place:
-        """The first rank whose running sum of weights reaches a sum; the last one if none does.
+        """Return the first rank whose running sum of weights reaches a sum, else the last rank.
 
         Args:
             weight_sum: the sum.
@@ -242,7 +242,7 @@ class RankedRow:
             missing = weight_sum - self.cumulative[-1]
             if missing < 0 or (missing == 0 and side == "left"):
                 break
-            # Every further token weighs at most what the last one does.
+            # Every further token weighs at most as much as the last one.
             least = missing / max(self.weights[-1], 1e-300)
             depth = self.depth + max(1, int(min(least, self.count)))
         rank = int(np.searchsorted(self.cumulative, weight_sum, side=side))
@@ -263,7 +263,7 @@ class RankedRow:
         return min(most, int(np.searchsorted(-self.values, -score, side="right")))
 
     def leading_ids(self, stop: int) -> np.ndarray:
-        """(stop,) ids of the tokens before a rank, above 0; in rank order, or else ascending."""
+        """(stop,) ids of the tokens before a rank above 0, in rank order or ascending."""
         if self._is_sorted_to(stop):
             return self.ids[:stop]
         last = self.at(stop - 1).token_id
@@ -290,9 +290,9 @@ class RankedRow:
     def _count_of_weight(self, weight: float) -> int:
         if weight < _SMALLEST:
             return int(np.count_nonzero(self.all_weights >= weight))
-        # Far from the edge the score says it; near to it the weight itself has to be asked.
+        # Far from the edge the score decides; near it the weight itself has to be computed.
         edge = math.log(weight) + self.highest
-        margin = 1e-6 * (1.0 + abs(edge))  # many times what float32 and the logarithm round
+        margin = 1e-6 * (1.0 + abs(edge))  # many times the rounding of float32 and logarithm
         with np.errstate(over="ignore"):  # beyond the largest score
             low, high = np.float32(edge - margin), np.float32(edge + margin)
         near = self.scores[(self.scores >= low) & (self.scores <= high)]
@@ -300,7 +300,7 @@ class RankedRow:
         return int(np.count_nonzero(self.scores > high) + np.count_nonzero(weights >= weight))
 
     def _sort(self, token_ids: np.ndarray | None) -> None:
-        """Rank these tokens (ids ascending), which must be the leading ones; None for all."""
+        """Rank these tokens, ids ascending, which must be the leading ones; None for all."""
         if token_ids is None and self.count < self.scores.size:
             token_ids = np.flatnonzero(self.scores > -np.inf)
         scores = self.scores if token_ids is None else self.scores[token_ids]
@@ -316,7 +316,7 @@ class RankedRow:
 
 def _count(scores: np.ndarray) -> int:
     """Count the scores above -inf."""
-    # The minimum is the faster question, and in most rows it settles the other.
+    # The minimum is faster to find, and in most rows it settles the count.
     return scores.size if scores.min() > -np.inf else int(np.count_nonzero(scores > -np.inf))
 
 
@@ -334,20 +334,20 @@ def deviation(scores: np.ndarray) -> float:
 
 
 def _float32_from(score: float) -> np.float32:
-    """The lowest float32 number that is at least this."""
-    with np.errstate(over="ignore"):  # one below all of them becomes -inf
+    """Return the lowest float32 number that is at least this."""
+    with np.errstate(over="ignore"):  # a number below the float32 range becomes -inf
         number = np.float32(score)
     return number if float(number) >= score else np.nextafter(number, np.float32(np.inf))
 
 
 def _rank_many(scores: np.ndarray, token_ids: np.ndarray | None) -> np.ndarray:
-    """Token ids by descending score, ties by ascending id.
+    """Return token ids by descending score, ties by ascending id.
 
     The sort keys are sorted by their lower and then by their upper half. NumPy's stable sort of
-    16-bit numbers is a radix sort, several times as fast as any sort of the scores. Stable: ties
-    keep the order of ids.
+    16-bit numbers is a radix sort, several times as fast as any sort of the scores. It is stable,
+    so ties keep the order of ids.
     """
-    # Of scores that came from bf16 the upper half says all.
+    # The upper half suffices for scores that came from bf16.
     is_short = not np.any(scores.view(np.int32) & 0xFFFF)
     keys = sort_keys(scores)
     upper = (keys >> 16).astype(np.uint16)

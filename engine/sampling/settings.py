@@ -22,21 +22,21 @@ MAX_SEED = 2**63 - 1
 class SamplingSettings:
     """Settings that choose the next token: an ordered chain of stages, a seed, the kind of draw.
 
-    By keyword, in the order of transformers; a value that switches a stage off leaves it out:
+    Given by keyword, in the order of transformers; a value that switches a stage off leaves it out:
 
         SamplingSettings(temperature=0.7, top_k=0, top_p=0.9, min_p=0.0, repetition_penalty=1.0)
 
-    or as a chain in an order of one's own, which nothing re-sorts:
+    or as a chain in the caller's order, which is never re-sorted:
 
         SamplingSettings(chain=[TopP(0.9), Temperature(0.7)])
 
-    Stages of several fields are given whole, `SamplingSettings(dry=Dry(multiplier=0.8))`; any stage
-    may be. Every stage's setting can be read as an attribute, its off value where the stage is not
-    in the chain: a number (`settings.top_p`), or for several fields the stage or None.
+    A stage with several fields is given whole, `SamplingSettings(dry=Dry(multiplier=0.8))`, and any
+    other may be. Every stage's setting can be read as an attribute: a number (`settings.top_p`), or
+    for several fields the stage or None. If the stage is not in the chain, it is the off value.
 
     Attributes:
-        chain: the stages that are on, in the order they apply.
-        seed: start of the random stream; None lets the decoder choose one, which it records.
+        chain: the stages that are on, in the order in which they apply.
+        seed: start of the random stream; if None, the decoder chooses and records one.
         parity: run transformers' own processors and `torch.multinomial`, to repeat `generate`.
 
     Raises:
@@ -77,14 +77,14 @@ class SamplingSettings:
         object.__setattr__(self, "parity", bool(parity))
 
     def __getattr__(self, name: str) -> object:
-        # Only called for names that are no fields: the settings of the stages.
+        # Only called for names that are not fields: the settings of the stages.
         if name in STAGES:
             stage = self.stage(name)
             return STAGES[name].off if stage is None else stage.value
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def stage(self, name: str) -> Stage | None:
-        """The stage of this setting in the chain, None where it is off."""
+        """Return the stage of this setting in the chain, None if it is off."""
         return next((stage for stage in self.chain if stage.setting == name), None)
 
     @property
@@ -96,14 +96,14 @@ class SamplingSettings:
     def edits(self) -> tuple[Stage, ...]:
         """The stages that edit single tokens, such as penalties, bans and a constraint, in order.
 
-        What they do has a meaning also where nothing is drawn.
+        They have a meaning even if nothing is drawn.
         """
         return tuple(stage for stage in self.chain if stage.kind == "edit")
 
     def replace(self, **changes: object) -> SamplingSettings:
-        """A copy with some settings changed; stages keep their place in the chain.
+        """Return a copy with some settings changed; stages keep their place in the chain.
 
-        A stage that was off is put where the default order has it.
+        A stage that was off goes where the default order has it.
         """
         seed = changes.pop("seed", self.seed)
         parity = changes.pop("parity", self.parity)
@@ -124,23 +124,23 @@ class SamplingSettings:
         return SamplingSettings(chain=chain, seed=seed, parity=parity)
 
     def check_vocabulary(self, vocab_size: int) -> None:
-        """Raise `SettingError` where a stage makes no sense for a vocabulary of this size."""
+        """Raise `SettingError` if a stage makes no sense for a vocabulary of this size."""
         for stage in self.chain:
             stage.check_vocabulary(vocab_size)
 
     def check_tokens(self, places: Places) -> None:
-        """Raise `SettingError` where a stage makes no sense for a model's tokens."""
+        """Raise `SettingError` if a stage makes no sense for a model's tokens."""
         for stage in self.chain:
             stage.check_tokens(places)
 
     def to_dict(self) -> dict:
-        """Plain values, for a trace or a share link."""
+        """Return plain values, for a trace or a share link."""
         chain = [[stage.setting, stage.to_dict()] for stage in self.chain]
         return {"chain": chain, "seed": self.seed, "parity": self.parity}
 
     @classmethod
     def from_dict(cls, data: dict) -> SamplingSettings:
-        """The inverse of `to_dict`; raises `SettingError` on anything out of range."""
+        """Invert `to_dict`; raises `SettingError` on anything out of range."""
         remedy = msg("give them as `to_dict` does")
         if not isinstance(data, dict) or not isinstance(data.get("chain"), (list, tuple)):
             raise SettingError("settings", data, "must hold a chain", remedy)
@@ -163,14 +163,14 @@ class SamplingSettings:
 
 
 def without_draw(chain: Iterable[Stage], strategy: str) -> SamplingSettings:
-    """Settings of a chain for a strategy that draws nothing, so that none of its stages may either.
+    """Return a chain's settings for a strategy without draws, so its stages may not draw either.
 
     Args:
         chain: the stages.
         strategy: its name in a sentence.
 
     Raises:
-        SettingError: a chain that is none, or a stage that leaves something to chance.
+        SettingError: not a chain, or a stage that leaves something to chance.
     """
     settings = SamplingSettings(chain=chain)
     drawing = next((stage for stage in settings.chain if stage.stream is not None), None)
@@ -181,7 +181,7 @@ def without_draw(chain: Iterable[Stage], strategy: str) -> SamplingSettings:
 
 
 def _kind(name: object, value: object) -> type[Stage]:
-    """The class of a stage by its setting."""
+    """Return a stage's class by its setting."""
     if isinstance(name, str) and name in STAGES:
         return STAGES[name]
     near = difflib.get_close_matches(str(name)[:40], STAGES, n=4, cutoff=0.0)
@@ -190,7 +190,7 @@ def _kind(name: object, value: object) -> type[Stage]:
 
 
 def _stage(kind: type[Stage], value: object) -> Stage:
-    """A setting's value as a stage; one of several fields, or of none, is given itself."""
+    """Return a setting's value as a stage; one without exactly one field is given itself."""
     if isinstance(value, kind):
         return value
     if len(fields(kind)) != 1:

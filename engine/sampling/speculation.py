@@ -22,17 +22,17 @@ class SpeculativeSettings:
 
     Attributes:
         sampling: the chain that shapes both models' logits, and the seed.
-        draft_length: tokens proposed in a round, g; the first of them where it is adaptive.
+        draft_length: tokens proposed in a round, g; its first value if it is adaptive.
         adaptive: whether g changes: 2 more after a round whose proposals were all accepted, 1 less
-            after any other, from 1 to 64. A round without a proposal leaves it.
-        ngram: of prompt lookup: how many of the last tokens are looked for in the text before;
+            after any other, from 1 to 64. A round without a proposal leaves it unchanged.
+        ngram: for prompt lookup, how many of the last tokens to look for earlier in the text;
             fewer if that many are not found.
-        max_new_tokens: tokens that there may be; None for any number.
+        max_new_tokens: the most tokens to generate; None for any number.
         forced_acceptance: accept with this probability, whatever the models say; None for the
-            exact rule. The text then follows no model: `text_invalid` says so.
+            exact rule. The text then follows no model, and `text_invalid` is True.
 
     Raises:
-        SettingError: a value outside its range, or `parity`, which repeats another way to draw.
+        SettingError: a value outside its range, or `parity`, which repeats a different way to draw.
     """
 
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
@@ -88,15 +88,15 @@ class SpeculativeSettings:
         return self.forced_acceptance is not None
 
     def replace(self, **changes: Any) -> SpeculativeSettings:
-        """A copy with some settings changed."""
+        """Return a copy with some settings changed."""
         return replace(self, **changes)
 
     def next_length(self, length: int, proposed: int, accepted: int) -> int:
-        """Tokens to propose after a round.
+        """Return the number of tokens to propose after a round.
 
         Args:
-            length: what that round was to propose.
-            proposed, accepted: what it proposed, and how many of these were accepted.
+            length: the number that this round was to propose.
+            proposed, accepted: the number that it proposed, and how many were accepted.
         """
         if not self.adaptive:
             return self.draft_length
@@ -107,13 +107,13 @@ class SpeculativeSettings:
         return max(1, length - SHORTER_BY)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a trace."""
+        """Return plain values, for a trace."""
         own = {item.name: getattr(self, item.name) for item in fields(self)}
         return own | {"sampling": self.sampling.to_dict(), "text_invalid": self.text_invalid}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SpeculativeSettings:
-        """The inverse of `to_dict`; raises `SettingError` on anything out of range."""
+        """Invert `to_dict`; raises `SettingError` on anything out of range."""
         remedy = msg("give them as `to_dict` does")
         names = [item.name for item in fields(cls)]
         if sorted(data) != sorted([*names, "text_invalid"]):

@@ -1,8 +1,8 @@
-"""The tokens that are left of a row: a run of ranks.
+"""The tokens left in a row: a run of ranks.
 
 Every truncation rule in use keeps a run of neighbours in rank order: top-k, top-p, min-p and most
-others a prefix, typical sampling a window, and XTC drops a prefix. So a stage hands on the row with
-the first and the last rank that are left.
+others a prefix, typical sampling a window, and XTC drops a prefix. So a stage passes on the row
+with the first and the last surviving rank.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _LN2 = math.log(2.0)
 
 
 class Survivors:
-    """The tokens that are left: ranks `start` to `stop` (exclusive, counted from 0) of a row.
+    """The tokens left in a row: ranks `start` to `stop` (exclusive, counted from 0).
 
     `start` is 0 and `stop` is `row.count` until a stage cuts. The row is sorted to `start`, but
-    perhaps not to `stop`; the methods sort it as far as they need.
+    perhaps not to `stop`. The methods sort it as far as they need.
     """
 
     __slots__ = ("_mass", "row", "start", "stop")
@@ -53,7 +53,7 @@ class Survivors:
 
     @property
     def _lacks_only_leading(self) -> bool:
-        """Return whether only the ranks before `start` were cut, and enough is left to subtract.
+        """Return whether only the ranks before `start` were cut, and enough mass remains.
 
         Then the tail need not be sorted: sums over it are those of the row less the few cut.
         """
@@ -64,7 +64,7 @@ class Survivors:
 
     @property
     def _is_window(self) -> bool:
-        """Return whether the sums of the row say too little about what is left."""
+        """Return whether the row's sums are too imprecise for the survivors."""
         return self.start > 0 and not self._lacks_only_leading
 
     def _sum(self) -> float:
@@ -73,13 +73,13 @@ class Survivors:
             return 0.0
         if self._lacks_only_leading:
             return row.total - float(row.cumulative[self.start - 1])
-        if self._is_window:  # no difference of running sums, in which small weights would drown
+        if self._is_window:  # a difference of running sums would lose small weights
             return float(self.weights.sum())
         return row.at(self.stop - 1).reached
 
     @property
     def scores(self) -> np.ndarray:
-        """(vocab,) float32 scores with everything cut at -inf; shared, not to be modified."""
+        """(vocab,) float32 scores with removed tokens at -inf; shared, not to be modified."""
         row = self.row
         if not self.is_cut:
             return row.scores
@@ -94,7 +94,7 @@ class Survivors:
 
     @property
     def _any_order(self) -> np.ndarray:
-        """(count,) token ids, in rank order or not: what costs less."""
+        """(count,) token ids, in rank order or not, whichever costs less."""
         if self.start:
             return self.ids
         return self.row.leading_ids(self.stop)
@@ -178,7 +178,7 @@ class Survivors:
         return bool(self._are_left(np.array([token_id]))[0])
 
     def _are_left(self, token_ids: np.ndarray) -> np.ndarray:
-        """(n,) booleans: whether each of these tokens is left, told by the last one that is."""
+        """(n,) bool, whether each of these tokens is left, by comparison with the last survivor."""
         row = self.row
         scores = row.scores[token_ids]
         if not self.count:
@@ -223,7 +223,7 @@ class Survivors:
         return self.between(self.start, max(self.start + 1, stop))
 
     def leading(self, count: int, *, with_ties: bool) -> Survivors:
-        """Keep the `count` best; `with_ties` also keeps every token equal to the last of them."""
+        """Keep the `count` best; `with_ties` also keeps every token equal to the last."""
         if count >= self.count:
             return self
         last = self.start + count
@@ -253,7 +253,7 @@ class Survivors:
         return self._above_weight(ratio * float(self.row.weights[self.start]))
 
     def above_prob(self, prob: float) -> Survivors:
-        """Keep the tokens of at least this probability; without any, the most likely one."""
+        """Keep the tokens with at least this probability; without any, the most likely one."""
         self.row.sort_to_depth(self.start + 1)
         return self._above_weight(prob * self.mass)
 
@@ -261,15 +261,15 @@ class Survivors:
         return self.upto(self.row.count_of_weight(weight, self.stop))
 
     def above_score(self, score: float) -> Survivors:
-        """Keep the tokens whose score is at least this; without any, the most likely one."""
+        """Keep the tokens with at least this score; without any, the most likely one."""
         return self.upto(self.row.count_of_score(score, self.stop))
 
     def around_entropy(self, fraction: float) -> Survivors:
         """Keep the tokens whose surprise is nearest to the entropy, until they hold `fraction`.
 
-        Surprise, -log p, rises along the ranks; its distance to the entropy therefore falls and
-        then rises, and what lies within any distance is a run of ranks. The smallest distance
-        within which `fraction` of the mass lies decides; all tokens at that distance stay.
+        Surprise, -log p, rises along the ranks. So its distance to the entropy falls and then
+        rises, and the tokens within any distance are a run of ranks. The smallest distance within
+        which `fraction` of the mass lies decides. All tokens at that distance stay.
         """
         row = self.row
         at_entropy = math.exp(math.log(self.mass) - self.entropy)  # weight of such a token
@@ -279,11 +279,11 @@ class Survivors:
             if run is not None:
                 return run
             if min(self.stop, row.count) <= row.depth:
-                return self  # the sum of all misses the mass by rounding
+                return self  # the total misses the mass by rounding
             row.sort_to_depth(row.depth + 1)
 
     def _run_around_entropy(self, mass: float) -> Survivors | None:
-        """The run of `around_entropy` among the ranks sorted so far, None if deeper ones count."""
+        """Return the run of `around_entropy` in the sorted ranks, None if deeper ones count."""
         row, stop = self.row, min(self.stop, self.row.depth)
         surprise = math.log(self.mass) + row.highest - row.values[self.start : stop]
         distance = surprise - self.entropy  # ascending
@@ -303,7 +303,7 @@ class Survivors:
         for side in sides:
             place = bisect_left(side, True, key=suffices)
             reach = min(reach, side[place]) if place < side.size else reach
-        # Tokens not sorted yet are farther away than the last one that is.
+        # Tokens not sorted yet are farther away than the last sorted one.
         if reach == math.inf or (stop < self.stop and reach >= distance[-1]):
             return None
         first, last = run(reach)
@@ -312,7 +312,7 @@ class Survivors:
     def place_at(self, u: float) -> Place:
         """Return the place where the cumulative probability first exceeds `u`.
 
-        Its `rank` is that in the row, its `reached` counts from the first survivor on.
+        Its `rank` is that in the row, while `reached` counts from the first survivor on.
         """
         if self._is_window:
             weights = self.weights

@@ -1,4 +1,4 @@
-"""The random numbers that draws are made of."""
+"""The random numbers that decide draws."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 class UniformStream:
     """The uniform numbers of a seed, by step: the n-th of NumPy's PCG64 generator.
 
-    Stream 0 is the draw's. The others, of stages, begin from the seed and their own number. Any
-    thread may ask.
+    Stream 0 is the draw's. The streams of stages start from the seed and their own number. Any
+    thread may read them.
 
-    A number belongs to its step, whatever was drawn, forced or rewound before; so "the same u under
-    other settings" means what it says.
+    A number belongs to its step, whatever was drawn, forced or rewound before. So "the same u under
+    other settings" means exactly that.
     """
 
     def __init__(self, seed: int, *, stream: int = 0) -> None:
@@ -35,14 +35,14 @@ class TextRandomness:
     """The uniform numbers of one text: by purpose, seed and step, so there is nothing to rewind."""
 
     def __init__(self) -> None:
-        self._streams: dict[int, UniformStream] = {}  # of the seed that was asked for last
+        self._streams: dict[int, UniformStream] = {}  # of the seed last requested
 
     def uniform(self, seed: int, index: int) -> float:
-        """The number that a step's token is drawn with, 0 <= u < 1."""
+        """Return the number that a step's token is drawn with, 0 <= u < 1."""
         return self.of_stream(seed, index, 0)
 
     def of_stream(self, seed: int, index: int, stream: int) -> float:
-        """The number of a step in one of the streams, 0 <= u < 1; 0 is the draw's."""
+        """Return a step's number in one stream, 0 <= u < 1; stream 0 is the draw's."""
         kept = self._streams.get(stream)
         if kept is None or kept.seed != seed:
             kept = self._streams[stream] = UniformStream(seed, stream=stream)

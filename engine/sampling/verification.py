@@ -1,9 +1,9 @@
-"""The rule by which a target model checks what a draft proposes, on two distributions.
+"""The rule by which a target model checks a draft's proposals, on two distributions.
 
     accept x with probability min(1, target(x) / draft(x)); else draw from the residual
 
-The residual is (target - draft) where that is positive, normalised. A token that comes out follows
-the target's distribution exactly, whatever the draft's is (Leviathan et al. 2023, arXiv:2211.17192;
+The residual is the positive part of (target - draft), normalised. The resulting token follows the
+target's distribution exactly, whatever the draft's (Leviathan et al. 2023, arXiv:2211.17192;
 Chen et al. 2023, arXiv:2302.01318).
 """
 
@@ -17,13 +17,13 @@ import numpy as np
 from engine.sampling.distribution import Distribution, Drawn
 
 # Streams of uniform numbers, besides the draw's own and those of the stages.
-DRAFT_STREAM = 1001  # the draft draws what it proposes
-ACCEPT_STREAM = 1002  # the target accepts it or not
+DRAFT_STREAM = 1001  # the draft draws its proposals
+ACCEPT_STREAM = 1002  # the target accepts or rejects them
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Two distributions over one vocabulary, and what they share.
+    """Two distributions over one vocabulary, and the mass that they share.
 
     Attributes:
         target: (vocab,) float64 probabilities of the target, sum 1.
@@ -35,25 +35,25 @@ class Overlap:
 
     @cached_property
     def shared(self) -> float:
-        """Sum over the vocabulary of min(target, draft): how likely a proposal is accepted."""
+        """Sum over the vocabulary of min(target, draft): the probability of acceptance."""
         return float(np.minimum(self.target, self.draft).sum())
 
     @cached_property
     def excess(self) -> np.ndarray:
-        """(vocab,) the target's probability above the draft's, 0 where there is none."""
+        """(vocab,) the target's probability in excess of the draft's, else 0."""
         return np.maximum(self.target - self.draft, 0.0)
 
     @cached_property
     def residual(self) -> np.ndarray:
-        """(vocab,) what is drawn from after a rejection: `excess`, normalised.
+        """(vocab,) the distribution to draw from after a rejection: `excess`, normalised.
 
-        The target itself where the two are equal, as nothing is ever rejected there.
+        The target itself if the two are equal, as nothing is ever rejected then.
         """
         mass = self.excess.sum()
         return self.excess / mass if mass > 0 else self.target
 
     def draw(self, u: float) -> Drawn:
-        """The token at `u` on the cumulative residual, most likely first, ties by lower id."""
+        """Draw the token at `u` on the cumulative residual, most likely first, ties by lower id."""
         ids = np.flatnonzero(self.residual)
         probs = self.residual[ids]
         order = np.argsort(-probs, kind="stable")
@@ -71,7 +71,7 @@ def point_mass(token_id: int, vocab_size: int) -> np.ndarray:
 
 
 def overlap(target: Distribution, draft: Distribution | None, token_id: int) -> Overlap:
-    """Return the overlap of target and draft where the draft proposed a token.
+    """Return the overlap of target and draft at a proposed token.
 
     Args:
         target, draft: after the same chain of stages; a draft of None proposed with certainty.

@@ -1,4 +1,4 @@
-"""The current settings as code for other engines: what to copy, and what it will not do there.
+"""The current settings as code for other engines: code to copy, and remarks on its limits.
 
     >>> settings = SamplingSettings(temperature=0.7, top_p=0.9)
     >>> first = snippets(settings, "Hello", model="gpt2", max_tokens=64)[0]
@@ -6,8 +6,8 @@
     ('transformers', ())
 
 One module per target holds its table: the name of each of our settings there, or why it has none
-(`engine.snippets.table`). A new stage needs an entry in every table; the tests name each that lacks
-it.
+(`engine.snippets.table`). A new stage needs an entry in every table; the tests name the tables that
+lack it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TARGETS: tuple[Callable[[Request], Snippet], ...] = (
     openai.python_snippet,
     openai.curl_snippet,
 )
-# What transformers alone has.
+# Features that only transformers has.
 _NO_GUIDANCE = (
     "guidance",
     msg("is not there: the negative prompt is left out, the text will be another"),
@@ -58,25 +58,25 @@ def snippets(
 ) -> list[Snippet]:
     """Code for every target, in the order of the page.
 
-    Only settings that are on are written, and those that a target would switch on by itself.
+    Only settings that are on are written, and those that a target would switch on by default.
 
     Args:
         settings: how tokens are chosen.
-        prompt: text to go on from, or a message in a chat template.
+        prompt: text to continue, or a message in a chat template.
         model: its name, folder or hub id, as the target knows it. Services are not told a folder.
         max_tokens: most tokens to generate, at least 1.
-        stop_strings: texts that end generation.
+        stop_strings: strings that end generation.
         eos_ids: tokens that end the text; None for those that `generate` finds by itself.
-        dtype: what the weights are stored in, e.g. ``float32``; ``auto`` leaves it to the
-            checkpoint. For the app's own tokens in parity mode it must be what the app uses.
-        negative_prompt: what classifier-free guidance leads away from; None for no guidance.
+        dtype: dtype of the weights, e.g. ``float32``; ``auto`` leaves it to the checkpoint. For the
+            app's own tokens in parity mode it must be the dtype that the app uses.
+        negative_prompt: prompt that classifier-free guidance leads away from; None for no guidance.
         guidance_scale: its strength; 1 switches it off.
-        contrastive: top_k and penalty_alpha, to search instead of sampling; of `settings` then
-            only the edits of single tokens have an effect and are written.
+        contrastive: top_k and penalty_alpha, to search instead of sampling. Of `settings`, only the
+            edits of single tokens then have an effect and are written.
 
     Raises:
-        SettingError: a prompt that is no text, a model without a name or with invisible characters
-            in it, no tokens to generate, an empty stop string, or a scale out of range.
+        SettingError: a prompt that is not text, a model name that is empty or has invisible
+            characters, no tokens to generate, an empty stop string, or a scale out of range.
     """
     if not isinstance(prompt, (str, ChatPrompt)):
         raise SettingError("prompt", prompt, "must be text", "decode token ids first")

@@ -2,9 +2,9 @@
 
 Names, defaults and order as in version 0.7.0 (build 11669, 2026; `common/sampling.cpp`). The order
 of its samplers is a setting, so ours is written out (``samplers``), and samplers that are not in it
-do not run: none of its defaults (temperature 0.8, top-k 40, top-p 0.95, min-p 0.05) remains. Fixed
-are the logit bias, which comes first; the three penalties, which are one sampler; and Mirostat,
-which replaces all samplers but the temperature.
+do not run: none of its defaults (temperature 0.8, top-k 40, top-p 0.95, min-p 0.05) remains. Three
+things are fixed: the logit bias comes first, the three penalties are one sampler, and Mirostat
+replaces all samplers except the temperature.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _top_k(stage: Stage) -> str:
 
 
 def _gbnf(source: str) -> str:
-    """Choices as a grammar of llama.cpp."""
+    """Choices as a llama.cpp grammar."""
     return "root ::= " + " | ".join(f'"{_quoted(choice)}"' for choice in json.loads(source))
 
 
@@ -159,7 +159,7 @@ _ALWAYS_FIRST = ("constraint", "logit_bias", "banned")
 _BESIDE_MIROSTAT = (*_ALWAYS_FIRST, "temperature", "mirostat")
 _PENALTIES = ("repetition_penalty", "frequency_penalty", "presence_penalty")
 
-# The server's parameters as flags. `logit_bias`, `samplers` and `stop` are written apart.
+# The server's parameters as flags. `logit_bias`, `samplers` and `stop` are written separately.
 FLAGS = {
     "temperature": "--temp",
     "dynatemp_range": "--dynatemp-range",
@@ -206,7 +206,7 @@ def _chain(chain: tuple[Stage, ...]) -> tuple[list[Stage], list[Remark]]:
 
 
 def _translation(request: Request, target: str) -> Translation:
-    """The request's parameters under the server's names, samplers in the person's order."""
+    """The request's parameters under the server's names, samplers in the user's order."""
     chain, lacking = _chain(request.settings.chain)
     result = translate(chain, TABLE, _NONE)
     result.lacking += lacking
@@ -217,7 +217,7 @@ def _translation(request: Request, target: str) -> Translation:
         theirs += ["temperature", "mirostat"]
     else:
         samplers = list(dict.fromkeys(SAMPLERS[n] for n in written if n in SAMPLERS))
-        if not samplers:  # one that does nothing, lest an empty list be taken for "the default"
+        if not samplers:  # one that does nothing, as an empty list could mean "the default"
             samplers = ["temperature"]
             result.add({"temperature": 1.0})
         result.add({"samplers": samplers})
@@ -253,7 +253,7 @@ def server_snippet(request: Request) -> Snippet:
 
 
 def cli_snippet(request: Request) -> Snippet:
-    """Run ``llama-completion``, the program for raw text (once a part of ``llama-cli``)."""
+    """Run ``llama-completion``, the program for raw text (once part of ``llama-cli``)."""
     result = _translation(request, CLI_NAME)
     parameters = dict(result.parameters)
     bias: Biases = parameters.pop("logit_bias", {})
@@ -265,7 +265,7 @@ def cli_snippet(request: Request) -> Snippet:
         ("--escape", None),
     ]
     if isinstance(request.prompt, ChatPrompt):
-        # The template writes a start of text where there is to be one.
+        # The template writes the start of text itself, if there should be one.
         flags.append(("--override-kv", "tokenizer.ggml.add_bos_token=bool:false"))
         remark = msg(
             "is text there; control tokens that a person typed in the message are read as such"
@@ -296,10 +296,10 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\x27"}
 
 
 def escaped(text: str) -> str:
-    r"""Text in the escapes that ``--escape`` undoes, all on one line.
+    r"""Text with the escapes that ``--escape`` undoes, all on one line.
 
-    Control characters are not safe in a terminal even between quotes, so whatever cannot be seen is
-    written as the bytes of its UTF-8, for example ``\x1b``.
+    Control characters are not safe in a terminal even between quotes, so invisible characters are
+    written as their UTF-8 bytes, for example ``\x1b``.
     """
 
     def bytewise(character: str) -> str:

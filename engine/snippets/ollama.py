@@ -1,10 +1,10 @@
 """Ollama: ``/api/generate`` and ``/api/chat``, as in late 2026.
 
-Since June 2026 GGUF models run on llama.cpp's server, in its default order of samplers, which a
-request cannot change. The engine of its own, on which some models ran before, applied penalties,
-top-k, temperature, top-p and min-p; of the penalties most of its versions took no notice. Ollama's
-defaults are not "off" (temperature 0.8, top-k 40, top-p 0.9, until August 2026 a repeat penalty of
-1.1), so they are always written.
+Since June 2026, GGUF models run on llama.cpp's server, in its default order of samplers, which a
+request cannot change. Before that, some models ran on Ollama's own engine, which applied penalties,
+top-k, temperature, top-p and min-p; most of its versions ignored the penalties. Ollama's defaults
+are not "off" (temperature 0.8, top-k 40, top-p 0.9, until August 2026 a repeat penalty of 1.1), so
+these settings are always written.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ OFF = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penal
 
 
 def snippet(request: Request) -> Snippet:
-    """Ask a running Ollama: for an answer in a chat, or to go on from a prompt as it is (``raw``).
+    """Ask a running Ollama for an answer in a chat, or to continue a prompt as it is (``raw``).
 
     Chat messages go into Ollama's own template. It takes no token ids, and it may put a start of
-    text in front of a rendered template, which has one already.
+    text in front of a rendered template, which already has one.
     """
     settings = request.settings
     result = translate(settings.chain, TABLE, _NONE)

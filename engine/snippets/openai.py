@@ -1,9 +1,9 @@
 """Chat completions as OpenAI defines them, and as many other services and servers copy them.
 
-By OpenAI's published API reference (``POST /v1/chat/completions``, 2026). All samplers are off
-unless asked for. In which order they apply is not published; assumed is the usual one: bias,
-penalties, temperature, top-p. Models that think before they answer refuse most of these settings,
-and max_tokens, which max_completion_tokens has replaced; vLLM and llama.cpp know both.
+Follows OpenAI's published API reference (``POST /v1/chat/completions``, 2026). All samplers are off
+unless requested. Their order is not published. The usual one is assumed: bias, penalties,
+temperature, top-p. Models that think before they answer refuse most of these settings, and
+max_tokens, which max_completion_tokens has replaced; vLLM and llama.cpp know both.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ORDER = (
 
 
 def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark], list[Remark]]:
-    """The request's parameters, what is lacking and what differs."""
+    """The request's parameters, and the remarks on lacking and on differing settings."""
     settings = request.settings
     result = translate(settings.chain, TABLE, _NONE)
     swaps = order_remarks(result.written, ORDER, target, published=False)
@@ -88,7 +88,7 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
         "max_completion_tokens": request.max_tokens,
         **result.parameters,
     }
-    if "logit_bias" in body:  # JSON has no numbers as keys
+    if "logit_bias" in body:  # JSON keys cannot be numbers
         bias: Biases = body["logit_bias"]
         ban = -_LARGEST_BIAS
         body["logit_bias"] = {str(t): ban if b is BANNED else b for t, b in bias.items()}
@@ -119,7 +119,7 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
 
 
 def python_snippet(request: Request) -> Snippet:
-    """Through OpenAI's client, which reads the key from the environment."""
+    """Send the request through OpenAI's client, which reads the key from the environment."""
     body, lacking, differs = _body(request, PYTHON_NAME)
     lines = [
         "from openai import OpenAI",
@@ -133,7 +133,7 @@ def python_snippet(request: Request) -> Snippet:
 
 
 def curl_snippet(request: Request) -> Snippet:
-    """The same request by hand."""
+    """Send the same request by hand."""
     body, lacking, differs = _body(request, CURL_NAME)
     code = curl("https://api.openai.com/v1/chat/completions", body, key="OPENAI_API_KEY") + "\n"
     return Snippet(CURL_NAME, "bash", code, tuple(lacking), tuple(differs))

@@ -1,8 +1,8 @@
 """Entries of every target's table, and the effect of swapping two stages.
 
 A target is one program or service that can sample. Its table has an `Entry` for every setting of
-ours that can be written there, or cannot for a reason of its own; all others the target has nothing
-of. So nothing is left out in silence. Its `ORDER` is that in which the target applies what it has.
+ours that can be written there, or that cannot for a special reason. The target lacks all others. So
+nothing is left out silently. Its `ORDER` is the order in which the target applies its settings.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from engine.sampling.stages import Stage
 # The mark of a banned token among biases: each target writes a ban in its own way.
 BANNED = None
 # A look-back over all tokens: more than any model's context. -1 is documented for it, but llama.cpp
-# of 2026 takes that for 0 on its command line and refuses it in its server. It sets four bytes
-# aside for each.
+# of 2026 takes that as 0 on its command line and refuses it in its server. It reserves four bytes
+# for each token.
 WHOLE_TEXT = 2**20
 Biases = dict[int, float | None]
 Remark = tuple[str, str]  # setting, explanation
@@ -30,12 +30,12 @@ class Snippet:
     """The current settings as code for another engine.
 
     Attributes:
-        target: what the code is for, e.g. ``vLLM``.
-        language: what it is written in: ``python`` or ``bash``.
-        code: the code, ready to be copied.
-        lacking: settings that the target does not have, or not all of, each with an explanation.
-        differs: settings that mean something else there, or apply at another place of the chain,
-            each with an explanation.
+        target: the engine that the code is for, e.g. ``vLLM``.
+        language: its language, ``python`` or ``bash``.
+        code: the code, ready to copy.
+        lacking: settings that the target lacks, in whole or in part, each with an explanation.
+        differs: settings that mean something different there, or apply at a different place in the
+            chain, each with an explanation.
     """
 
     target: str
@@ -51,10 +51,10 @@ class ChatPrompt:
 
     Attributes:
         token_ids: those that the model reads. A target that is given the text puts a start of text
-            in front of it, which the template may have written, and reads control tokens that a
-            person typed.
-        text: the same, for a target that takes no ids.
-        messages: role and content of each, for a target that has a template itself.
+            in front of it, which the template may already have written. It also reads control
+            tokens that a user typed.
+        text: the same as text, for a target that does not take ids.
+        messages: role and content of each, for a target with its own template.
     """
 
     token_ids: tuple[int, ...]
@@ -64,20 +64,20 @@ class ChatPrompt:
 
 @dataclass(frozen=True)
 class Request:
-    """One generation, as every target is asked for it.
+    """One generation to request from every target.
 
     Attributes:
         settings: how tokens are chosen.
-        prompt: text to go on from, or a message in a chat template.
+        prompt: text to continue, or a message in a chat template.
         model: its name, folder or hub id.
-        is_folder: whether it is a folder of this computer.
+        is_folder: whether it is a folder on this computer.
         max_tokens: most tokens to generate.
         eos_ids: tokens that end the text; None for those that `generate` finds by itself.
-        stop_strings: texts that end generation.
-        dtype: what the weights are stored in; ``auto`` leaves it to the checkpoint.
-        negative_prompt: what classifier-free guidance leads away from; None without guidance.
+        stop_strings: strings that end generation.
+        dtype: dtype of the weights; ``auto`` leaves it to the checkpoint.
+        negative_prompt: prompt that classifier-free guidance leads away from, or None.
         guidance_scale: its strength.
-        contrastive: top_k and penalty_alpha of contrastive search, which edits alone act on; None
+        contrastive: top_k and penalty_alpha of contrastive search, on which only edits act; None
             for sampling.
     """
 
@@ -95,7 +95,7 @@ class Request:
 
     @property
     def served_model(self) -> str:
-        """The model's name for a service, which is not told the folders of this computer."""
+        """The model's name for a service, which is not told this computer's folders."""
         return "MODEL" if self.is_folder else self.model
 
     @property
@@ -111,7 +111,7 @@ class Request:
         return list(self.prompt.messages if is_chat else [{"role": "user", "content": self.prompt}])
 
     def model_remarks(self) -> list[Remark]:
-        """The remark on a model that the target knows by another name."""
+        """The remark on a model that the target knows by a different name."""
         why = msg("is a folder of this computer; put the name that it has there in place of MODEL")
         return [("model", why)] if self.is_folder else []
 
@@ -125,11 +125,11 @@ class Entry:
     """Form of one of our settings in a target.
 
     Attributes:
-        names: the target's own parameters for it; empty where it has none.
-        values: from our stage to those parameters.
-        lacking: why it cannot be written at all; empty where it can.
-        partly: what of a stage cannot be written, None where all of it can.
-        differs: what it does otherwise there, None where it is the same.
+        names: the target's own parameters for it; empty if it has none.
+        values: maps our stage to those parameters.
+        lacking: why it cannot be written; empty if it can.
+        partly: names the part of a stage that cannot be written, None if all of it can.
+        differs: names the difference there, None if it is the same.
     """
 
     names: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class Entry:
 
 
 def absent(why: str) -> Entry:
-    """The target has nothing of the kind."""
+    """An entry for a setting that the target lacks."""
     return Entry(lacking=why)
 
 
@@ -150,7 +150,7 @@ def same(name: str, remark: str | None = None) -> Entry:
 
 
 def penalty(name: str, remark: str | None = None) -> Entry:
-    """A penalty under the name that llama.cpp has for it, over the whole text."""
+    """A penalty under llama.cpp's name, over the whole text."""
     values = lambda stage: {name: stage.value, "repeat_last_n": WHOLE_TEXT}  # noqa: E731
     return Entry((name, "repeat_last_n"), values, differs=lambda stage: remark)
 
@@ -185,7 +185,7 @@ SAME_IDS = msg("token ids are the same there only for the same model with the sa
 
 
 def biases(name: str, most: float | None = None) -> Entry:
-    """A bias for each token id, by adding to its logit; `most` is the largest that is allowed."""
+    """A bias added to the logit of each token id; `most` is the largest allowed."""
 
     def remark(stage: Stage) -> str:
         if most is None or all(abs(bias) <= most for bias in bias_of(stage).values()):
@@ -204,7 +204,7 @@ def biases(name: str, most: float | None = None) -> Entry:
 
 
 def bans(name: str, how: str) -> Entry:
-    """Banned single tokens as biases; `how` says what the target makes of a ban."""
+    """Banned single tokens as biases; `how` says how the target writes a ban."""
 
     def partly(stage: Stage) -> str | None:
         longer = sum(len(sequence) > 1 for sequence in sequences_of(stage))
@@ -237,13 +237,13 @@ def constraints(
     lacking: str,
     differs: Callable[[Stage], str | None] = _nothing,
 ) -> Entry:
-    """A constraint in the languages that a target has.
+    """A constraint in the languages that a target supports.
 
     Args:
         name: the target's parameter.
-        values: by language, from our source to the parameter's value.
-        lacking: what to say where the target has not got the language.
-        differs: as `Entry` has it, for the languages that it has.
+        values: by language, maps our source to the parameter's value.
+        lacking: the explanation if the target does not support the language.
+        differs: as in `Entry`, for the languages that it supports.
     """
 
     def written(stage: Stage) -> dict[str, object]:
@@ -260,11 +260,11 @@ def constraints(
 
 @dataclass
 class Translation:
-    """A chain in the words of a target.
+    """A chain in the terms of a target.
 
     Attributes:
         parameters: the target's parameters, in the order of our chain.
-        written: the stages that are among them, in the order of our chain.
+        written: the stages written with them, in the order of our chain.
         lacking, differs: see `Snippet`.
     """
 
@@ -274,7 +274,7 @@ class Translation:
     differs: list[Remark] = field(default_factory=list)
 
     def add(self, parameters: Mapping[str, object]) -> None:
-        """Take parameters in; biases of several stages join, and a ban outweighs a bias."""
+        """Add parameters; biases of several stages merge, and a ban outweighs a bias."""
         for name, value in parameters.items():
             before = self.parameters.get(name)
             if isinstance(value, dict) and isinstance(before, dict):
@@ -286,7 +286,7 @@ class Translation:
 
 
 def translate(chain: Iterable[Stage], table: Mapping[str, Entry], none: str) -> Translation:
-    """A chain in the words of the table's target, without regard to order.
+    """Translate a chain into the terms of the table's target, ignoring the order.
 
     Args:
         chain: the stages.
@@ -327,7 +327,7 @@ _MAY_DROP_THE_FIRST = {"typical_p", "xtc"}
 def swap_effect(first: Stage, second: Stage) -> Effect:
     """Return the effect of swapping two neighbouring stages.
 
-    Exact arithmetic is meant: a sum may round differently in another order.
+    This assumes exact arithmetic: a sum may round differently in a different order.
     """
     names = {first.setting, second.setting}
     greedy = any(stage.setting == "temperature" and stage.value == 0 for stage in (first, second))
@@ -342,9 +342,9 @@ def swap_effect(first: Stage, second: Stage) -> Effect:
         if names & (_BANS | {"repetition_penalty", "top_k", "top_n_sigma"}):
             return Effect.NONE
         return Effect.ODDS if names & (_ADDS | {"dynamic_temperature"}) else Effect.KEPT
-    if "dynamic_temperature" in names:  # its T comes from the entropy of what is there
+    if "dynamic_temperature" in names:  # its T comes from the entropy of the tokens present
         return Effect.ODDS if names & (_EDITS | {"top_k", "top_n_sigma"}) else Effect.KEPT
-    if names == {"top_k", "min_p"}:  # each a number of leading ranks that the other cannot move
+    if names == {"top_k", "min_p"}:  # each keeps leading ranks that the other cannot move
         return Effect.NONE
     return Effect.KEPT
 
@@ -352,13 +352,13 @@ def swap_effect(first: Stage, second: Stage) -> Effect:
 def order_remarks(
     chain: Sequence[Stage], theirs: Sequence[str], target: str, *, published: bool = True
 ) -> list[Remark]:
-    """One remark for each pair of stages that the target applies in the other order.
+    """One remark for each pair of stages that the target applies in the opposite order.
 
     Args:
         chain: the stages that the target has, in our order.
         theirs: settings in the order in which the target applies them.
         target: its name, for the remark.
-        published: whether the target says in which order it applies them.
+        published: whether the target documents that order.
     """
     place = {setting: i for i, setting in enumerate(theirs)}
     remarks = []

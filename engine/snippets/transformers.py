@@ -1,9 +1,9 @@
 """Hugging Face transformers: `generate`, as in version 5.23.
 
 Its processors run in a fixed order (`GenerationMixin._get_logits_processor`), the one that our
-default order follows. What a request leaves open is filled in from the checkpoint's
-generation_config.json, which may hold any setting at all, so the model is given an empty one; and
-then by defaults, of which top-k 50 alone is not "off".
+default order follows. Settings that a request leaves open come from the checkpoint's
+generation_config.json, which may hold any setting, so the model is given an empty one. After that
+come defaults, of which only top-k 50 is not "off".
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ ORDER = (*PROCESSORS, *WARPERS)
 
 
 def _what_runs(settings: SamplingSettings) -> tuple[list[Stage], list[Remark]]:
-    """The stages that generate runs, and what to say of the others.
+    """The stages that `generate` runs, and remarks on the others.
 
-    Without sampling it runs none of the warpers, and warns of their settings.
+    Without sampling, it runs none of the warpers and warns about their settings.
     """
     chain = list(settings.chain)
     if not settings.is_greedy:
@@ -92,7 +92,7 @@ def _what_runs(settings: SamplingSettings) -> tuple[list[Stage], list[Remark]]:
     return runs, [(stage.setting, why) for stage in matters]
 
 
-# Since version 5 the search is no part of the package; generate fetches it.
+# Since version 5 the search is not part of the package; generate fetches it.
 _SEARCH = {
     "custom_generate": "transformers-community/contrastive-search",
     "trust_remote_code": True,
@@ -119,7 +119,7 @@ def _read(name: str, prompt: str | ChatPrompt) -> list[str]:
 def snippet(request: Request) -> Snippet:
     """Load the model, generate, print.
 
-    With parity settings and the dtype that the app runs the model in, the tokens are the app's,
+    With parity settings and the app's dtype for the model, the tokens are the same as the app's,
     one by one, whatever the checkpoint's own settings are.
     """
     settings = request.settings

@@ -2,9 +2,9 @@
 
 Order (`vllm.v1.sample.sampler.Sampler`): banned words, minimum of tokens, logit bias, repetition,
 frequency and presence penalty, temperature, min-p, then top-k and top-p. A `SamplingParams` starts
-with everything off. The server instead fills what a request leaves open from the checkpoint's
-generation_config.json (unless started with ``--generation-config vllm``), so that there the five
-settings which it reads are always written.
+with everything off. The server instead fills settings that a request leaves open from the
+checkpoint's generation_config.json (unless started with ``--generation-config vllm``). So the five
+settings that it reads there are always written.
 Constraints ("structured outputs") are a mask on the logits, before all samplers.
 """
 
@@ -105,7 +105,7 @@ ORDER = (
     "top_k",
     "top_p",
 )
-# What the server would take from the checkpoint otherwise.
+# Settings that the server would otherwise take from the checkpoint.
 SERVER_OFF = {
     "temperature": 1.0,
     "top_p": 1.0,
@@ -113,7 +113,7 @@ SERVER_OFF = {
     "min_p": 0.0,
     "repetition_penalty": 1.0,
 }
-# Parameters that OpenAI's client does not know and passes on unseen.
+# Parameters that OpenAI's client does not know and passes on unchanged.
 EXTRA_BODY = ("top_k", "min_p", "repetition_penalty", "min_tokens", "structured_outputs")
 
 
@@ -137,7 +137,7 @@ def _least_tokens(result: Translation, request: Request) -> None:
 
 
 def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
-    """Parameters that are no stages, and what to say about them."""
+    """Parameters that are not stages, and remarks on them."""
     keywords: dict[str, object] = {"max_tokens": request.max_tokens}
     if request.stop_strings:
         keywords["stop"] = list(request.stop_strings)
@@ -181,7 +181,7 @@ def server_snippet(request: Request) -> Snippet:
     _least_tokens(result, request)
     common, remarks = _common(request)
     parameters = SERVER_OFF | _with_bans(result.parameters, -_LARGEST_BIAS)
-    if "logit_bias" in parameters:  # JSON has no numbers as keys
+    if "logit_bias" in parameters:  # JSON keys cannot be numbers
         parameters["logit_bias"] = {str(t): b for t, b in parameters["logit_bias"].items()}
     extra = {name: parameters.pop(name) for name in EXTRA_BODY if name in parameters}
     asked = {"model": request.served_model, "prompt": request.text_or_ids}

@@ -1,8 +1,8 @@
 """Values as source code: nothing in a prompt or a name may end the string it is written in.
 
-Python strings are written by `repr`, which also escapes what cannot be seen (control characters,
-marks that turn the direction of text). JSON is pure ASCII without a single quote, so that it can
-stand between single quotes in a shell as it is.
+Python strings are written by `repr`, which also escapes invisible characters (control characters,
+marks that change the direction of text). JSON is pure ASCII without a single quote, so that a shell
+takes it unchanged between single quotes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def python_call(function: str, arguments: Sequence[str], keywords: Mapping[str, 
     """A call over several lines, e.g. ``f(\\n    x,\\n    top_k=5,\\n)``.
 
     Args:
-        function: what is called.
-        arguments: expressions, written first and as they are.
+        function: the function to call.
+        arguments: expressions, written first and unchanged.
         keywords: keyword arguments, written as literals.
     """
     lines = [*arguments, *(f"{name}={python_literal(value)}" for name, value in keywords.items())]
@@ -58,7 +58,7 @@ def curl(url: str, body: Mapping[str, object], *, key: str | None = None) -> str
     """A POST request with a JSON body.
 
     Args:
-        url: where to.
+        url: the address.
         body: the request.
         key: name of the environment variable that holds the key, if one is needed.
     """
@@ -78,7 +78,7 @@ MAX_SEED_32 = 2**32 - 2  # the highest 32-bit number itself means "choose one" i
 
 
 def seed_of_32_bits(seed: int) -> tuple[int, str]:
-    """A seed for an engine that takes 32 bits, and what there is to say about it."""
+    """A seed for an engine that takes 32 bits, and a remark about it."""
     remark = msg("the same seed gives other random numbers in another engine, so other tokens")
     if seed <= MAX_SEED_32:
         return seed, remark

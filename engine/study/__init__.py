@@ -1,12 +1,12 @@
-"""Texts measured and compared.
+"""Measurements and comparisons of texts.
 
 metrics           of one text, of many together
-sweep             two settings over a grid, and what they make of prompts
+sweep             two settings over a grid, and the texts they give
 likelihood        how likely a model finds a text
 exact_best        the most likely text of at most n tokens, with a proof
-search_error      by how much beam search misses it
-set_texts         texts of beam search, greedy decoding and the nucleus, side by side
-constraint        what a constraint did step by step; one wrong token under it
+search_error      how far beam search misses it
+set_texts         texts of beam search, greedy decoding and nucleus sampling, side by side
+constraint        effect of a constraint step by step; one wrong token under it
 one_clock         decoders timed on one prompt
 generation_order  masked diffusion: order, positions per step, confidence
 joint_error       masked diffusion: two tokens drawn at once, against one after the other

@@ -1,13 +1,13 @@
-"""Acceptance of proposals by a target, and the speed-up that the paper expects of it.
+"""Acceptance of proposals by a target, and the speed-up that the paper predicts from it.
 
 Two definitions are in use for a position of the draft; both are given here.
 
     unconditional   rounds that accepted it / rounds that had a draft (vLLM, llama.cpp)
-    conditional     rounds that accepted it / rounds that looked at it: behind a rejection nothing
+    conditional     rounds that accepted it / rounds that looked at it: after a rejection nothing
                     is looked at, and a position not looked at counts neither way
 
 The expected tokens of a round and the speed-up are those of Leviathan et al. 2023
-(arXiv:2211.17192), with one addition: a pass over g + 1 tokens may be dearer than one over a single
+(arXiv:2211.17192), with one addition: a pass over g + 1 tokens may cost more than one over a single
 token.
 """
 
@@ -24,7 +24,7 @@ class Acceptance:
     """Counts over some rounds.
 
     Attributes:
-        rounds: rounds, each with one pass of the target that checks.
+        rounds: number of rounds, each with one checking pass of the target.
         drafted: those with at least one proposal.
         tokens: tokens that the rounds appended.
         proposed, looked_at, accepted: by position in the draft, from its first token on.
@@ -54,18 +54,18 @@ class Acceptance:
 
     @property
     def rate(self) -> float | None:
-        """Accepted of those looked at: the formula's acceptance rate; None without any."""
+        """Accepted / looked at, the formula's acceptance rate; None without any."""
         looked_at = sum(self.looked_at)
         return sum(self.accepted) / looked_at if looked_at else None
 
     @property
     def unconditional(self) -> tuple[float, ...]:
-        """By position: accepted / rounds that had a draft."""
+        """Accepted / rounds that had a draft, by position."""
         return tuple(accepted / self.drafted for accepted in self.accepted)
 
     @property
     def conditional(self) -> tuple[float | None, ...]:
-        """By position: accepted / looked at; None where it never was."""
+        """Accepted / looked at, by position; None if it was never looked at."""
         pairs = zip(self.accepted, self.looked_at, strict=True)
         return tuple(accepted / seen if seen else None for accepted, seen in pairs)
 
@@ -78,13 +78,13 @@ class Acceptance:
     def tokens_per_pass(self) -> float | None:
         """Tokens appended / checking passes of the target; 1 is plain decoding; None without any.
 
-        Rounds without a draft count too, and so does what a stop rule cut off.
+        Rounds without a draft count too, and so do rounds that a stop rule cut short.
         """
         return self.tokens / self.rounds if self.rounds else None
 
 
 def expected_tokens(rate: float, length: float) -> float:
-    """Tokens of a round, (1 - a^(g+1)) / (1 - a), if each is accepted independently alike.
+    """Tokens of a round, (1 - a^(g+1)) / (1 - a), if each is accepted independently at one rate.
 
     Args:
         rate: acceptance rate a, 0 to 1.

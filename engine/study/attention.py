@@ -1,7 +1,7 @@
 """Attention weights of a model's heads over the positions of a text, as the model computes them.
 
-The passes of the engine use a kernel that keeps no weights. So a pass of its own is made here, with
-the attention of transformers that returns them, over the same weights of the model in float32.
+The engine's passes use a kernel that does not keep them. So a separate pass is made here, with the
+attention of transformers that returns them, over the same model weights in float32.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.errors import PromptError
 from engine.model import LanguageModel
 from engine.runner.turns import exclusive
 
-MOST_TOKENS = 48  # of the text: the weights are a square for each head
+MOST_TOKENS = 48  # of the text, as each head has a square of weights
 
 
 def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
@@ -25,15 +25,15 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
 
     Args:
         model: loaded from a folder of safetensors.
-        text: what is read, at most `MOST_TOKENS` tokens.
+        text: the text to read, at most `MOST_TOKENS` tokens.
 
     Returns:
         (layers, heads, n, n) float32: how much the position of a row takes from that of a column;
         each row sums to 1.
 
     Raises:
-        PromptError: no text, or a longer one.
-        CancelledError: as any turn does.
+        PromptError: an empty text, or one too long.
+        CancelledError: as in any turn.
     """
     ids = inputs.prompt_ids(model, text)
     if len(ids) > MOST_TOKENS:
@@ -50,7 +50,7 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _telling(folder: str) -> PreTrainedModel:
-    """The model once more, with an attention that returns its weights."""
+    """A second copy of the model, with an attention that returns its weights."""
     return AutoModelForCausalLM.from_pretrained(
         folder,
         attn_implementation="eager",

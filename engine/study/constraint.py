@@ -19,7 +19,7 @@ from engine.grammar import Places, TokenTable
 from engine.sampling.stages import Constraint
 from engine.study.verdict import Verdict, judge
 
-FURTHER = 32  # tokens at most after the wrong one
+FURTHER = 32  # most tokens after the wrong one
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Broken:
     Attributes:
         index: the step in which it was forced.
         before, wrong, after: the text in three parts; the wrong token's own part in the middle.
-        verdict: what an independent parser says of the whole.
-        left_at: place of the first character that the constraint does not allow, None where the
-            text keeps to it.
-        is_complete: whether the constraint takes the whole text.
+        verdict: an independent parser's verdict on the whole text.
+        left_at: index of the first character that the constraint does not allow, None if the text
+            keeps to it.
+        is_complete: whether the constraint accepts the whole text.
     """
 
     index: int
@@ -50,10 +50,10 @@ class Broken:
 
 
 def without_constraint(text: Decoder, index: int, token_id: int) -> Broken:
-    """Fork a text, force a token in a step, and go on without the constraint.
+    """Fork a text, force a token in a step, and continue without the constraint.
 
     Raises:
-        DecodingError: what stepping raises; the text given stays as it is.
+        DecodingError: as in stepping; the given text stays as it is.
     """
     constraint = text.settings_at(index).stage(Constraint.setting)
     twin = text.fork()
@@ -93,7 +93,7 @@ class Wanted:
     Attributes:
         token_id: the token.
         probability: the model's own, at temperature 1 with nothing cut.
-        rank: its rank there, from 1.
+        rank: its rank in that distribution, from 1.
     """
 
     token_id: int
@@ -109,12 +109,12 @@ class ConstraintFigures:
 
     Attributes:
         index: the step.
-        allowed: how many tokens of the vocabulary it allowed, an end of the text included.
-        allowed_mass: Z, the probability that those hold together, 0 to 1.
-        price_bits: -log2 Z, what the constraint costs here; `math.inf` where Z is 0.
+        allowed: number of tokens that it allowed, an end of the text included.
+        allowed_mass: Z, the total probability of those, 0 to 1.
+        price_bits: -log2 Z, the cost of the constraint here; `math.inf` if Z is 0.
         may_end: whether the text before the step was complete.
         must_end: whether nothing but the end was allowed.
-        is_forced: whether one token alone was allowed.
+        is_forced: whether only one token was allowed.
         forced_bytes: the bytes that had to come next, whatever was drawn.
         wanted: the most likely tokens that it refused, most likely first.
     """
@@ -138,9 +138,9 @@ def figures_at(
     Args:
         text: the text.
         index: a step that was taken.
-        constraint: None for the one that the step was taken with. Another one is taken to hold
-            since the beginning of the text.
-        most_wanted: of how many refused tokens to tell.
+        constraint: None for the one that the step was taken with. A given one is assumed to hold
+            from the beginning of the text.
+        most_wanted: most refused tokens to report.
 
     Raises:
         SettingError: no such step, or a step without a constraint.
@@ -192,10 +192,10 @@ class Ribbon:
     """Bytes of a text that a constraint forced.
 
     Attributes:
-        forced: for every byte of the text, whether no other could have stood there.
-        is_complete: whether the text is one that the constraint describes.
-        broken_at: place of the first byte that it does not allow, None where it is kept to; later
-            bytes are not forced.
+        forced: for every byte of the text, whether no other byte could have been there.
+        is_complete: whether the constraint accepts the whole text.
+        broken_at: index of the first byte that it does not allow, None if the text keeps to it.
+            Later bytes are not forced.
     """
 
     forced: tuple[bool, ...]
@@ -204,7 +204,7 @@ class Ribbon:
 
 
 def ribbon(constraint: Constraint, data: bytes) -> Ribbon:
-    """Return the bytes of a text that were forced; needs no model and no tokenizer.
+    """Return the bytes of a text that were forced; needs neither model nor tokenizer.
 
     Raises:
         SettingError: following the constraint costs more than is allowed.

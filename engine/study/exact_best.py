@@ -6,17 +6,17 @@
     >>> search.result.text, search.result.is_proven
 
 A text ends with an end-of-text token or with its n-th token. Each further token can only lower the
-sum of log-probabilities. So what a beginning may still reach is bounded by what it has, and one
-whose bound is no better than the best complete text need not be read (Stahlberg and Byrne 2019,
-"On NMT Search Errors and Model Errors", arXiv:1908.10090, by depth-first search). Where nothing is
-left to read, the best text is proven. Where the search ends before, it has proven an interval: from
-the best text found to the largest bound of what is left.
+sum of log-probabilities, so the sum of a prefix bounds all its continuations. A prefix whose bound
+is not above the best complete text need not be read (Stahlberg and Byrne 2019, "On NMT Search
+Errors and Model Errors", arXiv:1908.10090, by depth-first search). If no prefix is left to read,
+the best text is proven. If the search ends earlier, it has proven an interval: from the best text
+found to the largest bound of the remaining prefixes.
 
-A constraint takes tokens away and leaves the log-probabilities of the others as they are, so the
-bound holds under it too. Other samplers change what texts are ranked by, and have no part in it.
+A constraint removes tokens and leaves the log-probabilities of the others unchanged, so the bound
+still holds. Other samplers would change the ranking of texts, and are not used.
 
-Log-probabilities are the model's in passes over many rows. In bfloat16 these differ by hundredths
-of a nat from those of a lone text; so does the proof.
+Log-probabilities are the model's, from passes over many rows. In bfloat16 they differ by hundredths
+of a nat from those of a text read alone, and so does the proof.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from engine.runner.branches import Branches
 from engine.sampling.ranking import RankedRow
 from engine.sampling.stages import Constraint
 
-MOST_EXACT = 32  # of a text: beyond, hardly any proof ends in time
-MOST_NODES = 100_000  # beginnings that a search reads: a minute or two of the bundled model
-MOST_OPEN = 2_000_000  # beginnings that wait to be read, 16 bytes each
-# Passes whose caches are kept for beginnings that wait. Below, the best beginning is next, which
-# lowers the bound; above, the longest, which frees a cache soonest.
+MOST_EXACT = 32  # tokens of a text; beyond that, hardly any proof ends in time
+MOST_NODES = 100_000  # prefixes that a search reads: a minute or two with the bundled model
+MOST_OPEN = 2_000_000  # prefixes that wait to be read, 16 bytes each
+# Passes whose caches are kept for waiting prefixes. Below this number, the best prefix is next,
+# which lowers the bound. From it on, the longest is next, which frees a cache soonest.
 _MOST_FAMILIES = 12
 _REMEDY = msg("use a shorter prompt or fewer tokens")
 
@@ -57,9 +57,9 @@ class ExactProgress:
     """Progress of a search.
 
     Attributes:
-        visited: beginnings read by the model.
-        pruned: beginnings proven worthless unread.
-        open: beginnings that wait to be read.
+        visited: prefixes read by the model.
+        pruned: prefixes proven worthless without being read.
+        open: prefixes that wait to be read.
         best: score of the best complete text so far.
         bound: no text has a better score than this.
         seconds: wall time so far.
@@ -79,15 +79,15 @@ class ExactBest:
 
     Attributes:
         token_ids: the best complete text found.
-        text: as a person reads it.
+        text: its characters, without special tokens.
         logprob: sum of its log-probabilities, in nats.
         score: logprob / length ** length_penalty.
-        bound: no text scores better; equal to `score` where that is proven.
-        is_proven: whether the text is the best of all.
-        stopped: None where proven; else ``nodes``, ``memory`` or ``cancelled``.
+        bound: no text scores better; equal to `score` if that is proven.
+        is_proven: whether the text is proven to be the best of all.
+        stopped: None if proven, else ``nodes``, ``memory`` or ``cancelled``.
         visited, pruned, open: as in `ExactProgress`.
-        largest_pruned: the best score that anything unread could have had; at most `score`. None
-            where nothing was pruned.
+        largest_pruned: the best score that a pruned prefix could have reached; at most `score`.
+            None if nothing was pruned.
         passes: forward passes.
         seconds: wall time.
     """
@@ -109,15 +109,15 @@ class ExactBest:
 
 @dataclass(eq=False)
 class _Family:
-    """Beginnings of one length that go on from the rows of one pass; best first.
+    """Prefixes of one length that continue the rows of one pass, best first.
 
     Attributes:
         branches: the rows.
-        before: (rows,) tokens of each row's beginning.
-        length: tokens of the beginnings that wait.
+        before: (rows,) tokens of each row's prefix.
+        length: number of tokens in the waiting prefixes.
         totals: (waiting,) float64 sums of their log-probabilities.
-        rows: (waiting,) int32 the row that each goes on from.
-        token_ids: (waiting,) int32 its last token.
+        rows: (waiting,) int32 row that each prefix continues.
+        token_ids: (waiting,) int32 last token of each prefix.
     """
 
     branches: Branches
@@ -132,24 +132,24 @@ class ExactSearch:
     """Exact search for the most likely text up to a given length.
 
     Args:
-        model: the model; others may use it meanwhile.
+        model: the model; other callers may use it at the same time.
         prompt: text, or token ids.
         max_new_tokens: the n of the search; 6 to 16 are usually proven in seconds.
-        length_penalty: exponent of the length in the score, as of `BeamSettings`; 0 is the plain
-            sum. A text of another length than the longest may then score better or worse, which
-            the bound allows for.
-        start: complete texts to begin with, such as those of a beam search; the better they are,
-            the more is pruned. Without any, greedy decoding gives one.
-        most_nodes: beginnings to read at most.
-        most_open: beginnings to keep waiting at most.
-        constraint: what all texts keep to; None for none. As in beam search, a text that its last
-            token cuts off need not be complete.
+        length_penalty: exponent of the length in the score, as in `BeamSettings`; 0 is the plain
+            sum. With any other value, a shorter text may score better or worse, which the bound
+            allows for.
+        start: complete texts to begin with, such as those of a beam search. The better they are,
+            the more is pruned. If there are none, greedy decoding supplies one.
+        most_nodes: most prefixes to read.
+        most_open: most prefixes to keep waiting.
+        constraint: constraint on all texts, or None. As in beam search, a text cut off at
+            `max_new_tokens` need not be complete.
 
     Attributes:
         model, prompt_ids, max_new_tokens, length_penalty: as given.
 
     Raises:
-        PromptError, TokenizerError: as `BeamSearch`.
+        PromptError, TokenizerError: as in `BeamSearch`.
         SettingError: a number out of range, more tokens than the context has room for, or a
             constraint that does not fit the model.
     """
@@ -190,7 +190,7 @@ class ExactSearch:
         self._start = tuple(start)
         self._best: tuple[float, float, tuple[int, ...]] | None = None  # score, total, token ids
         self._families: list[_Family] = []
-        self._has_begun = False  # whether the prompt was read
+        self._has_begun = False  # whether the prompt has been read
         self._visited = self._pruned = self._passes = 0
         self._largest_pruned = -np.inf
         self._stopped: str | None = None
@@ -198,7 +198,7 @@ class ExactSearch:
 
     @property
     def result(self) -> ExactBest:
-        """The result so far, for a search that has run.
+        """The result so far of a search that has run.
 
         Raises:
             RuntimeError: there is no text yet.
@@ -227,18 +227,18 @@ class ExactSearch:
     def run(self, cancel: threading.Event | None = None) -> Iterator[ExactProgress]:
         """Search until the best text is proven or a limit is reached; yields after every pass.
 
-        Setting `cancel`, or closing the iterator, ends it between two passes; `result` then has
-        the interval that is proven, and another `run` goes on from there.
+        Setting `cancel`, or closing the iterator, ends the search between two passes. `result` then
+        has the proven interval, and another `run` continues from there.
 
         Raises:
             LogitsError: the model returned NaN.
-            NoCandidatesError: the constraint leaves greedy decoding no text to begin with.
+            NoCandidatesError: the constraint leaves greedy decoding without a text to begin with.
             SettingError: the constraint costs more than is allowed.
             OutOfMemoryError: the device is out of memory for a pass.
             CancelledError: the job of this thread was cancelled.
         """
         began = time.perf_counter() - self._seconds
-        self._stopped = CANCELLED  # until it is known better
+        self._stopped = CANCELLED  # until another reason is known
         if not self._has_begun:
             for one in self._start or self._greedy():
                 self._complete(one.logprob, tuple(one.token_ids))
@@ -280,7 +280,7 @@ class ExactSearch:
         return max(self._families, key=lambda family: family.length)
 
     def _read(self, family: _Family) -> None:
-        """Read the best of the beginnings that wait in a family."""
+        """Read the best of a family's waiting prefixes."""
         count = min(family.branches.rows_at_once, family.totals.size)
         count = min(count, self._most_nodes - self._visited)
         rows, tokens = family.rows[:count].tolist(), family.token_ids[:count].tolist()
@@ -301,10 +301,10 @@ class ExactSearch:
         totals: np.ndarray,
         logits: np.ndarray,
     ) -> None:
-        """Take in the next tokens of beginnings that were read.
+        """Take in the next tokens of prefixes that have been read.
 
         Args:
-            branches: the beginnings.
+            branches: the prefixes.
             before: (rows,) tokens of each.
             totals: (rows,) sums of their log-probabilities.
             logits: (rows, vocab) after each.
@@ -313,9 +313,9 @@ class ExactSearch:
         length = len(before[0]) + 1
         highest = logits.max(axis=1)  # (rows,)
         if not np.isfinite(highest).all():
-            RankedRow(logits[int(np.argmin(np.isfinite(highest)))])  # says what is wrong
+            RankedRow(logits[int(np.argmin(np.isfinite(highest)))])  # raises, and says why
         weights = np.exp(logits - highest[:, None]).sum(axis=1, dtype=np.float64)
-        # What a logit needs to be a log-probability, and with it the sum of a text.
+        # Added to a row's logits, its offset gives the log-probability sums of the longer texts.
         offsets = totals - highest - np.log(weights)  # (rows,)
         logits = self._allowed(before, logits)
         if length == self.max_new_tokens:
@@ -352,7 +352,7 @@ class ExactSearch:
         )
 
     def _allowed(self, before: list[tuple[int, ...]], logits: np.ndarray) -> np.ndarray:
-        """(rows, vocab) logits, those at -inf that the constraint rules out after its row."""
+        """(rows, vocab) logits, with -inf for tokens that the constraint rules out in a row."""
         if self._constraint is None:
             return logits
         language, source = self._constraint.language, self._constraint.source
@@ -369,11 +369,11 @@ class ExactSearch:
         token_id: int,
     ) -> None:
         total = min(0.0, float(offsets[row] + logits[row, token_id]))
-        if total > -np.inf:  # else the constraint leaves none of these
+        if total > -np.inf:  # else the constraint allows none of these
             self._complete(total, (*before[row], token_id))
 
     def _complete(self, total: float, token_ids: tuple[int, ...]) -> None:
-        """Note a complete text; it counts if it is better than the best so far."""
+        """Record a complete text if it beats the best so far."""
         score = self._settings.score(total, len(token_ids))
         if self._best is None or score > self._best[0]:
             self._best = score, total, token_ids
@@ -381,11 +381,11 @@ class ExactSearch:
     # --- bounds -----------------------------------------------------------------------------------
 
     def _reach(self, length: int) -> int:
-        """Return the length at which a beginning would score best if it lost nothing more."""
+        """Return the length at which a prefix would score best if it lost nothing more."""
         return self.max_new_tokens if self.length_penalty > 0 else length + 1
 
     def _least_total(self, length: int) -> float:
-        """Return the logprob above which a beginning of `length` tokens may still beat the best."""
+        """Return the logprob above which a prefix of `length` tokens may still beat the best."""
         return self._best[0] * self._reach(length) ** self.length_penalty
 
     def _bound_of(self, family: _Family) -> float:
@@ -398,7 +398,7 @@ class ExactSearch:
     @property
     def _bound(self) -> float:
         if not self._has_begun:
-            return 0.0  # of any text
+            return 0.0  # no text scores better
         waiting = [self._bound_of(family) for family in self._families]
         return max([self._best[0], *waiting])
 
@@ -407,7 +407,7 @@ class ExactSearch:
         return sum(family.totals.size for family in self._families)
 
     def _prune(self) -> None:
-        """Forget beginnings that the best text has overtaken, and families without any."""
+        """Drop prefixes that the best text has overtaken, and families left empty."""
         for family in self._families:
             least = self._least_total(family.length)
             kept = int(np.searchsorted(-family.totals, -least, side="left"))

@@ -1,4 +1,4 @@
-"""In which order a canvas was filled, how sure the model was, and what each step did.
+"""Order in which a canvas was filled, the model's confidence, and the effect of each step.
 
 >>> order = order_of(decoder.steps)
 >>> order.tau          # 1 for left to right, -1 for right to left, about 0 for any order
@@ -14,19 +14,19 @@ import numpy as np
 
 from engine.trace import DiffusionStep
 
-# What a position of a canvas is after a step.
+# States of a canvas position after a step.
 GIVEN, MASKED, NEW, COMMITTED, REMASKED = "given", "masked", "new", "committed", "re-masked"
 
 
 @dataclass(frozen=True)
 class Order:
-    """Order in which the tokens that stand were committed.
+    """Order in which the tokens now on the canvas were committed.
 
     Attributes:
-        positions: those of the gaps that hold a token, ascending.
-        steps: the step that committed the token of each; the last one where it was masked again.
+        positions: gap positions that hold a token, ascending.
+        steps: the step that committed the token of each; the last one if it was masked again.
         tau: Kendall's tau-b of positions and steps: 1 is left to right, -1 right to left. Positions
-            of one step are ties. NaN below two positions and where all have the same step.
+            of one step are ties. NaN for fewer than two positions, or if all have the same step.
     """
 
     positions: tuple[int, ...]
@@ -35,7 +35,7 @@ class Order:
 
 
 def order_of(steps: Sequence[DiffusionStep]) -> Order:
-    """The order of the tokens that stand after these steps."""
+    """The order of the tokens on the canvas after these steps."""
     committed: dict[int, int] = {}
     for step in steps:
         for place in step.remasked:
@@ -48,10 +48,10 @@ def order_of(steps: Sequence[DiffusionStep]) -> Order:
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
-    """Kendall's tau-b, from -1 to 1: pairs in the same order less those in the other order.
+    """Kendall's tau-b, from -1 to 1: pairs in the same order minus those in opposite order.
 
-    A pair that is tied in both rows counts nowhere, and one that is tied in one lowers the measure
-    (Kendall 1945). NaN where a row has fewer than two values, or all are equal.
+    A pair tied in both rows does not count, and a pair tied in one row lowers the measure (Kendall
+    1945). NaN if a row has fewer than two values, or only equal ones.
 
     Raises:
         ValueError: rows of different lengths.
@@ -65,7 +65,7 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def _signs(row: Sequence[float]) -> np.ndarray:
-    """(n, n) whether the later of two values is higher (1), lower (-1) or equal (0)."""
+    """(n, n) signs: the later of two values is higher (1), lower (-1) or equal (0)."""
     values = np.asarray(row, np.float64)
     return np.triu(np.sign(values[None, :] - values[:, None])).astype(np.int64)
 
@@ -77,9 +77,9 @@ class StepCount:
     Attributes:
         index: of the step.
         block: the block that it filled.
-        committed: predictions that it kept.
-        remasked: tokens that it masked again.
-        masked: masks left after it.
+        committed: number of predictions that it kept.
+        remasked: number of tokens that it masked again.
+        masked: number of masks left after it.
     """
 
     index: int
@@ -124,8 +124,8 @@ def states(step: DiffusionStep, gaps: Sequence[int]) -> tuple[str, ...]:
 def confidence_map(steps: Sequence[DiffusionStep]) -> np.ndarray:
     """(positions of the gaps, steps) the model's confidence, 0 to 1, before each step.
 
-    At a mask, the probability of the token that the step predicted; at a committed token, that of
-    the token that stands; NaN in traces from before the latter was recorded.
+    At a mask, the probability of the token that the step predicted. At a committed token, the
+    probability of that token; NaN in traces from before it was recorded.
     """
     gaps = gap_positions(steps)
     table = np.full((len(gaps), len(steps)), np.nan)

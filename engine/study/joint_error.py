@@ -1,12 +1,12 @@
-"""Error of a step that draws two tokens at once, each without regard to the other.
+"""Error of a step that draws two tokens at once, each independently of the other.
 
 A step of masked diffusion draws the tokens of two masks i and j from p(x_i) p(x_j). Committing x_i
 first would draw x_j from p(x_j | x_i). The total variation between product and joint is
 
     sum over x_i of p(x_i) TV(p(x_j), p(x_j | x_i))
 
-since both have the same p(x_i). Each x_i costs a forward pass, so the likeliest are taken, and the
-others' share of the probability bounds what they can add.
+since both have the same p(x_i). Each x_i costs a forward pass, so only the likeliest are tried, and
+the probability of the others bounds their contribution.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RAW = SamplingSettings()  # the model's own probabilities, temperature 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """One token x_i, and what committing it does to x_j.
+    """One token x_i, and the effect of committing it on x_j.
 
     Attributes:
         token_id: x_i.
@@ -37,8 +37,8 @@ class Outcome:
         total_variation: TV(p(x_j), p(x_j | x_i)) over the whole vocabulary, 0 to 1.
         kl_bits: KL(p(x_j | x_i) || p(x_j)) in bits.
         likeliest: the most likely x_j given x_i.
-        likeliest_probability: p(x_j | x_i) of it.
-        likeliest_alone: p(x_j) of it, where x_i is not known.
+        likeliest_probability: p(x_j | x_i) of that token.
+        likeliest_alone: p(x_j) of that token, with x_i unknown.
     """
 
     token_id: int
@@ -52,17 +52,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class JointError:
-    """Product against joint of two positions, the first committed first.
+    """Product against joint distribution of two positions, the first committed first.
 
     Attributes:
         first, second: positions i and j.
         outcomes: the likeliest x_i, best first.
-        covered: the probability that they hold together.
-        lowest: their share of the total variation, so a lower bound on it; 0 to 1.
-        highest: `lowest` and all probability that is not covered: an upper bound.
-        kl_bits: their share of KL(joint || product) in bits, a lower bound on it; the whole is the
+        covered: their total probability.
+        lowest: their share of the total variation, so a lower bound; 0 to 1.
+        highest: `lowest` plus all probability that is not covered: an upper bound.
+        kl_bits: their share of KL(joint || product) in bits, a lower bound. The whole is the
             mutual information of the two positions.
-        likeliest_alone: the most likely x_j where x_i is not known, and its probability.
+        likeliest_alone: the most likely x_j with x_i unknown, and its probability.
     """
 
     first: int
@@ -91,14 +91,14 @@ def joint_error_of(
         model: the model.
         canvas: token ids with masks at both positions.
         first, second: the positions i and j.
-        most: how many values of x_i are tried, each by a pass.
-        progress: told how many are done, and of how many.
-        should_stop: asked before every pass; True ends it with those done, the rest being bounded.
+        most: most values of x_i to try, each with one pass.
+        progress: called with the number done and the total.
+        should_stop: asked before every pass; True ends the trial, and the rest are only bounded.
 
     Raises:
-        SettingError: positions that are equal or hold no mask, or `most` below 1.
+        SettingError: positions that are equal or not masked, or `most` below 1.
         PromptError: a canvas that the model cannot take.
-        OutOfMemoryError, CancelledError: as a step.
+        OutOfMemoryError, CancelledError: as in a step.
     """
     ids = checked_canvas(model, canvas)
     most = at_least_one("most", most)
@@ -139,7 +139,7 @@ def joint_error_of(
 
 def _outcome(token_id: int, probability: float, alone: np.ndarray, given: np.ndarray) -> Outcome:
     there = given > 0
-    with np.errstate(divide="ignore"):  # a token that was impossible before: infinitely far
+    with np.errstate(divide="ignore"):  # a token that was impossible before is infinitely far
         kl = float((given[there] * np.log2(given[there] / alone[there])).sum())
     best = int(given.argmax())
     return Outcome(

@@ -1,4 +1,4 @@
-"""Likelihood under a model of a text written elsewhere, perhaps by another decoder."""
+"""Likelihood, under a model, of a text written elsewhere, perhaps by a different decoder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.model import LanguageModel
 from engine.runner.runner import open_sequence
 from engine.sampling.ranking import RankedRow
 
-_ROWS = 256  # of logits at once: 16 MiB at a vocabulary of 16,384
+_ROWS = 256  # rows of logits at once: 16 MiB for a vocabulary of 16,384
 
 
 def token_logprobs(
@@ -21,7 +21,7 @@ def token_logprobs(
     """Log-probability of each token given the prompt and the tokens before it.
 
     Args:
-        model: the model that judges; at temperature 1, nothing cut.
+        model: the judging model, at temperature 1 with nothing cut.
         prompt: text or token ids, at least one.
         token_ids: the text, n tokens.
 
@@ -42,7 +42,7 @@ def token_logprobs(
 def next_rows(
     model: LanguageModel, prompt: str | Sequence[int], token_ids: Sequence[int]
 ) -> Iterator[np.ndarray]:
-    """The row of logits before each token of a text: what the model thought that would follow.
+    """Yield the row of logits before each token of a text: the model's prediction there.
 
     Args:
         model, prompt, token_ids: as in `token_logprobs`.

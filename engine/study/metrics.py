@@ -1,8 +1,8 @@
 """Metrics of texts: diversity, repetition, likelihood; pure functions over recorded tokens.
 
-Tokens are ids, so nothing depends on a language's idea of a word. A measure that needs more tokens
-than there are is NaN, never 0: "no pair of tokens" is not "no diversity". High diversity is no
-merit by itself, as random tokens have the most of it; read it beside the likelihood.
+Tokens are ids, so nothing depends on a language's idea of a word. A metric that needs more tokens
+than the text has is NaN, never 0: "no pair of tokens" is not "no diversity". High diversity is not
+a merit by itself, since random tokens are the most diverse. Read it together with the likelihood.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 BLEU_ORDER = 4
-_NO_MATCH = 0.1  # counts instead of 0 matching n-grams
+_NO_MATCH = 0.1  # the count used in place of 0 matching n-grams
 _LOOP_ROUNDS = 3
 _LOOP_TOKENS = 12
 
 
 def ngrams(token_ids: Sequence[Hashable], n: int) -> list[tuple[Hashable, ...]]:
-    """All runs of `n` neighbouring tokens, in order, repeated ones repeatedly.
+    """All runs of `n` neighbouring tokens, in order, with repeats.
 
     Raises:
         ValueError: `n` is below 1.
@@ -32,14 +32,14 @@ def ngrams(token_ids: Sequence[Hashable], n: int) -> list[tuple[Hashable, ...]]:
 
 
 def distinct_n(texts: Sequence[Sequence[Hashable]], n: int) -> float:
-    """Distinct n-grams over all n-grams of some texts together, above 0 to 1 (no two alike).
+    """Distinct n-grams / all n-grams of some texts together: above 0, up to 1 (no two alike).
 
-    Li et al. 2016 (arXiv:1510.03055). It falls with the number of tokens, for any writer: compare
+    Li et al. 2016 (arXiv:1510.03055). It falls with the number of tokens for any writer, so compare
     only sets of about equal size.
 
     Args:
         texts: token ids of each text; ``[token_ids]`` for a single one. No n-gram spans two texts.
-        n: length of the n-grams; usual are 1, 2 and 3.
+        n: length of the n-grams, usually 1, 2 or 3.
     """
     found = [ngram for token_ids in texts for ngram in ngrams(token_ids, n)]
     return len(set(found)) / len(found) if found else math.nan
@@ -57,8 +57,9 @@ def sequence_logprob(logprobs: Sequence[float]) -> float:
     """Natural logarithm of the probability of a whole text: the sum over its tokens, in nats.
 
     Args:
-        logprobs: of each token, given those before it, under the model itself (temperature 1,
-            nothing cut). Longer texts are less likely, so compare only texts of equal length.
+        logprobs: log-probability of each token given those before it, under the model itself
+            (temperature 1, nothing cut). Longer texts are less likely, so compare only texts of
+            equal length.
     """
     return float(np.sum(np.asarray(logprobs, np.float64)))
 
@@ -69,7 +70,7 @@ def mean_logprob(logprobs: Sequence[float]) -> float:
 
 
 def perplexity(logprobs: Sequence[float]) -> float:
-    """exp of minus the mean log-probability: among how many equal choices the model was torn.
+    """exp of minus the mean log-probability: the number of equal choices that faced the model.
 
     Jelinek et al. 1977. At least 1; `math.inf` for a text that the model rules out.
     """
@@ -89,12 +90,12 @@ def _mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Loop:
-    """A text's end that repeats one stretch over and over.
+    """The end of a text that repeats one stretch over and over.
 
     Attributes:
-        period: tokens of the stretch.
+        period: number of tokens in the stretch.
         start: index of the first token of its first round.
-        rounds: how often it comes, the last round maybe in part: 3.5 is three rounds and a half.
+        rounds: how often it occurs. The last round may be partial: 3.5 is three and a half rounds.
     """
 
     period: int
@@ -105,15 +106,15 @@ class Loop:
 def find_loop(
     token_ids: Sequence[Hashable], *, rounds: int = _LOOP_ROUNDS, tokens: int = _LOOP_TOKENS
 ) -> Loop | None:
-    """The loop that a text has ended in, None where there is none.
+    """The loop that a text ends in, or None.
 
     Greedy and beam texts fall into such loops, and each round makes the next more likely (Holtzman
-    et al. 2019, arXiv:1904.09751, figure 4). Of several the shortest stretch counts.
+    et al. 2019, arXiv:1904.09751, figure 4). If there are several, the shortest stretch counts.
 
     Args:
         token_ids: the text.
-        rounds: how often the stretch must come in full, at least 2.
-        tokens: how many tokens the loop must hold, so that "ha ha ha" is none.
+        rounds: how often the stretch must occur in full, at least 2.
+        tokens: least number of tokens in the loop, so that "ha ha ha" does not count as one.
 
     Raises:
         ValueError: `rounds` is below 2.
@@ -132,13 +133,14 @@ def find_loop(
 
 
 def self_bleu(texts: Sequence[Sequence[Hashable]], order: int = BLEU_ORDER) -> float:
-    """Return how alike texts are: the mean BLEU of each against the others, 0 to 1 (equal).
+    """Return how alike texts are: the mean BLEU of each against the others, 0 to 1 (identical).
 
     Zhu et al. 2018 (Texygen, arXiv:1802.01886). BLEU is the geometric mean of the clipped n-gram
-    precisions for n = 1 to `order`, times a penalty for being shorter than the other text nearest
-    in length (Papineni et al. 2002). An n without a match counts 0.1 matches (Chen and Cherry 2014,
-    smoothing 1, as in Texygen); an n that a text is too short for is left out. NaN for fewer than
-    two texts; a text without tokens is as unlike the others as can be, 0.
+    precisions for n = 1 to `order`, times a brevity penalty (Papineni et al. 2002). A text pays it
+    for being shorter than the other text closest in length. An n without a match counts as 0.1
+    matches (Chen and Cherry 2014, smoothing 1, as in Texygen). An n that a text is too short for is
+    left out. NaN for fewer than two texts. A text without tokens scores 0, as unlike the others as
+    possible.
     """
     if len(texts) < 2:
         return math.nan
@@ -163,7 +165,7 @@ def self_bleu(texts: Sequence[Sequence[Hashable]], order: int = BLEU_ORDER) -> f
 
 def _precisions(counts: list[Counter]) -> list[float | None]:
     """Clipped precision of each text's n-grams against all others; None without n-grams."""
-    # The most that any text has of an n-gram, and the most that any other text has.
+    # The highest count of an n-gram in any text, and the highest in any other text.
     most: dict[Hashable, tuple[int, int]] = {}
     for count in counts:
         for ngram, number in count.items():
@@ -188,14 +190,14 @@ class TextMetrics:
 
     Attributes:
         length: generated tokens.
-        distinct_1, distinct_2, distinct_3: see `distinct_n`, of this text alone.
+        distinct_1, distinct_2, distinct_3: see `distinct_n`, for this text alone.
         seq_rep_4: see `seq_rep_n`.
         loop_tokens: tokens of the loop it ended in (`find_loop`), 0 without one.
         logprob: see `sequence_logprob`, in nats.
         mean_logprob: per token, in nats.
         perplexity: see `perplexity`.
         model_entropy_bits: mean entropy of the model's own distributions, in bits.
-        final_entropy_bits: mean entropy of those that were drawn from, in bits.
+        final_entropy_bits: mean entropy of the distributions drawn from, in bits.
     """
 
     length: int
@@ -233,13 +235,13 @@ def text_metrics(records: np.ndarray) -> TextMetrics:
 
 @dataclass(frozen=True)
 class Spread:
-    """A metric over several texts, those that it is NaN for left out.
+    """A metric over several texts, leaving out those for which it is NaN.
 
     Attributes:
         mean: NaN without texts.
-        sd: standard deviation of the sample (divided by count - 1); NaN below two texts.
+        sd: standard deviation of the sample (divided by count - 1); NaN for fewer than two texts.
         lowest, highest: NaN without texts.
-        count: texts that count.
+        count: number of texts that count.
     """
 
     mean: float
@@ -255,7 +257,7 @@ def spread(values: Sequence[float]) -> Spread:
     values = values[~np.isnan(values)]
     if not values.size:
         return Spread(math.nan, math.nan, math.nan, math.nan, 0)
-    if not np.isfinite(values).all():  # an infinite perplexity: it has a mean, and no deviation
+    if not np.isfinite(values).all():  # an infinite perplexity has a mean, but no deviation
         sd = math.nan
     else:
         sd = float(values.std(ddof=1)) if values.size > 1 else math.nan
@@ -266,13 +268,13 @@ def spread(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class Summary:
-    """Metrics of several texts of one prompt and one setting.
+    """Metrics of several texts from one prompt and one setting.
 
     Attributes:
-        count: texts.
+        count: number of texts.
         metrics: the spread of every field of `TextMetrics`, by its name.
-        distinct_1, distinct_2, distinct_3: of all texts together: texts alike lower them.
-        self_bleu: how alike the texts are, NaN below two.
+        distinct_1, distinct_2, distinct_3: of all texts together; similar texts lower them.
+        self_bleu: how alike the texts are; NaN for fewer than two.
         looped: share of the texts that ended in a loop, NaN without texts.
     """
 
@@ -290,14 +292,14 @@ METRICS = tuple(item.name for item in FIELDS)
 
 
 def summary(texts: Sequence[Sequence[int]], metrics: Sequence[TextMetrics]) -> Summary:
-    """Sum up several texts of one prompt and one setting.
+    """Summarise several texts from one prompt and one setting.
 
     Args:
         texts: token ids of each.
         metrics: of each text, in the same order.
 
     Raises:
-        ValueError: not one entry of `metrics` per text.
+        ValueError: `metrics` does not have one entry per text.
     """
     if len(metrics) != len(texts):
         raise ValueError(f"There are {len(texts)} texts and metrics of {len(metrics)}; give both.")
@@ -315,11 +317,11 @@ def summary(texts: Sequence[Sequence[int]], metrics: Sequence[TextMetrics]) -> S
 def pareto_front(values: np.ndarray) -> np.ndarray:
     """Mark the points that no other beats: none is as good in every column and better in one.
 
-    Diversity against likelihood, say: what is not on the front gives both away. Equal points are on
-    it together; a point with a NaN never is, and beats none.
+    Take diversity against likelihood: a point off the front gives up one and gains nothing in the
+    other. Equal points are on it together. A point with a NaN is never on it, and beats none.
 
     Args:
-        values: (points, columns) figures, larger being better; negate those that should be small.
+        values: (points, columns) figures, larger is better; negate those that should be small.
 
     Returns:
         (points,) bool.

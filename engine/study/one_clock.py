@@ -1,4 +1,4 @@
-"""Ways of decoding on one prompt, under one clock: what each wrote, and what that took.
+"""Ways of decoding on one prompt, under one clock: the text and the cost of each.
 
     >>> clock = OneClock(model, ids, [Entrant("greedy", lambda: Decoder(model, ids, greedy), 32)])
     >>> list(clock.run())
@@ -6,8 +6,8 @@
     >>> clock.timed["greedy"].median_ms
     118.4
 
-Each starts afresh in every round, prompt included, and every round runs all of them in turn: what
-slows the machine down for a while slows all of them down.
+Each starts over in every round, prompt included, and every round runs them all in turn. So a
+temporary slowdown of the machine slows them all.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Timed:
     """One way of decoding.
 
     Attributes:
-        text: what it wrote after the prompt.
-        tokens: how many tokens of the judge's that is.
-        passes: forward passes, those of a second model included.
+        text: its text after the prompt.
+        tokens: length of the text in the judge's tokens.
+        passes: forward passes, including those of a second model.
         judge_passes: those of the judge itself.
-        positions: positions that all passes computed, every row counted.
+        positions: positions that all passes computed, counting every row.
         weight_bytes: bytes of weights that the passes read; computed (see `Passes.weight_bytes`).
         milliseconds: wall time of each round, prompt included; a step before the first warms up.
         logprob: log-probability of the text under the judge, in nats.
-        stop_reason: why it ended, None where it reached the limit.
+        stop_reason: why it ended, None if it reached the limit.
     """
 
     text: str
@@ -72,13 +72,13 @@ class Timed:
 
 @dataclass(frozen=True)
 class Entrant:
-    """One way of decoding that is to be timed.
+    """One way of decoding to be timed.
 
     Attributes:
-        name: what it is called.
-        begin: begins its text, before the first step; what that takes is not timed.
-        most: how far `Generation.run` may go; None for its own end.
-        written: its token ids after the prompt, in the judge's vocabulary.
+        name: its name.
+        begin: begins its text, before the first step; this is not timed.
+        most: limit for `Generation.run`; None to run to the text's own end.
+        written: returns the token ids after the prompt, in the judge's vocabulary.
     """
 
     name: str
@@ -92,15 +92,15 @@ class OneClock:
 
     Args:
         judge: the model under which all texts are scored.
-        prompt_ids: what all go on from, in its tokens.
-        entrants: what is timed, each with a name of its own.
+        prompt_ids: the common prompt, in the judge's tokens.
+        entrants: the ways of decoding, each with a unique name.
         rounds: how often each is run.
 
     Attributes:
         entrants: as given.
-        runs: how many runs there are in all.
-        done: how many of them are over.
-        failed: by name, why one could not be run; the others go on.
+        runs: total number of runs.
+        done: number of runs that are over.
+        failed: by name, why an entrant could not be run; the others continue.
     """
 
     def __init__(
@@ -120,14 +120,14 @@ class OneClock:
 
     @property
     def timed(self) -> dict[str, Timed]:
-        """Results by name, of those that have been run at least once."""
+        """Results by name, for entrants that have run at least once."""
         return dict(self._timed)
 
     def run(self) -> Iterator[str]:
-        """Run what has not been run yet; yields the name before each run.
+        """Do the remaining runs; yields the name before each.
 
         Raises:
-            CancelledError: the job of this thread was cancelled; the runs that are over stay.
+            CancelledError: the job of this thread was cancelled; finished runs are kept.
         """
         while self.done < self.runs:
             entrant = self.entrants[self.done % len(self.entrants)]
@@ -155,7 +155,7 @@ class OneClock:
         finally:
             text.release_cache()
         before = self._timed.get(entrant.name)
-        if before is not None:  # the text is the same: all is seeded
+        if before is not None:  # the text is the same: everything is seeded
             rounds = (*before.milliseconds, ms)
             self._timed[entrant.name] = replace(before, milliseconds=rounds)
             return
@@ -177,7 +177,7 @@ class OneClock:
 
 
 def _warm_up(entrant: Entrant) -> None:
-    """Take a step that is not timed: first passes load code and reserve memory."""
+    """Take an untimed step: first passes load code and reserve memory."""
     text = entrant.begin()
     try:
         text.step()

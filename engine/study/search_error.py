@@ -1,12 +1,12 @@
-"""Search error: by how much beam search misses the most likely text, against an exact search.
+"""Search error: how far beam search misses the most likely text, found by an exact search.
 
     >>> study = SearchErrorStudy(model, "The cat sat on the", 8, widths=(1, 2, 4, 8))
     >>> for progress in study.run():
     ...     print(progress.exact)
     >>> [(miss.width, miss.found, miss.nats) for miss in study.result.misses]
 
-The best text and the texts of all widths are scored alike, each read alone, so that what passes
-over many rows round otherwise does not count.
+The best text and the texts of all widths are scored in the same way, each read alone. So the
+different rounding of passes over many rows does not count.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Miss:
     """Result of a beam search, compared with the best text.
 
     Attributes:
-        width: its beams.
+        width: its number of beams.
         token_ids, text: its best text.
         logprob: sum of the text's log-probabilities, read alone, in nats.
         score: logprob / length ** length_penalty.
-        found: whether it is the best text that the exact search knows, or one as likely as far as
+        found: whether it is the best text that the exact search knows, or equally likely as far as
             the model's dtype can tell (`ROUNDING`, `COARSE_ROUNDING`).
-        nats: the best text's score less this one's; 0 where found.
+        nats: the best text's score minus this one's; 0 if found.
     """
 
     width: int
@@ -73,8 +73,8 @@ class StudyProgress:
     """Progress of a study.
 
     Attributes:
-        width: of the beam search that has just ended; None in the exact search.
-        exact: how far the exact search is; None before it.
+        width: of the beam search that has just ended; None during the exact search.
+        exact: progress of the exact search; None before it.
     """
 
     width: int | None
@@ -85,16 +85,16 @@ class SearchErrorStudy:
     """Beam searches of some widths, and an exact search that begins with their best texts.
 
     Args:
-        model: the model; others may use it meanwhile.
+        model: the model; other callers may use it at the same time.
         prompt: text, or token ids.
         max_new_tokens: most tokens of a text, for all of them.
         widths: of the beam searches.
-        length_penalty, early_stopping: as of `BeamSettings`, for all of them.
-        most_nodes: beginnings that the exact search reads at most.
-        constraint: what all texts keep to; None for none.
+        length_penalty, early_stopping: as in `BeamSettings`, for all of them.
+        most_nodes: most prefixes that the exact search reads.
+        constraint: constraint on all texts, or None.
 
     Raises:
-        PromptError, TokenizerError, SettingError: as `BeamSearch` and `ExactSearch`.
+        PromptError, TokenizerError, SettingError: as in `BeamSearch` and `ExactSearch`.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class SearchErrorStudy:
         self._model = model
         self._prompt_ids = inputs.prompt_ids(model, prompt)
         self._bounds = {"most_nodes": most_nodes, "constraint": constraint}
-        # Refuses what it cannot search, before anything runs.
+        # Refuses settings that it cannot search, before anything runs.
         exact = ExactSearch(
             model, self._prompt_ids, max_new_tokens, length_penalty=length_penalty, **self._bounds
         )
@@ -133,7 +133,7 @@ class SearchErrorStudy:
             )
             for width in sorted(set(widths))
         ]
-        self._texts: list[Hypothesis] = []  # best ones of the widths that have been searched
+        self._texts: list[Hypothesis] = []  # the best text of each width searched
         self._result: SearchError | None = None
 
     @property
@@ -160,11 +160,11 @@ class SearchErrorStudy:
     def run(self, cancel: threading.Event | None = None) -> Iterator[StudyProgress]:
         """Run all searches; yields after every beam search and every pass of the exact one.
 
-        Setting `cancel` ends it; where the exact search has begun, the interval that it has proven
-        is the result. Another `run` goes on from there.
+        Setting `cancel` ends the run. If the exact search has begun, the interval that it has
+        proven is the result. Another `run` continues from there.
 
         Raises:
-            DecodingError: what the searches raise.
+            DecodingError: as in the searches.
         """
         while len(self._texts) < len(self._searches):
             search = self._searches[len(self._texts)]

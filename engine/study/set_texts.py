@@ -24,13 +24,13 @@ class SetText:
     """One text.
 
     Attributes:
-        kind: of its decoder, one of `KINDS`.
-        name: which of them it is.
-        token_ids, text: what was written.
+        kind: kind of its decoder, one of `KINDS`.
+        name: name of the text within its kind.
+        token_ids, text: the text as tokens and as characters.
         logprob: sum of the log-probabilities of its tokens under the model itself, in nats.
         per_token: their mean; NaN without a token.
         distinct_1, distinct_2: see `engine.study.metrics.distinct_n`.
-        score: of a beam, what its search ranks by; None for others.
+        score: for a beam, the score that its search ranks by; None for others.
     """
 
     kind: str
@@ -51,13 +51,13 @@ def write_set_texts(
     stop_strings: tuple[str, ...] = (),
     samples: int = SAMPLES,
 ) -> Iterator[SetText | None]:
-    """The texts of a whole beam search, greedy decoding and nucleus sampling, as they are made.
+    """Yield the texts of a whole beam search, greedy decoding and nucleus sampling, as made.
 
-    All may have as many tokens as the search, and keep to its chain and stop strings. None after a
-    step that ends no text.
+    All use the token limit, chain and stop strings of the search. Yields None after a step that
+    does not end a text.
 
     Raises:
-        DecodingError: what the decoders raise.
+        DecodingError: as in the decoders.
     """
     search = BeamSearch(model, prompt, settings, stop_strings=stop_strings)
     for _ in search.run():

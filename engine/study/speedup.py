@@ -5,8 +5,8 @@
     >>> trial.result().at(4).waterfall.measured
 
 Plain decoding and every draft length take turns within one run, on the same prompt, settings and
-seeds, so that whatever else the machine does hits all of them alike. Times are wall time without
-the prefill. Where a case had three turns or more, its slowest is left out.
+seeds. So other load on the machine hits them all alike. Times are wall time without the prefill. If
+a case had three turns or more, its slowest is left out.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ LEAST_TOKENS = 2  # the first comes from the prefill
 
 @dataclass(frozen=True)
 class PlainCost:
-    """Wall time of plain decoding, in milliseconds in all.
+    """Total wall time of plain decoding, in milliseconds.
 
     Attributes:
-        tokens: tokens, without those that came from a prefill.
+        tokens: number of tokens, except those that came from a prefill.
         pass_ms: one-token passes of the target.
         shape_ms: the chain and the draw.
         other_ms: the rest.
@@ -54,16 +54,16 @@ class PlainCost:
 
     @property
     def ms_per_token(self) -> float:
-        """All of it by token."""
+        """Total time per token."""
         return (self.pass_ms + self.shape_ms + self.other_ms) / self.tokens
 
 
 @dataclass(frozen=True)
 class RoundCost:
-    """Wall time of rounds, in milliseconds in all.
+    """Total wall time of some rounds, in milliseconds.
 
     Attributes:
-        tokens, rounds: what the rounds appended, and how many there were.
+        tokens, rounds: tokens that the rounds appended, and number of rounds.
         proposals: tokens proposed.
         draft_ms: passes of the draft, or searches for a match.
         target_ms: the target's checking passes.
@@ -95,12 +95,12 @@ class RoundCost:
 
     @property
     def total_ms(self) -> float:
-        """All of it."""
+        """Total time."""
         return self.draft_ms + self.target_ms + self.shape_ms + self.other_ms
 
     @property
     def ms_per_token(self) -> float:
-        """All of it by token."""
+        """Total time per token."""
         return self.total_ms / self.tokens
 
 
@@ -110,7 +110,7 @@ class Loss:
 
     Attributes:
         name: a key of `LOSSES`.
-        before, after: the speed-up without and with it. It gains where `after` is higher.
+        before, after: the speed-up without and with it. It is a gain if `after` is higher.
     """
 
     name: str
@@ -134,10 +134,10 @@ LOSSES = {
 
 @dataclass(frozen=True)
 class Waterfall:
-    """From the tokens of a round down to the measured speed-up; the changes add up exactly.
+    """Levels from the tokens of a round to the measured speed-up; the changes add up exactly.
 
     Attributes:
-        tokens: expected tokens of a round, the speed-up if drafts and checks were free.
+        tokens: expected tokens of a round: the speed-up if drafts and checks were free.
         paper: the paper's formula, E / (g c + 1).
         formula: with the measured cost of verification, E / (g c + v).
         measured: plain decoding's time per token / that of speculative decoding.
@@ -155,11 +155,11 @@ class Waterfall:
 
     @classmethod
     def of(cls, rate: float, length: float, plain: PlainCost, rounds: RoundCost) -> Waterfall:
-        """Each level exchanges one assumption of the formula for what was measured.
+        """Build the levels, each replacing one assumption of the formula with a measurement.
 
         Args:
             rate: acceptance rate.
-            length: tokens that a round was to propose; a mean where that changes.
+            length: tokens that a round should propose; the mean if that varies.
             plain, rounds: measured in turns.
         """
         one_pass = plain.pass_ms / plain.tokens
@@ -182,7 +182,7 @@ class Waterfall:
 
     @property
     def largest(self) -> Loss:
-        """The loss that takes most off."""
+        """The loss that costs most."""
         return min(self.losses, key=lambda loss: loss.change)
 
 
@@ -191,13 +191,13 @@ class SpeedPoint:
     """Figures of one draft length.
 
     Attributes:
-        length: tokens that a round was to propose, g.
-        acceptance: counts over the turns that count.
-        cost: their time.
+        length: tokens that a round should propose, g.
+        acceptance: counts over the turns kept.
+        cost: time of those turns.
         waterfall: from the formula down to the measured speed-up.
         predicted: E / (g c + v) with the acceptance rate of all lengths together, and the costs of
             draft and verification at this one.
-        by_turn: the measured speed-up in every turn by itself, to see how far they lie apart.
+        by_turn: the measured speed-up of each turn, to show how much they vary.
     """
 
     length: int
@@ -209,7 +209,7 @@ class SpeedPoint:
 
     @property
     def measured(self) -> float:
-        """The measured speed-up; below 1 it is slower than plain decoding."""
+        """The measured speed-up; below 1 means slower than plain decoding."""
         return self.waterfall.measured
 
 
@@ -218,9 +218,9 @@ class SpeedCurve:
     """Speed-up by draft length.
 
     Attributes:
-        plain: what plain decoding took.
+        plain: cost of plain decoding.
         points: by draft length, ascending.
-        rate: acceptance rate over all of them.
+        rate: acceptance rate over all lengths.
         text_invalid: whether acceptance was forced.
     """
 
@@ -230,29 +230,29 @@ class SpeedCurve:
     text_invalid: bool
 
     def at(self, length: int) -> SpeedPoint:
-        """The point of a draft length, the nearest one measured."""
+        """The measured point nearest to a draft length."""
         return min(self.points, key=lambda point: abs(point.length - length))
 
     @property
     def best(self) -> SpeedPoint:
-        """The fastest."""
+        """The fastest point."""
         return max(self.points, key=lambda point: point.measured)
 
 
 class SpeedTrial:
-    """Plain decoding and several draft lengths in turns; iterate to take them.
+    """Plain decoding and several draft lengths in turns; iterate to run them.
 
     Args:
         model: the target.
         prompt: text, or token ids.
         draft: the draft model, None for prompt lookup.
-        settings: of both; `draft_length`, `adaptive` and `max_new_tokens` are the trial's own.
+        settings: for both; the trial sets `draft_length`, `adaptive` and `max_new_tokens` itself.
         lengths: draft lengths.
-        tokens: of each text, at most.
-        turns: how often each is taken; the seed is one higher each time.
+        tokens: most tokens of each text.
+        turns: how often each case runs; the seed is one higher each time.
 
     Attributes:
-        done: texts that are there. Iterating again goes on from here.
+        done: number of texts generated. Iterating again continues from here.
 
     Raises:
         SettingError: a setting out of range, or a draft that does not fit.
@@ -288,7 +288,7 @@ class SpeedTrial:
 
     @property
     def total(self) -> int:
-        """Texts to be generated; the first warms everything up and counts in no figure."""
+        """Number of texts to generate; the first is a warm-up and does not count."""
         return len(self._cases)
 
     @property
@@ -297,7 +297,7 @@ class SpeedTrial:
         return self.done == self.total
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Generate the texts that are missing; yields how many are done, and of how many."""
+        """Generate the missing texts; yields how many are done, and the total."""
         while not self.is_done:
             turn, length = self._cases[self.done]
             if length is None:
@@ -325,7 +325,7 @@ class SpeedTrial:
         return list(rounds.run())
 
     def result(self) -> SpeedCurve:
-        """The figures, once all texts are there.
+        """The figures, once all texts are generated.
 
         Raises:
             SettingError: a text ended with its first token, so there is nothing to measure.
@@ -354,7 +354,7 @@ class SpeedTrial:
         return SpeedCurve(base, tuple(points), rate, self._settings.text_invalid)
 
     def _by_turn(self, length: int) -> tuple[float, ...]:
-        """The speed-up in every turn that has a figure, the slowest included."""
+        """The speed-up of every turn that has a figure, including the slowest."""
         pairs = zip(self._plain, self._rounds[length], strict=True)
         costs = [(PlainCost.of(plain), RoundCost.of(rounds)) for plain, rounds in pairs]
         return tuple(
@@ -363,14 +363,14 @@ class SpeedTrial:
 
 
 def _in_turns(turns: int, cases: list) -> Iterator[tuple[int, int | None]]:
-    """(turn, case): each case once a turn, none always behind the same one."""
+    """(turn, case): each case once a turn, none always after the same one."""
     for turn in range(turns):
         shift = turn % len(cases)
         yield from ((turn, case) for case in cases[shift:] + cases[:shift])
 
 
 def _but_the_slowest(texts: list[tuple]) -> list[tuple]:
-    """All but the one that took longest by token, where there are three or more."""
+    """All texts except the slowest per token, if there are three or more."""
     if len(texts) < 3:
         return texts
     slowest = max(texts, key=lambda text: text[0].ms_per_token if text[0].tokens else 0.0)

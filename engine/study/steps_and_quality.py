@@ -1,14 +1,14 @@
-"""Passages of masked diffusion in few and in many steps, beside those of an autoregressive model.
+"""Passages of masked diffusion in few and in many steps, next to an autoregressive model's.
 
     >>> settings = DiffusionSettings(temperature=0.7)
     >>> plan = Plan(canvas, step_counts=(4, 8, 16), seeds=(0, 1, 2), settings=settings)
     >>> passages = list(plan.run(model, judge))
     >>> rows = summaries(passages)
 
-Every seed writes one passage autoregressively and one in each number of steps, in turn, so that a
-machine that is slower for a while is slower for all of them. Few bits per byte mean fluent or dull,
-since repetition is easy to predict: read them beside the repetition. The autoregressive model sees
-what stands before the first gap, and nothing that was given after it.
+Every seed writes one passage autoregressively and one in each number of steps, in turn. So a
+temporary slowdown of the machine slows them all. Few bits per byte mean fluent or dull, since
+repetition is easy to predict: read them together with the repetition. The autoregressive model sees
+the text before the first gap, and nothing given after it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from engine.study.metrics import Spread, distinct_n, seq_rep_n, spread
 
 @dataclass(frozen=True)
 class Passage:
-    """One finished passage and what it measures.
+    """One finished passage and its measurements.
 
     Attributes:
         steps: forward passes of masked diffusion; None for the autoregressive model.
-        seed: what it was drawn with.
+        seed: the seed that it was drawn with.
         token_ids: the tokens from the first gap to the end, given ones included.
-        text: those as text.
+        text: their text.
         bits_per_byte: of the same tokens under the autoregressive model, after the given text
             before the gap.
         repeated_2: share of the pairs of tokens that repeat an earlier one, 0 to 1.
-        repeated_4: the same of runs of four.
+        repeated_4: the same for runs of four.
         remasked: how often a committed token was masked again.
-        ms: wall time of generation in milliseconds, waiting for one's turn included.
+        ms: wall time of generation in milliseconds, including the wait for a turn.
     """
 
     steps: int | None
@@ -58,14 +58,14 @@ class Passage:
 
 @dataclass(frozen=True)
 class Plan:
-    """Passages to be written.
+    """Passages to write.
 
     Attributes:
         canvas: token ids with masks; the first position is given.
         step_counts: numbers of steps, each at most the number of masks.
         seeds: of the passages, each once.
-        settings: of masked diffusion; steps and seed are those above. Its temperature is the
-            autoregressive model's too.
+        settings: of masked diffusion; steps and seed are those above. Its temperature also applies
+            to the autoregressive model.
     """
 
     canvas: tuple[int, ...]
@@ -92,7 +92,7 @@ class Plan:
             model: fills the canvas.
             judge: writes autoregressively, and scores every passage.
             done: passages of an earlier run, which are not written again.
-            should_stop: asked before every step; True ends it, and a passage in work is left out.
+            should_stop: asked before every step; True ends the run without the unfinished passage.
 
         Raises:
             PromptError: a canvas that begins with a mask, is too long for one of the models, or has
@@ -111,7 +111,7 @@ class Plan:
                 yield passage
 
     def check(self, model: DiffusionModel, judge: LanguageModel) -> int:
-        """Return the position of the first gap; raises what `run` raises."""
+        """Return the position of the first gap; raises the same errors as `run`."""
         ids = checked_canvas(model, self.canvas)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise SettingError("seeds", self.seeds, "must be different numbers", "give one or more")
@@ -141,7 +141,7 @@ class Plan:
         seed: int,
         should_stop: Callable[[], bool],
     ) -> Passage | None:
-        """One passage; None where it was stopped."""
+        """One passage, or None if it was stopped."""
         remasked = 0
         if steps is None:
             settings = SamplingSettings(temperature=self.settings.temperature, seed=seed)
@@ -180,7 +180,7 @@ def bits_per_byte(judge: LanguageModel, token_ids: Sequence[int], start: int) ->
     Args:
         judge: the model, at temperature 1.
         token_ids: the text.
-        start: the first token that counts, at least 1: something must stand before it.
+        start: index of the first token that counts, at least 1: it needs a token before it.
     """
     counted = token_ids[start:]
     nats = -float(token_logprobs(judge, token_ids[:start], counted).sum())
@@ -190,7 +190,7 @@ def bits_per_byte(judge: LanguageModel, token_ids: Sequence[int], start: int) ->
 
 
 def _check_same_tokens(model: DiffusionModel, judge: LanguageModel) -> None:
-    """Raise `PromptError` where a token of the one is another text to the other."""
+    """Raise `PromptError` if a token has different text in the two models."""
     for token_id in range(model.vocab_size):
         if token_id in (model.mask_id, model.pad_id):
             continue
@@ -211,7 +211,7 @@ class StepsSummary:
 
     Attributes:
         steps: forward passes; None for the autoregressive model.
-        count: passages.
+        count: number of passages.
         bits_per_byte, repeated_2, repeated_4, remasked, ms: mean and spread over the seeds.
     """
 

@@ -13,8 +13,8 @@
     >>> run.result().pivot("distinct_2")
 
 Every cell uses the same seeds, and the n-th token of a seed is drawn with the same uniform number
-in every cell ("same u"). So neighbouring cells differ by their settings rather than by luck: common
-random numbers, which make differences between cells less noisy than independent draws would.
+in every cell ("same u"). So neighbouring cells differ by their settings rather than by luck. Such
+common random numbers make differences between cells less noisy than independent draws would.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from engine.study import metrics
 from engine.text import stopping
 
 MOST_TEXTS = 20_000
-_NO_AXES = ("chain", "seed", "parity")  # arguments of SamplingSettings that are no stages
+_NO_AXES = ("chain", "seed", "parity")  # arguments of SamplingSettings that are not stages
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Axis:
     """One setting and the values it takes.
 
     Attributes:
-        setting: keyword of a stage (``"top_p"``), or a field of a stage that the base settings hold
-            (``"top_p.p"``), for stages with several.
-        values: numbers, each once, in the order they are shown in. A stage's off value leaves the
+        setting: keyword of a stage (``"top_p"``). For a stage with several fields, a field of a
+            stage in the base settings (``"top_p.p"``).
+        values: distinct numbers, in the order they are shown in. A stage's off value leaves the
             stage out.
 
     Raises:
-        SettingError: no value, one that is no number, or one twice.
+        SettingError: no values, a value that is not a number, or a duplicate.
     """
 
     setting: str
@@ -84,7 +84,7 @@ class Axis:
 
         Raises:
             SettingError: the value is out of range, or there is no such setting. It names the
-                setting, which tells the axis, as the two never share one.
+                setting, which identifies the axis, as the two axes never share one.
         """
         stage_name, _, field_name = self.setting.partition(".")
         if not field_name:
@@ -113,8 +113,8 @@ class Cell:
     """One place of the grid.
 
     Attributes:
-        x, y: the values of the axes; `y` is None where there is one axis only.
-        settings: what they make of the base settings; the seed is to be replaced by each text's.
+        x, y: the values of the axes; `y` is None if there is only one axis.
+        settings: the base settings with these values; each text replaces the seed with its own.
     """
 
     x: float
@@ -127,18 +127,18 @@ class Sweep:
     """A grid of settings to try: cells times seeds times prompts.
 
     Attributes:
-        base: settings of everything that no axis changes. Its own seed is not used and becomes 0,
-            so that equal sweeps are equal.
+        base: settings for everything that no axis changes. Its seed is not used and becomes 0, so
+            that equal sweeps compare equal.
         x, y: the axes; `y` may be None.
         prompts: texts, or rows of token ids.
         seeds: one text per seed, cell and prompt; the same seeds in every cell.
         max_tokens: most tokens of a text.
-        stop_strings: texts that end generation.
+        stop_strings: strings that end generation.
 
     Raises:
         SettingError: a value that a stage refuses (setting and value are named), one setting on
-            both axes, parity mode, more than 20,000 texts. All cells' settings are made here, so
-            nothing of this comes up while it runs.
+            both axes, parity mode, or more than 20,000 texts. All cells' settings are made here,
+            so none of these errors comes up during a run.
         PromptError: no prompt.
     """
 
@@ -216,17 +216,17 @@ class Sweep:
         max_rows: int = MOST_ROWS,
         done: SweepResult | None = None,
     ) -> SweepRun:
-        """Begin: an iterator over `SweepProgress` that knows the result so far at any time.
+        """Start: return an iterator over `SweepProgress` that has the result so far at any time.
 
         Args:
             model: the model.
-            cancel: ends it between two tokens once set; closing the iterator does so too.
-            max_rows: most texts that go together.
-            done: what an earlier run of this sweep gave; its texts that had ended are taken over.
+            cancel: ends the run between two tokens once set; closing the iterator does so too.
+            max_rows: most texts that run together.
+            done: result of an earlier run of this sweep; its finished texts are taken over.
 
         Raises:
-            PromptError, TokenizerError, SettingError: what does not fit this model; before anything
-                runs.
+            PromptError, TokenizerError, SettingError: a part of the sweep does not fit this model;
+                raised before anything runs.
         """
         return SweepRun(self, model, cancel, max_rows, done)
 
@@ -236,7 +236,7 @@ class SweepProgress:
     """Progress of a sweep.
 
     Attributes:
-        texts_done, texts: texts that have ended, and all of them.
+        texts_done, texts: number of texts that have ended, and of all texts.
         tokens_done: tokens generated so far.
         seconds: wall time so far.
         seconds_left: an estimate of the rest (see `engine.decoding.batch.Progress`); None before
@@ -251,9 +251,9 @@ class SweepProgress:
 
 
 class SweepRun:
-    """A sweep at work: iterate over it, ask for `result` in between or afterwards.
+    """A running sweep: iterate over it, and ask for `result` in between or afterwards.
 
-    After a cancel, iterating again goes on where it ended.
+    After a cancel, iterating again continues where it ended.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ class SweepRun:
         self._cancel = cancel
         self._seconds = done.seconds if done else 0.0
         self._notices = done.notices if done else ()
-        # Seeds go round slower than cells, so that every cell soon has its first text.
+        # Seeds vary more slowly than cells, so that every cell soon has its first text.
         self._places = [
             (prompt, seed, cell)
             for prompt, seed, cell in product(
@@ -301,7 +301,7 @@ class SweepRun:
         return self._batch.is_done
 
     def result(self) -> SweepResult:
-        """The texts so far, half-done ones included (`ended` is False for them)."""
+        """The texts so far, including unfinished ones (`ended` is False for them)."""
         rows, token_ids = [], []
         for place in self._places:
             if place in self._taken:
@@ -344,7 +344,7 @@ class SweepRun:
 def _ended_texts(
     done: SweepResult,
 ) -> dict[tuple[int, int, int], tuple[dict[str, object], tuple[int, ...]]]:
-    """Row and token ids of every text that had ended, by prompt, place of its seed, of its cell."""
+    """Row and token ids of every finished text, by prompt and the indices of its seed and cell."""
     sweep = done.sweep
     seeds = {seed: place for place, seed in enumerate(sweep.seeds)}
     cells = {(cell.x, cell.y): place for place, cell in enumerate(sweep.cells)}
@@ -352,16 +352,16 @@ def _ended_texts(
     rows = done.texts.to_dict("records")
     for row, ids in zip(rows, done.token_ids, strict=True):
         y = None if math.isnan(row["y"]) else row["y"]
-        if row["ended"] or isinstance(row["error"], str):  # others go on
+        if row["ended"] or isinstance(row["error"], str):  # the others continue
             found[row["prompt"], seeds[row["seed"]], cells[row["x"], y]] = row, ids
     return found
 
 
 def frame_of(rows: list[dict[str, object]]) -> pd.DataFrame:
-    """Rows as a table of `COLUMNS`; an error in it is a `Message` still."""
+    """Rows as a table of `COLUMNS`; errors in it are still of type `Message`."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     errors = [row["error"] for row in rows]
-    if any(isinstance(error, str) for error in errors):  # a column of type "str" has plain texts
+    if any(isinstance(error, str) for error in errors):  # a column of type "str" has plain strings
         frame["error"] = pd.Series(errors, dtype=object)
     return frame
 
@@ -386,12 +386,12 @@ class SweepResult:
     """Result of a sweep, whole or in part.
 
     Attributes:
-        sweep: what was asked for.
+        sweep: the sweep that was asked for.
         texts: one row per text begun: ``x``, ``y`` (NaN with one axis), ``prompt`` (index),
             ``seed``, ``text``, ``ended``, ``stop_reason``, ``error``, and every field of
             `engine.study.metrics.TextMetrics`.
         token_ids: generated ids of each of these rows.
-        notices: what went another way than in one batch per prompt, or failed.
+        notices: deviations from one batch per prompt, and failures.
         seconds: wall time.
         is_complete: whether every text has ended.
     """
@@ -405,14 +405,14 @@ class SweepResult:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One row per cell with an ended text: ``x``, ``y``, ``texts`` (how many), the means.
+        """One row per cell with a finished text: ``x``, ``y``, ``texts`` (how many), the means.
 
         Every field of `TextMetrics` has its mean and, as ``<name>_sd``, its standard deviation over
-        the cell's texts; ``mean_logprob`` and ``perplexity`` are of all its tokens together, so
-        long texts count for more. ``looped`` is the share that ended in a loop.
-        ``sample_distinct_1`` to ``_3`` and ``self_bleu`` are of the texts of one prompt together,
-        their means over the prompts. Texts that have not ended count nowhere: their lengths say
-        when it was cancelled.
+        the cell's texts. ``mean_logprob`` and ``perplexity`` cover all its tokens together, so long
+        texts count for more. ``looped`` is the share that ended in a loop. ``sample_distinct_1`` to
+        ``_3`` and ``self_bleu`` are computed over the texts of one prompt together, then averaged
+        over the prompts. Unfinished texts count nowhere: their lengths only show when the sweep was
+        cancelled.
         """
         ended = self.texts[self.texts["ended"]]
         cell = ended.groupby(["x", "y"], dropna=False, sort=False).ngroup().rename("cell")
@@ -443,7 +443,7 @@ class SweepResult:
         return pd.DataFrame(rows, columns=columns)
 
     def pivot(self, metric: str) -> pd.DataFrame:
-        """A heatmap's values: y down, x across, in the order of the axes; NaN where none is yet.
+        """A heatmap's values: y down, x across, in the order of the axes; NaN if there is none yet.
 
         Raises:
             SettingError: no such column in `cells`.
@@ -466,12 +466,13 @@ class SweepResult:
         """The cells that no other cell beats: see `engine.study.metrics.pareto_front`.
 
         Args:
-            names: columns of `cells` to be large; with a minus in front (``"-seq_rep_4"``), small.
+            names: columns of `cells` that should be large, or small with a minus in front
+                (``"-seq_rep_4"``).
         """
         return self.cells[metrics.pareto_front(self.oriented(*names))]
 
     def oriented(self, *names: str) -> np.ndarray:
-        """(cells, names) float64 columns of `cells`, turned so that more is better.
+        """(cells, names) float64 columns of `cells`, with signs such that more is better.
 
         Args:
             names: as for `pareto`.
@@ -491,7 +492,7 @@ class SweepResult:
 
 
 def _bounded(name: str, values: Iterable) -> tuple:
-    """Values as a tuple; refuses more than any sweep takes before they fill the memory."""
+    """Values as a tuple; refuses more than any sweep takes, before they fill the memory."""
     try:
         taken = tuple(islice(values, MOST_TEXTS + 1))
     except TypeError:

@@ -1,8 +1,8 @@
 """Verdicts on texts under a constraint, by parsers that share nothing with llguidance.
 
-JSON is read by Python's `json` and judged by `jsonschema`; expressions, those within a schema too,
-are matched by RE2, which takes time in proportion to the text and lets other threads run; choices
-by comparison. A text that they cannot judge, as any of a Lark grammar, gets the reason instead.
+JSON is read by Python's `json` and judged by `jsonschema`. Expressions, also those within a schema,
+are matched by RE2, which takes time proportional to the text and lets other threads run. Choices
+are compared. A text that they cannot judge, such as any of a Lark grammar, gets the reason instead.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import referencing
 from engine.errors import msg
 from engine.sampling.stages import Constraint
 
-_LONGEST = 120  # characters of what a parser says
-# Keywords applied to values; references may double them with each step.
+_LONGEST = 120  # characters of a parser's message
+# Keywords applied to values; references may double their number with each step.
 _MOST_CHECKS = 20_000
 
-# Classes that RE2 has for ASCII alone, as Rust has them, by their members within brackets. The
-# ranges that are not of words are too many to list.
+# Classes that RE2 knows for ASCII only, as Rust defines them, by their members within brackets.
+# The ranges outside words are too many to list.
 _SPACES = {
     "s": r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}",
     "S": r"\x{0}-\x{8}\x{e}-\x{1f}!-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-"
@@ -40,17 +40,17 @@ _UNICODE = _SPACES | {
     "w": r"\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200c}\x{200d}"
     r"\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189}",
 }
-# Of no category in RE2's edition of Unicode; the grammar's may have one for it.
+# Characters without a category in RE2's version of Unicode; the grammar's may have one for them.
 _BY_CATEGORY = re.compile(r"\\[dDpPwW]|\(\?\w*i")
 _UNKNOWN = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}\p{C}]"
-# llguidance takes \d and \w in a schema as ASCII, as JSON Schema's dialect has them.
+# llguidance reads \d and \w in a schema as ASCII, as JSON Schema's dialect does.
 _IN_SCHEMAS = _SPACES
 _PARTS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|\[:\^?[a-z]+:\]|\[\^?\]?|&&|--|~~|.", re.DOTALL)
 
-# Keywords that may take a value although a part of it is wrong.
+# Keywords that may accept a value although part of it is wrong.
 _TESTS = {"anyOf", "oneOf", "not", "if", "contains", "unevaluatedItems"}
 
-# Formats that Python's library decides. Of an address it only asks for the @.
+# Formats that Python's library decides. For an email address it only checks the @.
 _DECIDED = ("date", "ipv4", "ipv6", "uuid")
 _FORMATS = jsonschema.FormatChecker((*_DECIDED, "email"))
 _NO_FORMATS = jsonschema.FormatChecker(())
@@ -63,8 +63,8 @@ class Verdict:
     Attributes:
         is_valid: None if no parser can say.
         parser: which one it was; empty for none.
-        problem: what is wrong, or why no parser can say, as half a sentence.
-        position: place of the character at which the parser gave up, None if it names none.
+        problem: the fault, or why no parser can say, as half a sentence.
+        position: index of the character at which the parser gave up, None if it gives none.
     """
 
     is_valid: bool | None
@@ -78,7 +78,7 @@ class _NotJudgedError(Exception):
 
 
 class _TooManyChecksError(Exception):
-    """The schema asks for more than jsonschema is given time for."""
+    """The schema needs more checks than jsonschema is allowed."""
 
 
 class _UnjudgedError(jsonschema.ValidationError):
@@ -86,13 +86,13 @@ class _UnjudgedError(jsonschema.ValidationError):
 
 
 class _Exact(Decimal):
-    """A number as it is written, where a float is only near it."""
+    """A number exactly as written, which a float would only approximate."""
 
     __repr__ = Decimal.__str__
 
 
 def judge(constraint: Constraint, text: str) -> Verdict:
-    """Return what an independent parser says of a text, or why it cannot say."""
+    """Return an independent parser's verdict on a text, or why it cannot say."""
     return _JUDGES[constraint.language](constraint.source, text)
 
 
@@ -121,7 +121,7 @@ def _object(source: str, text: str) -> Verdict:
     except ArithmeticError:  # of Python's decimals
         said = "Python cannot hold the value: an exponent is too large"
         return Verdict(None, "Python's json", said)
-    except (RecursionError, ValueError) as error:  # UnicodeEncodeError of half a character too
+    except (RecursionError, ValueError) as error:  # also UnicodeEncodeError, of half a character
         return Verdict(
             None, "Python's json", msg("Python cannot hold the value: {error}", _short(str(error)))
         )
@@ -129,7 +129,7 @@ def _object(source: str, text: str) -> Verdict:
     try:
         for error in _errors(json.loads(source, parse_float=_Exact), value):
             if not isinstance(error, _UnjudgedError):
-                wrong = error  # so the value is, whatever its other parts are
+                wrong = error  # so the whole value is wrong, whatever its other parts are
                 break
             unjudged = unjudged or error
     except _TooManyChecksError:
@@ -156,7 +156,7 @@ Keyword = Callable[[Any, Any, Any, Any], Iterable[jsonschema.ValidationError] | 
 
 
 def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
-    """Yield what is wrong with a value; nothing is fetched, and no expression of Python is run."""
+    """Yield the errors of a value, without fetching anything or running Python's expressions."""
     latest = jsonschema.Draft202012Validator
     names_one = isinstance(schema, dict) and isinstance(schema.get("$schema"), str)
     kind = jsonschema.validators.validator_for(schema, latest) if names_one else latest
@@ -204,7 +204,7 @@ def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
 
 
 def _evolved(validator: Any, **changes: Any) -> Any:
-    """The same validator for another schema, whose own $schema would bring Python's expressions."""
+    """The same validator for a new schema, whose own $schema would bring Python's expressions."""
     fields = [field for field in type(validator).__attrs_attrs__ if field.init]
     kept = {field.alias: getattr(validator, field.name) for field in fields}
     return type(validator)(**kept | changes)
@@ -262,7 +262,7 @@ _OURS: dict[str, Keyword] = {
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
     "format": _format,
-    # A constraint takes no value of it that asks for something.
+    # A constraint accepts this keyword only with a value that demands nothing.
     "unevaluatedProperties": lambda *_: None,
 }
 
@@ -279,10 +279,10 @@ def _matching(pattern: str, value: dict[str, Any]) -> list[str]:
 def _found(
     expression: str, texts: list[str], classes: dict[str, str], whole: str = "{}"
 ) -> list[bool]:
-    """For each text, true if an expression is found in it, with the classes of the grammar.
+    """Tell for each text if an expression is found in it, with the classes of the grammar.
 
     Raises:
-        _NotJudgedError: RE2 cannot read it, or would read it as another.
+        _NotJudgedError: RE2 cannot read it, or would read it differently.
     """
     is_ascii = all(map(str.isascii, texts))
     if not is_ascii and _BY_CATEGORY.search(expression) and any(_searched(_UNKNOWN, texts)):
@@ -299,7 +299,7 @@ def _searched(expression: str, texts: list[str]) -> list[bool]:
 
 
 def _for_re2(expression: str, classes: dict[str, str], is_ascii: bool) -> str:
-    """An expression of Rust's in RE2's words."""
+    """A Rust expression in RE2's syntax."""
     parts, is_within = [], False
     for part in _PARTS.findall(expression):
         name = part[1:]
@@ -323,7 +323,7 @@ def _for_re2(expression: str, classes: dict[str, str], is_ascii: bool) -> str:
 
 
 class _NoNumberError(ValueError):
-    """A name in the place of a number, as Python reads it and JSON does not have it."""
+    """A name in place of a number, which Python reads and JSON does not have."""
 
 
 def _no_number(name: str) -> float:

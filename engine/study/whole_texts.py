@@ -1,18 +1,18 @@
-"""The texts of a small constraint: how likely the model finds each, how often masking gives it.
+"""The texts of a small constraint: how likely the model finds each, how often masking draws it.
 
-Masking step by step renormalises over the allowed tokens in each step, without regard to how likely
-it is that the text can be ended well from there. So it draws a text x with
+Step-by-step masking renormalises over the allowed tokens in each step. It ignores how likely the
+text is to end well from there. So it draws a text x with probability
 
     q(x) = product over the steps of p(token) / Z,    Z = the allowed probability of the step
 
-and not with the model's own odds among the texts that the constraint allows,
+and not with the model's own probability among the allowed texts,
 
     p(x | allowed) = p(x) / sum of p over all allowed texts
 
-Park et al. 2024 (arXiv:2405.21047). On a small constraint both can be computed: every path of
-tokens that spells an allowed text is walked, with the end-of-text token after it. The beginnings
-that are likeliest under p and under q come first, by turns. So a walk which is cut short has found
-what matters most, and knows how much may be missing at most.
+Park et al. 2024 (arXiv:2405.21047). For a small constraint both can be computed. The walk follows
+every path of tokens that spells an allowed text, with the end-of-text token after it. It takes the
+likeliest beginnings under p and under q in turn. So a walk that is cut short has found the texts
+that matter most, and has a bound on the missing share.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from engine.sampling.stages import Constraint
 MOST_PASSES = 2000
 MOST_TOKENS = 64
 ENOUGH = 1e-4  # the share of either distribution that may be missing at the end of a walk
-_MOST_CHILDREN = 2000  # of one beginning that are remembered one by one
+_MOST_CHILDREN = 2000  # continuations of one beginning that are remembered individually
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class WholeText:
 
     Attributes:
         text: its bytes as text, those outside a whole character as ``<0xE2>``.
-        paths: how many paths of tokens were found that spell it.
-        probability: p(x), the model's own probability of it and its end, over all those paths.
+        paths: number of token paths found that spell it.
+        probability: p(x), the model's own probability of the text and its end, over all paths.
         conditional: p(x | allowed), its share among the texts found.
-        masked: q(x), how often masking step by step draws it.
+        masked: q(x), how often step-by-step masking draws it.
     """
 
     text: str
@@ -66,10 +66,10 @@ class WholeTexts:
 
     Attributes:
         texts: the most likely first.
-        paths: paths of tokens that spell them.
-        passes: forward passes that were made.
+        paths: number of token paths that spell them.
+        passes: number of forward passes.
         mass: the model's probability of all texts found together.
-        missing: at most so much is held by allowed texts that were not found.
+        missing: upper bound on the probability of allowed texts that were not found.
         masked_missing: how often masking draws a text that was not found.
         total_variation: half the sum of |q - p(. | allowed)| over the texts found, 0 to 1.
         kl_bits: sum of q log2(q / p(. | allowed)) over the texts found.
@@ -92,9 +92,9 @@ class WalkProgress:
     """Progress of the walk.
 
     Attributes:
-        passes, passes_at_most: forward passes made, and how many there may be.
+        passes, passes_at_most: forward passes made, and the most allowed.
         paths: paths found.
-        mass, missing: as `WholeTexts` has them.
+        mass, missing: as in `WholeTexts`.
     """
 
     passes: int
@@ -124,16 +124,16 @@ class Walk:
     Args:
         model: the model; it needs a tokenizer and an end-of-text token.
         prompt: text, or token ids.
-        constraint: what the texts have to keep to.
-        most_passes: forward passes that it may cost.
-        most_tokens: tokens of the longest path, the end not counted.
-        enough: the walk ends where no larger share of either distribution is missing; at 0 only
-            when every path has been walked.
+        constraint: the constraint on the texts.
+        most_passes: most forward passes.
+        most_tokens: most tokens of a path, not counting the end.
+        enough: the walk ends once no larger share of either distribution is missing; at 0, only
+            once it has followed every path.
 
     Raises:
         PromptError, TokenizerError: the prompt does not fit the model.
-        SettingError: the constraint does not, the model has no end-of-text token, or a limit is
-            out of range.
+        SettingError: the constraint does not fit, the model has no end-of-text token, or a limit
+            is out of range.
     """
 
     def __init__(
@@ -162,20 +162,20 @@ class Walk:
         self._read: list[int] = []  # tokens after the prompt that the runner has read
         self._open: dict[int, _Beginning] = {}
         self._number = itertools.count()
-        # The numbers of the open ones by either probability; those that are done stay in the other.
+        # Numbers of open beginnings by each probability; one that is done stays in the other heap.
         self._by_p: list[tuple[float, int]] = []
         self._by_q: list[tuple[float, int]] = []
-        self._open_p = self._open_q = self._mass = 0.0  # running sums, nearly right
+        self._open_p = self._open_q = self._mass = 0.0  # running sums, approximate
         self._found: dict[bytes, _Found] = {}
         self._passes = self._paths = 0
         self._lost = self._masked_lost = 0.0  # of beginnings that were not remembered
         self._put(_Beginning((), 0.0, 0.0))
 
     def run(self, cancel: threading.Event | None = None) -> Iterator[WalkProgress]:
-        """Walk on; yields after every forward pass.
+        """Continue the walk; yields after every forward pass.
 
-        Closing the iterator or setting `cancel` ends it. What is there stays, and another `run`
-        goes on from it.
+        Closing the iterator or setting `cancel` ends it. The results so far stay, and another `run`
+        continues from them.
 
         Raises:
             DecodingError: a forward pass failed, or the constraint could not be followed.
@@ -185,7 +185,7 @@ class Walk:
                 return
             number = self._likeliest(self._by_q if self._passes % 2 else self._by_p)
             beginning = self._open[number]
-            row = self._logprobs(list(beginning.ids))  # may fail, and then nothing is lost
+            row = self._logprobs(list(beginning.ids))  # if this fails, nothing is lost
             del self._open[number]
             self._open_p -= math.exp(beginning.logprob)
             self._open_q -= math.exp(beginning.masked)
@@ -196,7 +196,7 @@ class Walk:
 
     @property
     def _is_enough(self) -> bool:
-        """Tell whether hardly any probability is left to be found."""
+        """Tell whether hardly any probability remains to be found."""
         return self._enough > 0 and (
             self._open_p + self._lost <= self._enough * self._mass
             and self._open_q + self._masked_lost <= self._enough
@@ -218,7 +218,7 @@ class Walk:
 
     @property
     def result(self) -> WholeTexts:
-        """All that was found so far."""
+        """The texts found so far."""
         mass = math.fsum(found.probability for found in self._found.values())
         open_mass = math.fsum(math.exp(each.logprob) for each in self._open.values())
         open_masked = math.fsum(math.exp(each.masked) for each in self._open.values())
@@ -266,7 +266,7 @@ class Walk:
         return row - (highest + math.log(float(np.exp(row - highest).sum())))
 
     def _expand(self, beginning: _Beginning, row: np.ndarray) -> None:
-        """Take one more token after a beginning, in every allowed way."""
+        """Extend a beginning by one token, in every allowed way."""
         ids, masked = beginning.ids, beginning.masked
         places, eos_ids = self._model.places, self._model.eos_ids
         place = places.at(self._constraint.language, self._constraint.source, ids)

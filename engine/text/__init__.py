@@ -1,4 +1,4 @@
-"""Text that tokens spell, and the conditions that end it."""
+"""The text that tokens spell, and the conditions that end it."""
 
 from engine.doors import door
 

@@ -17,7 +17,7 @@ EOS = "eos"
 STOP_STRING = "stop_string"
 CONTEXT = "context"
 
-# No context in use today is longer, and runs of models without one are still bounded.
+# No context in use today is longer. It also bounds runs of models without a limit.
 LONGEST_RUN = 1_000_000
 
 
@@ -35,7 +35,7 @@ class StopStringMatch:
 
 
 def checked_stop_strings(stop_strings: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    """Stop strings as a tuple; raises `SettingError` for an empty one or one that is no text."""
+    """Return stop strings as a tuple; raises `SettingError` for one that is empty or not text."""
     remedy = msg("give the text that ends generation, or leave it out")
     if not isinstance(stop_strings, (str, list, tuple)):
         raise SettingError("stop_strings", stop_strings, "must be text or a list of texts", remedy)
@@ -47,9 +47,9 @@ def checked_stop_strings(stop_strings: str | tuple[str, ...] | list[str]) -> tup
 
 
 def checked_max_new_tokens(max_new_tokens: object) -> int:
-    """`max_new_tokens` as a plain number, or a `SettingError` naming the most there can be.
+    """Return `max_new_tokens` as a plain number, or raise a `SettingError` that names the range.
 
-    It may exceed the context, whose end is a stop rule of its own.
+    It may exceed the context, whose end is a separate stop rule.
     """
     remedy = msg("use a whole number from 0 to {longest_run:,}", LONGEST_RUN)
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, (int, np.integer)):
@@ -65,10 +65,10 @@ def checked_max_new_tokens(max_new_tokens: object) -> int:
 def find_stop_string(
     text: str, added: int, stop_strings: tuple[str, ...]
 ) -> StopStringMatch | None:
-    """The stop string that begins first in `text` and ends in its last `added` characters.
+    """Find the stop string that begins first in `text` and ends in its last `added` characters.
 
     A stop string may begin in the middle of one token and end in the middle of another, so the
-    search is over text, not tokens. Where two begin at the same place, the shorter one wins.
+    search is over text, not tokens. If two begin at the same place, the shorter one wins.
     """
     best: StopStringMatch | None = None
     for string in stop_strings:
@@ -90,18 +90,18 @@ def reason(
     limit: int | None,
     positions: int,
 ) -> str | None:
-    """Return why generation ends with a token, None if it goes on.
+    """Return the reason that generation ends with a token, None if it continues.
 
-    An end-of-text token or stop string comes before a limit.
+    An end-of-text token or stop string takes precedence over a limit.
 
     Args:
         model: for the length of its context.
         token_id: the token.
         stop_string: the stop string that ends with it, if any.
         eos_ids: tokens that end the text.
-        tokens: how many have been generated, this one included.
-        limit: most there may be, None for any number.
-        positions: those of the text in the context, prompt and this token included.
+        tokens: number of generated tokens, this one included.
+        limit: the most tokens to generate, None for any number.
+        positions: positions that the text takes in the context, prompt and this token included.
     """
     if token_id in eos_ids:
         return EOS

@@ -16,9 +16,9 @@ class Piece:
         token_bytes: the token's bytes; a special token's name.
         is_special: whether it is a control token, which adds nothing.
         text: the characters that it completes.
-        spelled: the same, but a control token's name, in which stop strings are looked for too.
-        stop_string: the stop string that ends with it, None where there is none.
-        state: of the text's `TextStream` after it.
+        spelled: the same, or a control token's name; stop strings are also looked for in these.
+        stop_string: the stop string that ends with it, None if there is none.
+        state: state of the text's `TextStream` after it.
     """
 
     token_bytes: bytes
@@ -37,16 +37,16 @@ def piece_after(
     token_id: int,
     stop_strings: tuple[str, ...],
 ) -> Piece:
-    """The bytes that a token adds to a text.
+    """Return the piece that a token adds to a text.
 
     A stop string is looked for in the text and, as `generate` does, in the text with the names of
-    control tokens. An end of text is none: it ends a text by itself.
+    control tokens. An end-of-text token never completes one, since it ends the text by itself.
 
     Args:
         vocabulary: the model's.
         before: the text.
         spelled: the text with the names of its control tokens.
-        state: of its `TextStream`.
+        state: the state of its `TextStream`.
         token_id: the token.
         stop_strings: texts that end generation.
     """
@@ -65,7 +65,7 @@ def piece_after(
 
 
 class WrittenText:
-    """A text that grows by tokens and can be taken back to any length.
+    """A text that grows by tokens and can be rewound to any length.
 
     Attributes:
         text: the characters so far, without special tokens and without an unfinished character.
@@ -76,22 +76,22 @@ class WrittenText:
         self._spelled = ""  # with the names of special tokens
         self._state = TextStream().state
         self._vocabulary = vocabulary
-        # By token: characters of both, and the state.
+        # Before each token: the lengths of both texts, and the state.
         self._before: list[tuple[int, int, tuple[bytes, int]]] = []
 
     @property
     def pending(self) -> bytes:
-        """Bytes of a character that the last tokens began and none has finished yet."""
+        """Bytes of a character that the last tokens began but have not finished."""
         return self._state[0]
 
     def piece(self, token_id: int, stop_strings: tuple[str, ...] = ()) -> Piece:
-        """Return what a token would add, without changing the text."""
+        """Return the piece that a token would add, without changing the text."""
         return piece_after(
             self._vocabulary, self.text, self._spelled, self._state, token_id, stop_strings
         )
 
     def append(self, piece: Piece) -> None:
-        """Add what `piece` gave for the next token."""
+        """Add a piece that `piece` returned for the next token."""
         self._before.append((len(self.text), len(self._spelled), self._state))
         self.text += piece.text
         self._spelled += piece.spelled
@@ -104,7 +104,7 @@ class WrittenText:
         del self._before[length:]
 
     def fork(self) -> WrittenText:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = WrittenText(self._vocabulary)
         twin.text, twin._spelled, twin._state = self.text, self._spelled, self._state
         twin._before = list(self._before)

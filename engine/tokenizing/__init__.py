@@ -4,7 +4,7 @@
 >>> text = tokenizer.tokenize("a strawberry")
 >>> tokenizer.makings(text.pre_tokens)
 
-tokens      what a text becomes: tokens, pre-tokens, stages
+tokens      a cut text: tokens, pre-tokens, stages
 tokenizer   any tokenizer, and two that need no files: bytes, and code points
 staged      a tokenizer whose stages can be run one by one
 sources     tokenizers of folders and hub ids, without weights

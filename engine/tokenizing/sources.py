@@ -1,4 +1,4 @@
-"""Tokenizers by where they come from; none of them needs weights."""
+"""Tokenizers by their source; none needs weights."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def load_tokenizer(source: str, revision: str | None = None) -> TextTokenizer:
     """The tokenizer of a bundled model, of a folder or of a hub id; weights are not fetched.
 
     Raises:
-        ModelError: a subclass that says why it cannot be had.
+        ModelError: a subclass that says why it cannot be loaded.
     """
     located = locate(source, revision, with_weights=False)
     check_folder(located.folder)
-    if (located.folder / "config.json").is_file():  # transformers makes a configuration of it
+    if (located.folder / "config.json").is_file():  # transformers makes a configuration from it
         check_repeats(located.folder.name, read_declared(located.folder), MOST_LAYERS)
     read = read_tokenizer(located.folder)
     tokenizer = text_tokenizer(Vocabulary(read, len(read)))
@@ -32,7 +32,7 @@ def load_tokenizer(source: str, revision: str | None = None) -> TextTokenizer:
 
 
 def cached_tokenizers(cache: str | Path = constants.HF_HUB_CACHE) -> list[str]:
-    """Hub ids whose tokenizers lie in the hub's cache on this computer, in alphabetical order."""
+    """Hub ids whose tokenizers are in the hub's cache on this computer, in alphabetical order."""
     files = Path(cache).glob("models--*/snapshots/*/tokenizer_config.json")
     names = {file.parents[2].name.removeprefix("models--") for file in files}
     return sorted(name.replace("--", "/", 1) for name in names)

@@ -15,8 +15,8 @@ def placed(text: str, data: Sequence[bytes]) -> list[tuple[int, int, int]] | Non
         data: its bytes as UTF-8, in pieces.
 
     Returns:
-        First character, the one after the last, and first byte of each; pieces of one character
-        have it in common. None where the pieces do not spell the text.
+        First character, the one after the last, and first byte of each piece. Pieces of one
+        character share it. None if the pieces do not spell the text.
     """
     if b"".join(data) != text.encode():
         return None

@@ -24,7 +24,7 @@ _OTHER_TOKENS = (
 
 
 def text_tokenizer(vocabulary: Vocabulary) -> TextTokenizer:
-    """The tokenizer of a model or a folder; raises `TokenizerError` where there is none."""
+    """The tokenizer of a model or a folder; raises `TokenizerError` if there is none."""
     if vocabulary.tokenizer is None:
         raise TokenizerError("This model has no tokenizer to cut a text with; choose another one.")
     backend = getattr(vocabulary.tokenizer, "backend_tokenizer", None)
@@ -38,7 +38,7 @@ class StagedTokenizer(TextTokenizer):
         vocabulary: its tokens.
 
     Attributes:
-        merges: how many merges it has, None where it is no BPE tokenizer.
+        merges: number of merges; None if it is not a BPE tokenizer.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -54,7 +54,7 @@ class StagedTokenizer(TextTokenizer):
 
     @panics_as_errors()
     def tokenize(self, text: str) -> TokenizedText:
-        """A text as tokens; raises `PromptError` for an empty or far too large one."""
+        """Cut a text into tokens; raises `PromptError` if it is empty or far too large."""
         text = checked_text(text)
         encoding = self._vocabulary.tokenizer(text, verbose=False).encodings[0]
         ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets  # copied each time
@@ -103,8 +103,8 @@ class StagedTokenizer(TextTokenizer):
     def makings(self, pre_tokens: Sequence[PreToken]) -> list[Making | None]:
         """Return how each pre-token became its tokens; None if the tokenizer has no such steps.
 
-        What is given was computed from the tokenizer's tables, and led to the same tokens. Of
-        other people's tokenizers it is computed in a process with limits.
+        A returned making was computed from the tokenizer's tables, and led to the same tokens. For
+        third-party tokenizers it is computed in a process with limits.
 
         Raises:
             TokenizerError: it takes more time or memory than it may.
@@ -127,7 +127,7 @@ class StagedTokenizer(TextTokenizer):
         return json.loads(self._backend.to_str())
 
     def _run(self, text: str, segments: Sequence[Span]) -> tuple[list[Stage], tuple[PreToken, ...]]:
-        """The stages before the cut, one by one, and what the tokenizer's model makes of them."""
+        """The stages before the cut, one by one, and the pre-tokens with their tokens."""
         names = [(), *(tuple(self._described[kind]) for kind in ("normalizer", "pre_tokenizer"))]
         run = self._backend.stages if self._is_guarded else partial(stages, self._backend)
         texts, parts = run(text, segments)
@@ -140,6 +140,6 @@ class StagedTokenizer(TextTokenizer):
 
 
 def _groups(words: Sequence[int | None]) -> list[list[int]]:
-    """Places of the tokens of the text, by what they were cut from together."""
+    """Places of the text's tokens, grouped by the word that they were cut from."""
     places = (place for place, word in enumerate(words) if word is not None)
     return [list(group) for _, group in groupby(places, words.__getitem__)]

@@ -18,14 +18,14 @@ _NO_STAGES = "This tokenizer has no stages that can be run one by one, so only t
 
 
 class TextTokenizer:
-    """A tokenizer of which only the result is known.
+    """A tokenizer known only by its results.
 
     Args:
         vocabulary: its tokens.
         kind: how it cuts: ``Byte-level BPE``, ``WordPiece``, ``Bytes``.
 
     Attributes, besides `kind`:
-        size: how many tokens it has.
+        size: number of its tokens.
         notices: sentences that a person should see, such as where it comes from.
     """
 
@@ -36,12 +36,12 @@ class TextTokenizer:
         self._vocabulary = vocabulary
 
     def label(self, token_id: int) -> str:
-        """A token as readable text; bytes that are no whole character as ``<0xE2>``."""
+        """A token as readable text; bytes that are not a whole character as ``<0xE2>``."""
         return self._vocabulary.label(token_id)
 
     @panics_as_errors()
     def tokenize(self, text: str) -> TokenizedText:
-        """A text as tokens; raises `PromptError` for an empty or far too large one."""
+        """Cut a text into tokens; raises `PromptError` if it is empty or far too large."""
         text = checked_text(text)
         tokenizer = self._vocabulary.tokenizer
         ids = tokenizer(text, verbose=False)["input_ids"]
@@ -62,7 +62,7 @@ class TextTokenizer:
         return Token(token_id, data, self._vocabulary.is_special(token_id), not is_typed)
 
     def _placed(self, text: str, tokens: Sequence[Token]) -> tuple[Token, ...]:
-        """The tokens with the places of their bytes, where these spell the text."""
+        """The tokens with the places of their bytes, if these spell the text."""
         found = placed(text, [token.data for token in tokens if not token.is_inserted])
         if found is None:
             return tuple(tokens)
@@ -75,7 +75,7 @@ def _at(token: Token, start: int, end: int, first_byte: int) -> Token:
 
 
 class CodePoints(Vocabulary):
-    """Every code point of Unicode as a token; no list of a million entries is made."""
+    """Every code point of Unicode as a token, without a list of a million entries."""
 
     def _read(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.special_ids = frozenset(tokenizer.all_special_ids)
@@ -90,12 +90,12 @@ class CodePoints(Vocabulary):
 
 
 def byte_tokenizer() -> TextTokenizer:
-    """One token a byte of UTF-8, as ByT5 has them (Xue et al. 2022); it needs no files."""
+    """One token per byte of UTF-8, as in ByT5 (Xue et al. 2022); needs no files."""
     tokenizer = ByT5Tokenizer()
     return TextTokenizer(Vocabulary(tokenizer, len(tokenizer)), "Bytes")
 
 
 def code_point_tokenizer() -> TextTokenizer:
-    """One token a character, as CANINE has them (Clark et al. 2022); it needs no files."""
+    """One token per character, as in CANINE (Clark et al. 2022); needs no files."""
     tokenizer = CanineTokenizer()
     return TextTokenizer(CodePoints(tokenizer, len(tokenizer)), "Code points")

@@ -1,4 +1,4 @@
-"""A text as tokens: ids, bytes, and the characters that each of them stands for."""
+"""A text as tokens: their ids, bytes, and characters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Token:
 
     Attributes:
         id: its id in the vocabulary.
-        data: the bytes it stands for; a control token's are those of its name.
+        data: its bytes; for a control token, those of its name.
         is_special: whether it is a control token.
         is_inserted: whether the tokenizer added it around the text, rather than a person typing it.
         is_unknown: whether it stands for text that no token of the vocabulary spells; its bytes are
             then those of its own name.
         start, end: characters of the text that its bytes belong to. Tokens that share a character
-            have it in common; of one that stands for none both are equal.
-        first_byte: place of its first byte in the text as UTF-8; None where the tokenizer changes
-            the text before it cuts it.
-        pre_token: number of the pre-token that it is cut from; None where it is none of the text.
+            all include it; for a token without characters, start and end are equal.
+        first_byte: place of its first byte in the text as UTF-8; None if the tokenizer changes the
+            text before it cuts it.
+        pre_token: number of the pre-token that it is cut from; None without one.
     """
 
     id: int
@@ -45,7 +45,7 @@ class PreToken:
 
     Attributes:
         text: what is cut, in the tokenizer's own alphabet: ``Ġthe`` for " the".
-        start, end: its characters of the text.
+        start, end: its characters in the text.
         ids: the tokens that it is cut into.
     """
 
@@ -61,8 +61,8 @@ class Stage:
 
     Attributes:
         name: one of `STAGES`.
-        by: names of the parts of the tokenizer that do it, as its file has them.
-        parts: what there is after it; texts in the tokenizer's own alphabet, ids at the end.
+        by: names of the tokenizer's parts that do it, as its file has them.
+        parts: pieces after the stage: texts in the tokenizer's own alphabet, or ids at the end.
     """
 
     name: str
@@ -75,11 +75,11 @@ class TokenizedText:
     """A text as one tokenizer cuts it.
 
     Attributes:
-        text: the text, with U+003F for what is no character, such as half a surrogate pair.
-        tokens: all of it, with what the tokenizer puts around it.
-        pre_tokens: in the order of the text; empty where they cannot be shown.
-        stages: from text to ids; only the first and the last where the others cannot be shown.
-        problem: why pre-tokens and stages cannot be shown, empty where they can.
+        text: the text, with U+003F in place of non-characters, such as half a surrogate pair.
+        tokens: all tokens, including those that the tokenizer puts around the text.
+        pre_tokens: in the order of the text; empty if they cannot be shown.
+        stages: from text to ids; only the first and the last if the others cannot be shown.
+        problem: why pre-tokens and stages cannot be shown; empty if they can.
     """
 
     text: str
@@ -90,22 +90,22 @@ class TokenizedText:
 
     @property
     def typed(self) -> list[Token]:
-        """The tokens of the text itself, without those that were put around it."""
+        """The tokens of the text itself, without those put around it."""
         return [token for token in self.tokens if not token.is_inserted]
 
     @property
     def characters_per_token(self) -> float | None:
-        """Characters of the text per token of it; None without any."""
+        """Characters per token of the text; None without tokens."""
         return len(self.text) / len(self.typed) if self.typed else None
 
     @property
     def bytes_per_token(self) -> float | None:
-        """Bytes of the text as UTF-8 per token of it; None without any."""
+        """Bytes of UTF-8 per token of the text; None without tokens."""
         return len(self.text.encode()) / len(self.typed) if self.typed else None
 
     @property
     def tokens_per_word(self) -> float | None:
-        """Tokens per word, where a word is what stands between spaces; None without any."""
+        """Tokens per word, a word being the text between spaces; None without words."""
         words = len(self.text.split())
         return len(self.typed) / words if words else None
 
@@ -118,7 +118,7 @@ def checked_text(text: str) -> str:
     """
     if not text:
         raise PromptError("The text is empty; type at least one character.")
-    data = text.encode("utf-8", "replace")  # a lone surrogate is no character
+    data = text.encode("utf-8", "replace")  # a lone surrogate is not a character
     if len(data) > MAX_PROMPT_BYTES:
         raise PromptError(
             "The text has {data:,} bytes, more than the {max_prompt_bytes:,} that are taken "

@@ -1,19 +1,19 @@
-"""Record of what was decoded, step by step, as plain values to look at, save and load.
+"""Record of a decoding run, step by step, as plain values to look at, save and load.
 
     >>> trace = Trace.load("run.json")
     >>> trace.strategy, trace.text, trace.to_frame()
 
 A trace needs neither the model nor torch. It is self-contained: model, prompt, settings with the
-step from which each applied, and every step. Saved as JSON.
-`engine.decoding.replay` makes its text again and says where it differs.
+step from which each applied, and every step. It is saved as JSON. `engine.decoding.replay`
+generates its text again and reports differences.
 
     trace            `Trace`
-    strategy         description of a way of choosing tokens; strategies lists all
-    steps            `Step`, of sampling with or without guidance; steps without figures
-    contrastive      `ContrastiveStep`, and the same for contrastive search
-    beam             `BeamStep`, and the same for beam search
-    diffusion        `DiffusionStep`, and the same for masked diffusion
-    speculative      `SpeculativeStep`, and the same for speculative decoding
+    strategy         description of a way to choose tokens; `strategies` lists all
+    steps            `Step`, for sampling with or without guidance; steps without figures
+    contrastive      `ContrastiveStep`, and the rest for contrastive search
+    beam             `BeamStep`, and the rest for beam search
+    diffusion        `DiffusionStep`, and the rest for masked diffusion
+    speculative      `SpeculativeStep`, and the rest for speculative decoding
     (engine.values)  the types of values from outside
     files            JSON files, within bounds
 """

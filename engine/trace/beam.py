@@ -1,4 +1,4 @@
-"""Beam search as a trace holds it: the hypotheses of a step, what became of each, the cost."""
+"""Beam search as a trace holds it: the hypotheses of a step, the fate of each, the cost."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from engine.values import (
     convert,
 )
 
-KEPT = "kept"  # goes on as a beam
+KEPT = "kept"  # continues as a beam
 PRUNED = "pruned"  # others were better, or the search ended
 FINISHED = "finished"  # complete, and among the best complete ones
 FATES = (KEPT, PRUNED, FINISHED)
 
-# Why a search ends, besides a limit.
+# Reasons for a search to end, besides a limit.
 FULL_POOL = "full_pool"  # as many complete texts as beams: early_stopping=True
-NO_IMPROVEMENT = "no_improvement"  # no beam can still become better than the worst complete text
+NO_IMPROVEMENT = "no_improvement"  # no beam can still beat the worst complete text
 STOP_REASONS = (
     stopping.MAX_TOKENS,
     stopping.CONTEXT,
@@ -53,8 +53,8 @@ class BeamCandidate:
         is_special: whether it is a control token.
         logprob: log-probability of the token after its beam under the model, in nats.
         total: sum of the log-probabilities of all tokens of the hypothesis.
-        penalty: sum of what samplers and diversity penalties took off the log-probabilities; below
-            0 where a sampler added more. A step ranks by total - penalty.
+        penalty: sum that samplers and diversity penalties took off the log-probabilities; below 0
+            if a sampler added more. A step ranks by total - penalty.
         rank: 1 for the best of its group in this step.
         fate: ``kept``, ``pruned`` or ``finished``.
         beam: place among the beams after the step; None unless kept.
@@ -78,7 +78,7 @@ class BeamCandidate:
 
 @dataclass(frozen=True, slots=True)
 class BeamFinished:
-    """A complete hypothesis among the best, told by where it ended.
+    """A complete hypothesis among the best, identified by its last token.
 
     Attributes:
         step: the step of its last token.
@@ -93,28 +93,28 @@ class BeamFinished:
 
 @dataclass(frozen=True, slots=True)
 class BeamStep:
-    """One step: one more token for every beam, and the choice among all of them.
+    """One step: one more token for every beam, and the choice among all candidates.
 
     Attributes:
         index: 0 for the first generated token.
         candidates: the best continuations, group by group, best first within a group.
         pool: the best complete hypotheses so far, best first.
-        ids_after: generated token ids of the best hypothesis now: by score, of the complete ones
-            and the beams; once the search has ended, of the complete ones.
+        ids_after: generated token ids of the hypothesis with the best score now, among the complete
+            ones and the beams; once the search has ended, among the complete ones.
         text: its text.
         score: its score; a beam's is that of its tokens so far.
         stop_reason: None, ``max_tokens``, ``context``, ``full_pool``, ``no_improvement``, or
-            ``eos`` where no continuation is left.
+            ``eos`` if no continuation is left.
         is_prefill: whether the prompt was read, in the first step or to read the beams again.
-        rows_read: beams that the pass went over; 1 in the first step.
-        cache_positions: positions of each in the cache.
-        cache_bytes: bytes of the cached values of all of them.
-        cache_bytes_held: memory kept for them.
-        passes: forward passes; 0 where logits from before a rewind were taken up again.
-        forward_ms: wall time of the passes, in milliseconds, even if a look at what may follow ran
-            them earlier.
+        rows_read: number of beams in the pass; 1 in the first step.
+        cache_positions: positions of each beam in the cache.
+        cache_bytes: bytes of the cached values of all beams.
+        cache_bytes_held: memory kept for these values.
+        passes: forward passes; 0 if logits from before a rewind were used again.
+        forward_ms: wall time of the passes, in milliseconds, even if a preview of the next tokens
+            ran them earlier.
         choose_ms: ranking and choosing.
-        total_ms: all of it, with bookkeeping.
+        total_ms: the whole step, with bookkeeping.
     """
 
     index: Whole
@@ -147,7 +147,7 @@ class BeamStep:
         yield from (candidate.token_id for candidate in self.candidates)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row of a table for every candidate."""
+        """Return one row of a table for every candidate."""
         names = [item.name for item in fields(BeamCandidate)]
         return [
             {"index": self.index}
@@ -158,7 +158,7 @@ class BeamStep:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Names of a row's columns."""
+        """Return the names of a row's columns."""
         names = [item.name for item in fields(BeamCandidate)]
         return ["index", *names, "stop_reason", "total_ms"]
 

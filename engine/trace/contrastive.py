@@ -25,13 +25,13 @@ from engine.values import (
 
 @dataclass(frozen=True, slots=True)
 class ContrastiveCandidate:
-    """One of the most likely next tokens, and how it fares.
+    """One of the most likely next tokens, and its score.
 
     Attributes:
         token_id: the token.
-        probability: what the samplers leave it; without any the model's, over the full vocabulary
-            at temperature 1.
-        penalty: largest cosine similarity of its hidden state to one before it, -1 to 1.
+        probability: its probability after the samplers; without samplers the model's, over the full
+            vocabulary at temperature 1.
+        penalty: largest cosine similarity of its hidden state to an earlier one, -1 to 1.
         nearest: position in the text, 0 for the prompt's first token, of that most similar state.
         score: (1 - penalty_alpha) * probability - penalty_alpha * penalty.
     """
@@ -53,24 +53,23 @@ class ContrastiveStep:
         token_bytes: its bytes; a special token's name.
         text: text that this token completed; empty for special tokens and unfinished characters.
         is_special: whether it is a control token.
-        candidates: most likely first; fewer than `top_k` where model or samplers rule all
-            others out.
-        chosen: place of the best score among them, the likelier on a tie; above 0 where the
-            penalty changed what greedy decoding would have taken.
-        penalty_alpha: what the penalty counted against the probability.
+        candidates: most likely first; fewer than `top_k` if model or samplers rule all others out.
+        chosen: place of the best score among the candidates, the likelier on a tie; above 0 if the
+            penalty changed the choice of greedy decoding.
+        penalty_alpha: weight of the penalty against the probability.
         model_entropy_bits: entropy of the model's distribution (temperature 1).
         stop_reason: None, ``max_tokens``, ``eos``, ``stop_string`` or ``context``.
         stop_string: the stop string that ended generation here, else None.
         is_prefill: whether the prompt was read, in the first step or to rebuild a lost cache.
         cache_positions: positions in the cache, this token's included.
         cache_bytes: bytes of the cached values of the text, without the other candidates.
-        cache_bytes_held: memory kept for them (see `engine.model.cache.CacheSize`).
-        passes: forward passes of the step: one over all candidates, or one for each where a model's
-            states cannot be copied row by row; and those that read the prompt or a lost cache.
+        cache_bytes_held: memory kept for these values (see `engine.model.cache.CacheSize`).
+        passes: forward passes of the step: one over all candidates, or one for each if a model's
+            states cannot be copied row by row. Plus those that read the prompt or a lost cache.
         prefill_ms: wall time in milliseconds of reading the prompt, or all that a lost cache held.
         forward_ms: the pass over the candidates.
         score_ms: penalties, scores and the next candidates.
-        total_ms: all of it, with bookkeeping.
+        total_ms: the whole step, with bookkeeping.
     """
 
     index: Whole
@@ -105,7 +104,7 @@ class ContrastiveStep:
         yield from (candidate.token_id for candidate in self.candidates)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row of a table: the step, the figures of its winner, how many candidates it had."""
+        """Return one row of a table: the step, its winner's figures, its number of candidates."""
         own = {item.name: getattr(self, item.name) for item in fields(self)}
         winner = self.candidates[self.chosen]
         own["candidates"] = len(self.candidates)
@@ -114,7 +113,7 @@ class ContrastiveStep:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Names of a row's columns."""
+        """Return the names of a row's columns."""
         own = [item.name for item in fields(cls)]
         return [*own, "probability", "penalty", "nearest", "score"]
 

@@ -13,9 +13,9 @@ from engine.trace.steps import Bits
 from engine.trace.strategy import Strategy
 from engine.values import Amount, Cost, Positive, Share, Text, Uniform, Whole, convert
 
-FILLED = "filled"  # why a canvas ends: no mask is left
+FILLED = "filled"  # the reason that a canvas ends: no mask is left
 
-# Which predictions a step keeps, best first.
+# Rules for the predictions that a step keeps, best first.
 REMASKING = ("low_confidence", "random", "entropy", "left_to_right")
 
 
@@ -23,27 +23,27 @@ REMASKING = ("low_confidence", "random", "entropy", "left_to_right")
 class DiffusionStep:
     """One pass over the canvas, as plain values.
 
-    The rows have one entry per position of the canvas, None where there was no mask to predict.
+    The rows have one entry per position of the canvas, None if there was no mask to predict.
 
     Attributes:
         index: 0 for the first step.
         block: which block is being filled, from 0.
         ids_before, ids_after: the canvas.
-        predicted: token drawn at every mask, also in blocks to come.
+        predicted: token drawn at every mask, including later blocks.
         confidence: the model's own probability (temperature 1) of that token, 0 to 1.
         model_entropy_bits: Shannon entropy of the model's distribution at that position.
         u: the uniform number the token was drawn with; None everywhere at temperature 0.
         unmasked: positions whose tokens this step keeps, ascending.
         masked: positions masked after it, ascending.
-        reused: whether the logits of a pass before a rewind were taken up again.
-        forward_ms: the forward pass, in milliseconds; about 0 where reused.
+        reused: whether the logits of a pass before a rewind were used again.
+        forward_ms: the forward pass, in milliseconds; about 0 if reused.
         total_ms: the whole step.
         text: the canvas after it as text (see `DiffusionModel.text`).
         remasked: positions that an earlier step filled and this one masks again, ascending; among
             `masked`.
         committed_confidence: at every position that an earlier step filled, the model's own
-            probability of the token that stands there, None elsewhere. Empty in traces from before
-            this was recorded.
+            probability of the token there, None elsewhere. Empty in traces from before this was
+            recorded.
     """
 
     index: Whole
@@ -82,7 +82,7 @@ class DiffusionStep:
         return tuple(sorted({*self.unmasked, *self.masked}.difference(self.remasked)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row of a table for every mask that the step predicted."""
+        """Return one row of a table for every mask that the step predicted."""
         kept = set(self.unmasked)
         return [
             {
@@ -102,7 +102,7 @@ class DiffusionStep:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Names of a row's columns."""
+        """Return the names of a row's columns."""
         own = ("index", "block", "position", "token_id", "kept", "confidence")
         return [*own, "model_entropy_bits", "u", "forward_ms", "total_ms"]
 
@@ -117,10 +117,10 @@ class _FillingSettings(Struct, forbid_unknown_fields=True):
 
 
 def planner_score(confidence: float, eta: float = 1.0) -> float:
-    """Return how firmly a token holds its place: eta times the logarithm of its probability.
+    """Return a token's claim to its place: eta times the logarithm of its probability.
 
-    The score of P2's self-planning (Peng et al. 2025, arXiv:2502.03540): a prediction has it with
-    eta 1, a token that stands already with the eta of the settings.
+    This is the score of P2's self-planning (Peng et al. 2025, arXiv:2502.03540). A prediction has
+    eta 1, a token already in place has the eta of the settings.
     """
     return eta * math.log(confidence) if confidence > 0 else -math.inf
 

@@ -1,4 +1,4 @@
-"""Traces as JSON files, written at once and read within bounds.
+"""Traces as JSON files, written atomically and read within bounds.
 
 A file may come from anywhere, so bytes, brackets and commas are counted before anything is parsed.
 """
@@ -20,9 +20,9 @@ class Most(NamedTuple):
     """The most that a JSON file may hold.
 
     Attributes:
-        values: of all kinds together.
-        objects: lists and objects among them.
-        lists: among these.
+        values: values of all kinds together.
+        objects: lists and objects among those values.
+        lists: lists alone.
     """
 
     values: int
@@ -33,13 +33,13 @@ class Most(NamedTuple):
 MAX_FILE_BYTES = 64 * 2**20
 MAX_STEPS = 100_000
 MAX_VALUES = 5_000_000  # in all steps together
-MAX_OBJECTS = 1_000_000  # lists and objects among them
-# While a list is read, no other thread of the process has a turn: on a server it must be short.
+MAX_OBJECTS = 1_000_000  # lists and objects among those values
+# While a list is read, no other thread of the process can run: on a server it must be short.
 ON_PAGES = Most(1_000_000, objects=250_000, lists=50_000)
 
 
 def as_json(data: dict[str, Any]) -> str:
-    """Plain values as the text of a JSON file; `TraceError` for what no file can keep."""
+    """Return plain values as JSON text; raises `TraceError` for a value that no file can keep."""
     try:
         return json.dumps(data, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError) as error:
@@ -47,17 +47,17 @@ def as_json(data: dict[str, Any]) -> str:
 
 
 def write(path: Path, data: dict[str, Any]) -> Path:
-    """Write a trace; an existing file is replaced at once.
+    """Write a trace; an existing file is replaced atomically.
 
     Raises:
-        TraceError: another ending, more than `read` takes, or the file cannot be written.
+        TraceError: a wrong ending, more than `read` takes, or the file cannot be written.
     """
     if path.suffix != ".json":
         raise TraceError("{name} must end in .json.", short(path.name))
     if len(data["steps"]) > MAX_STEPS:
         raise _too_large(msg("{max_steps:,} steps", MAX_STEPS))
     packed = as_json(data).encode()
-    check(packed)  # or it could never be opened again
+    check(packed)  # otherwise it might never be readable again
     try:
         _replace_file(path, packed)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
@@ -66,14 +66,14 @@ def write(path: Path, data: dict[str, Any]) -> Path:
 
 
 def read(path: Path) -> bytes:
-    """Return what a file holds, unchecked.
+    """Return a file's content, unchecked.
 
     Raises:
         TraceError: no such file, or one above the limits.
     """
     try:
         about = path.stat()
-        if not stat.S_ISREG(about.st_mode):  # a pipe would be waited for, a device has no end
+        if not stat.S_ISREG(about.st_mode):  # reading a pipe would block, a device has no end
             raise OSError("it is no regular file; choose a file saved by this app")
         if about.st_size > MAX_FILE_BYTES:
             raise TraceError(
@@ -102,11 +102,11 @@ def _too_large(most: str) -> TraceError:
 
 
 def check(data: bytes, most: Most | None = None) -> None:
-    """Refuse what would take much memory: a list of two bytes becomes an object of 64.
+    """Refuse a file that would take much memory: a list of two bytes becomes an object of 64.
 
     Args:
         data: the file.
-        most: what it may hold; None for as much as any file.
+        most: the most that it may hold; None for the limits of any file.
     """
     if len(data) > MAX_FILE_BYTES:
         raise _too_large(msg("{max_file_bytes:,} bytes", MAX_FILE_BYTES))
@@ -121,10 +121,10 @@ def check(data: bytes, most: Most | None = None) -> None:
 
 
 def _replace_file(path: Path, data: bytes) -> None:
-    """Write beside the target and rename, so that a full disk leaves the old file as it was."""
+    """Write next to the target and rename, so that a full disk leaves the old file unchanged."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
         try:
-            os.chmod(new.name, 0o666 & ~_umask())  # as any other new file, not private
+            os.chmod(new.name, 0o666 & ~_umask())  # like any new file, not private
             new.write(data)
             new.flush()
             os.fsync(new.fileno())

@@ -1,4 +1,4 @@
-"""Speculative decoding as a trace holds it: what a round proposed, its verdicts and its cost."""
+"""Speculative decoding as a trace holds it: the proposals, verdicts and cost of a round."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class ProposedToken:
         token_bytes: its bytes; a special token's name.
         draft_u: uniform number that the draft drew it with; None when greedy or by prompt lookup.
         draft_probability: the draft's for it; 1 by prompt lookup.
-        target_probability: the target's for it, None where it was not looked at.
-        ratio: target_probability / draft_probability; None where it was not looked at.
+        target_probability: the target's for it, None if it was not looked at.
+        ratio: target_probability / draft_probability; None if it was not looked at.
         u: uniform number that `ratio` is compared with; None when greedy or not looked at.
         verdict: ``accepted``, ``rejected`` or ``not looked at``.
     """
@@ -58,7 +58,7 @@ class ProposedToken:
 
     @property
     def text(self) -> str:
-        """The token by itself; a replacement sign for a part of a character."""
+        """The token by itself; a replacement character for a part of a character."""
         return self.token_bytes.decode("utf-8", "replace")
 
 
@@ -70,7 +70,7 @@ class DrawnToken:
         token_id: the token.
         token_bytes: its bytes; a special token's name.
         kind: ``resampled`` from the residual after a rejection; ``bonus`` from the target after all
-            proposals were accepted; ``plain`` where nothing was proposed.
+            proposals were accepted; ``plain`` if nothing was proposed.
         u: uniform number of the draw; None when greedy.
         probability: its probability in the distribution that it was drawn from.
         target_probability: the target's for it.
@@ -85,7 +85,7 @@ class DrawnToken:
 
     @property
     def text(self) -> str:
-        """The token by itself; a replacement sign for a part of a character."""
+        """The token by itself; a replacement character for a part of a character."""
         return self.token_bytes.decode("utf-8", "replace")
 
 
@@ -97,26 +97,26 @@ class SpeculativeStep:
         index: 0 for the first round.
         start: generated tokens before it.
         draft_length: tokens that it was to propose, g.
-        proposed: those that it did propose; fewer near a limit or without a match.
-        drawn: what the target drew after them; None where an accepted token ended the text.
+        proposed: the tokens proposed; fewer near a limit or without a match.
+        drawn: the token that the target drew after them; None if an accepted one ended the text.
         token_ids: tokens appended: the accepted ones, then the drawn one.
         text: text that they completed.
         forced_acceptance: the probability that acceptance was forced to; None for the exact rule.
         text_invalid: whether the text follows no model, as acceptance was forced.
         stop_reason: None, ``max_tokens``, ``eos``, ``stop_string`` or ``context``.
         stop_string: the stop string that ended generation here, else None.
-        is_prefill: whether a model read the prompt, at first or to make a lost cache again.
-        target_passes: how many tokens each pass of the target read; the last one checked.
+        is_prefill: whether a model read the prompt, at first or to rebuild a lost cache.
+        target_passes: how many tokens each pass of the target read; the last pass checked.
         draft_passes: how many tokens each pass of the draft read.
         target_positions: positions in the target's cache after the round.
-        draft_positions: the same of the draft, 0 by prompt lookup.
+        draft_positions: the same for the draft, 0 by prompt lookup.
         target_cache_bytes, draft_cache_bytes: bytes of the cached values after the round.
-        target_cache_bytes_held, draft_cache_bytes_held: memory kept for them.
-        prefill_ms: reading the prompt, or what a lost cache held, by both models; wall time.
+        target_cache_bytes_held, draft_cache_bytes_held: memory kept for these values.
+        prefill_ms: wall time of reading the prompt or a lost cache's tokens, by both models.
         draft_ms: passes of the draft, or the search for a match.
         target_ms: the pass that checked the proposals.
         shape_ms: chains, draws and verdicts, of both models.
-        total_ms: all of it, with bookkeeping.
+        total_ms: the whole round, with bookkeeping.
     """
 
     index: Whole
@@ -157,17 +157,17 @@ class SpeculativeStep:
 
     @property
     def other_ms(self) -> float:
-        """Time beside models, chain and draw: bookkeeping, caches, stop rules."""
+        """Time outside models, chain and draw: bookkeeping, caches, stop rules."""
         return self.total_ms - self.prefill_ms - self.draft_ms - self.target_ms - self.shape_ms
 
     @property
     def ids(self) -> Iterator[int]:
-        """Ids of the tokens that it appended and of those that were proposed."""
+        """Ids of the appended and of the proposed tokens."""
         yield from self.token_ids
         yield from (token.token_id for token in self.proposed)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row of a table per proposed token, and one for the drawn one."""
+        """Return one row of a table per proposed token, and one for the drawn token."""
         own = {name: getattr(self, name) for name in _OWN_COLUMNS}
         empty = dict.fromkeys((*_PROPOSED_COLUMNS, *_DRAWN_COLUMNS))
         proposed = [
@@ -182,7 +182,7 @@ class SpeculativeStep:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Names of a row's columns."""
+        """Return the names of a row's columns."""
         return list(dict.fromkeys((*_OWN_COLUMNS, "place", *_PROPOSED_COLUMNS, *_DRAWN_COLUMNS)))
 
 

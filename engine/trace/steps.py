@@ -36,13 +36,13 @@ STOP_REASONS = (
 )
 LONGEST_STOP_STRING = 2**16
 MOST_TOKENS = 200_000  # of brief steps
-_NESTED = ("stages", "stage_states", "leading")  # fields that are no column of a table
-MOST_BITS = 64.0  # an entropy: far more tokens than any vocabulary has
+_NESTED = ("stages", "stage_states", "leading")  # fields that are not columns of a table
+MOST_BITS = 64.0  # an entropy, of far more tokens than any vocabulary has
 
 Bits = Annotated[float, Meta(ge=-ROUNDING, le=MOST_BITS)]
 StopReason = Literal[STOP_REASONS]
 StopString = Annotated[str, Meta(max_length=LONGEST_STOP_STRING)]
-MOST_LEADING = 10  # tokens of a step that are named besides the one taken
+MOST_LEADING = 10  # tokens of a step that are named besides the chosen one
 _ROW = Meta(max_length=MOST_LEADING)
 LeadingIds = Annotated[tuple[Whole, ...], _ROW]
 LeadingScores = Annotated[tuple[Single, ...], _ROW]
@@ -67,11 +67,11 @@ class StageSummary:
 
 @dataclass(frozen=True, slots=True)
 class StageState:
-    """One number that a stage knew in one step, of earlier steps or by chance.
+    """One number that a stage knew in one step, from earlier steps or by chance.
 
     Attributes:
         stage: the stage's setting, e.g. ``mirostat``.
-        name: what the number is, e.g. ``mu`` (see `engine.sampling.stages.Stage.recorded`).
+        name: the number's name, e.g. ``mu`` (see `engine.sampling.stages.Stage.recorded`).
         value: the number.
     """
 
@@ -82,13 +82,13 @@ class StageState:
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The tokens with the highest scores of the model in one step: their ranks are 1, 2, and so on.
+    """The tokens with the model's highest scores in one step, at ranks 1, 2, and so on.
 
-    Kept as arrays: a step holds them for as long as its text is there.
+    They are kept as arrays, since a step holds them as long as its text exists.
 
     Attributes:
-        token_ids: at most `MOST_LEADING` tokens; fewer where a model lists or allows fewer.
-        scores: (float32) their raw logits; log-probabilities where the model gives these. See
+        token_ids: at most `MOST_LEADING` tokens; fewer if a model lists or allows fewer.
+        scores: (float32) their raw logits; log-probabilities if the model gives these. See
             `Step.model_probabilities`.
         probabilities: (float32) those in the draw, after all settings; 0 for a removed token.
     """
@@ -109,10 +109,10 @@ class Guidance:
     """Classifier-free guidance of a run (see `engine.decoding.guidance`).
 
     Attributes:
-        scale: of the next step, above 1 towards the prompt, below 1 towards the negative prompt;
-            every step holds the one that it was taken with.
+        scale: that of the next step, above 1 towards the prompt, below 1 towards the negative
+            prompt. Every step holds the scale that it was taken with.
         negative_prompt_ids: token ids of the negative prompt.
-        negative_prompt: that as text.
+        negative_prompt: the negative prompt as text.
     """
 
     scale: Amount
@@ -122,7 +122,7 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of generation: the logits, what the chain made of them, the token, the cost.
+    """One step of generation: the logits, the results of the chain, the token, the cost.
 
     Attributes:
         index: 0 for the first generated token.
@@ -142,29 +142,29 @@ class Step:
             greedy.
         model_entropy_bits: entropy of the raw distribution (temperature 1).
         survivors: tokens left in the draw.
-        stages: what each stage did, in order.
+        stages: the effect of each stage, in order.
         stop_reason: None, ``max_tokens``, ``eos``, ``stop_string`` or ``context``.
         stop_string: the stop string that ended generation here, else None.
-        is_prefill: whether the prompt was read, as in the first step or where a cache that had been
-            given back was rebuilt; `forward_ms` then holds all passes of that.
+        is_prefill: whether the prompt was read, in the first step or to rebuild a released cache;
+            `forward_ms` then includes all of these passes.
         reused: whether the logits came from the record (after a rewind), without a forward pass.
         cache_positions: positions that the cache has seen.
         cache_bytes: bytes of the cached values; None if the model does not tell.
-        cache_bytes_held: memory kept for them (see `engine.model.cache.CacheSize`).
+        cache_bytes_held: memory kept for these values (see `engine.model.cache.CacheSize`).
         forward_ms: forward pass, wall time in milliseconds; 0 if reused.
         shape_ms: the chain and its figures.
         draw_ms: the draw.
-        total_ms: all of it, with bookkeeping.
+        total_ms: the whole step, with bookkeeping.
         negative_forward_ms: the share of `forward_ms` that the negative prompt's pass took; None
             without guidance and if reused.
-        negative_cache_bytes: the share of `cache_bytes` that the negative prompt's text has; None
+        negative_cache_bytes: the share of `cache_bytes` that the negative prompt's text takes; None
             without guidance.
-        guidance_scale: scale of the guidance; None without it.
+        guidance_scale: scale of the guidance; None without guidance.
         final_entropy_bits: entropy of the distribution that the token was drawn from, after all
             cuts; None in traces from before this was recorded.
-        passes: how many tokens each forward pass of this step read, in order; several where a long
-            prompt is read in chunks, or a cache was made again. Empty if reused.
-        stage_states: what stages with memory or chance knew, in the order of the chain.
+        passes: how many tokens each forward pass of this step read, in order; several if a long
+            prompt was read in chunks, or a cache was rebuilt. Empty if reused.
+        stage_states: the state of stages with memory or chance, in the order of the chain.
         leading: the tokens with the highest raw scores; None in traces from before this was
             recorded.
     """
@@ -205,7 +205,7 @@ class Step:
 
     @property
     def ids(self) -> Iterator[int]:
-        """Ids of its token and of the leading ones."""
+        """Ids of its token and of the leading tokens."""
         yield self.token_id
         yield from self.leading.token_ids if self.leading else ()
 
@@ -217,14 +217,14 @@ class Step:
         return [math.exp(min(0.0, score - own + self.logprob)) for score in scores]
 
     def stage_state(self, stage: str, name: str) -> float | None:
-        """One number of `stage_states`, None where the stage was not in the chain."""
+        """Return one number of `stage_states`, None if the stage was not in the chain."""
         found = (state for state in self.stage_states if (state.stage, state.name) == (stage, name))
         state = next(found, None)
         return None if state is None else state.value
 
     @property
     def xtc_uniform(self) -> float | None:
-        """The step's number for XTC, 0 <= u < 1; None where XTC is not in the chain."""
+        """The step's number for XTC, 0 <= u < 1; None if XTC is not in the chain."""
         return self.stage_state("xtc", "uniform")
 
     @property
@@ -233,7 +233,7 @@ class Step:
         return self.stage_state("mirostat", "mu")
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row of a table; stages add ``survivors_after_``, ``mass_removed_by_`` and state."""
+        """Return a table row; stages add ``survivors_after_``, ``mass_removed_by_`` and state."""
         row = {name: getattr(self, name) for name in self.columns()}
         for stage in self.stages:
             row[f"survivors_after_{stage.name}"] = stage.survivors
@@ -244,7 +244,7 @@ class Step:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Names of a row's own columns."""
+        """Return the names of a row's own columns."""
         return [item.name for item in fields(cls) if item.name not in _NESTED]
 
 
@@ -267,7 +267,7 @@ class BriefStep:
 
 
 def taken(step: Any) -> tuple[int, bool, float | None]:
-    """The token of a step, if a person chose it, and the scale of the guidance."""
+    """Return a step's token, whether a person chose it, and the scale of the guidance."""
     forced, scale = getattr(step, "forced", False), getattr(step, "guidance_scale", None)
     return step.token_id, forced, scale
 
@@ -277,7 +277,7 @@ class BriefSteps(Struct, omit_defaults=True):
 
     Attributes:
         tokens: one for each step.
-        forced: indices of those that a person chose.
+        forced: indices of the tokens that a person chose.
         scales: (first step, scale of the guidance), in order; each holds until the next.
     """
 
@@ -287,7 +287,7 @@ class BriefSteps(Struct, omit_defaults=True):
 
     @classmethod
     def of(cls, steps: Sequence[Any]) -> BriefSteps:
-        """The columns of steps, brief or not."""
+        """Return the columns of steps, brief or not."""
         tokens, forced, scales = zip(*map(taken, steps), strict=True) if steps else ((), (), ())
         return cls(
             tokens,
@@ -300,7 +300,7 @@ class BriefSteps(Struct, omit_defaults=True):
         )
 
     def steps(self) -> tuple[BriefStep, ...]:
-        """One for each token; the inverse of `of`."""
+        """Return one brief step for each token; the inverse of `of`."""
         scales, found, scale = dict(self.scales), [], None
         for index, token_id in enumerate(self.tokens):
             scale = scales.get(index, scale)

@@ -1,4 +1,4 @@
-"""Description of a way of choosing tokens, so that a trace may hold its steps."""
+"""Description of a way to choose tokens, so that a trace may hold its steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.values import Wrong, short
 
 
 class TraceStep(Protocol):
-    """The fields of every step of a trace; their types say what a file may hold."""
+    """The fields of every step of a trace; their types define the content of a file."""
 
     @property
     def index(self) -> int:
@@ -23,20 +23,20 @@ class TraceStep(Protocol):
         """All token ids that it names."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of a table that the step is."""
+        """Return the step as rows of a table."""
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Names of a row's columns."""
+        """Return the names of a row's columns."""
 
 
 class Strategy:
-    """One way of choosing tokens.
+    """One way to choose tokens.
 
     Attributes:
         step: the dataclass of its steps.
         decoder: the class that takes them, by name: a trace itself needs no model.
-        fills: whether the prompt is a canvas with masks, which only the input of a model knows.
+        fills: whether the prompt is a canvas with masks, whose ids only a model's input accepts.
     """
 
     step: ClassVar[type]
@@ -52,11 +52,11 @@ class Strategy:
         return "".join(step.text for step in steps)
 
     def token_ids(self, prompt_ids: Sequence[int], steps: Sequence[Any]) -> list[int]:
-        """Ids of the tokens that they wrote."""
+        """Return the ids of the tokens that the steps wrote."""
         return [step.token_id for step in steps]
 
     def stop_reason(self, steps: Sequence[Any]) -> str | None:
-        """Return why the text ended, None if it did not."""
+        """Return the reason that the text ended, None if it did not."""
         return steps[-1].stop_reason if steps else None
 
 
@@ -68,12 +68,12 @@ def check_sampling(values: dict[str, Any], vocab_size: int) -> None:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise what samplers refuse as `Wrong`."""
+    """Raise the refusals of samplers as `Wrong`."""
     try:
         yield
     except SettingError as error:
         problem = str(error).removesuffix(f"; {error.remedy}.")
         raise Wrong("", msg("are refused: {problem}", short(problem, 160))) from error
     except (ValueError, TypeError, ArithmeticError) as error:
-        # A sampler that was given what it never expected, such as a number beyond any float.
+        # A sampler was given an unexpected value, such as a number too large for a float.
         raise Wrong("", msg("hold what no sampler takes")) from error

@@ -1,4 +1,4 @@
-"""The whole of a trace: what every strategy has in common, and how a file becomes one."""
+"""The whole of a trace: the parts common to all strategies, and the way to and from a file."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class Trace:
     """A whole run.
 
     Attributes:
-        model: what was stepped: name, source, revision, dtype, device, vocab_size, parameters,
+        model: facts about the model: name, source, revision, dtype, device, vocab_size, parameters,
             tokenizer_hash, versions of torch and transformers; on a CPU its kernels, threads and
             instructions (see `engine.model.LanguageModel.facts`).
-        prompt_ids: token ids of the prompt; of a diffusion model, the canvas with its masks.
+        prompt_ids: token ids of the prompt; for a diffusion model, the canvas with its masks.
         prompt: the prompt as text.
         settings: (first step, settings as plain values), in order; each holds until the next.
         stop_strings: texts that end generation.
         steps: every step, of the strategy's own kind.
-        guidance: what guided it; None without guidance.
-        strategy: how tokens were chosen: a name in `STRATEGIES`, such as ``sampling`` or
+        guidance: the guidance of the run; None without guidance.
+        strategy: the way tokens were chosen: a name in `STRATEGIES`, such as ``sampling`` or
             ``contrastive``; ``guidance`` is sampling under guidance.
         tokens: bytes of every token that it names, so that it can be read without its model; a
-            special token's name. Empty of strategies whose steps hold them, and in older files.
+            special token's name. Empty for strategies whose steps hold them, and in older files.
     """
 
     model: dict[str, Any]
@@ -75,12 +75,12 @@ class Trace:
 
     @property
     def text(self) -> str:
-        """The generated text; of a diffusion model, the canvas."""
+        """The generated text; for a diffusion model, the canvas."""
         return self._strategy.text(self.prompt, self.steps)
 
     @property
     def token_ids(self) -> list[int]:
-        """Ids of the generated tokens; of a diffusion model, the canvas."""
+        """Ids of the generated tokens; for a diffusion model, the canvas."""
         return self._strategy.token_ids(self.prompt_ids, self.steps)
 
     @property
@@ -93,14 +93,14 @@ class Trace:
         return STRATEGIES[self.strategy]
 
     def tokens_of(self, step: TraceStep) -> list[int]:
-        """Ids of the tokens that one step wrote; of a diffusion model, the canvas."""
+        """Return the ids of the tokens that one step wrote; for a diffusion model, the canvas."""
         return self._strategy.token_ids(self.prompt_ids, [step])
 
     def settings_at(self, index: int) -> dict[str, Any]:
-        """The settings, as plain values, that a step was taken with.
+        """Return the settings, as plain values, that a step was taken with.
 
         Raises:
-            TraceError: a trace made by hand that has none for it.
+            TraceError: a trace made by hand that has no settings for it.
         """
         for first, values in reversed(self.settings):
             if first <= index:
@@ -110,7 +110,7 @@ class Trace:
         )
 
     def guidance_scale_at(self, index: int) -> float | None:
-        """The scale of the guidance of a step, or of the one after the last; None without it."""
+        """Return the guidance scale of a step, or of the next one; None without guidance."""
         if index < len(self.steps):
             return self.steps[index].guidance_scale
         return self.guidance.scale if self.guidance else None
@@ -121,18 +121,18 @@ class Trace:
         return isinstance(next(iter(self.steps), None), BriefStep)
 
     def shared_with(self, other: Trace) -> int:
-        """Count the leading steps that both took alike: the same tokens by the same settings."""
+        """Count the leading steps that both share: the same tokens with the same settings."""
         if self.prompt_ids != other.prompt_ids:
             return 0
         most = min(len(self.steps), len(other.steps))
         return next((index for index in range(most) if self._at(index) != other._at(index)), most)
 
     def _at(self, index: int) -> tuple[Any, ...]:
-        """All that decides on a step."""
+        """Return everything that decides on a step."""
         return *taken(self.steps[index]), self.settings_at(index)
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per step; under masked diffusion one per step and predicted mask.
+        """Return one row per step; under masked diffusion one per step and predicted mask.
 
         ``logprob`` is the model's own, before any setting, and ``probability`` that of the draw,
         after all of them. A stage adds ``survivors_after_`` and ``mass_removed_by_`` columns.
@@ -143,7 +143,7 @@ class Trace:
         return pd.DataFrame(rows, columns=None if rows else self._strategy.step.columns())
 
     def to_json(self) -> str:
-        """The text of a JSON file; `save` writes the same.
+        """Return the text of a JSON file; `save` writes the same.
 
         Raises:
             TraceError: a value that no file can keep, such as NaN.
@@ -152,14 +152,14 @@ class Trace:
 
     @classmethod
     def from_json(cls, text: str | bytes, most: files.Most | None = None) -> Trace:
-        """The inverse of `to_json`.
+        """Invert `to_json`.
 
         Args:
             text: the text of a file.
-            most: what it may hold; None for as much as any file.
+            most: the most that it may hold; None for the limits of any file.
 
         Raises:
-            TraceError: not a trace, one of another version, or a value that is missing, of a wrong
+            TraceError: not a trace, an unsupported version, or a value that is missing, of a wrong
                 type or out of range.
         """
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
@@ -181,15 +181,15 @@ class Trace:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Trace:
-        """The inverse of `to_dict`; raises what `from_json` raises."""
+        """Invert `to_dict`; raises the same as `from_json`."""
         return cls.from_json(files.as_json(values))
 
     def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
-        """Plain values, as they stand in a JSON file.
+        """Return plain values, as written to a JSON file.
 
         Args:
-            brief: without the figures of the steps, which must be tokens: as much as it takes to
-                make the text again. What `from_dict` makes of it has neither text nor table.
+            brief: without the figures of the steps, which must be tokens: just enough to generate
+                the text again. The result of `from_dict` then has neither text nor table.
         """
         header = {
             "format": FORMAT,
@@ -210,10 +210,10 @@ class Trace:
         return header | {"steps": plain(self.steps)}
 
     def save(self, path: str | Path) -> Path:
-        """Write the trace as a ``.json`` file; an existing file is replaced at once.
+        """Write the trace as a ``.json`` file; an existing file is replaced atomically.
 
         Raises:
-            TraceError: another ending, more than a file may hold, or the file cannot be written.
+            TraceError: a wrong ending, more than a file may hold, or the file cannot be written.
         """
         return files.write(Path(path), self.to_dict())
 
@@ -260,7 +260,7 @@ class _KnownFacts(Struct):
 
 
 def _strategy(data: bytes) -> Strategy:
-    """The strategy that a file names, if it is a trace of this version."""
+    """Return the strategy that a file names, if it is a trace of a readable version."""
     try:
         head = decode(data, _Head)
     except Wrong:
@@ -292,7 +292,7 @@ def _shown(value: Raw) -> str:
 
 
 def _check(file: _File, strategy: Strategy) -> None:
-    """Raise `Wrong` for what would lead out of a table: token ids, numbers of steps, settings."""
+    """Raise `Wrong` for values out of range: token ids, step numbers, guidance, settings."""
     if (file.guidance is not None) != (file.strategy == "guidance"):
         problem = msg("does not fit the strategy {strategy_name}", file.strategy)
         raise Wrong("guidance", problem)
@@ -320,7 +320,7 @@ def _check_ids(place: str, ids: Iterable[int], size: int) -> None:
 
 
 def _within(place: str, check: Callable[..., Any], *given: Any) -> Any:
-    """Return the result of a check; a place that it names is one inside this."""
+    """Return the result of a check; a place that it names is relative to this one."""
     try:
         return check(*given)
     except Wrong as wrong:
@@ -328,7 +328,7 @@ def _within(place: str, check: Callable[..., Any], *given: Any) -> Any:
 
 
 def damaged(wrong: Wrong) -> TraceError:
-    """A refusal as a sentence, at most 500 characters."""
+    """Return a refusal as a sentence, at most 500 characters."""
     remedy = msg("save the trace again or choose another file")
     place, inner = "", wrong.place
     if step := re.match(r"steps\[(\d+)\]\.?", inner):

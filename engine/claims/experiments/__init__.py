@@ -1,1 +1,1 @@
-"""The claims, a file each; see `engine.claims` for what they are made of."""
+"""The claims, one file each; see `engine.claims` for their structure."""

@@ -1,8 +1,8 @@
-"""Beam search finds likelier text that repeats more: than the nucleus, and than greedy decoding.
+"""Beam search finds likelier but more repetitive text than the nucleus and greedy decoding.
 
-Greedy decoding is the control: it maximises too, and searches for nothing.
+Greedy decoding is the control: it also maximises, but without a search.
 
-All texts of a prompt have the same number of tokens, as the end of the text is banned: sums of
+All texts of a prompt have the same number of tokens, because the end of the text is banned. Sums of
 log-probabilities compare only at equal length, and so does the share of distinct pairs.
 """
 
@@ -41,12 +41,12 @@ SAMPLES = 2  # nucleus texts of each prompt
 
 @dataclass(frozen=True)
 class Searched:
-    """A text.
+    """One text and its figures.
 
     Attributes:
-        prompt: what it goes on from.
+        prompt: the prompt that the text continues.
         kind: its decoder, one of `engine.study.set_texts.KINDS`.
-        text: what was written.
+        text: the generated text.
         logprob: logarithm of its probability under the model itself, in nats.
         distinct: distinct pairs of tokens over all pairs.
     """
@@ -60,7 +60,7 @@ class Searched:
 
 @dataclass(frozen=True)
 class BeamTexts:
-    """Texts of some prompts, written in three ways; of a beam search the best one."""
+    """Texts of some prompts, written in three ways; the best one of each beam search."""
 
     texts: Row[Searched]
 
@@ -96,7 +96,7 @@ class BeamTexts:
 def beam(
     model: LanguageModel, prompts: Sequence[str], tokens: int, width: int
 ) -> Experiment[BeamTexts]:
-    """Writes each prompt's text by beam search, greedily, and twice from the nucleus."""
+    """Write each prompt's text by beam search, greedily, and twice from the nucleus."""
     settings = BeamSettings(
         width, length_penalty=0.0, max_new_tokens=tokens, chain=(MinNewTokens(tokens),)
     )

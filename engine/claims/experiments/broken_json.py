@@ -1,8 +1,8 @@
-"""JSON needs its constraint: an object is written under one, and from the middle on without it.
+"""JSON needs its constraint: an object is written under one, and without it from the middle on.
 
-The model continues from the right token there, or from a wrong one: the likeliest of those that the
-constraint refuses. Both together tell what the missing constraint does, and what the wrong token
-adds to that. Parsers that share nothing with the constraint judge.
+There, the model continues from the right token or from a wrong one, the likeliest token that the
+constraint refuses. The two cases separate the effect of the missing constraint from that of the
+wrong token. Parsers that share nothing with the constraint judge.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ WAYS = {
     FREE: msg("right token, then no constraint"),
     WRONG: msg("wrong token, then no constraint"),
 }
-UNDER, WITHOUT = msg("under the constraint"), msg("without it")  # the parts of the experiment
+UNDER, WITHOUT = msg("under the constraint"), msg("without it")  # parts of the experiment
 HALF = 0.5
 MOST_TOKENS = 256
-_USUAL_TOKENS = 32  # of an object, for the estimate
+_USUAL_TOKENS = 32  # per object, for the estimate
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A text, and what a parser says.
+    """A text, and a parser's judgement.
 
     Attributes:
         way: one of `WAYS`.
-        text: up to the end of its first object.
-        is_valid: whether it is an object that the schema describes.
-        problem: what the parser says is wrong.
+        text: text up to the end of its first object.
+        is_valid: whether it is an object that matches the schema.
+        problem: the parser's complaint.
     """
 
     way: Name
@@ -59,13 +59,13 @@ class Judged:
 
 @dataclass(frozen=True)
 class JsonRun:
-    """An object, and how the model continues it without the constraint.
+    """An object, and its continuations without the constraint.
 
     Attributes:
-        seed: of the draws.
+        seed: seed of the draws.
         index: the first step without the constraint.
         right, wrong: labels of the object's token there, and of the wrong one.
-        texts: one a way.
+        texts: one text per way.
     """
 
     seed: Count
@@ -77,7 +77,7 @@ class JsonRun:
 
 @dataclass(frozen=True)
 class BrokenJson:
-    """Some runs."""
+    """The runs of an experiment."""
 
     runs: Row[JsonRun]
 
@@ -101,7 +101,7 @@ class BrokenJson:
 def broken_json(
     model: LanguageModel, prompt: str, source: str, runs: int, place: float
 ) -> Experiment[BrokenJson]:
-    """Writes objects under a constraint, and from a share `place` of each on without it."""
+    """Write objects under a constraint, and without it from a share `place` of each on."""
     checked_prompts(model, [prompt], _USUAL_TOKENS + FURTHER)
     constraint, label = Constraint("json_schema", source), model.vocabulary.label
 
@@ -109,7 +109,7 @@ def broken_json(
         text = Decoder(model, prompt, SamplingSettings(constraint=constraint, seed=seed))
         for _ in text.run(MOST_TOKENS):
             if judge(constraint, text.text).is_valid is not False:
-                break  # it is whole; a model without an end of the text could not go on
+                break  # it is complete; a model without an end of text could not continue
         ids = [step.token_id for step in text.steps if not step.is_special]
         index = int(place * len(ids))
         wrong = _wrong(text, index)
@@ -129,7 +129,7 @@ def broken_json(
 
 
 def _wrong(text: Decoder, index: int) -> int:
-    """The likeliest token that the constraint refuses in a step, and that has bytes."""
+    """Return the likeliest token with bytes that the constraint refuses in a step."""
     vocabulary = text.model.vocabulary
     for one in figures_at(text, index).wanted:
         if not vocabulary.is_special(one.token_id) and vocabulary.token_bytes(one.token_id):
@@ -149,7 +149,7 @@ def _judged(constraint: Constraint, way: str, text: str) -> Judged:
 
 
 def first_object(text: str) -> str:
-    """A text up to the end of the JSON value that it begins with; all of it where it has none."""
+    """Cut a text at the end of its leading JSON value; keep it all if there is none."""
     start = len(text) - len(text.lstrip())
     try:
         _, end = json.JSONDecoder().raw_decode(text, start)

@@ -28,12 +28,12 @@ from engine.values import Real as Finite
 
 @dataclass(frozen=True)
 class CachedFlat:
-    """A text that was decoded both ways.
+    """A text decoded both ways.
 
     Attributes:
         measured: time of every step.
-        flat: growth below which a time counts as flat: a step's in the later half of the text over
-            one's half a text before it.
+        flat: growth below which a time counts as flat. Growth is a step's time in the later half of
+            the text over one half a text earlier.
     """
 
     measured: WithAndWithout
@@ -49,7 +49,7 @@ class CachedFlat:
 
     @property
     def cached(self) -> Figure:
-        """Growth with the cache; the first step is left out, as it reads the prompt."""
+        """Growth with the cache; the first step is left out, because it reads the prompt."""
         found = self.measured
         return self._growth(zip(found.cached_positions[1:], found.cached_ms[1:], strict=True))
 
@@ -59,11 +59,11 @@ class CachedFlat:
         return self._growth(zip(self.measured.positions, self.measured.uncached_ms, strict=True))
 
     def _growth(self, steps: Iterable[tuple[int, float]]) -> Figure:
-        """Time of a block in the later half of the text over that of one half a text before it.
+        """Compute the time of a block in the later half over that of one half a text earlier.
 
         A block's time is the lower quartile of its steps. Its unit is a step into an empty cache
-        just before and just after it, so a machine that others slow down for a while does not move
-        it. The figure is the median over the pairs of blocks, which are what is drawn again.
+        directly before and after it, so a slow spell of the machine does not move it. The figure is
+        the median over the pairs of blocks, which the bootstrap resamples.
         """
         found = self.measured
         steps_of: dict[int, list[float]] = defaultdict(list)
@@ -83,7 +83,7 @@ class CachedFlat:
 def cached_flat(
     model: LanguageModel, prompt: str, positions: int, every: int, flat: float
 ) -> Experiment[CachedFlat]:
-    """Decodes a text with the cache, and at one step in `every` without it."""
+    """Decode a text with the cache, and without it at one step in `every`."""
     checked_prompts(model, [prompt], 1)
     ids = model.vocabulary.encode(prompt)
     clock = processor_clock(model)

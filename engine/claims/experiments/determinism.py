@@ -1,8 +1,9 @@
-"""Determinism is a setting, not a guarantee: the same steps, computed in other ways.
+"""Determinism is a setting, not a guarantee: the same steps, computed in different ways.
 
 A text is written greedily. Its steps are then computed again in the same way, in a batch, without
-the cache, and in another dtype, always after the tokens of the first text, so that every difference
-is one of computing alone. Sums of floating-point numbers depend on their order (Goldberg 1991).
+the cache, and in another dtype. They always follow the tokens of the first text, so every
+difference comes from computing alone. Sums of floating-point numbers depend on their order
+(Goldberg 1991).
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ from engine.runner.runner import open_sequence
 from engine.values import Amount, Name, Row, Text
 from engine.values import Whole as Count
 
-ROW_SHARE = 0.15  # of a step's time that each further row of a batch adds, about
-TWICE = 2  # every way is computed so often
-Rows = list[np.ndarray]  # of each step, (vocab,) float32 logits
+ROW_SHARE = 0.15  # rough share of a step's time that each further row of a batch adds
+TWICE = 2  # number of times that every way is computed
+Rows = list[np.ndarray]  # (vocab,) float32 logits of each step
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A text whose steps were computed in another way, twice.
+    """A text whose steps were computed in a different way, twice.
 
     Attributes:
-        prompt: what the text goes on from.
-        way: how its steps were computed.
-        again: largest difference of a logit between both times; the first text is computed twice as
-            well, and counts with every way.
-        steps: of each step, the largest difference of a logit from the first text's.
-        first: steps before the first one with another likeliest token; None without one.
+        prompt: the prompt that the text continues.
+        way: the way in which its steps were computed.
+        again: largest difference of a logit between the two runs. The first text is also computed
+            twice, and counts with every way.
+        steps: largest difference of a logit from the first text's, at each step.
+        first: number of steps before the first different likeliest token; None without one.
         plain, other: labels of the two tokens there; empty without one.
     """
 
@@ -63,8 +64,8 @@ class Determinism:
     """Texts of some prompts, computed in several ways.
 
     Attributes:
-        compared: text by text, each in all ways.
-        left_out: why the other dtype could not be tried; empty where it was.
+        compared: one text after the other, each in all ways.
+        left_out: why the other dtype could not be tried; empty if it was.
     """
 
     compared: Row[Compared]
@@ -76,12 +77,12 @@ class Determinism:
         return list(dict.fromkeys(one.way for one in self.compared))
 
     def of_way(self, way: str) -> list[Compared]:
-        """The texts computed this way."""
+        """Return the texts computed this way."""
         return [one for one in self.compared if one.way == way]
 
     @staticmethod
     def name(way: str) -> str:
-        """The name of a way for reading; a file keeps the English one."""
+        """Return the display name of a way; a file keeps the English one."""
         kind, _, value = way.rpartition(" ")
         names = {
             "in a batch of": msg("in a batch of {count}", value),
@@ -118,7 +119,7 @@ def _most(texts: Sequence[Compared]) -> float:
 def determinism(
     model: LanguageModel, prompts: Sequence[str], tokens: int, batch: int
 ) -> Experiment[Determinism]:
-    """Writes a text after each prompt greedily, and computes its steps in other ways.
+    """Write a text after each prompt greedily, and compute its steps in different ways.
 
     All rows of the batch hold the same text.
     """
@@ -126,7 +127,7 @@ def determinism(
 
     @cache
     def ways() -> dict[str, Callable[[list[int], list[int]], Rows]]:
-        """By name, the function that computes the steps of a text after a prompt."""
+        """Map each way's name to the function that computes the steps of a text after a prompt."""
         found = {
             f"in a batch of {batch}": lambda *ids: _in_batch(model, batch, *ids),
             "without the cache": lambda *ids: _uncached(model, *ids),
@@ -181,7 +182,7 @@ def _apart(one: Rows, other: Rows) -> list[float]:
 def _cached(
     model: LanguageModel, prompt: list[int], text: list[int] | None, tokens: int = 0
 ) -> tuple[Rows, list[int]]:
-    """One text, with the cache; where there is no text yet, the likeliest tokens make it."""
+    """Compute one text with the cache; without a given text, the likeliest tokens make it."""
     sequence, written = open_sequence(model), []
     rows = [sequence.extend(prompt).forward.logits]
     for n in range((len(text) if text is not None else tokens) - 1):
@@ -191,12 +192,12 @@ def _cached(
 
 
 def _uncached(model: LanguageModel, prompt: list[int], text: list[int]) -> Rows:
-    """Every step reads the whole text again."""
+    """Compute every step by reading the whole text again."""
     return [open_sequence(model).extend(prompt + text[:n]).forward.logits for n in range(len(text))]
 
 
 def _in_batch(model: LanguageModel, batch: int, prompt: list[int], text: list[int]) -> Rows:
-    """The first row of a batch that holds the same text in every row."""
+    """Return the first row of a batch that holds the same text in every row."""
     sequence = open_sequence(model, msg("use a smaller batch"))
     sequence.select([0] * batch)
     inputs = (prompt, *([token] for token in text[:-1]))
@@ -232,7 +233,7 @@ def _copy(model: LanguageModel, dtype: torch.dtype) -> LanguageModel:
 
 
 def _differences(result: Determinism) -> Chart:
-    """Largest difference of a logit at each step over all texts, by way."""
+    """Chart the largest difference of a logit at each step over all texts, by way."""
     series = []
     for way in result.ways:
         columns = zip(*(one.steps for one in result.of_way(way)), strict=True)

@@ -29,11 +29,11 @@ class GreedyLoops:
     texts: Row[Written]
 
     def by(self, way: str) -> list[Written]:
-        """The texts that were written this way."""
+        """Return the texts written this way."""
         return [text for text in self.texts if text.way == way]
 
     def gaps(self, of: Callable[[Written], float | None]) -> list[float]:
-        """A figure of each prompt's greedy text, minus its mean in the nucleus texts."""
+        """Return each prompt's figure of the greedy text, minus the nucleus texts' mean."""
         gaps = []
         for greedy in self.by(GREEDY):
             others = [of(text) for text in self.by(NUCLEUS) if text.prompt == greedy.prompt]
@@ -56,7 +56,7 @@ class GreedyLoops:
 def greedy_loops(
     model: LanguageModel, prompts: Sequence[str], tokens: int, top_p: float
 ) -> Experiment[GreedyLoops]:
-    """Writes each prompt's text greedily, and twice from the nucleus, at temperature 1."""
+    """Write each prompt's text greedily, and twice from the nucleus, at temperature 1."""
     nucleus = SamplingSettings(top_p=top_p)
     ways = [
         Way(GREEDY, SamplingSettings(temperature=0.0)),

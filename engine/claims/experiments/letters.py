@@ -1,9 +1,9 @@
 """Rare words cost more tokens, and letters hide in them: words are cut, then asked about.
 
-A question is a few lines that show the task, then the word. The model answers with the likeliest of
-all possible answers, by its exact probabilities. The control asks the same of words that are
-spelled out, each letter a token of its own. A model that fails there cannot do the task, and tells
-nothing of what it sees.
+A question consists of a few lines that show the task, then the word. The model answers with the
+likeliest of all possible answers, by its exact probabilities. The control asks the same about words
+that are spelled out, so that each letter is a separate token. A model that fails there cannot do
+the task, so its other answers show nothing about what it sees.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ COMMONS = "cat sun door food water mother little garden people house morning riv
 RARES = "xylophone zugzwang quixotic yurt kumquat fjord sphinx obelisk wyvern ocelot narwhal vellum"
 COMMON, RARE = "common", "rare"
 GROUPS = {COMMON: msg("common words"), RARE: msg("rare words")}
-MORE = msg("tokens of a word")  # the part of the experiment that is no question
-BETWEEN = "-"  # letters of a word that is spelled out
+MORE = msg("tokens of a word")  # the part of the experiment that is not a question
+BETWEEN = "-"  # separates the letters of a spelled-out word
 SHOWN = ("sun", "paper", "oak", "green", "it", "window")  # words of the lines that show a task
 MOST_LETTERS = 9  # so that every answer is one character
-_QUESTION_TOKENS = 40  # about, for the estimate
+_QUESTION_TOKENS = 40  # roughly, for the estimate
 
 
 @dataclass(frozen=True)
 class Task:
-    """Something to tell of a word.
+    """A question to ask about a word.
 
     Attributes:
-        answers: all possible ones.
-        right: the right one of a word.
+        answers: all possible answers.
+        right: returns the right answer for a word.
     """
 
     answers: tuple[str, ...]
     right: Callable[[str], str]
 
     def question(self, word: str, between: str = "") -> str:
-        """The text that the answer follows; words are spelled out with what is between letters."""
+        """Return the text before the answer; `between` separates the letters of words."""
         shown = "".join(f"{between.join(one)}={self.right(one)}\n" for one in SHOWN)
         return f"{shown}{between.join(word)}="
 
@@ -74,10 +74,10 @@ class Spelt:
     Attributes:
         group: `COMMON` or `RARE`.
         word: in small letters.
-        tokens: labels of its tokens, behind a space.
-        said: by task, in the order of `TASKS`, the likeliest answer.
+        tokens: labels of its tokens, after a space.
+        said: the likeliest answer by task, in the order of `TASKS`.
         right: by task, whether it is right.
-        spelled_right: the same of the word as it is spelled out.
+        spelled_right: the same for the spelled-out word.
     """
 
     group: Name
@@ -90,12 +90,12 @@ class Spelt:
 
 @dataclass(frozen=True)
 class Letters:
-    """Some words."""
+    """The words of an experiment."""
 
     words: Row[Spelt]
 
     def guessed(self, task: str) -> float:
-        """The share that one fixed answer gets right at best, without a look at the word."""
+        """The share that the best fixed answer gets right without a look at the word."""
         answers = Counter(TASKS[task].right(word.word) for word in self.words)
         return max(answers.values()) / len(self.words)
 
@@ -129,14 +129,14 @@ def _mean_tokens(words: Sequence[Spelt]) -> float:
 
 
 def _more_tokens(words: Sequence[Spelt]) -> float:
-    """By how many tokens the mean rare word is longer; NaN where a kind is missing."""
+    """Return how many more tokens the mean rare word has; NaN if a kind is missing."""
     return _mean_tokens(_of(words, RARE)) - _mean_tokens(_of(words, COMMON))
 
 
 def letters(
     model: LanguageModel, common: Sequence[str], rare: Sequence[str]
 ) -> Experiment[Letters]:
-    """Cuts words of letters from a to z into tokens, and asks the model for their letters."""
+    """Cut words of letters from a to z into tokens, and ask the model for their letters."""
     words = [
         *((COMMON, _checked(word)) for word in common),
         *((RARE, _checked(word)) for word in rare),
@@ -165,7 +165,7 @@ def letters(
 
 
 def _answer(model: LanguageModel, task: Task, question: str) -> str:
-    """The likeliest of the answers, each by its first token."""
+    """Return the likeliest answer, judging each by its first token."""
     encoded = [model.vocabulary.encode(answer) for answer in task.answers]
     (row,) = next_rows(model, question, [0])
     ranked = RankedRow(row)
@@ -174,7 +174,7 @@ def _answer(model: LanguageModel, task: Task, question: str) -> str:
 
 
 def _checked(word: str) -> str:
-    """A word in small letters; raises `PromptError` where it is none."""
+    """Return a word in small letters; raises `PromptError` if it is not a word."""
     small = word.strip().lower()
     if not (1 <= len(small) <= MOST_LETTERS and set(small) <= set(ascii_lowercase)):
         problem = msg(

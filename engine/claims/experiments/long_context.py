@@ -50,7 +50,7 @@ class LongContext:
         )
 
     def _off(self) -> Figure:
-        """Largest difference from the formula; unknown where there is none."""
+        """Largest difference from the formula; unknown without a formula."""
         points = self.measured.points
         if not self.measured.is_known:
             return Figure(nan, -inf, inf, 0, COUNTED)
@@ -58,7 +58,7 @@ class LongContext:
 
 
 def long_context(model: LanguageModel, positions: int, batch: int) -> Experiment[LongContext]:
-    """Counts the cache of a batch at lengths that double, up to the longest."""
+    """Count the cache of a batch at lengths that double, up to the longest."""
     measurement = CacheBytesMeasurement(model, positions, batch)
     seconds = partial(CacheBytesMeasurement.estimated_seconds, model, positions, batch)
     return judged_measurement(measurement, LongContext, seconds)

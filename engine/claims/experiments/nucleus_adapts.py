@@ -1,4 +1,4 @@
-"""The nucleus adapts to how sure the model is: its size at the surest and the least sure steps."""
+"""The nucleus adapts to the model's certainty: its size at the surest and the least sure steps."""
 
 from __future__ import annotations
 

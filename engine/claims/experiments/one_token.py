@@ -1,9 +1,9 @@
-"""One other token changes what follows: a token is replaced, and the text is written from there.
+"""A single different token changes the rest: one is replaced, and the text is rewritten from there.
 
-The second likeliest token takes the place of one, and the text continues with the same settings
-and random numbers. Passages that come back later in the new text count as kept, wherever they are.
-As a control the token is replaced by itself: that must change nothing. Nothing here looks into a
-pass, so it says nothing on what a model prepares within one.
+The second likeliest token replaces one, and the text continues with the same settings and random
+numbers. Passages that reappear later in the new text count as kept, wherever they are. As a control
+the token is replaced by itself, which must change nothing. Nothing here looks into a pass, so the
+result says nothing about what a model prepares within one.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Fork:
     """A text in which one token was replaced.
 
     Attributes:
-        prompt: what the text goes on from.
-        before: what was written before the fork.
-        taken, forced: labels of the token that it had, and of the one that replaced it.
-        share: probability of the second one, which the model gave it there.
-        old, new: how the text went on, without and with the replacement.
-        changed: of each old token after the fork, whether the new text lacks it; see `lacks`.
-        control: the share that changed where the token was replaced by itself.
+        prompt: the prompt that the text continues.
+        before: text before the fork.
+        taken, forced: labels of the original token, and of its replacement.
+        share: the model's probability of the replacement there.
+        old, new: the continuation without and with the replacement.
+        changed: for each old token after the fork, whether the new text lacks it; see `lacks`.
+        control: the changed share after the token was replaced by itself.
     """
 
     prompt: Text
@@ -68,7 +68,7 @@ class OneToken:
 
     @property
     def by_prompt(self) -> list[float]:
-        """Mean share of changed tokens per prompt, as the forks of one are not independent."""
+        """Mean share of changed tokens per prompt, as forks of one prompt are not independent."""
         groups: dict[str, list[float]] = {}
         for fork in self.forks:
             groups.setdefault(fork.prompt, []).append(fork.changed_share)
@@ -90,7 +90,7 @@ def one_token(
     places: Sequence[int],
     temperature: float,
 ) -> Experiment[OneToken]:
-    """Forks the text of each prompt at some places."""
+    """Fork the text of each prompt at some places."""
     for place in places:
         checked_range(PLACES.label, place, 0, tokens - 4)
     settings = SamplingSettings(temperature=temperature)
@@ -131,7 +131,7 @@ def _fork(decoder: Decoder, prompt: str, place: int) -> Fork:
 
 
 def _replaced(decoder: Decoder, place: int, token_id: int) -> tuple[str, Decoder]:
-    """The text before a place, and a text of the same length with this token there."""
+    """Return the text before a place, and a text of the same length with this token there."""
     other = decoder.fork()
     other.rewind(place)
     before = other.text
@@ -142,7 +142,7 @@ def _replaced(decoder: Decoder, place: int, token_id: int) -> tuple[str, Decoder
 
 
 def lacks(new: Sequence[int], old: Sequence[int]) -> tuple[bool, ...]:
-    """Tell of each old token whether the new tokens lack it, in the passages of the same order."""
+    """Tell for each old token whether the new tokens lack it, in passages of the same order."""
     missing = [True] * len(old)
     for block in SequenceMatcher(None, new, old, autojunk=False).get_matching_blocks():
         missing[block.b : block.b + block.size] = [False] * block.size
@@ -150,7 +150,7 @@ def lacks(new: Sequence[int], old: Sequence[int]) -> tuple[bool, ...]:
 
 
 def _after(result: OneToken) -> Chart:
-    """Share of the forks whose new text lacks the old token, by its distance from the fork."""
+    """Chart the share of forks whose new text lacks the old token, by distance from the fork."""
     longest = max(len(fork.changed) for fork in result.forks)
     flags = [[f.changed[n] for f in result.forks if n < len(f.changed)] for n in range(longest)]
     points = [(n, sum(lack) / len(lack)) for n, lack in enumerate(flags, start=1)]

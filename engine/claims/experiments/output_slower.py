@@ -1,4 +1,4 @@
-"""Output is slower than input: tokens a second in the prefill and in decoding."""
+"""Output is slower than input: tokens per second in prefill and in decoding."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _rates(cell: Cell) -> list[tuple[float, float]]:
 def output_slower(
     model: LanguageModel, prompts: Sequence[int], output: int, rounds: int
 ) -> Experiment[OutputSlower]:
-    """Reads prompts of some lengths, and writes `output` tokens after each."""
+    """Read prompts of some lengths, and write `output` tokens after each."""
     return grid_experiment(model, prompts, [output], rounds, OutputSlower)
 
 

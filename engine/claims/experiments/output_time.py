@@ -50,13 +50,13 @@ class OutputTime:
         """Return the milliseconds that one more prompt or output token adds in each round.
 
         Args:
-            first, prompt: the prompt lengths that are looked at.
+            first, prompt: the prompt lengths to compare.
         """
         cells = [cell for cell in self.measured.cells if cell.prompt in (first, prompt)]
         if len(cells) < 2 * len(self.measured.outputs):
             return []
         lengths = np.array([(1.0, cell.prompt, cell.output) for cell in cells])
-        rounds = min(len(cell.first_ms) for cell in cells)  # those that all were measured in
+        rounds = min(len(cell.first_ms) for cell in cells)  # rounds in which all were measured
         times = [[cell.first_ms[n] + cell.later_ms[n] for n in range(rounds)] for cell in cells]
         found = np.linalg.lstsq(lengths, np.array(times), rcond=None)[0]  # (3, rounds)
         return list(zip(found[1].tolist(), found[2].tolist(), strict=True))
@@ -65,7 +65,7 @@ class OutputTime:
 def output_time(
     model: LanguageModel, prompts: Sequence[int], outputs: Sequence[int], rounds: int, hardly: float
 ) -> Experiment[OutputTime]:
-    """Measures every prompt length with every output length; `hardly` as in `OutputTime`."""
+    """Measure every prompt length with every output length; `hardly` as in `OutputTime`."""
     return grid_experiment(model, prompts, outputs, rounds, partial(OutputTime, hardly=hardly))
 
 

@@ -24,16 +24,16 @@ WORDS = "Never repeat yourself. Say something new in every sentence."
 
 @dataclass(frozen=True)
 class Penalties:
-    """Greedy texts of some prompts: as they are, with a penalty, and with words that forbid it."""
+    """Greedy texts of some prompts: plain, with a penalty, and with words against repetition."""
 
     texts: Row[Written]
 
     def by(self, way: str) -> list[Written]:
-        """The texts that were written this way, in the order of the prompts."""
+        """Return the texts written this way, in the order of the prompts."""
         return [text for text in self.texts if text.way == way]
 
     def more(self, way: str, other: str) -> list[float]:
-        """The share of repeated 4-grams of each prompt's text, minus that of the other way."""
+        """Return each prompt's share of repeated 4-grams in `way`, minus that in `other`."""
         pairs = zip(self.by(way), self.by(other), strict=True)
         known = [(one.repeated, other.repeated) for one, other in pairs]
         return [one - other for one, other in known if one is not None and other is not None]
@@ -54,11 +54,11 @@ class Penalties:
 def penalties(
     model: LanguageModel, prompts: Sequence[str], words: str, tokens: int, penalty: float
 ) -> Experiment[Penalties]:
-    """Writes each prompt's text greedily in three ways.
+    """Write each prompt's text greedily in three ways.
 
     Args:
         model, prompts, tokens: see `texts_experiment`.
-        words: put before the prompt in the third way.
+        words: text before the prompt in the third way.
         penalty: the repetition penalty.
     """
     greedy = SamplingSettings(temperature=0.0)

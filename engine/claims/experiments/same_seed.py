@@ -33,12 +33,12 @@ class Runs:
     """Texts of one prompt at one temperature.
 
     Attributes:
-        prompt: what they go on from.
-        temperature: of the draws.
+        prompt: the prompt that the texts continue.
+        temperature: temperature of the draws.
         unseeded: texts, each with a fresh seed.
-        seed: of the others.
-        seeded: texts with that seed, each written on its own.
-        tokens: of all texts together.
+        seed: seed of the other texts.
+        seeded: texts with that seed, each written separately.
+        tokens: total number of tokens.
     """
 
     prompt: Text
@@ -61,7 +61,7 @@ class SameSeed:
         for temperature in sorted({run.temperature for run in self.runs}):
             part = msg("T = {t}", f"{temperature:g}")
             runs = [run for run in self.runs if run.temperature == temperature]
-            # Of each text but the first of its prompt.
+            # Every text except the first of its prompt.
             other = [text != run.unseeded[0] for run in runs for text in run.unseeded[1:]]
             same = [text == run.seeded[0] for run in runs for text in run.seeded[1:]]
             checks.append(Check("other", share(other), ABOVE, HALF, part))
@@ -78,7 +78,7 @@ def same_seed(
     tokens: int,
     seed: int,
 ) -> Experiment[SameSeed]:
-    """Writes each prompt's text several times, with fresh seeds and with the same one."""
+    """Write each prompt's text several times, with fresh seeds and with the same one."""
     checked_prompts(model, prompts, tokens)
     settings = [SamplingSettings(temperature=t, seed=seed) for t in temperatures]
     parts = [(prompt, one) for one in settings for prompt in prompts]
@@ -87,7 +87,7 @@ def same_seed(
         prompt, chosen = part
         fresh = [chosen.replace(seed=secrets.randbits(32)) for _ in range(runs)]
         unseeded = written(prompt, fresh)
-        # Each in a batch of its own: together they would be one and the same computation.
+        # A separate batch each: in one batch they would be a single computation.
         seeded = [text for _ in range(runs) for text in written(prompt, [chosen])]
         texts = [tuple(text.text for text in kind) for kind in (unseeded, seeded)]
         count = sum(len(text.records) for text in (*unseeded, *seeded))

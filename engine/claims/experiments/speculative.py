@@ -1,8 +1,8 @@
 """Speculative decoding is two to three times as fast: measured against plain decoding, in turns.
 
 After each prompt, plain decoding and every draft length write a text with the same settings and
-seed, one after the other, then once more in reverse. Their processor time is taken without the
-first step or round, which reads the prompt.
+seed. They run one after the other, then once more in reverse order. Their processor time
+excludes the first step or round, which reads the prompt.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ The most important thing is
 In the middle of the forest
 The history of
 I would like to"""
-TURNS = 2  # of every case after a prompt, the second in reverse order
+TURNS = 2  # for every case after a prompt, the second in reverse order
 WARM_TOKENS = 8
 
 
@@ -47,9 +47,9 @@ class Sped:
 
     Attributes:
         prompt: the prompt.
-        length: tokens that a round was to propose.
-        accepted, looked_at: proposals that the target accepted, and those that it looked at.
-        tokens, rounds: tokens written, and rounds for them, without the first round.
+        length: number of tokens that a round should propose.
+        accepted, looked_at: proposals that the target accepted, and those that it examined.
+        tokens, rounds: tokens written, and the rounds for them, without the first round.
         cost: time of a round / time of a step of plain decoding.
     """
 
@@ -63,7 +63,7 @@ class Sped:
 
     @property
     def speedup(self) -> float:
-        """Time of a token by plain decoding / by speculative decoding."""
+        """Time per token of plain decoding / of speculative decoding."""
         return self.tokens / self.rounds / self.cost
 
 
@@ -74,8 +74,8 @@ class Speedups:
     Attributes:
         trials: by prompt and draft length.
         bound: the speed-up that the claim promises.
-        has_draft: whether a draft model proposed; else prompt lookup did.
-        reference_ms: the reference product before each turn.
+        has_draft: whether a draft model proposed; otherwise prompt lookup did.
+        reference_ms: time of the reference product before each turn.
     """
 
     trials: Row[Sped]
@@ -111,9 +111,9 @@ def speculative(
     bound: float,
     load: Callable[[str], LanguageModel],
 ) -> Experiment[Speedups]:
-    """Times plain and speculative decoding after each prompt.
+    """Time plain and speculative decoding after each prompt.
 
-    A draft is loaded once, when it begins; prompt lookup proposes if it has another tokenizer.
+    A draft is loaded once, at its start; prompt lookup proposes if it has a different tokenizer.
     """
     sampling, clock = SamplingSettings(temperature=temperature), processor_clock(model)
     cases = [None, *(SpeculativeSettings(sampling, each).draft_length for each in lengths)]
@@ -121,7 +121,7 @@ def speculative(
 
     @cache
     def draft() -> LanguageModel | None:
-        """The draft, None for prompt lookup; first passes with it are slower than all others."""
+        """Load the draft, None for prompt lookup, and run its slow first passes."""
         found = None if proposer == LOOKUP else model if proposer == ITSELF else load(proposer)
         if found is not None and not found.vocabulary.has_tokens_of(model.vocabulary):
             found = None
@@ -148,7 +148,7 @@ def speculative(
     def timed(
         own: LanguageModel | None, prompt: str, length: int | None, most: int
     ) -> list[tuple[Any, float]]:
-        """The steps of plain decoding, or the rounds of a draft length, and the time of each."""
+        """Return the steps of plain decoding, or the rounds of a draft length, with their times."""
         if length is None:
             steps = Decoder(model, prompt, sampling).run(most)
         else:

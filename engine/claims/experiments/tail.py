@@ -1,4 +1,4 @@
-"""The tail is never zero: every token of the vocabulary, as float32 holds its probability.
+"""The tail is never zero: every token of the vocabulary, and its float32 probability.
 
 The softmax of finite logits is above zero for every token. Float32, in which most servers compute
 it, holds no number below 1.4e-45, so a low temperature rounds the tail to zero there.
@@ -41,9 +41,9 @@ class Absurd:
     """A word that would be absurd there.
 
     Attributes:
-        word: as it was typed.
-        token: label of its first token, which is looked at.
-        rank: of that token; 1 is the likeliest.
+        word: the word as typed.
+        token: label of its first token, which is examined.
+        rank: rank of that token; 1 is the likeliest.
         exponent: logarithm to base 10 of its probability at temperature 1.
     """
 
@@ -59,8 +59,8 @@ class Tail:
 
     Attributes:
         prompt: the prompt.
-        absurd: the words that were looked at.
-        zeros: by temperature, tokens whose probability is 0 in float32.
+        absurd: the examined words.
+        zeros: by temperature, number of tokens whose probability is 0 in float32.
         least: by temperature, logarithm to base 10 of the smallest probability, computed in
             float64.
         ranks, exponents: points of the curve at temperature 1: rank, and logarithm to base 10 of
@@ -80,9 +80,9 @@ class Tails:
     """The distributions after some prompts.
 
     Attributes:
-        temperatures: that were tried.
-        vocab_size: tokens of the vocabulary.
-        tails: one a prompt.
+        temperatures: the temperatures tried.
+        vocab_size: number of tokens in the vocabulary.
+        tails: one per prompt.
     """
 
     temperatures: Row[Amount]
@@ -108,7 +108,7 @@ def tail(
     words: Sequence[str],
     temperatures: Sequence[float],
 ) -> Experiment[Tails]:
-    """Looks at the whole vocabulary after each prompt, and finds absurd words in the tail."""
+    """Examine the whole vocabulary after each prompt, and find absurd words in the tail."""
     if not words:
         raise PromptError("There is no absurd word; type at least one, each on its own line.")
     encode, label = model.vocabulary.encode, model.vocabulary.label
@@ -145,14 +145,14 @@ def tail(
 
 
 def float32_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
-    """(vocab,) probabilities at a temperature, computed in float32 all the way."""
+    """Compute (vocab,) probabilities at a temperature, entirely in float32."""
     scaled = logits.astype(np.float32) / np.float32(temperature)
     weights = np.exp(scaled - scaled.max())
     return weights / weights.sum(dtype=np.float32)
 
 
 def _curves(result: Tails) -> Chart:
-    """The probability of every rank after each prompt; the absurd words as crosses."""
+    """Chart the probability of every rank after each prompt, with the absurd words as crosses."""
     series = [
         one
         for tail in result.tails

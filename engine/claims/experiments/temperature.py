@@ -1,7 +1,7 @@
 """A higher temperature is more random, not more often right: facts scored at every temperature.
 
-The score is exact: the probability that a draw at that temperature gives a right answer, from the
-logits. No sample is drawn, so only the choice of facts is uncertain.
+The score is exact: the probability, from the logits, that a draw at that temperature gives a right
+answer. Nothing is sampled, so only the choice of facts is uncertain.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Scored:
     Attributes:
         fact: the fact.
         right: probability of a right answer.
-        bits: entropy of the distribution that its first token is drawn from.
+        bits: entropy of the distribution from which its first token is drawn.
     """
 
     fact: Fact
@@ -47,23 +47,23 @@ class Temperatures:
 
     Attributes:
         temperatures: ascending.
-        scored: one a fact.
+        scored: one per fact.
     """
 
     temperatures: Row[Amount]
     scored: Row[Scored]
 
     def right(self, place: int, group: str) -> Figure:
-        """Mean probability of a right answer to a kind of fact at a temperature."""
+        """Return the mean probability of a right answer to a kind of fact at a temperature."""
         return mean([one.right[place] for one in self.scored if one.fact.group == group])
 
     def bits(self, place: int) -> Figure:
-        """Mean entropy at a temperature."""
+        """Return the mean entropy at a temperature."""
         return mean([one.bits[place] for one in self.scored])
 
     @property
     def groups(self) -> list[str]:
-        """The kinds of facts."""
+        """Return the kinds of facts."""
         return list(dict.fromkeys(one.fact.group for one in self.scored))
 
     @cached_property
@@ -82,7 +82,7 @@ class Temperatures:
 def temperature(
     model: LanguageModel, facts: Sequence[Fact], temperatures: Sequence[float]
 ) -> Experiment[Temperatures]:
-    """Scores every fact at every temperature."""
+    """Score every fact at every temperature."""
     encode = model.vocabulary.encode
 
     def look(fact: Fact) -> list[Scored]:
@@ -107,7 +107,7 @@ def temperature(
 
 
 def _without_longer(answers: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Answers none of which begins another: the probability of the longer one is in the shorter."""
+    """Drop answers that start with another one: the shorter one's probability includes theirs."""
     kept: list[tuple[int, ...]] = []
     for ids in sorted(set(answers), key=len):
         if not any(ids[: len(other)] == other for other in kept):
@@ -116,7 +116,7 @@ def _without_longer(answers: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]
 
 
 def _charts(result: Temperatures) -> tuple[Chart, Chart]:
-    """Probability of a right answer by kind of fact, and mean entropy of the first token."""
+    """Chart the probability of a right answer by kind, and the first token's mean entropy."""
     places = list(enumerate(result.temperatures))
     right = [
         Series(kind_name(group), [(t, result.right(place, group)) for place, t in places])

@@ -1,6 +1,6 @@
 """Temperature 0 gives the truth: greedy answers to facts, with the majority of samples.
 
-An answer is the first word. Where that is none, such as "the", the fact counts in no share.
+An answer is the first word. If it is a word such as "the", the fact counts in no share.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.values import Name, Positive
 from engine.values import Row as Values
 from engine.values import Whole as Count
 
-OFTEN = 0.8  # the share of right answers that counts as the truth; the words of the claim name it
+OFTEN = 0.8  # share of right answers that counts as the truth; the words of the claim name it
 IS_RIGHT = {True: msg("yes"), False: msg("no"), None: msg("no answer")}
 
 
@@ -37,7 +37,7 @@ class Answered:
         fact: the fact.
         greedy: first word of greedy decoding.
         majority: the commonest first word of the samples.
-        votes: how many of them said it.
+        votes: number of samples with that word.
     """
 
     fact: Fact
@@ -61,15 +61,15 @@ class Truth:
     """Answers to facts.
 
     Attributes:
-        answers: one a fact.
-        samples: of each fact.
+        answers: one per fact.
+        samples: number of samples per fact.
     """
 
     answers: Values[Answered]
     samples: Positive
 
     def of_kinds(self, attribute: str) -> Iterator[tuple[Figure, str]]:
-        """By kind of fact, the share of answers that are right, and the name of the kind."""
+        """Yield the share of right answers of each kind of fact, and the name of the kind."""
         for group in dict.fromkeys(one.fact.group for one in self.answers):
             asked = [one for one in self.answers if one.fact.group == group]
             yield right([getattr(one, attribute) for one in asked]), kind_name(group)
@@ -91,13 +91,13 @@ class Truth:
 
 
 def right(answers: Sequence[bool | None]) -> Figure:
-    """The share of answers that are right; None is no answer."""
+    """Return the share of right answers; None counts as no answer."""
     return share([is_right for is_right in answers if is_right is not None])
 
 
 def truth(model: LanguageModel, facts: Sequence[Fact], samples: int) -> Experiment[Truth]:
-    """Asks every fact greedily, and several times with draws at temperature 1."""
-    together = max(1, MOST_ROWS // (1 + samples))  # facts that are asked at once
+    """Ask every fact greedily, and several times with draws at temperature 1."""
+    together = max(1, MOST_ROWS // (1 + samples))  # facts asked at once
     facts = checked_facts(model, facts)
     parts = [facts[start : start + together] for start in range(0, len(facts), together)]
     ways = [SamplingSettings(temperature=0.0)]

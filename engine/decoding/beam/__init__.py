@@ -1,11 +1,11 @@
-"""Beam search: the best few hypotheses, all carried on together.
+"""Beam search: the best few hypotheses, all continued together.
 
 search.py         the loop: read the beams, rank their continuations, keep the best
-scores.py         what a step ranks by: log-probabilities after the samplers
-continuations.py  hypotheses as they grow, the best ways to go on; reads no model
-choice.py         what a step keeps, prunes and finishes; reads no model
-settings.py       how it chooses, checked
-results.py        what may be asked: hypotheses, what may follow a beam
+scores.py         the scores a step ranks by: log-probabilities after the samplers
+continuations.py  growing hypotheses, the best continuations; without a model
+choice.py         the choice to keep, prune or finish; without a model
+settings.py       its settings, checked
+results.py        its results: hypotheses, tokens that may follow a beam
 kept_rows.py      logits of its steps
 """
 

@@ -1,8 +1,8 @@
-"""Choice of what one step of beam search keeps, prunes and finishes, from its beams' scores.
+"""Choice of the hypotheses that one step of beam search keeps, prunes and finishes.
 
-Nothing here reads a model. The rules are those of transformers' `generate`, for every group on its
-own: among the best continuations those that end go to a pool of complete texts if they are good
-enough, the others go on as beams, and the group ends where its stop rule says so.
+Nothing here reads a model. The rules are those of transformers' `generate`, applied to each group
+separately. Among the best continuations, those that end go to a pool of complete texts if they
+score well enough, and the others continue as beams. The group ends when its stop rule says so.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Group(NamedTuple):
     Attributes:
         live: its beams, best first; none once it has ended.
         pool: the best complete hypotheses, best first; at most as many as beams.
-        reason: why it has ended, None while it goes on.
+        reason: why it has ended, None while it continues.
     """
 
     live: tuple[Node, ...]
@@ -54,7 +54,7 @@ class Choice(NamedTuple):
     Attributes:
         continuations: each with its fate: kept, pruned or finished.
         group: the group after it.
-        taken: the tokens that its beams went on with, or ended with at the limit.
+        taken: the tokens that its beams continued with, or ended with at the limit.
     """
 
     continuations: list[tuple[Node, str]]
@@ -76,10 +76,10 @@ def choose(
 
     Args:
         before: the group.
-        nodes: its best continuations, best first; none where no beam can go on.
+        nodes: its best continuations, best first; none if no beam can continue.
         settings: of the search.
-        most: tokens that a text may have.
-        at_most: why a text ends there.
+        most: most tokens of a text.
+        at_most: why a text ends at that limit.
         step: index of the step.
         first_place: place of the first continuation among all of the step's.
     """
@@ -90,7 +90,7 @@ def choose(
     ended: list[Ended] = []
     for place, node in enumerate(nodes):
         if at_limit or node.ends:
-            if place < width:  # those further down are there to go on from
+            if place < width:  # lower ones are only there to continue from
                 score = settings.score(node.ranked_by, length)
                 ended.append(Ended(score, node, step, first_place + place))
         elif len(live) < width:
@@ -110,7 +110,7 @@ def choose(
 
 
 def _reason(group: Group, settings: BeamSettings, length: int, most: int) -> str | None:
-    """Return why a group ends before the limit; None if it goes on."""
+    """Return why a group ends before the limit; None if it continues."""
     if not group.live:
         return stopping.EOS
     if len(group.pool) < settings.group_width:
@@ -145,7 +145,7 @@ class Past(NamedTuple):
 def recorded(
     choices: Sequence[Choice | None], settings: BeamSettings, vocabulary: Vocabulary
 ) -> tuple[BeamCandidate, ...]:
-    """The continuations of all groups as a step holds them; None for a group that has ended."""
+    """The continuations of all groups as a step records them; None for a group that has ended."""
     found: list[BeamCandidate] = []
     beam = 0
     for group, choice in enumerate(choices):
@@ -173,6 +173,6 @@ def recorded(
 
 
 def pooled(groups: Sequence[Group]) -> tuple[BeamFinished, ...]:
-    """The complete texts of all groups as a step holds them, best first."""
+    """The complete texts of all groups as a step records them, best first."""
     entries = sorted((entry for group in groups for entry in group.pool), key=lambda e: -e.score)
     return tuple(BeamFinished(entry.step, entry.place, entry.score) for entry in entries)

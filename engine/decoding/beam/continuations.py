@@ -1,4 +1,4 @@
-"""Hypotheses as they grow: a beam, one more token, and the best of all ways to go on.
+"""Growing hypotheses: a beam, one more token, and the best of all continuations.
 
 Nothing here reads a model.
 """
@@ -20,16 +20,16 @@ class Node(NamedTuple):
 
     Attributes:
         parent: None for the empty text.
-        row: place of the beam that it goes on from, among all beams before its step.
+        row: index of the beam that it continues, among all beams before its step.
         token_id: the token.
-        length: tokens of the hypothesis.
+        length: number of tokens in the hypothesis.
         logprob: log-probability of the token, in nats.
-        total: sum of those of all tokens.
-        penalty: sum of what samplers and diversity penalties took off them.
+        total: sum of the log-probabilities of all tokens.
+        penalty: sum of the deductions by samplers and diversity penalties.
         piece: text that the token completes.
         spelled: all text so far, with the names of control tokens; kept if there are stop strings.
-        state: where the text's `TextStream` stands after it.
-        memory: what samplers with a memory remember after it, by setting.
+        state: state of the text's `TextStream` after it.
+        memory: the samplers' memory after it, by setting.
         ends: whether the text is complete with it: an end of text, or a stop string.
     """
 
@@ -75,12 +75,12 @@ EMPTY = Node(None, 0, -1, 0, 0.0, 0.0, 0.0, "", "", TextStream().state)  # the t
 
 
 class Spelling(NamedTuple):
-    """Vocabulary that spells the tokens, and what ends a text.
+    """Vocabulary that spells the tokens, and the rules that end a text.
 
     Attributes:
         vocabulary: the model's.
         eos_ids: tokens that end a text.
-        stop_strings: texts that end one.
+        stop_strings: strings that end one.
     """
 
     vocabulary: Vocabulary
@@ -96,15 +96,15 @@ def best_continuations(
     spelling: Spelling,
     first_row: int,
 ) -> list[Node]:
-    """The best ways to go on from some beams, best first; equal ones by beam, then by token id.
+    """The best continuations of some beams, best first; ties by beam, then by token id.
 
     Args:
         live: the beams.
         rows: the scores after each of them.
-        count: how many are wanted; there may be fewer where model or samplers rule tokens out.
+        count: number wanted; there may be fewer if model or samplers rule tokens out.
         penalties: diversity penalty by token id, for those that have one.
-        spelling: what the tokens spell.
-        first_row: place of the first of them among all beams.
+        spelling: how tokens are spelled, and what ends a text.
+        first_row: index of the first of these beams among all beams.
     """
     found: list[tuple[float, int, int, Scored]] = []
     for place, (node, row) in enumerate(zip(live, rows, strict=True)):

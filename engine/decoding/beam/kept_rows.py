@@ -1,4 +1,4 @@
-"""Logits of a generation's steps that can be had again, counted in the host's memory budget."""
+"""Logits of a generation's steps that can be recomputed, counted in the host's memory budget."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ _HOST = torch.device("cpu")
 
 
 class KeptRows:
-    """(rows, vocab) float32 logits by step; given back where others need the memory."""
+    """(rows, vocab) float32 logits by step; freed if others need the memory."""
 
     def __init__(self, rows: dict[int, np.ndarray] | None = None) -> None:
         self._rows = dict(rows or {})
         self._count()
 
     def keep(self, index: int, logits: np.ndarray) -> None:
-        """Note the logits of a step."""
+        """Store the logits of a step."""
         self._rows[index] = logits
         self._count()
 
     def get(self, index: int) -> np.ndarray | None:
-        """The logits of a step; None if they were given back."""
+        """The logits of a step; None if they were freed."""
         return self._rows.get(index)
 
     def rewind(self, last: int) -> None:
-        """Forget those of the steps after this one."""
+        """Forget the logits of the steps after this one."""
         self._rows = {index: row for index, row in list(self._rows.items()) if index <= last}
         self._count()
 
     def fork(self) -> KeptRows:
-        """A copy that grows on its own; the rows themselves are shared."""
+        """An independent copy; the rows themselves are shared."""
         return KeptRows(self._rows)
 
     def release(self) -> bool:
-        """Give all of them back."""
+        """Free all rows."""
         had, self._rows = bool(self._rows), {}
         return had
 

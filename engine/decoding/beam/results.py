@@ -10,12 +10,12 @@ class Hypothesis:
     """One text of a search.
 
     Attributes:
-        text: as a person reads it, without special tokens.
+        text: its readable text, without special tokens.
         token_ids: its generated tokens.
         logprob: sum of their log-probabilities, in nats.
-        score: the sum, less what samplers and diversity penalties took off, over
-            length ** length_penalty: what texts are ranked by. Of an unfinished one it is that of
-            its tokens so far.
+        score: the sum, minus the deductions by samplers and diversity penalties, over
+            length ** length_penalty. Texts are ranked by it. For an unfinished text it covers the
+            tokens so far.
         is_finished: whether it is complete.
         group: its group, from 0.
     """
@@ -53,8 +53,8 @@ class NextTokens:
 
     Attributes:
         tokens: the most likely ones, also those that samplers rule out.
-        rest: how many tokens are not among them.
-        rest_mass: their probability together.
+        rest: number of tokens that are not among them.
+        rest_mass: total probability of the rest.
         entropy_bits: of the whole distribution.
     """
 

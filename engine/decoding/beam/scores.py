@@ -1,8 +1,8 @@
 """The scores that a step of beam search ranks by: log-probabilities, after the samplers.
 
-As in transformers' beam search the samplers edit the model's log-probabilities, and what they leave
-is not renormalised: a token that a constraint allows counts as much as without it. With one beam
-they edit its logits, as in transformers' greedy decoding: a repetition penalty tells them apart.
+As in transformers' beam search, the samplers edit the model's log-probabilities, and the result is
+not renormalised: a token that a constraint allows counts as much as without it. With one beam they
+edit its logits, as in transformers' greedy decoding. With a repetition penalty the two differ.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Scored(NamedTuple):
     Attributes:
         token_id: the token.
         logprob: its log-probability under the model, in nats.
-        lost: nats that the samplers took off it; below 0 where they added some.
+        lost: nats that the samplers deducted; below 0 if they added some.
     """
 
     token_id: int
@@ -42,12 +42,12 @@ class Scores:
     Args:
         logits: (vocab,) float32 logits after it.
         samplers: the chain.
-        context: what the chain's stages know besides.
-        edits_logits: whether the chain edits the logits, and not the log-probabilities.
+        context: information for the chain's stages besides the logits.
+        edits_logits: whether the chain edits the logits instead of the log-probabilities.
 
     Attributes:
         row: the logits, ranked.
-        refusal: why the chain leaves no token; None where it leaves some.
+        refusal: why the chain leaves no token; None if it leaves some.
 
     Raises:
         LogitsError: NaN or +inf among the logits.
@@ -75,7 +75,7 @@ class Scores:
         try:
             self._distribution = shaped(edited, samplers, context)
             self._left = RankedRow(self._distribution.final_scores)
-        except NoCandidatesError as error:  # other beams may go on
+        except NoCandidatesError as error:  # other beams may continue
             self.refusal, self._left = error, None
 
     def leading(self, depth: int) -> list[Scored]:

@@ -1,16 +1,16 @@
-"""Beam search: the best few hypotheses, all carried on together.
+"""Beam search: the best few hypotheses, all continued together.
 
     >>> search = BeamSearch(model, "Once upon a time", BeamSettings(width=4, max_new_tokens=20))
     >>> for step in search.run():
     ...     print(len(step.candidates), step.text)
     >>> search.hypotheses[0].text, search.hypotheses[0].score
 
-A step runs the model once over all beams, looks at the best of all their continuations, and keeps
-as many as the search is wide. A continuation that ends a text goes to a pool of complete texts,
+A step runs the model once over all beams, looks at their best continuations, and keeps as many as
+the search is wide. A continuation that ends a text goes to a pool of complete texts. They are
 ranked by the sum of their log-probabilities over a power of their length. Sequences and scores are
 those of transformers' `generate` with `num_beams`. With groups it is diverse beam search
 (Vijayakumar et al. 2016, arXiv:1610.02424). Samplers such as a constraint edit the
-log-probabilities of every step, each hypothesis with a memory of its own. Nothing is random.
+log-probabilities of every step, with separate memory for each hypothesis. Nothing is random.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _REMEDY = msg("use a smaller width, a shorter prompt or a smaller model")
 
 
 class _Cost(NamedTuple):
-    """Cost of reading the beams: passes, whether from the prompt on, milliseconds."""
+    """Cost of reading the beams: passes, whether they began at the prompt, milliseconds."""
 
     passes: int
     is_prefill: bool
@@ -67,10 +67,10 @@ class BeamSearch(Generation[BeamStep]):
     """Texts being searched on a shared model.
 
     Args:
-        model: the model; decoders and other searches may use it meanwhile.
+        model: the model; decoders and other searches may use it at the same time.
         prompt: text, or token ids.
-        settings: how to choose; they hold for the whole search.
-        stop_strings: texts that end a hypothesis; one may begin and end inside tokens.
+        settings: settings for the whole search.
+        stop_strings: strings that end a hypothesis; one may begin and end inside tokens.
 
     Attributes:
         prompt_ids: token ids of the prompt.
@@ -81,8 +81,8 @@ class BeamSearch(Generation[BeamStep]):
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
         TokenizerError: a text for a model without a tokenizer.
-        SettingError: no settings, a width beyond the vocabulary, a chain that does not fit the
-            model, or an empty stop string.
+        SettingError: settings of the wrong type, a width beyond the vocabulary, a chain that does
+            not fit the model, or an empty stop string.
     """
 
     model: LanguageModel
@@ -113,14 +113,14 @@ class BeamSearch(Generation[BeamStep]):
         self._most = int(min(settings.max_new_tokens, left))
         is_short = self._most < settings.max_new_tokens
         self._at_most = stopping.CONTEXT if is_short else stopping.MAX_TOKENS
-        # Before each step that was taken, and before the next one.
+        # The states before each step taken, and before the next one.
         self._pasts = [Past((Group((EMPTY,)),) * settings.groups)]
         self._logits = KeptRows()
         self._branches: Branches | None = None  # the beams of one of those pasts
-        self._read = 0  # which one
+        self._read = 0  # index of that past
         self._unpaid: _Cost | None = None  # of the last reading, until a step counts it
 
-    # --- what there is ----------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
@@ -131,7 +131,7 @@ class BeamSearch(Generation[BeamStep]):
 
     @property
     def text(self) -> str:
-        """The best hypothesis, as a person reads it."""
+        """The readable text of the best hypothesis."""
         return self.steps[-1].text if self.steps else ""
 
     @property
@@ -141,7 +141,7 @@ class BeamSearch(Generation[BeamStep]):
 
     @property
     def stop_reason(self) -> str | None:
-        """Reason why the last step ended the search; None while it goes on."""
+        """Reason why the last step ended the search; None while it continues."""
         return self.steps[-1].stop_reason if self.steps else None
 
     def beams(self, index: int) -> tuple[Hypothesis, ...]:
@@ -161,12 +161,12 @@ class BeamSearch(Generation[BeamStep]):
     def candidates(self, index: int, beam: int, count: int) -> NextTokens:
         """Return the tokens that may follow a beam, most likely first, over the full vocabulary.
 
-        Logits that were given back are recomputed by reading the beams once more.
+        Logits that were freed are recomputed by reading the beams again.
 
         Args:
             index: a step that was taken or is next.
-            beam: place of the beam before it.
-            count: how many tokens to name.
+            beam: index of the beam before it.
+            count: number of tokens to return.
 
         Raises:
             SettingError: no such step or beam, or a count below 1.
@@ -185,7 +185,7 @@ class BeamSearch(Generation[BeamStep]):
             count = at_least_one("count", count)
             logits = self._logits.get(index)
             if logits is None and index == len(self.steps):
-                logits = self._read_beams(index)  # which the next step need not do any more
+                logits = self._read_beams(index)  # which the next step need not repeat
             elif logits is None:
                 logits = self._read_from_prompt(index)[1]
                 self._logits.keep(index, logits)
@@ -218,11 +218,11 @@ class BeamSearch(Generation[BeamStep]):
             )
 
     def release_cache(self) -> bool:
-        """Give the caches' memory back, to be made again when needed; False if in use just now."""
+        """Free the caches, to be rebuilt when needed; False if they are in use."""
         return self._branches is None or self._branches.release()
 
     def release_rows(self) -> bool:
-        """Give the logits back, to be had again when needed; False if there are none."""
+        """Free the logits, to be recomputed when needed; False if there are none."""
         return self._logits.release()
 
     # --- the parts of a step ----------------------------------------------------------------------
@@ -233,8 +233,9 @@ class BeamSearch(Generation[BeamStep]):
         Raises:
             DecodingError: the search has ended.
             LogitsError: the model returned NaN; the search stays as it is.
-        NoCandidatesError: samplers leave no beam a token, and no text is complete; so it does.
-            OutOfMemoryError: the width needs more memory than there is; so does it.
+            NoCandidatesError: samplers leave no beam a token, and no text is complete; the search
+                stays as it is.
+            OutOfMemoryError: the width needs more memory than there is; the search stays as it is.
         """
         return super().step()
 
@@ -278,7 +279,7 @@ class BeamSearch(Generation[BeamStep]):
         return step
 
     def _read_beams(self, index: int) -> np.ndarray:
-        """Logits of the beams before a step; what reading them took is the step's to count."""
+        """Logits of the beams before a step; the cost of reading is left for the step to count."""
         there = self._branches is not None and self._branches.has_caches
         logits = self._logits.get(index)
         if there and self._read == index and logits is not None:
@@ -296,7 +297,7 @@ class BeamSearch(Generation[BeamStep]):
         return logits
 
     def _read_from_prompt(self, index: int) -> tuple[Branches, np.ndarray, int]:
-        """The beams before a step, read in the same passes as at first: so with the same bits."""
+        """The beams before a step, read in the same passes as at first, so with the same bits."""
         branches, logits = Branches.prefilled(self.model, self.prompt_ids, _REMEDY)
         self._check_memory()
         passes = branches.passes
@@ -308,7 +309,7 @@ class BeamSearch(Generation[BeamStep]):
         return branches, logits, passes
 
     def _check_memory(self) -> None:
-        """Raise `OutOfMemoryError` where the caches of all beams are beyond the device's budget."""
+        """Raise `OutOfMemoryError` if the caches of all beams exceed the device's budget."""
         formula, limit = self.model.cache_formula, budget_of(self.model.device).limit
         if formula is None:
             return
@@ -367,11 +368,11 @@ class BeamSearch(Generation[BeamStep]):
             refusals += [row.refusal for row in rows if row.refusal is not None]
         groups = past.after(choices).groups
         if refusals and not any(group.live or group.pool for group in groups):
-            raise refusals[0]  # no text has ended, and none can go on
+            raise refusals[0]  # no text has ended, and none can continue
         return choices
 
     def _scores(self, node: Node, logits: np.ndarray) -> Scores:
-        """The scores after one beam, by what its own text is."""
+        """The scores after one beam, given its own text."""
         context = Context(
             np.array([*self.prompt_ids, *node.token_ids], np.int64),
             len(self.prompt_ids),
@@ -428,11 +429,11 @@ class BeamSearch(Generation[BeamStep]):
         return cls(model, trace.prompt_ids, settings, stop_strings=trace.stop_strings)
 
     def repeat(self, trace: Trace) -> BeamStep:
-        """Take the next step as a trace took it: the settings hold for all of them."""
+        """Take the next step as a trace took it: the settings hold for all steps."""
         return self.step()
 
 
 def _grown(branches: Branches, past: Past) -> tuple[Branches, np.ndarray]:
-    """The beams before a step and their logits, out of those before the last one."""
+    """The beams before a step and their logits, grown from those before the last one."""
     live = past.live
     return branches.grown([node.row for node in live], [node.token_id for node in live])

@@ -16,7 +16,7 @@ from engine.sampling.stages import Stage
 from engine.text import stopping
 
 MOST_BEAMS = 64  # of a search; 4 to 10 are usual
-MOST_PENALTY = 10.0  # as an exponent of the length, or in nats: beyond, nothing else counts
+MOST_PENALTY = 10.0  # as an exponent of the length, or in nats: beyond this, nothing else counts
 
 
 @dataclass(frozen=True)
@@ -24,21 +24,22 @@ class BeamSettings:
     """Settings of a beam search.
 
     Attributes:
-        width: beams, `num_beams` of transformers; 1 is greedy decoding.
+        width: number of beams, `num_beams` of transformers; 1 is greedy decoding.
         length_penalty: exponent of the length in the score of a complete text,
             sum of log-probabilities / length ** length_penalty. 0 is the plain sum, above 0 favours
             long texts, below 0 short ones.
         early_stopping: when a group ends, as in transformers. True: as soon as there are as many
-            complete texts as beams. False: once the best beam, by its length now, is no better than
-            the worst of them. ``"never"``: once no beam can become better, by the best length.
+            complete texts as beams. False: once the best beam, at its present length, is no better
+            than the worst of those texts. ``"never"``: once no beam can become better, at the
+            length that favours it most.
         groups: groups that share the width; later ones avoid the tokens of earlier ones
             (Vijayakumar et al. 2016, "Diverse Beam Search", arXiv:1610.02424).
         diversity_penalty: nats that a token loses for each beam of an earlier group that took it in
             the same step (Hamming diversity of the paper).
         max_new_tokens: most tokens of a text; scores depend on it.
         chain: samplers, such as a `Constraint`, in the order in which they apply. They edit the
-            log-probabilities of every step (with one beam, its logits), as the logits processors of
-            transformers do; what they leave is not renormalised. None may leave anything to chance.
+            log-probabilities of every step (with one beam, its logits), as transformers' logits
+            processors do. The result is not renormalised. None may be random.
 
     Raises:
         SettingError: a value out of range, groups that do not divide the width, or a chain that
@@ -88,7 +89,7 @@ class BeamSettings:
             object.__setattr__(self, name, value)
 
     def replace(self, **changes: object) -> BeamSettings:
-        """The same with some values changed, checked."""
+        """A checked copy with some values changed."""
         return replace(self, **changes)
 
     @cached_property
@@ -119,12 +120,12 @@ class BeamSettings:
     def considered(self, ends: int) -> int:
         """Return how many continuations a group looks at, given the number of end-of-text tokens.
 
-        Enough are left to go on even if every beam's ends are among them.
+        Enough are left to continue even if every beam's ends are among them.
         """
         return max(2, 1 + ends) * self.group_width
 
     def check_vocabulary(self, vocab_size: int, ends: int) -> None:
-        """Raise `SettingError` where a vocabulary has too few tokens for the first step."""
+        """Raise `SettingError` if a vocabulary has too few tokens for the first step."""
         if self.considered(ends) > vocab_size:
             most = vocab_size // max(2, 1 + ends)
             problem = msg(

@@ -9,8 +9,8 @@
 A canvas is a row of token ids in which some are the mask. A step runs the whole canvas through a
 network that attends in both directions, draws a token for every mask, and keeps some of them. This
 is the reverse process of LLaDA (Nie et al. 2025, arXiv:2502.09992), semi-autoregressive blocks
-included. With `eta` above 0 a step may also mask tokens again that earlier ones kept, by the
-self-planning of P2 (Peng et al. 2025, arXiv:2502.03540); the number of steps stays the same.
+included. With `eta` above 0, a step may also re-mask tokens that earlier steps kept, by the
+self-planning of P2 (Peng et al. 2025, arXiv:2502.03540). The number of steps stays the same.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
     Attributes:
         model: the model.
         canvas: the ids it began with.
-        settings: the settings, with the seed that is in use.
+        settings: the settings, with the seed in use.
         schedule: how many tokens each step keeps.
         blocks: positions of the masks, block by block.
         steps: the steps so far; read-only.
@@ -100,7 +100,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The canvas as it stands."""
+        """The current canvas."""
         return self.steps[-1].ids_after if self.steps else self.canvas
 
     @property
@@ -110,11 +110,11 @@ class DiffusionDecoder(Generation[DiffusionStep]):
 
     @property
     def stop_reason(self) -> str | None:
-        """`FILLED` where no mask is left, None while there is one."""
+        """`FILLED` if no mask is left, else None."""
         return FILLED if len(self.steps) == len(self.schedule) else None
 
     def step(self) -> DiffusionStep:
-        """One pass over the canvas: forward, predict every mask, keep the best, mask the others.
+        """Run one pass over the canvas: forward, predict masks, keep the best, mask the others.
 
         Raises:
             DecodingError: no mask is left.
@@ -126,8 +126,8 @@ class DiffusionDecoder(Generation[DiffusionStep]):
     def distribution(self, index: int, position: int) -> Distribution:
         """Return the model's distribution in a step at a position of a gap.
 
-        At a mask that is what the step drew from. Logits are kept of the latest pass alone, so an
-        earlier step's canvas is run again.
+        At a mask, the step drew from it. Only the latest pass's logits are kept, so an earlier
+        step's canvas is run again.
 
         Raises:
             SettingError: no such step, or a position whose token was given.
@@ -159,7 +159,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
             )
 
     def release_cache(self) -> bool:
-        """Forget the logits of the latest pass; False if in use just now."""
+        """Forget the logits of the latest pass; False if they are in use."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -168,7 +168,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         finally:
             self._lock.release()
 
-    release = release_cache  # as the memory budget calls it
+    release = release_cache  # the memory budget's name for it
 
     # The parts of a step, in order.
 
@@ -218,7 +218,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return step
 
     def _logits(self, ids: tuple[int, ...]) -> np.ndarray:
-        """(length, vocab) logits of a canvas, those of the latest pass where it is the same."""
+        """(length, vocab) logits of a canvas, reused if the latest pass read the same one."""
         latest = self._latest
         if latest is None or latest[0] != ids:
             self._latest = None  # two passes' rows would be twice the memory
@@ -229,11 +229,11 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return latest[1]
 
     def _forward(self, ids: tuple[int, ...]) -> np.ndarray:
-        """(length, vocab) logits of a canvas by a pass in its turn, if need be with more room."""
+        """(length, vocab) logits of a canvas, by a pass in turn, with more room if needed."""
         return read_canvas(self.model, ids, keep=self)
 
     def _uniforms(self, index: int) -> np.ndarray:
-        """(2, length) uniform numbers of a step: to draw tokens with, and to keep some at random.
+        """(2, length) uniform numbers of a step: to draw tokens, and to keep some at random.
 
         A number belongs to its seed, step and position, whatever was drawn or rewound before.
         """
@@ -248,7 +248,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return _Prediction(token_id, math.exp(raw.logprob(token_id)), raw.entropy_bits, used)
 
     def _confidence(self, logits: np.ndarray, token_id: int) -> float:
-        """The model's own probability of a token that stands."""
+        """The model's own probability of a committed token."""
         return math.exp(shaped(logits, self._shaping).raw.logprob(token_id))
 
     def _choose(
@@ -258,7 +258,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         committed: dict[int, float],
         keys: np.ndarray,
     ) -> tuple[list[int], list[int]]:
-        """Positions whose predictions stay, and those to mask again; of equals, the left stay.
+        """Positions whose predictions stay, and those to mask again; ties keep the left one.
 
         Args:
             block: the block being filled.
@@ -309,7 +309,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return cls(model, trace.prompt_ids, DiffusionSettings(**trace.settings_at(0)))
 
     def repeat(self, trace: Trace) -> DiffusionStep:
-        """Take the next step as a trace took it: the settings hold for all of them."""
+        """Take the next step as a trace took it: the settings hold for all steps."""
         return self.step()
 
 

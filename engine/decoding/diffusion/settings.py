@@ -21,19 +21,19 @@ class DiffusionSettings:
     Attributes:
         steps: forward passes for the whole canvas, at most one per mask; None for one per mask.
         temperature: of the draw at each position; 0 takes the most likely token.
-        remasking: LLaDA draws a token for every mask and then masks most of them again; this is
-            the choice of which are kept. ``low_confidence`` re-masks those with the lowest
+        remasking: LLaDA draws a token for every mask and then masks most of them again; this
+            chooses which are kept. ``low_confidence`` re-masks those with the lowest
             probability, ``random`` any of them, ``entropy`` those where the model is least certain
             (Dream 7B, Ye et al. 2025), ``left_to_right`` those furthest right. A kept token is
             committed: it stays unless `eta` says otherwise.
         seed: start of the random stream; None lets the decoder choose one, which it records.
         block_length: masks per block; blocks are filled from left to right, each over its share of
             the steps. None for a single block.
-        eta: re-masking of committed tokens, P2's eta. At 0 they stay. Above 0 every step scores
+        eta: re-masking of committed tokens, P2's eta. At 0 they stay. Above 0, every step scores
             each committed token of its block by eta times the log-probability that the model now
-            gives it, and each prediction by its log-probability; the best stay, as many as the
-            schedule says, and the others are masked. At 1 both compete on equal terms. It needs
-            `remasking` to be ``low_confidence``. What was given is never masked.
+            gives it, and each prediction by its log-probability. The best stay, as many as the
+            schedule says, and the others are masked. At 1, both compete on equal terms. It needs
+            `remasking` to be ``low_confidence``. Given tokens are never masked.
 
     Raises:
         SettingError: a value outside its range. Whether steps and blocks fit a canvas is checked
@@ -91,7 +91,7 @@ def schedule(
 ) -> tuple[int, ...]:
     """Return how many tokens each step keeps: LLaDA's even schedule, which sums to `masks`.
 
-    Within a block the same number each time; what is left over goes to its first steps.
+    Within a block each step keeps the same number; the remainder goes to its first steps.
 
     Raises:
         SettingError: blocks that do not divide the masks, steps that do not divide among the

@@ -1,10 +1,10 @@
 """Speculative decoding: a draft proposes, the target checks in one pass.
 
 decoder.py            the loop: propose, verify, append
-proposers.py          who proposes: a draft model, prompt lookup
+proposers.py          the proposers: a draft model, prompt lookup
 verifier.py           the target's verdicts, and the token that it draws
-block_reader.py       a cached text read ahead and taken back
-reading_again.py      such a text where its cache was lost
+block_reader.py       a cached text read ahead and rolled back
+reading_again.py      such a text after its cache was lost
 """
 
 from engine.decoding.speculative.decoder import SpeculativeDecoder

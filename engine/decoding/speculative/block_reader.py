@@ -1,8 +1,8 @@
-"""A cached text that is read ahead in blocks and taken back: what both models of a round need.
+"""A cached text that is read ahead in blocks and rolled back, as both models of a round need.
 
-A round reads tokens that may turn out not to belong to the text, and takes them back. Most caches
-can be cropped. Those that forget (a sliding window, recurrent states) cannot, so before a block a
-copy of them is kept, and what of the block stays is read again with the next one.
+A round reads tokens that may turn out not to belong to the text, and rolls them back. Most caches
+can be cropped. Those that forget (a sliding window, recurrent states) cannot. So a copy of those is
+kept before a block, and the part of the block that stays is read again with the next one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.runner.runner import Runner, open_sequence
 
-# Tokens of the text that may be read again with the next block, which costs hardly more; beyond
-# them they get a pass of their own, behind which the next mark is set.
+# Tokens of the text that may be read again with the next block, which costs hardly more. If there
+# are more, they get a separate pass, and the next mark is set after it.
 MOST_BEHIND = 16
 _REMEDY = msg("close other texts, or use a shorter prompt or a smaller model")
 
 
 def check_reads_blocks(model: LanguageModel) -> None:
-    """Raise `SettingError` where a model cannot read several tokens after others in one pass."""
+    """Raise `SettingError` if a model cannot read several tokens after others in one pass."""
     if not model.can_chunk:
         remedy = msg(
             "choose a target without recurrent layers; such a model may still be the draft"
@@ -34,7 +34,7 @@ def check_reads_blocks(model: LanguageModel) -> None:
 
 
 class BlockReader:
-    """Reader that keeps track of what one model has read of a text.
+    """Reader that keeps track of how much of a text one model has read.
 
     Attributes:
         model: the model.
@@ -57,18 +57,18 @@ class BlockReader:
         return self.runner.cache is None and self.runner.positions > 0
 
     def prefill(self, ids: np.ndarray) -> Reading | None:
-        """Read the beginning of a text, all but its last token; None where that is read already."""
+        """Read the beginning of a text except its last token; None if that was already read."""
         if self.positions or ids.size < 2:
             return None
         return self.runner.extend(ids[:-1])
 
     def catch_up(self, ids: np.ndarray) -> Reading | None:
-        """Read a text but for its last token, where much of it was taken back; None where not."""
+        """Read a text except its last token if much of it was rolled back; None if not."""
         behind = ids.size - 1 - self.positions
         return self.runner.extend(ids[self.positions : -1]) if behind > MOST_BEHIND else None
 
     def mark(self) -> None:
-        """Note where a block begins that `keep` may take back."""
+        """Mark the beginning of a block that `keep` may roll back."""
         cache = self.runner.cache
         forgets = cache is not None and caches.forgets(cache)
         self._kept = self.runner.fork() if forgets else None
@@ -92,7 +92,7 @@ class BlockReader:
             self.runner = kept
 
     def begin_again(self) -> None:
-        """Forget all that was read."""
+        """Forget everything read."""
         self.runner = open_sequence(self.model, _REMEDY)
         self._kept = None
 

@@ -21,12 +21,12 @@ from engine.sampling.stages import Context
 from engine.sampling.verification import DRAFT_STREAM
 
 LOOKUP, ITSELF = "lookup", "itself"
-PROPOSERS = {  # by the names that pages keep; any other is the name of a draft model
+PROPOSERS = {  # by the names that pages store; any other name is a draft model's
     BUNDLED_DRAFT: msg("Bundled draft"),
     LOOKUP: msg("Prompt lookup (no model)"),
     ITSELF: msg("The target itself"),
 }
-# Of the text and the tokens proposed so far, and what stages with a memory remember of them.
+# The context after the text and the tokens proposed so far, with the stages' memory of both.
 ContextOf = Callable[[Sequence[int], Mapping[str, object]], Context]
 
 
@@ -37,7 +37,7 @@ class Proposal:
     Attributes:
         token_ids: the tokens.
         us: numbers that they were drawn with; None when greedy or matched.
-        distributions: what they were drawn from; None stands for certainty.
+        distributions: distributions that they were drawn from; None means certainty.
         passes: how many tokens each pass of a draft model read.
         ms: wall time of those passes, or of the search.
         shape_ms: that of chains and draws.
@@ -51,13 +51,13 @@ class Proposal:
     shape_ms: float = 0.0
 
     def probability(self, place: int) -> float:
-        """The proposer's probability of what it proposed at a place."""
+        """The proposer's probability of its proposal at a place."""
         found = self.distributions[place]
         return 1.0 if found is None else found.probability(self.token_ids[place])
 
 
 class Proposer:
-    """Base of both; proposes for one text."""
+    """Base of both proposers; proposes for one text."""
 
     facts: Mapping[str, Any] | None = None  # of the draft model, for a trace
     size = CacheSize(0, 0)
@@ -84,47 +84,47 @@ class Proposer:
         states: Mapping[str, object],
         context_of: ContextOf,
     ) -> Proposal:
-        """At most `count` tokens to follow a text.
+        """Propose at most `count` tokens to follow a text.
 
         Args:
             ids: (positions,) prompt and generated tokens.
             count: at least one.
             settings: of the round.
-            states: what stages with a memory remember, as the target's chain left them.
-            context_of: what the stages know besides the logits.
+            states: the stages' memory, as the target's chain left it.
+            context_of: gives the stages' information besides the logits.
         """
         raise NotImplementedError
 
     def distributions(
         self, first: int, token_ids: Sequence[int], *rest: Any
     ) -> list[Distribution | None]:
-        """Return what recorded proposals were drawn from; `rest` is as `propose` has it."""
+        """Return the distributions behind recorded proposals; `rest` is as in `propose`."""
         return [None] * len(token_ids)
 
     def keep(self, positions: int) -> None:
-        """Forget what was read beyond this many positions."""
+        """Forget everything read beyond this many positions."""
 
     def repeat(self, ids: np.ndarray, start: int, proposed: Sequence[int]) -> None:
-        """Read again what the proposals of a past round were read with."""
+        """Repeat the reads that made the proposals of a past round."""
 
     def commit(self) -> None:
         """Keep the record of the last proposal: its round is over."""
 
     def begin_again(self) -> None:
-        """Forget all that was read, but not what is recorded."""
+        """Forget everything read, but not the records."""
 
     def truncate(self, proposals: int) -> None:
         """Forget the records of all but the first `proposals` proposals."""
 
     def distrust(self) -> None:
-        """Drop a cache that a wrong value may have come into."""
+        """Drop a cache that a wrong value may have reached."""
 
     def release(self) -> bool:
-        """Give the cache's memory back; False if in use just now."""
+        """Free the cache; False if it is in use."""
         return True
 
     def release_rows(self) -> bool:
-        """Give the memory of recent logits back; False if in use just now."""
+        """Free recent logits; False if they are in use."""
         return True
 
     def fork(self) -> Proposer:
@@ -133,10 +133,10 @@ class Proposer:
 
 
 class PromptLookup(Proposer):
-    """Proposes what followed the latest earlier place where the last tokens occur.
+    """Proposes the tokens that followed the latest earlier occurrence of the last tokens.
 
     No model: https://github.com/apoorvumang/prompt-lookup-decoding. The longest match of at most
-    `ngram` tokens wins, among equals the latest.
+    `ngram` tokens wins; among equals, the latest.
     """
 
     def propose(
@@ -154,11 +154,11 @@ class PromptLookup(Proposer):
         return Proposal(found, list(nothing), list(nothing), ms=ms)
 
     def fork(self) -> PromptLookup:
-        return self  # it remembers nothing
+        return self  # it has no state
 
 
 def continuation(ids: np.ndarray, ngram: int, count: int) -> list[int]:
-    """Return what followed the latest earlier match of the longest n-gram that ends a text.
+    """Return the tokens after the latest earlier match of the longest n-gram that ends a text.
 
     Args:
         ids: (positions,) the text.
@@ -175,13 +175,13 @@ def continuation(ids: np.ndarray, ngram: int, count: int) -> list[int]:
 
 
 class DraftModel(Proposer):
-    """Proposes what a smaller model draws, token by token.
+    """Proposes the tokens that a smaller model draws, one by one.
 
     Args:
         draft: the model.
-        target: the model that checks; raises `SettingError` if an id is another token to it. One of
-            them may have more ids, such as the padding of its output layer: the draft proposes
-            none that it does not score, and nothing after a token that it cannot read.
+        target: the model that checks; raises `SettingError` if an id means a different token to it.
+            One of the two may have more ids, such as the padding of its output layer. The draft
+            proposes only ids that it scores, and nothing after a token that it cannot read.
     """
 
     def __init__(self, draft: LanguageModel, target: LanguageModel) -> None:
@@ -194,7 +194,7 @@ class DraftModel(Proposer):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Those by which a trace finds it again."""
+        """The facts by which a trace finds it again."""
         names = ("name", "source", "revision", "dtype", "vocab_size", "parameters")
         facts = self.model.facts
         return {name: facts[name] for name in (*names, "tokenizer_hash")}
@@ -215,7 +215,7 @@ class DraftModel(Proposer):
         return self._reader.is_lost
 
     def room(self, ids: np.ndarray) -> int:
-        """As many as its own context takes; the last proposal is not read."""
+        """Return as many as its own context takes; the last proposal is not read."""
         if ids.max() >= self.model.input_size:
             return 0
         length = self.model.context_length
@@ -248,7 +248,7 @@ class DraftModel(Proposer):
             context = context_of(proposal.token_ids, states)
             try:
                 distribution = self._shaped(reading.forward.logits, settings, context)
-            except NoCandidatesError:  # among the ids that it scores; the target may have one
+            except NoCandidatesError:  # none among the ids that it scores; the target may have one
                 break
             source = self._record.keep(reading.forward, tokens=tokens, parity=False)
             self._waiting.append((source, reading.forward.logits))
@@ -328,7 +328,7 @@ class DraftModel(Proposer):
 
 
 def _check_vocabulary(draft: object, target: LanguageModel) -> None:
-    """Raise `SettingError` where a draft's token ids would mean other tokens to the target."""
+    """Raise `SettingError` if a draft's token ids would mean different tokens to the target."""
     remedy = msg("choose a draft with the target's tokenizer, or None for prompt lookup")
     if not isinstance(draft, LanguageModel):
         raise SettingError("draft", draft, "must be a language model", remedy)
@@ -349,10 +349,10 @@ def _check_vocabulary(draft: object, target: LanguageModel) -> None:
 
 
 def load_draft(facts: Mapping[str, Any], target: LanguageModel) -> LanguageModel:
-    """The draft that a trace names (see `DraftModel.facts`), loaded beside its target.
+    """The draft that a trace names (see `DraftModel.facts`), loaded on its target's device.
 
     Raises:
-        TraceError: it was in memory only.
+        TraceError: it was only in memory.
         ModelError: it cannot be loaded.
     """
     if facts["source"] == "memory":

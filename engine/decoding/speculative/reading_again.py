@@ -1,4 +1,4 @@
-"""Both models of a round brought to where the text stands: the prompt, or all that caches lost."""
+"""Bring both models of a round up to the text: read the prompt, or everything that caches lost."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from engine.decoding.speculative.block_reader import BlockReader
 from engine.decoding.speculative.proposers import Proposer
 from engine.trace.speculative import SpeculativeStep
 
-# Up to this many rounds a lost cache is rebuilt by the same passes, which gives the same bits.
-# Beyond them it is read in chunks, which is sooner done and moves the last bits.
+# Up to this many rounds, a lost cache is rebuilt by the same passes, which gives the same bits.
+# Beyond that, it is read in chunks, which is faster and changes the last bits.
 EXACT_ROUNDS = 64
 
 
@@ -23,18 +23,18 @@ def read_beginning(
     steps: Sequence[SpeculativeStep],
     with_draft: bool,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Read the prompt but for its last token, and the rounds again where a cache was lost.
+    """Read the prompt except its last token, and the rounds again if a cache was lost.
 
     Args:
         reader: the target's.
-        proposer: who proposes.
+        proposer: the proposer.
         ids: (positions,) the text.
-        prompt_length: tokens of it that are the prompt.
+        prompt_length: number of prompt tokens in it.
         steps: the rounds so far.
-        with_draft: whether the draft is to propose next, so that it must have read the prompt.
+        with_draft: whether the draft proposes next, so that it must have read the prompt.
 
     Returns:
-        The passes over the prompt, of the target and of the draft; none where it was read already.
+        The passes over the prompt, of the target and of the draft; none if it was already read.
     """
     exact = len(steps) <= EXACT_ROUNDS
     if exact and reader.is_lost:

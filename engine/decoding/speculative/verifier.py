@@ -33,10 +33,10 @@ class RoundDistributions:
 
     Attributes:
         target: the target's distribution, with every stage of the chain.
-        draft: the draft's; None where it proposed with certainty (prompt lookup) or nothing.
+        draft: the draft's; None if it proposed with certainty (prompt lookup) or nothing.
         token: the token proposed there; None at the position of the drawn token.
-        overlap: both as probabilities, with what they share and the residual; None where nothing
-            was proposed.
+        overlap: both as probabilities, with their overlap and the residual; None if nothing was
+            proposed.
     """
 
     target: Distribution
@@ -50,9 +50,9 @@ class Verified:
     """Outcome of a round.
 
     Attributes:
-        states: what stages with a memory remember after it.
+        states: the stages' memory after it.
         proposed: the proposals with their verdicts.
-        drawn: the token that the target drew; None where an accepted one ended the text.
+        drawn: the token that the target drew; None if an accepted one ended the text.
         token_ids: tokens appended, in order.
         text: text that they completed.
         stop_reason, stop_string: why the text ended with the last of them, if it did.
@@ -87,14 +87,14 @@ class Verifier:
         settings: SpeculativeSettings,
         stop_strings: tuple[str, ...],
     ) -> Verified:
-        """Accept proposals until one is refused or ends the text; draw one token more.
+        """Accept proposals until one is refused or ends the text; draw one more token.
 
         Args:
-            proposal: g tokens and what they were drawn from.
-            rows: (g + 1, vocab) the target's logits before each of them and after the last.
-            states: what stages with a memory remember before the round.
+            proposal: g tokens and the distributions that they were drawn from.
+            rows: (g + 1, vocab) the target's logits before each token and after the last.
+            states: the stages' memory before the round.
             settings: of the round.
-            stop_strings: texts that end generation.
+            stop_strings: strings that end generation.
         """
         found = Verified(states)
         verdicts = []
@@ -138,7 +138,7 @@ class Verifier:
         shared: Overlap | None,
         settings: SpeculativeSettings,
     ) -> DrawnToken:
-        """A token from the residual where there is one, else from the target's distribution."""
+        """A token from the residual if there is one, else from the target's distribution."""
         u = None if settings.sampling.is_greedy else context.uniform(0)
         drawn = target.draw(u or 0.0) if shared is None else shared.draw(u)
         return DrawnToken(

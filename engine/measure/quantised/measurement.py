@@ -21,23 +21,22 @@ from engine.model.quantised import (
     why_not,
 )
 
-GROUPS = (16, 32, 64)  # that are compared, where they divide the heads
-# Those of KIVI, and those of transformers' own quantised caches.
+GROUPS = (16, 32, 64)  # to compare, if they divide the heads
+# The axes of KIVI, and those of transformers' own quantised caches.
 AXES = ((PER_CHANNEL, PER_TOKEN), (PER_TOKEN, PER_TOKEN))
 
-# A layer of a row takes about so long to be coded and decoded: some 50 small operations, whatever
-# the device.
+# Approximate time to code and decode a layer of a row: some 50 small operations on any device.
 LAYER_SECONDS = 0.25e-3
 
 
 class QuantisedMeasurement(Measurement[QuantisedResult]):
-    """One text with the exact cache, and with quantised ones of 8, 4 and 2 bits.
+    """One text read with the exact cache, and with quantised caches of 8, 4 and 2 bits.
 
     Args:
-        model: whose cache.
-        text: what is read.
-        how: group, axes and residual; its bits do not matter.
-        compares: whether other groups and axes read the text after it as well.
+        model: the model that owns the cache.
+        text: the text to read.
+        how: group, axes and residual; its bits are ignored.
+        compares: whether other groups and axes also read the text afterwards.
 
     Raises:
         DecodingError: the model's cache cannot be quantised, the text does not fit the context, or
@@ -75,7 +74,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
     def estimated_seconds(
         model: LanguageModel, positions: int, how: Quantisation, compares: bool, pace: Pace
     ) -> float:
-        """Estimate of a measurement: its passes, and coding and decoding beside them.
+        """Estimate the duration of a measurement: its passes, plus coding and decoding.
 
         Raises:
             DecodingError: the model's cache cannot be quantised.
@@ -90,7 +89,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
 
     @property
     def settings_compared(self) -> int:
-        """Settings that read the text, all passes together."""
+        """Number of settings that read the text, over all passes."""
         return sum(map(len, self._kinds))
 
     def _measure(self, part: int) -> None:
@@ -113,7 +112,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
 
     @property
     def result(self) -> QuantisedResult | None:
-        """The result so far; other settings once they have read the whole text."""
+        """The result so far; other settings appear once they have read the whole text."""
         if not self._readings or not self._readings[0].length:
             return None
         first = self._readings[0]
@@ -138,12 +137,12 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
 
 
 def by_bits(how: Quantisation) -> list[Quantisation]:
-    """The same with every number of bits."""
+    """Return the same quantisation with every number of bits."""
     return [replace(how, bits=bits) for bits in BITS]
 
 
 def other_settings(model: LanguageModel, how: Quantisation, positions: int) -> list[Quantisation]:
-    """Every number of bits with other groups and axes, where they fit the model and the text."""
+    """Every number of bits with other groups and axes that fit the model and the text."""
     found = []
     for (keys, values), group, bits in itertools.product(AXES, GROUPS, BITS):
         kind = Quantisation(bits, group, keys, values, how.residual)

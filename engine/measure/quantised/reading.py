@@ -1,4 +1,4 @@
-"""One text as it is read by one batch: the exact cache in the first row, quantised ones below."""
+"""One text read by one batch: the exact cache in the first row, quantised caches below."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ REMEDY = msg("compare fewer settings or read fewer positions")
 
 @dataclass(frozen=True)
 class ReadText:
-    """Text that is read.
+    """A text to read.
 
     Attributes:
-        prompt_ids: token ids that are given.
-        positions: tokens that are read; the model writes those beyond the prompt.
-        settings: how it chooses them; the end of the text is held off until all are read.
+        prompt_ids: given token ids.
+        positions: number of tokens to read; the model writes those beyond the prompt.
+        settings: how the model chooses them; the text may not end until all are read.
     """
 
     prompt_ids: tuple[int, ...]
@@ -38,13 +38,13 @@ class ReadText:
 
 
 class ComparedReading:
-    """A text as it is read by one batch.
+    """A text read by one batch.
 
     Attributes:
         token_ids: tokens read, and the next one.
-        top: of every row, the likeliest next token at each position.
-        bytes: of every row's cache.
-        rounding: KL between the exact cache here and in passes of its own, at each position.
+        top: likeliest next token of every row at each position.
+        bytes: bytes of every row's cache.
+        rounding: KL between the exact cache here and in separate passes, at each position.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class ComparedReading:
 
     @property
     def token_ids(self) -> list[int]:
-        """Tokens read so far, and those that are known already."""
+        """Tokens read so far, and the known tokens to come."""
         return self._sequence.ids.tolist()
 
     def step(self) -> None:
-        """Read one more token with every cache, and compare what they make of it."""
+        """Read one more token with every cache, and compare the results."""
         token_id = int(self._sequence.ids[self.length])
         if self._alone is not None and self._alone.positions == self.length:
             self._alone_logits = self._alone.read_rows([[token_id]])[0]
@@ -100,7 +100,7 @@ class ComparedReading:
         self.length += 1
 
     def _logits(self, token_id: int) -> np.ndarray:
-        """(rows, vocab) float32 after one more token."""
+        """Compute (rows, vocab) float32 logits after one more token."""
         rows = 1 + len(self._kinds)
         at = msg("with {rows:,} caches at once", rows)
         give_way()
@@ -124,7 +124,7 @@ class ComparedReading:
         )
 
     def _write(self, rows: np.ndarray) -> None:
-        """Append what the exact cache chooses, and note who would have chosen another token."""
+        """Append the exact cache's choice, and note which caches would have chosen differently."""
         sequence, settings = self._sequence, self._settings
         context = sequence.context(sequence.length, settings.seed, {})
         chosen = []

@@ -28,7 +28,7 @@ class _Setting:
 
     @property
     def how(self) -> Quantisation:
-        """The same as the engine takes it."""
+        """The same quantisation in the engine's form."""
         return Quantisation(self.bits, self.group, self.keys, self.values, self.residual)
 
 
@@ -38,13 +38,13 @@ class Along(_Setting):
 
     Attributes:
         kl_bits: at each position, KL(exact || quantised) over the whole vocabulary, in bits.
-        logit_difference: at each, the largest difference between two logits of the same token.
-        top: at each, the likeliest next token.
-        is_changed: at each, whether that is another token than with the exact cache.
-        bytes: of the cache after the last position, minima and steps included.
-        parted_after: tokens that both caches wrote alike before they chose differently; None where
-            they did not, or wrote nothing.
-        parted_tokens: what the exact and this cache chose there; empty where they did not part.
+        logit_difference: at each position, the largest difference between two logits of one token.
+        top: at each position, the likeliest next token.
+        is_changed: at each position, whether that token differs from the exact cache's.
+        bytes: bytes of the cache after the last position, minima and steps included.
+        parted_after: tokens that both caches wrote alike before they chose differently; None if
+            they never did, or wrote nothing.
+        parted_tokens: the exact cache's and this cache's choice there; empty if they did not part.
     """
 
     kl_bits: Row[Amount]
@@ -58,13 +58,13 @@ class Along(_Setting):
 
 @dataclass(frozen=True)
 class QuantisedPoint(_Setting):
-    """One setting by what it saves and what it costs.
+    """One setting: its savings and its costs.
 
     Attributes:
-        positions: over which the figures are taken: those at which something was quantised.
-        mean_kl_bits, largest_kl_bits: over these positions.
-        changed: at how many of them the likeliest token was another one.
-        bytes: of the cache at the end.
+        positions: positions behind the figures, those at which something was quantised.
+        mean_kl_bits, largest_kl_bits: mean and maximum over these positions.
+        changed: number of these positions with a different likeliest token.
+        bytes: bytes of the cache at the end.
     """
 
     positions: Whole
@@ -75,7 +75,7 @@ class QuantisedPoint(_Setting):
 
     @classmethod
     def of(cls, along: Along) -> QuantisedPoint:
-        """The figures of a cache along a text; 0 before anything is quantised."""
+        """Return the figures of a cache along a text; 0 before anything is quantised."""
         first = along.how.exact_positions
         kl = np.array(along.kl_bits[first:])
         return cls(
@@ -94,14 +94,14 @@ class QuantisedResult:
 
     Attributes:
         read: the token read at each position.
-        given: how many of them were given; the exact cache wrote the others.
-        is_greedy: whether it took the likeliest token each time.
+        given: number of given tokens; the exact cache wrote the others.
+        is_greedy: whether the exact cache took the likeliest token each time.
         top: the likeliest next token at each position with the exact cache.
-        exact_bytes: of the exact cache after the last position.
-        rounding_kl_bits: at each position, KL between the exact cache in this batch and in passes
-            of its own: what another order of adding changes.
-        along: with each number of bits, the chosen group and axes.
-        points: all settings that were compared.
+        exact_bytes: bytes of the exact cache after the last position.
+        rounding_kl_bits: at each position, KL between the exact cache in this batch and in separate
+            passes: the effect of a different order of adding.
+        along: the chosen group and axes, with each number of bits.
+        points: all compared settings.
     """
 
     read: Row[Name]
@@ -115,5 +115,5 @@ class QuantisedResult:
 
     @property
     def is_written(self) -> bool:
-        """True if the model wrote a part of the text."""
+        """True if the model wrote part of the text."""
         return self.given < len(self.read)

@@ -1,7 +1,7 @@
-"""Ceilings of this machine: the speed of reading and copying memory and of matrix products.
+"""Ceilings of this machine: speed of reading memory, of copying it, and of matrix products.
 
-Everything runs in the way of a forward pass: through PyTorch, with the model's threads, in turn
-with other visitors. A GPU is waited for before and after each repetition.
+Everything runs like a forward pass: through PyTorch, with the model's threads, in turn with other
+visitors. Each repetition waits for a GPU before and after.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.runner.turns import exclusive
 
 MEMORY = 2**28  # bytes to read on a CPU: above the caches of all but the largest
 GPU_MEMORY = 2**31
-WIDTH = 4096  # values of a row
+WIDTH = 4096  # values per row
 PRODUCTS = (256, 512, 1024, 2048)
 GPU_PRODUCTS = (1024, 2048, 4096, 8192)
 REPEATS = 7
@@ -31,13 +31,13 @@ LONG_SECONDS = 0.15  # a product that would take longer is left out: others wait
 
 @dataclass(frozen=True)
 class Way:
-    """Something that is timed for a ceiling.
+    """A timed operation for a ceiling.
 
     Attributes:
-        ceiling: what it will be, without rates.
+        ceiling: the ceiling, still without rates.
         amount: bytes or operations of one repetition.
-        kernels: how it runs on a CPU.
-        made: makes what it needs, and gives what is to be timed.
+        kernels: CPU kernels that run it.
+        made: allocates what the operation needs, and returns the function to time.
     """
 
     ceiling: Ceiling
@@ -46,7 +46,7 @@ class Way:
     made: Callable[[], Callable[[], object]]
 
     def measured(self, device: torch.device) -> Ceiling:
-        """The ceiling with its rates; raises `CancelledError` as any turn does."""
+        """Return the ceiling with its rates; raises `CancelledError` as any turn does."""
         rates = []
         with torch.inference_mode():
             run = self.made()
@@ -57,13 +57,13 @@ class Way:
                     run()
                     synchronize(device)
                     seconds = time.perf_counter() - start
-                if repeat:  # the first one is slower than all others
+                if repeat:  # the first one is slower than the others
                     rates.append(self.amount / seconds)
         return replace(self.ceiling, rates=tuple(rates))
 
 
 def bandwidths(model: LanguageModel, large: int) -> Iterator[Way]:
-    """Ways to read and to copy so much memory; with all threads too, where steps take fewer."""
+    """Ways to read and copy `large` bytes, also with all threads if single steps take fewer."""
     is_cpu = model.device.type == "cpu"
     small = max(2**20, min(large, model.read_bytes))
     every = torch.get_num_threads()
@@ -104,7 +104,7 @@ def _copy(model: LanguageModel, size: int, threads: int) -> Way:
 
 
 def products(model: LanguageModel, sizes: Sequence[int]) -> Iterator[Way]:
-    """Products of growing matrices in the model's dtype, and in float32."""
+    """Products of growing matrices in the model's dtype and in float32."""
     is_cpu = model.device.type == "cpu"
     threads = (model.kernels.prefill_threads or torch.get_num_threads()) if is_cpu else 0
     for dtype in dict.fromkeys((model.dtype, torch.float32)):
@@ -124,7 +124,7 @@ def _product(model: LanguageModel, dtype: torch.dtype, size: int, threads: int) 
 
 
 def takes_long(way: Way, measured: list[Ceiling]) -> bool:
-    """Tell whether a product would make others wait, going by the best rate of its dtype."""
+    """Tell whether a product would make others wait, judging by the best rate of its dtype."""
     ceiling = way.ceiling
     if ceiling.kind != PRODUCT:
         return False

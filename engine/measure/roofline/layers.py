@@ -23,7 +23,7 @@ SMALL_CALLS = 2_000
 
 
 def measured_layers(model: LanguageModel) -> Layers | None:
-    """Times of a step's layers; None without layers. Raises as `timed_read` does.
+    """Measure the times of a step's layers; None without layers. Raises as `timed_read` does.
 
     On a GPU the step is launched kernel by kernel, and takes longer than a captured one.
     """
@@ -41,7 +41,7 @@ def measured_layers(model: LanguageModel) -> Layers | None:
             _watched([head] if head is not None else [], model.device) as of_head,
         ):
             _, ms = step_of(PROMPT + step)
-        if step:  # the first one is slower than all others
+        if step:  # the first one is slower than the others
             times += of_layers
             heads += of_head
             around.append(max(0.0, ms - sum(of_layers) - sum(of_head)))
@@ -65,7 +65,7 @@ def _bytes(module: torch.nn.Module) -> int:
 
 @contextmanager
 def _watched(modules: list[torch.nn.Module], device: torch.device) -> Iterator[list[float]]:
-    """Milliseconds of every module, once the passes made within are over."""
+    """Yield the milliseconds of every module, complete once the enclosed passes are over."""
     clock = _Events() if device.type == "cuda" else _Clock()
     handles = [one.register_forward_pre_hook(clock.begin) for one in modules]
     handles += [one.register_forward_hook(clock.end) for one in modules]
@@ -80,7 +80,7 @@ def _watched(modules: list[torch.nn.Module], device: torch.device) -> Iterator[l
 
 
 class _Clock:
-    """Modules by the clock of the processor that runs them."""
+    """Times modules by the clock of the processor that runs them."""
 
     def __init__(self) -> None:
         self._begun = 0.0
@@ -97,7 +97,7 @@ class _Clock:
 
 
 class _Events:
-    """Modules by the clock of a GPU: from one event to the next, gaps between kernels included."""
+    """Times modules by a GPU's clock, from event to event, gaps between kernels included."""
 
     def __init__(self) -> None:
         self._events: list[torch.cuda.Event] = []
@@ -119,7 +119,7 @@ class _Events:
 
 
 def _small_call_us(model: LanguageModel) -> float:
-    """Time of one call of an operator that has a single number to add, in microseconds."""
+    """Return the time of one operator call that adds a single number, in microseconds."""
     number = torch.ones(1, device=model.device)
     with exclusive():
         synchronize(model.device)

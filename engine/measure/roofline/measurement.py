@@ -49,14 +49,14 @@ CEILING_SECONDS = 0.5  # of each ceiling, for the time left
 
 @dataclass(frozen=True)
 class Plan:
-    """Passes to be measured.
+    """Passes to measure.
 
     Attributes:
         prefills: tokens of each prefill.
         decodes: positions cached before each decode step.
         batches: rows of each batch.
-        memory: bytes that are read and copied for the ceilings.
-        products: rows and columns of the matrices that are multiplied, ascending.
+        memory: bytes read and copied for the ceilings.
+        products: rows and columns of the matrices to multiply, ascending.
     """
 
     prefills: tuple[int, ...]
@@ -67,10 +67,10 @@ class Plan:
 
     @classmethod
     def usual(cls, model: LanguageModel, batches: Sequence[int]) -> Plan:
-        """Return the usual plan of a model: short passes, up to the length of its context.
+        """Return a model's usual plan: short passes, up to the length of its context.
 
         Raises:
-            SettingError: rows out of range.
+            SettingError: the rows are out of range.
         """
         for rows in batches:
             if not 1 <= rows <= MOST_ROWS:
@@ -95,7 +95,7 @@ class RooflineMeasurement(Measurement[Roofline]):
 
     Args:
         model: the model.
-        plan: which passes.
+        plan: the passes to measure.
     """
 
     noun = "part"
@@ -121,7 +121,7 @@ class RooflineMeasurement(Measurement[Roofline]):
 
     @staticmethod
     def estimated_seconds(model: LanguageModel, plan: Plan, pace: Pace) -> float:
-        """An estimate of how long the roofline takes."""
+        """Estimate the duration of the roofline measurement."""
         prefills = sum((READS + 2) * pace.read_seconds(n) for n in plan.prefills)
         decodes = sum(pace.read_seconds(n) + pace.step_seconds(STEPS + 2) for n in plan.decodes)
         batches = sum((BATCH_STEPS + 2) * pace.read_seconds(max(4, n)) for n in plan.batches)
@@ -130,7 +130,7 @@ class RooflineMeasurement(Measurement[Roofline]):
 
     @property
     def can_batch(self) -> bool:
-        """True if several texts can be decoded in one pass."""
+        """True if one pass can decode several texts."""
         cache = self._model.new_cache()
         return caches.is_attention(cache)
 

@@ -1,8 +1,8 @@
-"""Operations of a forward pass, counted by PyTorch from the shapes that its operators are given.
+"""Operations of a forward pass, counted by PyTorch from the shapes given to its operators.
 
-What is counted: products of matrices, convolutions and attention, an addition and a multiplication
-each as two operations. Sums, norms, softmax and activations are not; they are few beside these.
-Attention counts all positions that are there, also those that the causal mask leaves out.
+Matrix products, convolutions and attention count, an addition and a multiplication each as two
+operations. Sums, norms, softmax and activations do not; they are few in comparison. Attention
+counts all present positions, including those that the causal mask leaves out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _attention(
     out_shape: Any = None,
     **__: Any,
 ) -> int:
-    """Operations of attention from the shapes (rows, heads, tokens, size)."""
+    """Count the operations of attention from the shapes (rows, heads, tokens, size)."""
     rows, heads, tokens, size = query
     return 2 * rows * heads * tokens * key[2] * (size + value[3])
 
@@ -34,18 +34,18 @@ def _attention(
 def _grouped(
     tokens: tuple[int, ...], experts: tuple[int, ...], *_: Any, out_shape: Any = None, **__: Any
 ) -> int:
-    """Operations where every token, of (tokens, in), meets one of (experts, in, out)."""
+    """Count the operations if every token, of (tokens, in), meets one of (experts, in, out)."""
     return 2 * tokens[0] * tokens[1] * experts[2]
 
 
 def _linear(
     rows: tuple[int, ...], weight: tuple[int, ...], *_: Any, out_shape: Any = None, **__: Any
 ) -> int:
-    """Operations where rows of (..., in) meet weights of (out, in)."""
+    """Count the operations of rows of (..., in) with weights of (out, in)."""
     return 2 * math.prod(rows) * weight[0]
 
 
-# PyTorch's own table lacks what a CPU takes and what experts take, and refuses grouped queries.
+# PyTorch's own table lacks the CPU's and the experts' operators, and refuses grouped queries.
 _ATEN = torch.ops.aten
 _MORE = {
     _ATEN._scaled_dot_product_flash_attention_for_cpu: _attention,
@@ -59,9 +59,9 @@ if has_onednn_float32():
 
 
 class _AllAlike:
-    """Stands for the counter's own look at which module runs.
+    """A replacement for the counter's module tracker.
 
-    That one has hooks on all modules of the process, so no other pass could run meanwhile.
+    That tracker hooks all modules of the process, so no other pass could run at the same time.
     """
 
     parents = ("Global",)
@@ -72,7 +72,7 @@ class _AllAlike:
 
 
 def counted_operations(run: Callable[[], object]) -> int:
-    """Operations of the passes that `run` makes in this thread; raises what it raises."""
+    """Count the operations of `run`'s passes in this thread; raises what `run` raises."""
     counter = FlopCounterMode(display=False, custom_mapping=_MORE)
     counter.mod_tracker = _AllAlike()
     with counter:
@@ -93,7 +93,7 @@ class _Calls(TorchDispatchMode):
 
 
 def counted_calls(run: Callable[[], object]) -> int:
-    """Calls of PyTorch's operators that `run` makes; raises what it raises."""
+    """Count the PyTorch operator calls that `run` makes; raises what it raises."""
     counter = _Calls()
     with counter:
         run()

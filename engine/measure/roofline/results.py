@@ -21,11 +21,11 @@ class Ceiling:
     Attributes:
         kind: ``read``: memory far above the processor's caches; ``read small``: as much memory as
             the model's weights, again and again; ``copy``; ``product`` of matrices.
-        way: how, in a few words.
-        dtype: of the values.
+        way: the method, in a few words.
+        dtype: dtype of the values.
         threads: CPU threads; 0 on a GPU.
-        size: bytes of the memory; rows and columns of the matrices.
-        rates: of every repetition: bytes a second, for products operations a second.
+        size: bytes of the memory, or rows and columns of the matrices.
+        rates: rate of every repetition: bytes per second, or operations per second for products.
     """
 
     kind: Literal[READ, READ_SMALL, COPY, PRODUCT]
@@ -37,7 +37,7 @@ class Ceiling:
 
     @property
     def best(self) -> float:
-        """The fastest repetition: a ceiling is what can be reached."""
+        """The fastest repetition: a ceiling is the best that can be reached."""
         return max(self.rates)
 
     @property
@@ -52,10 +52,10 @@ class Pass:
 
     Attributes:
         kind: ``prefill``, ``decode`` or ``batch``.
-        rows: texts that it reads at once.
-        tokens: new tokens of each.
-        positions: tokens of each that were cached before.
-        operations: additions and multiplications of its matrix products and its attention, counted.
+        rows: texts read at once.
+        tokens: new tokens of each text.
+        positions: tokens of each text that were cached before.
+        operations: additions and multiplications of its matrix products and attention, counted.
         weight_bytes: bytes of weights that it reads, computed.
         cache_bytes: bytes of cache that it reads and writes, computed from the cached tensors.
         ms: time of every repetition.
@@ -77,7 +77,7 @@ class Pass:
 
     @property
     def bytes(self) -> int:
-        """Weights and cache together."""
+        """Bytes of weights and cache together."""
         return self.weight_bytes + self.cache_bytes
 
     @property
@@ -87,17 +87,17 @@ class Pass:
 
     @property
     def rate(self) -> float:
-        """Operations a second."""
+        """Operations per second."""
         return self.operations / self.seconds
 
     @property
     def byte_rate(self) -> float:
-        """Bytes a second."""
+        """Bytes per second."""
         return self.bytes / self.seconds
 
     @property
     def per_second(self) -> float:
-        """Tokens a second, those of all rows."""
+        """Tokens per second, over all rows."""
         return self.rows * self.tokens / self.seconds
 
 
@@ -106,15 +106,15 @@ class Layers:
     """Time and memory of the layers of a decode step.
 
     Attributes:
-        count: how many there are.
-        layer_ms: median time of one of them.
-        layer_bytes: bytes of its weights.
-        head_ms: median time of the output layer; 0 where the model has none of its own.
-        head_bytes: bytes of its weights.
-        around_ms: median time of a step outside these: look-up, masks, the way of the logits.
+        count: number of layers.
+        layer_ms: median time of one layer.
+        layer_bytes: bytes of a layer's weights.
+        head_ms: median time of the output layer; 0 if the model has no separate one.
+        head_bytes: bytes of the output layer's weights.
+        around_ms: median time of a step outside these: look-up, masks, moving the logits.
         step_ms: median time of the whole step.
-        calls: calls of PyTorch's operators in a step, all layers and what is around them.
-        call_us: time of one such call that has a single number to add.
+        calls: PyTorch operator calls in a step, inside and around its layers.
+        call_us: time of one such call that adds a single number.
     """
 
     count: Positive
@@ -132,22 +132,22 @@ class Layers:
         return self.layer_bytes / bandwidth * 1e3
 
     def overhead_ms(self, bandwidth: float) -> float:
-        """Time of a layer beyond that."""
+        """Return a layer's time beyond that of reading its weights."""
         return max(0.0, self.layer_ms - self.reading_ms(bandwidth))
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """A machine's ceilings, and a model's passes, as far as they are measured.
+    """A machine's ceilings and a model's passes, as far as measured.
 
     Attributes:
-        ceilings: of this machine.
-        passes: of the model.
-        layers: of a decode step; None before, and where the model has no list of layers.
-        reference_ms: the reference product before each part.
-        dtype: of the model.
-        threads: CPU threads of its single steps, 0 on a GPU.
-        prefill_threads: those of its long passes.
+        ceilings: ceilings of this machine.
+        passes: passes of the model.
+        layers: layers of a decode step; None before, and if the model has no list of layers.
+        reference_ms: time of the reference product before each part.
+        dtype: dtype of the model.
+        threads: CPU threads of the model's single steps, 0 on a GPU.
+        prefill_threads: CPU threads of its long passes.
     """
 
     ceilings: Row[Ceiling]
@@ -159,17 +159,17 @@ class Roofline:
     prefill_threads: Whole
 
     def of_kind(self, kind: str) -> list[Pass]:
-        """Passes of a kind, in the order of measuring."""
+        """Return the passes of a kind, in the order of measuring."""
         return [one for one in self.passes if one.kind == kind]
 
     @property
     def bandwidth(self) -> Ceiling | None:
-        """The fastest way to read memory with the threads of single steps; None before it is."""
+        """The fastest way to read memory with a single step's threads; None before measuring."""
         return _best(one for one in self._of(READ) if one.threads == self.threads)
 
     @property
     def small_bandwidth(self) -> Ceiling | None:
-        """The fastest way to read as much as the weights again and again."""
+        """The fastest way to read as much memory as the weights repeatedly."""
         return _best(self._of(READ_SMALL))
 
     @property
@@ -185,7 +185,7 @@ class Roofline:
         return self.peak.best / self.bandwidth.best
 
     def roof(self, intensity: float) -> float | None:
-        """Operations a second that an intensity allows; None before the ceilings are measured."""
+        """Operations per second that an intensity allows; None before the ceilings are measured."""
         if self.peak is None or self.bandwidth is None:
             return None
         return min(self.peak.best, intensity * self.bandwidth.best)
@@ -196,7 +196,7 @@ class Roofline:
 
     @property
     def changed_parts(self) -> list[int]:
-        """Parts before which the machine ran at another speed than before most."""
+        """Parts before which the machine's speed differed from its usual speed."""
         return changed(self.reference_ms)
 
     def _of(self, kind: str) -> Iterable[Ceiling]:

@@ -2,9 +2,9 @@
 
     formula_of(config, torch.bfloat16).bytes_at(4_096, batch=8)
 
-    layers      from a configuration to what each layer of its cache keeps
-    attention   ... an attention layer: keys and values, a latent, an indexer's keys
-    states      ... a recurrent layer or a convolution
+    layers      contents of each layer of a cache, by the configuration
+    attention   ... of an attention layer: keys and values, a latent, an indexer's keys
+    states      ... of a recurrent layer or a convolution
     fields      numbers of a configuration, with the field each was read from
 
 The arithmetic is `engine.cache_formula`. Tests compare every rule with real caches.
@@ -25,8 +25,8 @@ def formula_of(config: PretrainedConfig, stored: torch.dtype | Storage) -> Cache
     """The formula of the cache that a configuration makes; takes milliseconds.
 
     Args:
-        config: of the whole model; the part that reads and writes text counts.
-        stored: what keys, values and the states of the model's own dtype are stored in.
+        config: that of the whole model; the part that reads and writes text counts.
+        stored: storage of keys, values and those states that have the model's own dtype.
 
     Raises:
         NotAModelError: an encoder-decoder model, one without a cache, or of an unknown kind.

@@ -54,7 +54,7 @@ def latent(fields: Fields, span: Span = ALL) -> tuple[Kept, ...]:
 
 
 def kv_heads(fields: Fields, span: Span = ALL) -> Number:
-    """Return the number of heads that have keys and values of their own.
+    """Return the number of heads with their own keys and values.
 
     Ainslie et al. 2023, GQA, arXiv:2305.13245; Shazeer 2019 for a single one, arXiv:1911.02150.
     """
@@ -91,16 +91,16 @@ def head_sizes(fields: Fields, span: Span = ALL) -> tuple[Number, Number]:
 
 
 def indexed(fields: Fields, place: int) -> Layer:
-    """Sparse attention: beside its keys and values, the keys of an indexer that selects positions.
+    """Sparse attention: keys and values, and the keys of an indexer that selects positions.
 
-    DeepSeek-AI 2025, DeepSeek-V3.2; layers whose indexer is another layer's keep none.
+    DeepSeek-AI 2025, DeepSeek-V3.2. Layers that use another layer's indexer keep no indexer keys.
     """
     plain = attention(fields, FULL)
     types = fields.plain("indexer_types")
     if types is not None and types[place] == "shared":
         return Layer(f"{plain.kind}, another layer's indexer", plain.kept)
     size = fields.number(msg("per indexer key"), "d_I", "index_head_dim", "indexer_head_dim")
-    # One architecture hands its indexer embeddings in float32.
+    # One architecture gives its indexer embeddings in float32.
     dtype = "float32" if fields.plain("model_type") == "dots3_note_text" else ""
     kept = (*plain.kept, Kept("indexer keys", (_ONE_INDEXER, size), ALL, dtype))
     if fields.has("indexer_compress_ratio"):
@@ -117,9 +117,9 @@ def block_sparse(fields: Fields) -> Layer:
 
 
 def compressed(fields: Fields, layer_type: str) -> Layer:
-    """DeepSeek V4: a window, and behind it entries that each stand for several positions.
+    """DeepSeek V4: a window, and beyond it entries that each stand for several positions.
 
-    Keys and values are one vector there, held once.
+    Keys and values are one vector, held once.
     """
     size = fields.number(msg("per head"), "d", "head_dim")
     rates = Fields(_Named(fields.plain("compress_rates")))

@@ -8,7 +8,7 @@ from engine.cache_formula import Number
 from engine.checks import is_whole
 from engine.errors import NotAModelError
 
-_MOST = 2**40  # of any one number: beyond, sizes would only be read with the help of powers of ten
+_MOST = 2**40  # of any one number: larger sizes would need powers of ten to be readable
 
 
 class Fields:
@@ -34,7 +34,7 @@ class Fields:
         """The first of these fields that holds a whole number.
 
         Raises:
-            NotAModelError: none does, or the number is none of a model.
+            NotAModelError: none does, or the number is impossible for a model.
         """
         for name in names:
             value = self.plain(name)
@@ -47,7 +47,7 @@ class Fields:
         )
 
     def named(self, name: str) -> str:
-        """Return a field's name in config.json: some architectures have names of their own."""
+        """Return a field's name in config.json: some architectures have their own names."""
         return self._names.get(name, name)
 
     def _checked(self, name: str, value: int) -> int:

@@ -1,8 +1,8 @@
-"""From a configuration to what its cache keeps, layer by layer.
+"""Contents of a cache, layer by layer, by the model's configuration.
 
-Which layer is of which kind is asked of transformers, as its caches do. What a layer of a kind
-keeps is read from the fields of the configuration: a head size that is named there counts, and only
-where none is named hidden size by heads.
+The kind of each layer comes from transformers, as for its own caches. The contents of a kind are
+read from the fields of the configuration. A head size that is named there counts; only if none is
+named does hidden size by heads.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from engine.model.cache_layers.fields import Fields
 from engine.model.cache_layers.states import state_layer
 from engine.model.loading.files import first_line
 
-# Architectures whose cache holds nothing, or not what decides the next token: the probe of
-# `load_model` refuses them too, as docs/architectures.md says.
+# Architectures whose cache holds nothing, or not the states that decide the next token. The probe
+# of `load_model` refuses them too, as docs/architectures.md says.
 NOT_IN_A_CACHE = {
     *("blt", "cpmant", "minimax", "openai-gpt", "prophetnet", "recurrent_gemma", "reformer"),
     *("rwkv", "xlm", "xlnet", "xlstm"),
@@ -103,7 +103,7 @@ def _layer(kind: str, fields: Fields, place: int) -> Layer:
 
 
 def _both(fields: Fields, plain: Layer) -> Layer:
-    """Attention with a state beside it."""
+    """Attention together with a state."""
     if fields.has("number_of_conv_states"):
         return Layer(
             f"{plain.kind} with short convolutions", plain.kept + _convolutions(fields, plain)
@@ -113,7 +113,7 @@ def _both(fields: Fields, plain: Layer) -> Layer:
 
 
 def _convolutions(fields: Fields, plain: Layer) -> tuple[Kept, ...]:
-    """Inkling: a convolution over keys, over values, and over what goes into both halves."""
+    """Inkling: a convolution over keys, over values, and over the inputs of both halves."""
     kernel = fields.number(msg("inputs of the convolution"), "k", "conv_kernel_size")
     hidden = fields.number(msg("channels"), "c", "hidden_size")
     channels = [

@@ -18,7 +18,7 @@ def state_layer(fields: Fields) -> Layer:
     """A layer of constant state, by the fields that its configuration has.
 
     Raises:
-        NotAModelError: none of the known kinds.
+        NotAModelError: not one of the known kinds.
     """
     for has, kind in _KINDS:
         if any(fields.has(name) for name in has):
@@ -31,7 +31,7 @@ def state_layer(fields: Fields) -> Layer:
 
 
 def _kept(conv: Number, kernel: Number, *state: Number, dtype: str = "float32") -> tuple[Kept, ...]:
-    """transformers computes recurrent states in float32, whatever the model's dtype."""
+    """Both states; transformers computes recurrent ones in float32, whatever the model's dtype."""
     convolution = Kept("convolution state", (conv, kernel), ONCE, "model")
     return convolution, Kept("recurrent state", state, ONCE, dtype)
 
@@ -108,7 +108,7 @@ def _short_convolution(fields: Fields) -> Layer:
 
 
 def _delayed_values(fields: Fields) -> Layer:
-    """Zaya: convolutions over queries and keys; half of the value is the position before's."""
+    """Zaya: convolutions over queries and keys; half of a value is the previous position's."""
     heads = fields.number(msg("heads"), "H", "num_attention_heads")
     groups = fields.number(msg("KV heads"), "h", "num_key_value_heads")
     size = fields.number(msg("per head"), "d", "head_dim")
@@ -122,7 +122,7 @@ def _delayed_values(fields: Fields) -> Layer:
     return Layer(msg("delayed values"), _kept(channels, kernel, delayed, dtype="model"))
 
 
-# The fields that tell the kinds apart, the more particular ones first.
+# The fields that tell the kinds apart, the more specific ones first.
 _KINDS = (
     (("cca_time0",), _delayed_values),
     (("conv_L_cache",), _short_convolution),

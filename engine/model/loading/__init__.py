@@ -1,11 +1,11 @@
-"""From a name to a model: what `load_model` and `load_diffusion_model` share.
+"""The way from a name to a model, shared by `load_model` and `load_diffusion_model`.
 
-checkpoint         where a model lies, and how it is read step by step
+checkpoint         where a model is, and how it is read step by step
 files              files of a folder: regular, of bounded size
 configuration      config.json, compared with the weight files
 weights            weight files: which ones count, what they hold, how they get into a model
 tokenizer_files    the tokenizer of a folder
-memory             what a device has free
+memory             free memory of a device
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def load_as(
 ) -> _Loaded:
     """Load a model of any kind; the arguments and the errors are those of `load_model`.
 
-    If there is not enough memory, unused memory is given back, and loading is tried once more.
+    If memory does not suffice, unused memory is released and loading is retried once.
 
     Args:
         kind: makes the result from the transformers model and tokenizer; takes `name`, `source`,
             `revision` and `notices` by keyword, as `LanguageModel` does.
-        is_causal: whether that is a causal language model or a masked diffusion model.
+        is_causal: whether the result is a causal language model or a masked diffusion model.
     """
     place = _device(device)
     wanted = _dtype(dtype)
@@ -60,7 +60,7 @@ def load_as(
     except OutOfMemoryError:
         if not make_room(place):
             raise
-    return once()  # out here, as the error would hold what the first try had allocated
+    return once()  # out here: the error would keep alive what the first try allocated
 
 
 def _loaded(

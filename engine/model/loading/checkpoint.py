@@ -1,7 +1,7 @@
 """Finding a checkpoint and reading it, with one clear error for each way that can fail.
 
-A hub repository is fetched into the hub's own cache first (weights in safetensors, configuration
-and tokenizer, nothing else), so that local folders and repositories are read by the same code.
+A hub repository is first fetched into the hub's own cache: weights in safetensors, configuration
+and tokenizer, nothing else. So the same code reads local folders and repositories.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ _REFUSED = (GatedRepoError, RevisionNotFoundError, RepositoryNotFoundError)
 _UNREACHABLE = (HTTPError, OSError)  # the client's errors, and those of the network underneath
 
 
-# Told what happens, how much of it is done and of how much (None: unknown; a download in bytes).
-# Whatever it raises ends the loading and is passed on.
+# Receives the activity, the amount done and the total (None: unknown), in bytes for a download. An
+# exception that it raises ends the loading and is passed on.
 Progress = Callable[[str, int, int | None], None]
 
 
@@ -105,7 +105,7 @@ def locate(
     with_weights: bool = True,
     local_files_only: bool = False,
 ) -> Located:
-    """The folder that holds a model, fetched first if it is a hub id.
+    """The folder that holds a model, fetched first if the source is a hub id.
 
     `is_causal` says which of the bundled models ``bundled`` is: the language model, or the masked
     diffusion model. ``bundled-draft`` is the language model's draft. Without weights, only the
@@ -113,7 +113,7 @@ def locate(
 
     Raises:
         ModelNotFoundError: neither a folder nor a repository within reach.
-        SettingError: a revision for something that has none.
+        SettingError: a revision for a source without revisions.
     """
     text = _expanded(source)
     is_folder = text in (BUNDLED, BUNDLED_DRAFT) or _is_folder(text)
@@ -173,7 +173,7 @@ def _fetch(
     with_weights: bool,
     local_files_only: bool,
 ) -> Located:
-    """Fetch what loading needs; without a connection, use what an earlier visit left behind."""
+    """Fetch the files that loading needs; without a connection, use an earlier copy."""
     asked = msg("{hub_id} at revision {revision}", (hub_id, revision)) if revision else hub_id
     notices: tuple[str, ...] = ()
     try:
@@ -251,7 +251,7 @@ def _bars(
 def _byte_counter(what: str, total: int, progress: Progress) -> type[tqdm]:
     """Return a progress bar for the hub's client that draws nothing and tells `progress`.
 
-    The client makes several bars for one download: bytes that have come, bytes on the disk, files.
+    The client makes several bars for one download: bytes received, bytes on the disk, files.
     """
 
     class ByteCounter(tqdm):
@@ -271,7 +271,7 @@ def _byte_counter(what: str, total: int, progress: Progress) -> type[tqdm]:
 
 
 def _refuse_local_failure(error: BaseException) -> None:
-    """A full or read-only disk is an OSError as a lost connection is, and no fault of the hub."""
+    """Refuse a full or read-only disk: an OSError, as a lost connection is, but a local failure."""
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
     if isinstance(error, OSError) and error.errno in codes:
         raise ModelError(
@@ -300,10 +300,10 @@ def load(
     Args:
         folder: a model in transformers' format.
         device: where the weights go.
-        dtype: what they are stored in; None chooses.
-        progress: told what happens.
+        dtype: dtype of the weights; None chooses one.
+        progress: receives the activity.
         is_causal: whether a causal language model is wanted, or a masked diffusion model, which
-            config.json marks by ``"is_causal": false``. The other kind is refused.
+            config.json marks with ``"is_causal": false``. The other kind is refused.
 
     Returns:
         Model, tokenizer, and sentences that a person should see.
@@ -348,7 +348,7 @@ def _load(
     empty = _empty_model(folder.name, config, dtype)
     generation = generation_config(folder) if empty.can_generate() else None
     is_quantized = getattr(empty.config, "quantization_config", None) is not None
-    if not is_quantized:  # those have fewer numbers than their model
+    if not is_quantized:  # quantised weights have fewer numbers than their model
         weights.check_fit(empty)
     tokenizer = read_tokenizer(folder, most_ids=empty.get_input_embeddings().weight.shape[0])
     if has_chat_template(tokenizer):
@@ -409,7 +409,7 @@ def _stored_dtype(config: PretrainedConfig, weights: Weights) -> torch.dtype:
 
 
 def _empty_model(name: str, config: PretrainedConfig, dtype: torch.dtype) -> PreTrainedModel:
-    """The model with shapes and without data, which takes next to no memory."""
+    """The model with shapes but without data, which takes next to no memory."""
     try:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, dtype=dtype, trust_remote_code=False)
@@ -435,7 +435,7 @@ def _refuse_without_memory(name: str, empty: PreTrainedModel, device: torch.devi
 def _load_quantized(
     folder: Path, config: PretrainedConfig, device: torch.device, dtype: torch.dtype
 ) -> tuple[PreTrainedModel, dict]:
-    """Each kind of quantized weights has a loader of its own, in a package of its own."""
+    """Load quantised weights by `from_pretrained`: each kind has its own loader and package."""
     model, info = AutoModelForCausalLM.from_pretrained(
         folder,
         config=config,
@@ -470,7 +470,7 @@ def _check_complete(name: str, info: dict) -> list[str]:
 
 
 def _refuse_the_other_kind(name: str, config: PretrainedConfig, is_causal: bool) -> None:
-    """Run the wrong way, either kind of model would give fluent nonsense instead of an error."""
+    """Refuse the wrong kind of model, which would give fluent nonsense instead of an error."""
     kinds = {True: msg("a causal language model"), False: msg("a masked diffusion model")}
     found = bool(getattr(config, "is_causal", True))  # as transformers reads it
     if found is not is_causal:

@@ -16,13 +16,13 @@ from transformers import AutoConfig, GenerationConfig, PretrainedConfig
 from engine.errors import NotAModelError, RemoteCodeError, WeightsError, msg
 from engine.model.loading.files import check_size, first_line, other_format, read_json
 
-# Keys that say how many layers a model is built from; each layer has at least one tensor.
+# Keys that give a number of layers; each layer has at least one tensor.
 _LAYERS = re.compile(r"(^|_)(n_layer|layers|blocks|stages|depths?)$", re.IGNORECASE)
-MOST_LAYERS = 10_000  # more than any model has; as many take a few seconds to build
+MOST_LAYERS = 10_000  # more than any model has; this many take a few seconds to build
 _FEW_LAYERS = 512  # always allowed: some configurations name layers that they do not build
 _REPEATS = re.compile(r"(heads?|experts|labels)$", re.IGNORECASE)
-_MOST_REPEATS = 20_000  # some models have as many experts as this, none that many heads or labels
-# Attention that PyTorch itself brings. Others are fetched from the hub as compiled code.
+_MOST_REPEATS = 20_000  # some models have this many experts, none this many heads or labels
+# Attention that is part of PyTorch. Other kinds are fetched from the hub as compiled code.
 _OWN_ATTENTION = (None, "sdpa", "eager")
 
 
@@ -30,7 +30,7 @@ def read_declared(folder: Path) -> object:
     """Return the contents of config.json, as plain values.
 
     Raises:
-        NotAModelError: there is none, or it is no JSON.
+        NotAModelError: the file is missing, or it is not JSON.
     """
     path = folder / "config.json"
     if not path.is_file():
@@ -58,8 +58,8 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
 
     Args:
         name: the folder's name.
-        declared: what config.json says.
-        tensors: how many tensors the weight files hold.
+        declared: contents of config.json.
+        tensors: number of tensors in the weight files.
 
     Raises:
         WeightsError: config.json asks for more layers than there are tensors.
@@ -80,7 +80,7 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
 def check_repeats(name: str, declared: object, most_layers: float = math.inf) -> None:
     """Refuse more heads, experts or labels than any model has; raises `NotAModelError`.
 
-    `most_layers` is for a configuration without weights, which say how many layers there can be.
+    `most_layers` is for a configuration without weights, which otherwise bound the layers.
     """
     for key, value in numbers(declared):
         is_layers = _LAYERS.search(key) is not None
@@ -94,7 +94,7 @@ def check_repeats(name: str, declared: object, most_layers: float = math.inf) ->
 
 
 def numbers(value: object, key: str = "") -> Iterator[tuple[str, float]]:
-    """Every number of a JSON value, with the key that it stands under."""
+    """Every number in a JSON value, with its key."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from numbers(inner, name)
@@ -106,10 +106,11 @@ def numbers(value: object, key: str = "") -> Iterator[tuple[str, float]]:
 
 
 def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[str]]:
-    """The configuration that transformers makes of config.json, and sentences for a person.
+    """The configuration that transformers makes from config.json, and sentences for a person.
 
     Raises:
-        NotAModelError: it describes no model that transformers knows, or none of this kind.
+        NotAModelError: transformers does not know the model that it describes, or it is of the
+            wrong kind.
         RemoteCodeError: it needs Python code that comes with the model.
     """
     try:
@@ -118,7 +119,7 @@ def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[
         text = config.get_text_config(decoder=True)
     except MemoryError:
         raise
-    except Exception as error:  # configuration classes check their values in ways of their own
+    except Exception as error:  # configuration classes check their values in their own ways
         if isinstance(declared, dict) and "auto_map" in declared:
             raise RemoteCodeError(
                 "{name} brings Python code of its own, which is not run; choose a model "
@@ -164,7 +165,7 @@ def _parts(config: PretrainedConfig) -> Iterator[PretrainedConfig]:
 
 
 def generation_config(folder: Path) -> GenerationConfig:
-    """Return what `generate` is set to (ends of text above all), as `from_pretrained` finds it.
+    """Return the settings of `generate` (above all, ends of text), as `from_pretrained` finds them.
 
     Raises:
         NotAModelError: generation_config.json is damaged.

@@ -1,7 +1,7 @@
 """Files of a model folder: regular, of bounded size, read once their size is known.
 
-Whatever is no regular file (a pipe, a device, a socket) may block the reader for ever, so nothing
-is opened before the whole folder has been looked at.
+A file that is not regular (a pipe, a device, a socket) may block the reader forever. So nothing is
+opened before the whole folder has been checked.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from engine.errors import Message, ModelError, NotAModelError, msg
 
 # The largest tokenizers in use today have tokenizer.json files of about 35 MB.
 MAX_TEXT_BYTES = 128_000_000
-# Files that are parsed in this process, where no other thread runs meanwhile: an index for 0.6 s,
-# the others for 0.05 s. Configurations in use have some 100 kB, an index has 0.1 kB for a tensor.
+# Files that are parsed in this process, which blocks its other threads: an index for 0.6 s, the
+# others for 0.05 s. Configurations in use have some 100 kB, an index has 0.1 kB per tensor.
 MAX_JSON_BYTES = {
     "config.json": 1_000_000,
     "generation_config.json": 1_000_000,
     "adapter_config.json": 1_000_000,
     "model.safetensors.index.json": 16_000_000,  # the largest published has 9 MB
 }
-# Lists and objects of such a file; a MB of nothing else would take 0.4 s.
+# Most lists and objects in such a file; a MB of nothing else would take 0.4 s.
 _MAX_CONTAINERS = 20_000
 _MODELS = Path(__file__).resolve().parents[3] / "models"
 BUNDLED_FOLDER = _MODELS / "target"
@@ -37,7 +37,7 @@ _MAX_VALUES = 200_000
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder with a file that cannot be read safely; opens none of them.
+    """Refuse a folder with a file that cannot be read safely; opens no file.
 
     Raises:
         ModelError: a pipe, device or socket, a link to nothing, or a file too large for its kind.
@@ -74,7 +74,7 @@ def is_bundled(folder: Path) -> bool:
 
 
 def text_files(folder: Path, kinds: str | tuple[str, ...] = TEXT_FILES) -> list[Path]:
-    """The text files of a folder that can be looked at."""
+    """The regular text files of a folder."""
     return [path for path in folder.iterdir() if path.name.endswith(kinds) and path.is_file()]
 
 
@@ -117,7 +117,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """A file, opened for reading without a buffer; `OSError` if it is no regular file."""
+    """A file, opened for reading without a buffer; `OSError` if it is not a regular file."""
     # Without waiting: a pipe put there since the check must not block.
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     file = io.FileIO(number)
@@ -131,7 +131,7 @@ def read_json(path: Path) -> object:
     """A JSON file of a model folder, one of `MAX_JSON_BYTES`.
 
     Raises:
-        ValueError: no JSON, not UTF-8, too large, nested too deep or with too many values.
+        ValueError: not JSON, not UTF-8, too large, nested too deeply or with too many values.
         OSError: it cannot be read.
     """
     data = read_bounded(path, MAX_JSON_BYTES[path.name])
@@ -142,7 +142,7 @@ def read_json(path: Path) -> object:
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
-    """A JSON file that is parsed in a time that its size bounds; raises what `read_json` does."""
+    """The data of a JSON file, if it can be parsed in bounded time; raises as `read_json`."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         data = b"" if size > limit else file.read(limit)
@@ -182,7 +182,7 @@ def _inner(value: object) -> list[object]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error of another library says, short enough for a sentence."""
+    """The first line of another library's error message, short enough for a sentence."""
     if error.args and isinstance(error.args[0], Message):
         return error.args[0]
     lines = str(error).strip().splitlines() or [type(error).__name__]

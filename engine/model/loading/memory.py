@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 _MEMINFO = Path("/proc/meminfo")
-# Version 2 and version 1 of Linux' control groups: a container's limit, and what it uses of it.
+# Version 2 and version 1 of Linux' control groups: a container's limit, and its use.
 _GROUPS = (
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
     (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -18,16 +18,16 @@ _givers: list[Callable[[torch.device], bool]] = []
 
 
 def on_shortage(give: Callable[[torch.device], bool]) -> None:
-    """Have `give` called where a device has not enough memory for a model.
+    """Have `give` called when a device has too little memory for a model.
 
     Args:
-        give: gives back unused memory on that device; returns whether there was any.
+        give: releases unused memory on that device; returns whether there was any.
     """
     _givers.append(give)
 
 
 def make_room(device: torch.device) -> bool:
-    """Have all holders give back unused memory; return False if there was none."""
+    """Have all holders release unused memory; return False if there was none."""
     found = [give(device) for give in list(_givers)]
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -35,10 +35,10 @@ def make_room(device: torch.device) -> bool:
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Bytes that may still be allocated on a device; None where the system does not say.
+    """Bytes that may still be allocated on a device; None if the system does not say.
 
-    On Linux this is the smaller of what the machine and its container have left, with swap and
-    with what the system would give back when asked (copies of files).
+    On Linux this is the smaller of what the machine and its container have left. It includes swap
+    and memory that the system would release on demand (copies of files).
     """
     if device.type == "cuda":
         # Blocks that PyTorch keeps for later use are free for it as well.

@@ -17,21 +17,21 @@ from engine.model.loading.files import (
     text_files,
 )
 
-# Tokenizers may know more ids than the model has rows, but not many times as many: the vocabulary
+# Tokenizers may know more ids than the model has rows, but only a few times as many. The vocabulary
 # keeps a list as long as the highest id.
 _IDS_PER_ROW = 4
 _FEW_IDS = 1_000_000
-# Bytes of a file of a tokenizer that transformers runs in Python, which is parsed here as well: a
-# third of a second. The largest in use has 4 MB.
+# Most bytes of a file of a tokenizer that transformers runs in Python. It is parsed here as well,
+# in a third of a second. The largest in use has 4 MB.
 _MOST_IN_PYTHON = 8_000_000
 
 
 def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenizerBase:
-    """The tokenizer that lies in a folder.
+    """The tokenizer of a model's folder.
 
     Args:
         folder: the folder of the model.
-        most_ids: how many ids the model takes in, where it is known.
+        most_ids: number of ids that the model takes in, if known.
 
     Raises:
         TokenizerError: there is none, it cannot be read, takes more time or memory than it may, or
@@ -78,7 +78,7 @@ def _read_here(folder: Path) -> PreTrainedTokenizerBase:
                 folder, trust_remote_code=False, local_files_only=True
             )
     except Exception as error:
-        # Tokenizer classes fail in ways of their own: OSError, ValueError, KeyError, and bare
+        # Tokenizer classes fail in their own ways: OSError, ValueError, KeyError, and bare
         # Exceptions from the tokenizers library.
         if is_out_of_memory(error):
             raise

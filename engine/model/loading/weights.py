@@ -1,8 +1,8 @@
 """The weight files of a folder: which ones count, what they hold, and how they get into a model.
 
 Only headers are read until it is clear that the files fit the configuration. Tensors are then
-copied one by one into memory of this process, on the device they are for: a mapped file that is
-cut short afterwards would kill the process.
+copied one by one into this process' memory, on their device. Mapped files would kill the process if
+they were cut short afterwards.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _RUN_IN = (torch.float32, torch.bfloat16, torch.float16)
-# Tables that a model computes for itself (rotations, masks) and that no weight file holds.
+# Most bytes of tables that a model computes (rotations, masks) and that no weight file holds.
 _MOST_COMPUTED_BYTES = 1_000_000_000
-# Of a file's header, which is parsed in this process, where no other thread runs meanwhile: for
-# 0.2 s. That is enough for 30,000 tensors in a file.
+# Most bytes of a file's header, whose parsing blocks this process' other threads for 0.2 s. That is
+# enough for 30,000 tensors in a file.
 _MOST_HEADER_BYTES = 4_000_000
 
 
@@ -44,9 +44,9 @@ class Weights:
         name: the folder's name.
         files: the files that transformers would load, in order.
         shapes: shape of each stored tensor, by its name in the files.
-        numbers: how many numbers the files hold together.
+        numbers: count of the numbers in all files.
         bytes: size of the files.
-        dtype: the dtype of the first tensor of floating point; float32 where there is none.
+        dtype: the dtype of the first floating-point tensor; float32 if there is none.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -54,7 +54,7 @@ class Weights:
 
         Raises:
             WeightsError: a file is missing, damaged or cut short.
-            UnsafeWeightsError: there are pickled weights only.
+            UnsafeWeightsError: there are only pickled weights.
         """
         self.name = folder.name
         self.files = weight_files(folder)
@@ -74,7 +74,7 @@ class Weights:
             model: the model on PyTorch's meta device, which has shapes and no data.
 
         Raises:
-            WeightsError: it does, or it computes tables larger than any in use.
+            WeightsError: it needs more, or it computes tables larger than any in use.
         """
         stored = set(model.state_dict())
         computed = sum(b.nbytes for name, b in model.named_buffers() if name not in stored)
@@ -85,7 +85,7 @@ class Weights:
                 (self.name, computed / 1e9),
             )
         needed = sum(weight.numel() for weight in model.parameters())  # tied ones once
-        # A few numbers short is left to the loading itself, which knows the tensors by name.
+        # A small shortage is left to the loading itself, which knows the tensors by name.
         if needed <= 1.25 * self.numbers + 1_000_000:
             return
         for name, weight in model.state_dict().items():
@@ -102,11 +102,11 @@ class Weights:
     def fill(self, model: PreTrainedModel, device: torch.device, dtype: torch.dtype) -> dict:
         """Put the weights into a model that is on the meta device, each straight to `device`.
 
-        `from_pretrained` does the same in the same order, but maps the files, and goes to another
-        device than the CPU only through the accelerate package.
+        `from_pretrained` does the same in the same order, but maps the files, and needs the
+        accelerate package for devices other than the CPU.
 
         Returns:
-            What transformers says about it: missing, unexpected and mismatched names.
+            transformers' report: missing, unexpected and mismatched names.
         """
         config = LoadStateDictConfig(
             pretrained_model_name_or_path=self.name,
@@ -134,8 +134,8 @@ class _Stored:
     def __getitem__(self, index) -> torch.Tensor:
         if self.dtype is None:
             raise OSError(f"{self._file.name} holds numbers of a kind that PyTorch does not have")
-        # Read into memory of PyTorch's own: safetensors would need a second copy for a moment, and
-        # its memory is aligned by chance, on which sums may depend.
+        # Read into PyTorch's memory: safetensors would briefly need a second copy, and its memory
+        # is aligned by chance, which sums may depend on.
         tensor = torch.empty(self.shape, dtype=self.dtype, device="cpu")
         if tensor.numel():
             self._file.read_into(memoryview(tensor.view(-1).view(torch.uint8).numpy()), self._start)
@@ -177,7 +177,7 @@ class _WeightFile:
 
 
 def unfit(folder: str, tensor: str, stored: Iterable[int], wanted: Iterable[int]) -> WeightsError:
-    """The error for a tensor of another shape than the configuration asks for."""
+    """The error for a tensor whose shape is not the one that the configuration asks for."""
     shapes = [" x ".join(map(str, shape)) or "a number" for shape in (stored, wanted)]
     return WeightsError(
         "The weights of {folder} do not fit its configuration: {tensor} is {shapes}, "
@@ -187,13 +187,13 @@ def unfit(folder: str, tensor: str, stored: Iterable[int], wanted: Iterable[int]
 
 
 def wanted_weights(name: str, files: Iterable[str]) -> list[str]:
-    """Those of a repository's files that hold the weights transformers loads.
+    """The files of a repository that hold the weights transformers loads.
 
-    Repositories may hold the same weights twice, under names of the model's authors.
+    Repositories may hold the same weights twice, the second time under the authors' own names.
 
     Raises:
         WeightsError: there are none.
-        UnsafeWeightsError: there are pickled weights only.
+        UnsafeWeightsError: there are only pickled weights.
     """
     files = list(files)
     if WEIGHTS in files:
@@ -233,7 +233,7 @@ def weight_files(folder: Path) -> list[Path]:
 
     Raises:
         WeightsError: a file is missing.
-        UnsafeWeightsError: there are pickled weights only.
+        UnsafeWeightsError: there are only pickled weights.
     """
     names = _indexed(folder)
     single = folder / WEIGHTS

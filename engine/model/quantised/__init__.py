@@ -5,13 +5,13 @@
     states.py       the keys, or the values, of one layer as such a cache holds them
     compared.py     one batch: the first row has the exact cache, each further row a quantised one
 
-The codes are really packed, and a pass reads what they give back. So bytes are counted on tensors.
-What a quantised cache saves in time is not shown: that takes kernels that read codes.
+The codes are really packed, and a pass reads the decoded values. So bytes are counted on tensors.
+The time that a quantised cache saves is not shown: that takes kernels that read codes.
 
-transformers' own quantised caches do not serve. The one of optimum-quanto has no 8 bits, compiles
-C++ at its first use, and was last released in March 2025. The one of hqq needs accelerate, einops
-and termcolor besides. Both round the whole cache again whenever the residual is full. Neither can
-group keys along the positions, which is what was published to work.
+transformers' own quantised caches are not suitable. The one of optimum-quanto lacks 8 bits,
+compiles C++ at its first use, and was last released in March 2025. The one of hqq also needs
+accelerate, einops and termcolor. Both round the whole cache again whenever the residual is full.
+Neither can group keys along the positions, which is the method published to work.
 """
 
 from engine.model.quantised.compared import compared_cache, head_dims, row_bytes, why_not

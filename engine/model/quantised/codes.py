@@ -31,7 +31,7 @@ class Codes:
         return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
     def then(self, other: Codes) -> Codes:
-        """These positions and those of `other` behind them."""
+        """These positions, followed by those of `other`."""
         return Codes(
             *(
                 torch.cat([getattr(self, field.name), getattr(other, field.name)], dim=1)
@@ -61,7 +61,7 @@ def encode(states: torch.Tensor, *, bits: int, group: int, axis: str) -> Codes:
 
 
 def decode(codes: Codes, *, bits: int, group: int, axis: str) -> torch.Tensor:
-    """(heads, positions, channels) float32: what the codes stand for."""
+    """(heads, positions, channels) float32: the numbers that the codes stand for."""
     numbers = _unpacked(codes.packed, bits)
     grouped, dim = _grouped(numbers.float(), group, axis)
     low, step = (part.float().unsqueeze(dim) for part in (codes.low, codes.step))
@@ -69,7 +69,7 @@ def decode(codes: Codes, *, bits: int, group: int, axis: str) -> torch.Tensor:
 
 
 def _grouped(states: torch.Tensor, group: int, axis: str) -> tuple[torch.Tensor, int]:
-    """States with a dimension for the members of a group, and which one that is."""
+    """The states with a dimension for the members of a group, and the index of that dimension."""
     heads, positions, channels = states.shape
     if axis == PER_CHANNEL:
         return states.reshape(heads, positions // group, group, channels), 2
@@ -77,7 +77,7 @@ def _grouped(states: torch.Tensor, group: int, axis: str) -> tuple[torch.Tensor,
 
 
 def _divisor(step: torch.Tensor) -> torch.Tensor:
-    """A step to divide by: where all numbers of a group are equal, any will do."""
+    """A step to divide by: if all numbers of a group are equal, any will do."""
     return torch.where(step > 0, step, 1.0)
 
 

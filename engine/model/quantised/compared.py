@@ -1,7 +1,7 @@
 """One batch that reads the same tokens with the exact cache and with quantised ones.
 
-All rows go through the same passes, so they are rounded alike, and what differs between them is the
-cache's doing alone.
+All rows go through the same passes, so they are rounded alike, and any difference between them
+comes from the cache alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ComparedLayer(DynamicLayer):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Take (rows, heads, new positions, channels); returns what each row holds from now on."""
+        """Take (rows, heads, new positions, channels); returns the keys and values of each row."""
         keys, values = self.exact.update(key_states[:1], value_states[:1], *args, **kwargs)
         read = keys.shape[2]
         all_keys, all_values = [keys], [values]
@@ -50,7 +50,7 @@ class ComparedLayer(DynamicLayer):
                     states.keep_last(self.exact.sliding_window - 1)
         return torch.cat(all_keys), torch.cat(all_values)
 
-    # What the model asks of the shape of its cache, the exact row answers for all.
+    # The exact row answers for all rows when the model asks for the shape of its cache.
 
     @property
     def is_sliding(self) -> bool:
@@ -62,7 +62,7 @@ class ComparedLayer(DynamicLayer):
         return self.exact.get_mask_sizes(query_length)
 
     def get_seq_length(self) -> int:
-        """Positions that were read."""
+        """Positions read so far."""
         return self.exact.get_seq_length()
 
     def get_max_length(self) -> int:
@@ -95,7 +95,7 @@ def row_bytes(cache: Cache) -> list[int]:
 
 
 def head_dims(model: LanguageModel) -> set[int]:
-    """Channels of the heads, as the model's cache has them; none where `why_not` says why."""
+    """Channels of the heads, as the model's cache has them; empty if `why_not` gives a reason."""
     formula = model.cache_formula
     if formula is None:
         return set()

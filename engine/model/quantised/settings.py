@@ -28,11 +28,11 @@ class Quantisation:
     which are the defaults here.
 
     Attributes:
-        bits: of a code: 8, 4 or 2.
+        bits: bits of a code: 8, 4 or 2.
         group: numbers that share a minimum and a step.
-        keys, values: along which axis they are grouped.
+        keys, values: axis along which they are grouped.
         residual: newest positions that stay exact. Per channel, up to `group` - 1 more do, until
-            their group is whole. At 0 a pass reads also its own token from codes.
+            their group is whole. At 0 a pass reads even its own token from codes.
 
     Raises:
         SettingError: a value outside its range.
@@ -68,12 +68,12 @@ class Quantisation:
 
     @property
     def name(self) -> str:
-        """Name that tells it from others: ``4 bits, groups of 32, keys per channel, ...``."""
+        """A distinguishing name: ``4 bits, groups of 32, keys per channel, ...``."""
         return f"{self.bits} bits, groups of {self.group}, keys {self.keys}, values {self.values}"
 
     @property
     def exact_positions(self) -> int:
-        """The longest text of which nothing is quantised yet."""
+        """Length of the longest text without a quantised position."""
         whole = min(self.group if axis == PER_CHANNEL else 1 for axis in (self.keys, self.values))
         return self.residual + whole - 1
 
@@ -83,7 +83,7 @@ class Quantisation:
         return self.bits + 32 / self.group
 
     def check_head_dims(self, head_dims: Iterable[int]) -> None:
-        """Raise `SettingError` where the channels of a head cannot be grouped or packed."""
+        """Raise `SettingError` if the channels of a head cannot be grouped or packed."""
         packed = 8 // self.bits
         for dim in head_dims:
             if PER_TOKEN in (self.keys, self.values) and dim % self.group:

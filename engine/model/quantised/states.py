@@ -12,11 +12,11 @@ class QuantisedStates:
     """Codes of the older positions, and the newest ones as they are.
 
     A position becomes codes once and for all when it leaves the residual; per channel, when its
-    whole group has left it. So it does not matter in how many passes a text was read.
+    whole group has left it. So the number of passes in which a text was read does not matter.
 
     Args:
         how: bits, groups and residual.
-        axis: along which the groups lie.
+        axis: axis along which the groups lie.
     """
 
     def __init__(self, how: Quantisation, axis: str) -> None:
@@ -42,17 +42,17 @@ class QuantisedStates:
         return 0 if self._codes is None else self._codes.packed.shape[1]
 
     def append(self, states: torch.Tensor) -> None:
-        """Take (heads, new positions, channels) behind those there are."""
+        """Append (heads, new positions, channels)."""
         newest = states if self._newest is None else torch.cat([self._newest, states], dim=1)
         leaving = max(0, newest.shape[1] - self._how.residual) // self._unit * self._unit
         if leaving:
             codes = encode(newest[:, :leaving], **self._options)
             self._codes = codes if self._codes is None else self._codes.then(codes)
-        # A copy: a view would keep the memory of what has left, or of all rows of a pass.
+        # A copy: a view would keep the memory of the coded positions, or of all rows of a pass.
         self._newest = newest[:, leaving:].clone()
 
     def read(self) -> torch.Tensor:
-        """(heads, positions, channels) in the dtype that was appended: what attention reads."""
+        """(heads, positions, channels) in the dtype that was appended, as attention reads them."""
         if self._codes is None:
             return self._newest
         older = decode(self._codes, **self._options).to(self._newest.dtype)

@@ -1,38 +1,38 @@
 """The stages of the sampling chain, one small class each.
 
-A stage is a frozen value: `TopP(0.9)`. Called with logits it returns new logits with the removed
-tokens at -inf and leaves its input alone:
+A stage is a frozen value: `TopP(0.9)`. Called with logits, it returns new logits with the removed
+tokens at -inf and leaves its input unchanged:
 
     >>> TopK(1)(np.array([1.0, 3.0, 2.0], np.float32))
     array([-inf,   3., -inf], dtype=float32)
 
-Three kinds exist. An edit changes scores of single tokens (`TokenEdit`), or removes them
+There are three kinds. An edit changes scores of single tokens (`TokenEdit`), or removes them
 (`BanStage`). A `ScaleStage` divides all scores by a temperature. A `CutStage` removes tokens by
-their rank. On screen all of them are called samplers.
+their rank. On screen all three are called samplers.
 
-To add one, write its class in one of these files, or in one of its own:
+To add one, write its class in one of these files or a new one:
 
     setting, off    its keyword in `SamplingSettings`, and the value that leaves it out
     info            its names, its words, the ranges of its numbers (`engine.sampling.stages.info`)
-    its rule        `cut`, `changes`, `banned_ids` or `temperature_of`; or `apply`, for another kind
-    figures, case   what sentences and charts may tell of a row, where there is more to it
+    its rule        `cut`, `changes`, `banned_ids` or `temperature_of`; or `apply`, for a new kind
+    figures, case   further values of a row for sentences and charts, if it has any
 
 and put it into `DEFAULT_ORDER`. Checks of values, decoders, batches, sweeps, traces, the search for
-what would admit a token (`admission`) and every page take it from there; no file of `ui/`
-changes. A stage that remembers earlier steps has a state (`initial_state`, `after`), one that
-leaves something to chance has a `stream` of random numbers; decoders, batches, traces and pages
-keep both for it, through rewinds and forks. It also needs
+a change that admits a token (`admission`) and every page take it from there. No file of `ui/`
+changes. A stage that remembers earlier steps has a state (`initial_state`, `after`). One that
+leaves something to chance has a `stream` of random numbers. Decoders, batches, traces and pages
+keep both through rewinds and forks. It also needs
 
     engine/snippets/        an entry in the table of every program, if only "it has none"
     tests/engine/sampling/  cases worked out by hand, its slow twin, random settings
 
-Tests fail where one of them is missing.
+Tests fail if one of these is missing.
 
-Wherever transformers has the same rule, the class also names its processor: the tests compare the
-two row by row, and parity mode runs the processor itself.
+If transformers has the same rule, the class also names its processor. The tests compare the two row
+by row, and parity mode runs the processor itself.
 
-    base.py            what a stage is, what it may look at
-    info.py            what there is to know of one besides its rule; checks of numbers
+    base.py            the base of all stages, and the context that they may look at
+    info.py            facts about a stage besides its rule; checks of numbers
     penalties.py       logit_bias, repetition_penalty, presence_penalty, frequency_penalty
     dry.py             dry
     bans.py            no_repeat_ngram, banned, min_new_tokens
@@ -42,7 +42,7 @@ two row by row, and parity mode runs the processor itself.
     mass_cuts.py       top_p, typical_p, top_h
     threshold_cuts.py  min_p, epsilon_cutoff, eta_cutoff, top_n_sigma
     adaptive.py        xtc, mirostat
-    remarks.py         which stages of a chain have no effect, and what to know of the others
+    remarks.py         stages of a chain that have no effect, and remarks on the others
 """
 
 from engine.sampling.stages.adaptive import Mirostat, MirostatState, Xtc
@@ -74,11 +74,11 @@ from engine.sampling.stages.temperature import DynamicTemperature, Temperature
 from engine.sampling.stages.threshold_cuts import EpsilonCutoff, EtaCutoff, MinP, PLess, TopNSigma
 
 # The order in which transformers applies those it has (GenerationMixin._get_logits_processor). The
-# others stand where their makers have them: the OpenAI penalties and DRY beside the repetition
-# penalty, as in llama.cpp and vLLM; the dynamic temperature in the temperature's place, as in
-# llama.cpp; the constraint where transformers has its mask (prefix_allowed_tokens_fn), after the
-# bans; p-less, top-n-sigma and tail-free among the cuts; XTC after them and Mirostat last, right
-# before the draw, both as in llama.cpp.
+# others are where their makers have them. The OpenAI penalties and DRY follow the repetition
+# penalty, as in llama.cpp and vLLM. The dynamic temperature takes the temperature's place, as in
+# llama.cpp. The constraint is where transformers has its mask (prefix_allowed_tokens_fn), after the
+# bans. P-less, top-n-sigma and tail-free are among the cuts. XTC comes after the cuts and Mirostat
+# last, right before the draw, both as in llama.cpp.
 DEFAULT_ORDER: tuple[type[Stage], ...] = (
     LogitBias,
     RepetitionPenalty,

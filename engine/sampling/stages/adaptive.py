@@ -1,4 +1,4 @@
-"""Stages that depend on the step: XTC on a number of its own, Mirostat on what was drawn before."""
+"""Stages that depend on the step: XTC on its random number, Mirostat on the tokens drawn so far."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ _LIMIT = "a surprisal of at most μ = {surprise_limit:bits}"
 
 @dataclass(frozen=True)
 class Xtc(CutStage):
-    """Now and then remove the top choices: all likely tokens but the least likely of them.
+    """Remove the top choices now and then: all likely tokens except the least likely one.
 
-    With the given probability, decided by a uniform number u of the step's own (u < probability),
-    every token of at least `threshold` is removed except the last of them in rank order; of equal
-    ones the highest id counts as the last. "Exclude top choices" by p-e-w (text-generation-webui,
-    pull request 6335). Usual values: threshold 0.1, probability 0.5. What remains begins at a rank
-    below the first, so clichés go while nonsense does not come in. If fewer than two tokens reach
-    the threshold, nothing happens, so at least one always stays; above 0.5 no two can, and it has
-    no effect. transformers has no such rule.
+    It acts with the given probability: if the step's own uniform number u is below it. Then every
+    token of at least `threshold` is removed except the last in rank order. Among equals, the
+    highest id counts as the last. "Exclude top choices" by p-e-w (text-generation-webui, pull
+    request 6335). Usual values: threshold 0.1, probability 0.5.
 
-    As in that program, nothing happens either if the end of the text or a line break would be
-    removed: without its end a text runs on. llama.cpp removes those two as well.
+    The remaining tokens begin at a rank below the first, so clichés go while nonsense does not come
+    in. If fewer than two tokens reach the threshold, nothing happens, so at least one always stays.
+    With a threshold above 0.5 no two can, and it has no effect. transformers has no such rule.
+
+    As in that program, it also does nothing if the end of the text or a line break would be
+    removed, since a text without its end runs on. llama.cpp removes those two as well.
 
     Figures: ``u``, the step's own number. Cases: ``rests`` if u is not below the probability;
     ``few`` if fewer than two tokens reach the threshold; ``spares`` if the end or a line break
@@ -146,7 +147,7 @@ class MirostatState:
 
 @dataclass(frozen=True)
 class Mirostat(CutStage):
-    """Steer the surprise of the text towards tau by a bound mu that follows what was drawn.
+    """Steer the surprise of the text towards tau by a bound mu that follows the drawn tokens.
 
     Keep the tokens of at most mu bits of surprise, -log2 p_i <= mu, at least the most likely one;
     after the draw of token x
@@ -154,19 +155,19 @@ class Mirostat(CutStage):
         mu <- mu - eta * (-log2 p_x - tau),    mu = 2 tau at first
 
     Basu et al. 2020, Mirostat 2.0 (arXiv:2007.14966, algorithm 2). p is the distribution just
-    before this stage, in the cut and in the update, as in the paper; llama.cpp takes the surprise
-    after the cut, which is smaller. tau above 0 (usual 3 to 5), eta above 0 and at most 1 (usual
+    before this stage, in the cut and in the update, as in the paper. llama.cpp takes the surprise
+    after the cut, which is smaller. tau is above 0 (usual 3 to 5), eta above 0 and at most 1 (usual
     0.1). A dull stretch widens the cut, a wild one narrows it. A forced token counts like a drawn
-    one; one that an earlier stage had removed has no surprise, and mu stays. transformers has no
+    one. One that an earlier stage had removed has no surprise, and mu stays. transformers has no
     such rule.
 
     Figures: ``mu``, in bits; ``surprise_limit``, the same but not below 0; ``threshold``, the
-    probability with that surprise. Cases: ``short`` where no token reaches it; ``none``; else
+    probability with that surprise. Cases: ``short`` if no token reaches it; ``none``; else
     ``""``.
 
     Attributes:
-        tau: surprise aimed at, in bits, at most 100.
-        eta: share of the error that mu makes up for in a step.
+        tau: target surprise, in bits, at most 100.
+        eta: share of the error that mu corrects in a step.
     """
 
     tau: float = 5.0
@@ -200,7 +201,7 @@ class Mirostat(CutStage):
                 open_below=True,
                 looser=UP,
             ),
-            # Moves only the steps to come.
+            # Affects only later steps.
             Number(
                 "eta",
                 "Rate η",
@@ -218,7 +219,7 @@ class Mirostat(CutStage):
         return survivors.above_prob(2.0 ** -self._surprise_limit(context))
 
     def _surprise_limit(self, context: Context) -> float:
-        return max(self.state(context).mu, 0.0)  # no surprise is below 0
+        return max(self.state(context).mu, 0.0)  # a surprise is never below 0
 
     def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
         limit = self._surprise_limit(context)
@@ -234,7 +235,7 @@ class Mirostat(CutStage):
         return MirostatState(self.tau, 2 * self.tau)
 
     def resumed(self, left: MirostatState) -> MirostatState:
-        # A new tau resets mu; with a new eta, mu goes on from where it is.
+        # A new tau resets mu; with a new eta, mu continues from its value.
         return left if left.tau == self.tau else self.initial_state()
 
     def after(self, state: MirostatState, token_id: int, before: Survivors) -> MirostatState:

@@ -1,4 +1,4 @@
-"""Stages that rule tokens out: repeated n-grams, unwanted words, an end that comes too early."""
+"""Stages that rule tokens out: repeated n-grams, unwanted words, a premature end."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ class NoRepeatNGram(BanStage):
     """Remove every token that would complete an n-gram which already occurred.
 
     Paulus et al. 2017 (arXiv:1705.04304), as in transformers and fairseq: prompt and generated
-    tokens count alike. Usual values 3 or 4; 1 removes every token seen. Nothing happens until the
-    last n - 1 tokens stood somewhere before; then what followed them there is gone, however likely.
-    Where a small vocabulary runs out of tokens, the step is refused (`NoCandidatesError`).
+    tokens count alike. Usual values are 3 or 4; 1 removes every token seen. Nothing happens until
+    the last n - 1 tokens have occurred before. Then every token that followed them is removed,
+    however likely. If a small vocabulary runs out of tokens, the step is refused
+    (`NoCandidatesError`).
 
-    Figures: none of its own. Cases: ``none`` where nothing was banned, else ``""``.
+    Figures: none of its own. Cases: ``none`` if nothing was banned, else ``""``.
     """
 
     n: int
@@ -83,18 +84,17 @@ class NoRepeatNGram(BanStage):
 
 @dataclass(frozen=True)
 class Banned(BanStage):
-    """Remove tokens, and the last token of a longer sequence where the others just stood.
+    """Remove tokens, and the last token of a longer sequence if its other tokens came just before.
 
     So a word of several tokens can begin and is stopped at its end. transformers has it as
-    ``bad_words_ids``, and like there an end-of-text token alone cannot be banned: that is what
-    `min_new_tokens` is for. Of the distribution only the banned tokens are missing; the odds among
-    the others stay as they were. Where every token is banned, the step is refused
-    (`NoCandidatesError`).
+    ``bad_words_ids``. As there, an end-of-text token alone cannot be banned; use `min_new_tokens`
+    for that. Only the banned tokens leave the distribution; the odds among the others do not
+    change. If every token is banned, the step is refused (`NoCandidatesError`).
 
-    Figures: none of its own. Cases: ``none`` where nothing was banned, else ``""``.
+    Figures: none of its own. Cases: ``none`` if nothing was banned, else ``""``.
 
     Attributes:
-        sequences: token ids, each sequence a list; a single id may be given as it is.
+        sequences: token ids, each sequence a list; a single id may be given without a list.
     """
 
     sequences: tuple[tuple[int, ...], ...]
@@ -153,12 +153,12 @@ class Banned(BanStage):
         from transformers import LogitsProcessorList, NoBadWordsLogitsProcessor
 
         own = [list(ids) for ids in self.sequences if len(ids) > 1 or ids[0] not in context.eos_ids]
-        # Theirs refuses to ban nothing; an empty list of processors does nothing.
+        # The transformers class refuses an empty list of words; an empty processor list is valid.
         return NoBadWordsLogitsProcessor(own) if own else LogitsProcessorList()
 
 
 def _by_length(sequences: tuple[tuple[int, ...], ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(n, length - 1) beginnings and (n,) last tokens of the sequences of each length."""
+    """Return (n, length - 1) beginnings and (n,) last tokens of the sequences of each length."""
     groups: dict[int, list[tuple[int, ...]]] = {}
     for sequence in sequences:
         groups.setdefault(len(sequence), []).append(sequence)
@@ -170,12 +170,12 @@ def _by_length(sequences: tuple[tuple[int, ...], ...]) -> list[tuple[np.ndarray,
 class MinNewTokens(BanStage):
     """Remove the end-of-text tokens until `n` tokens have been generated.
 
-    As in transformers. Of the distribution the end's share is missing and goes to all other tokens
-    in proportion. Without end-of-text ids it has no effect; where nothing but the end was left, the
-    step is refused (`NoCandidatesError`).
+    As in transformers. The end's share of the distribution goes to all other tokens in proportion.
+    Without end-of-text ids it has no effect. If only the end was left, the step is refused
+    (`NoCandidatesError`).
 
-    Figures: ``generated``, how many tokens have been generated. Cases: ``enough`` where those are
-    at least n, ``none`` where no end-of-text token was left to remove, else ``""``.
+    Figures: ``generated``, the number of tokens generated. Cases: ``enough`` if that is at least n,
+    ``none`` if no end-of-text token was left to remove, else ``""``.
     """
 
     n: int

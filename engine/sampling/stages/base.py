@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.grammar import Places
 
 
-# When at most one score in this many has changed, the others are not looked at again.
+# If at most one score in this many has changed, the others are not looked at again.
 _ONE_IN = 256
 
 
@@ -34,16 +34,17 @@ class Context:
 
     Attributes:
         token_ids: (positions,) int64, prompt and generated tokens so far.
-        prompt_length: how many of them are the prompt.
+        prompt_length: how many of these are the prompt.
         eos_ids: ids that end a text.
         line_break_ids: ids that are a line break.
-        states: by setting, the state that each stage with a memory left in the step before. Empty
+        states: by setting, the state that each stage with a memory left in the previous step. Empty
             before the first step. A stage reads its own with `Stage.state`.
         uniform: number of a stage's random stream (`Stage.stream`) -> the step's uniform number in
-            it, 0 <= u < 1. It depends on seed, stream and step alone. Without a seed it is 0.
+            that stream, 0 <= u < 1. It depends on seed, stream and step alone. Without a seed it
+            is 0.
         device: where parity mode runs transformers' processors: the model's device, as PyTorch
             names it.
-        places: what a constraint allows over the model's tokens; None where those are unknown.
+        places: tells which of the model's tokens a constraint allows; None if those are unknown.
     """
 
     token_ids: np.ndarray
@@ -71,12 +72,12 @@ class Stage:
     Class attributes:
         setting: keyword in `SamplingSettings`, and the stage's name everywhere.
         off: value of that keyword that leaves the stage out of the chain.
-        kind: what it does to scores: ``edit`` moves or removes single tokens, ``scale`` divides all
-            of them, ``cut`` removes tokens by rank or probability.
-        keeps_the_best: whether the most likely token is always the most likely one after it.
-        stream: number of its own random stream, from 1 on, no two stages the same; None for a stage
+        kind: effect on scores: ``edit`` moves or removes single tokens, ``scale`` divides all
+            scores, ``cut`` removes tokens by rank or probability.
+        keeps_the_best: whether the most likely token always remains the most likely one.
+        stream: number of its own random stream, from 1, unique to the stage; None for a stage
             without chance.
-        needs: what of a model it needs besides the order and odds of tokens (`engine.backend`).
+        needs: model capabilities besides the order and odds of tokens (`engine.backend`).
         info: names, words and ranges; None for a stage that is never shown.
     """
 
@@ -89,7 +90,7 @@ class Stage:
     info: ClassVar[Info | None] = None
 
     def __post_init__(self) -> None:
-        """Check the numbers against their ranges; each is kept as a plain one, whatever came."""
+        """Check the numbers against their ranges, and keep each as a plain Python number."""
         numbers = self.info.numbers if self.info else ()
         for number in numbers:
             name = number.name
@@ -116,7 +117,7 @@ class Stage:
     @classmethod
     def is_off(cls, value: object) -> bool:
         """Return whether this value of the keyword leaves the stage out."""
-        # 0.0 == 0 == False, but a person who writes False for a number should hear of it.
+        # 0.0 == 0 == False, but a caller who writes False for a number should get an error.
         return value is None or (not isinstance(value, bool) and value == cls.off)
 
     @classmethod
@@ -130,13 +131,13 @@ class Stage:
         return type(self).processor is not Stage.processor
 
     def no_effect(self) -> str | None:
-        """Return why the stage, as set, cannot change anything; None if it can."""
+        """Return the reason that the stage, as set, cannot change anything; None if it can."""
         if len(fields(self)) == 1 and self.is_off(self.value):
             return f"at {self.value} it changes nothing"
         return None
 
     def to_dict(self) -> dict[str, object]:
-        """All fields by name, as values that JSON has."""
+        """Return all fields by name, as JSON values."""
         return {item.name: _plain(getattr(self, item.name)) for item in fields(self)}
 
     @property
@@ -152,13 +153,13 @@ class Stage:
     def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
         """Return figures that the rule computed, for sentences and charts; each class has its own.
 
-        Two names mean the same wherever they occur, so that a chart can draw them without knowing
-        the stage: ``threshold``, the probability just before the stage below which tokens go, and
-        ``least_score``, the same as a score.
+        Two names have the same meaning everywhere, so that a chart can draw them without knowing
+        the stage. ``threshold`` is the probability just before the stage below which tokens go, and
+        ``least_score`` is the same as a score.
 
         Args:
             before, after: the tokens left just before and just after it.
-            context: what it knew besides.
+            context: everything else that it knew.
         """
         return {}
 
@@ -179,15 +180,16 @@ class Stage:
         return None
 
     def resumed(self, left: object) -> object:
-        """The state to go on from.
+        """Return the state to continue from.
 
         Args:
-            left: what a stage of this class, perhaps of other settings, left in the step before.
+            left: the state that a stage of this class, perhaps with other settings, left in the
+                previous step.
         """
         return left
 
     def after(self, state: object, token_id: int, before: Survivors) -> object:
-        """The state after a step: a new value, `state` stays as it is.
+        """Return the state after a step, as a new value; `state` stays unchanged.
 
         Args:
             state: the state before the step.
@@ -202,17 +204,17 @@ class Stage:
         return self.initial_state() if left is None else self.resumed(left)
 
     def recorded(self, context: Context) -> dict[str, float]:
-        """Numbers of memory and chance that a step keeps, by name."""
+        """Return the numbers of memory and chance that a step keeps, by name."""
         return {} if self.stream is None else {"uniform": context.uniform(self.stream)}
 
     def check_vocabulary(self, vocab_size: int) -> None:
-        """Raise `SettingError` where the value makes no sense for this many tokens."""
+        """Raise `SettingError` if the value makes no sense for this many tokens."""
 
     def check_tokens(self, places: Places) -> None:
-        """Raise `SettingError` where the value makes no sense for a model's tokens."""
+        """Raise `SettingError` if the value makes no sense for a model's tokens."""
 
     def processor(self, context: Context = NO_CONTEXT) -> LogitsProcessor:
-        """The same rule in transformers (used by parity mode and by the tests).
+        """Return the same rule in transformers, for parity mode and the tests.
 
         Args:
             context: for the rules that look at the prompt's length or the end-of-text ids.
@@ -220,7 +222,7 @@ class Stage:
         raise NotImplementedError
 
     def __call__(self, logits: np.ndarray, context: Context = NO_CONTEXT) -> np.ndarray:
-        """New (vocab,) float32 logits, removed tokens at -inf; the input is left alone."""
+        """Return new (vocab,) float32 logits, removed tokens at -inf; the input is unchanged."""
         row = RankedRow(np.asarray(logits, np.float32))
         return self.apply(Survivors(row), context).scores.copy()
 
@@ -236,7 +238,7 @@ def _has_changed(before: Survivors, after: Survivors) -> bool:
 
 
 class EditStage(Stage):
-    """A stage that changes scores; one at -inf is removed."""
+    """A stage that changes scores; a token at -inf is removed."""
 
     kind: ClassVar[str] = "edit"
 
@@ -246,12 +248,12 @@ def ranked_after(
     scores: np.ndarray,
     edited: tuple[RankedRow, np.ndarray] | None = None,
 ) -> Survivors:
-    """Scores that a stage has left, as a row; raises `NoCandidatesError` naming it if empty.
+    """Rank the scores that a stage has left; raises `NoCandidatesError` naming it if none is left.
 
     Args:
         setting: the stage's.
         scores: (vocab,) float32.
-        edited: the row before and the ids of the tokens that changed, where there are few; see
+        edited: the row before and the ids of the changed tokens, if there are few; see
             `RankedRow.edited`.
     """
     try:
@@ -266,7 +268,7 @@ def ranked_after(
 
 
 def _each_once(token_ids: np.ndarray) -> np.ndarray:
-    """These ids, at least one, ascending; `np.unique` takes several times as long for so few."""
+    """Return these ids, at least one, ascending; for a few, `np.unique` is several times slower."""
     ascending = np.sort(token_ids)
     is_new = np.ones(ascending.size, bool)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
@@ -274,10 +276,10 @@ def _each_once(token_ids: np.ndarray) -> np.ndarray:
 
 
 class TokenEdit(EditStage):
-    """An edit of some tokens only; where it finds none, the ranking made before goes on."""
+    """An edit of some tokens only; if it changes none, the previous ranking stays in use."""
 
     def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) ids of tokens, and their (n,) new float32 scores.
+        """Return (n,) ids of tokens, and their (n,) new float32 scores.
 
         A removed token's -inf stays -inf under every edit, so it does not matter here.
         """
@@ -299,7 +301,7 @@ class BanStage(TokenEdit):
     """An edit that removes tokens."""
 
     def banned_ids(self, vocab_size: int, context: Context) -> np.ndarray:
-        """(n,) ids of the tokens that are removed now."""
+        """Return (n,) ids of the tokens that are removed now."""
         raise NotImplementedError
 
     def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
@@ -322,14 +324,14 @@ class ScaleStage(EditStage):
         scores = divided(survivors.scores, temperature)
         # Only division by less than 1 can make a score -inf.
         count = survivors.count if temperature >= 1 else None
-        if survivors.start:  # the highest of the row is not left
+        if survivors.start:  # the row's highest score has been removed
             return Survivors(RankedRow(scores, count=count))
         # Division keeps the order, so the highest score stays the highest.
         highest = float(np.float32(survivors.row.highest) / np.float32(temperature))
         return Survivors(RankedRow(scores, highest=highest, count=count))
 
     def case(self, before: Survivors, after: Survivors, context: Context) -> str:
-        """``single`` for a lone token, else ``sharper``, ``flatter`` or, at T = 1, ``none``."""
+        """Return ``single`` for a lone token, else ``sharper``, ``flatter`` or ``none`` (T = 1)."""
         if before.count == 1:
             return "single"
         temperature = self.temperature_of(before)
@@ -337,7 +339,7 @@ class ScaleStage(EditStage):
 
 
 def divided(scores: np.ndarray, temperature: float) -> np.ndarray:
-    """(vocab,) float32 scores divided by a temperature."""
+    """Return (vocab,) float32 scores divided by a temperature."""
     with np.errstate(over="ignore"):  # a score near float32's lowest may become -inf
         return scores / np.float32(temperature)
 
@@ -349,25 +351,25 @@ class CutStage(Stage):
     keeps_the_best: ClassVar[bool] = True
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
-        """The survivors of this rule; always at least one token."""
+        """Return the survivors of this rule, always at least one token."""
         raise NotImplementedError
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
         return self.cut(survivors, context)
 
 
-# Checks of token ids. Each returns them as plain Python numbers, whatever came.
+# Checks of token ids. Each returns plain Python numbers, whatever types it was given.
 
 
 def token_ids(setting: str, values: object, remedy: str) -> tuple[int, ...]:
-    """Whole numbers from 0 on."""
+    """Check a list of whole numbers from 0."""
     if isinstance(values, (str, bytes)) or not isinstance(values, (Iterable, Sequence)):
         raise SettingError(setting, values, "must be a list of token ids", remedy)
     return tuple(token_id(setting, value, remedy) for value in values)
 
 
 def token_id(setting: str, value: object, remedy: str) -> int:
-    """A whole number from 0 on."""
+    """Check a whole number from 0."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise SettingError(setting, value, "must hold token ids, whole numbers", remedy)
     if value < 0:
@@ -376,7 +378,7 @@ def token_id(setting: str, value: object, remedy: str) -> int:
 
 
 def check_known(setting: str, ids: Iterable[int], vocab_size: int) -> None:
-    """Raise `SettingError` where an id is outside the vocabulary."""
+    """Raise `SettingError` if an id is outside the vocabulary."""
     largest = max(ids, default=0)
     if largest >= vocab_size:
         problem = msg("names a token outside the vocabulary of {vocab_size:,}", vocab_size)

@@ -23,8 +23,8 @@ class ConstraintState:
     """State that a constraint keeps between steps.
 
     Attributes:
-        digest: which constraint it was, as a short hash.
-        tokens: how many tokens have been generated since it holds.
+        digest: short hash that identifies the constraint.
+        tokens: number of tokens generated since it was switched on.
     """
 
     digest: str
@@ -33,35 +33,35 @@ class ConstraintState:
 
 @dataclass(frozen=True)
 class Constraint(BanStage):
-    """Remove every token after which the text could no longer become what the source describes.
+    """Remove every token after which the text could no longer match the source.
 
     Willard and Louf 2023 (arXiv:2307.09702); the masks are llguidance's, over the bytes of the
-    model's tokens. The constraint holds for what is generated from the step in which it is switched
-    on: neither the prompt nor earlier tokens are part of it. The end of the text is allowed exactly
-    where the text is complete; where nothing else is allowed, the text ends.
+    model's tokens. The constraint covers the tokens generated from the step in which it is switched
+    on, and neither the prompt nor earlier tokens. The end of the text is allowed exactly when the
+    text is complete. If nothing else is allowed, the text ends.
 
     Every token path that spells an allowed text is allowed, not only the one a tokenizer would
-    choose. The odds among allowed tokens stay as they were, step by step. So texts do not come as
-    often as the model's odds of whole texts would have it (Park et al. 2024, arXiv:2405.21047).
-    transformers has no such rule.
+    choose. The odds among allowed tokens do not change within a step. So the frequencies of whole
+    texts differ from the model's own odds (Park et al. 2024, arXiv:2405.21047). transformers has no
+    such rule.
 
-    Of a JSON schema's instances some cannot be written: white space is capped, properties come in
-    the schema's order, integers without a fraction, characters without an escape if they need none.
-    A ``format`` is kept in its form alone: a ``date`` may be the 29th of any February, a ``time``
-    any minute's leap second. Up to draft-07 words next to ``$ref`` do not count. Words that are no
-    keywords ask for nothing; `notices` names them.
+    Some instances of a JSON schema cannot be written. White space is capped, properties come in the
+    schema's order, integers without a fraction, and characters are escaped only if they must be. A
+    ``format`` constrains the form alone: a ``date`` may be the 29th of any February, a ``time`` any
+    minute's leap second. Up to draft-07, words next to ``$ref`` do not count. Words that are not
+    keywords have no effect; `notices` names them.
 
-    A forced token may leave the source; then every further step is refused (`NoCandidatesError`)
+    A forced token may leave the source. Then every further step is refused (`NoCandidatesError`)
     until it is rewound or the constraint is switched off or changed, which starts it over.
 
-    Figures: ``allowed``, how many tokens of the vocabulary it allows; ``tokens``, how many it has
-    read. Cases: ``end`` where only the end of the text is left; ``single`` for a lone token;
-    ``none`` where nothing was removed; else ``""``.
+    Figures: ``allowed``, the number of tokens in the vocabulary that it allows; ``tokens``, the
+    number that it has read. Cases: ``end`` if only the end of the text is left; ``single`` for a
+    lone token; ``none`` if nothing was removed; else ``""``.
 
     Attributes:
         language: ``choices``, ``regex``, ``json_schema`` or ``lark``.
         source: in that language, at most 65,536 bytes; choices as a JSON list. A list of choices
-            and a schema may be given as they are.
+            and a schema may also be given as Python values.
     """
 
     language: str = "choices"
@@ -112,7 +112,7 @@ class Constraint(BanStage):
         return self._at(context.places, self._ids(context))
 
     def forced(self, context: Context) -> bytes:
-        """The bytes that must come next."""
+        """Return the bytes that must come next."""
         places = self._known(context.places)
         return places.forced(self.language, self.source, self._ids(context))
 
@@ -182,7 +182,7 @@ class Constraint(BanStage):
         return {"tokens": self.state(context).tokens}
 
     def _ids(self, context: Context) -> np.ndarray:
-        """The tokens since it holds."""
+        """Return the tokens since it was switched on."""
         ids = context.token_ids
         return ids[ids.size - self.state(context).tokens :]
 

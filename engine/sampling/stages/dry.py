@@ -1,4 +1,4 @@
-"""DRY, "don't repeat yourself": a penalty for going on with what already stood there."""
+"""DRY, "don't repeat yourself": a penalty for continuing a passage that occurred before."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from engine.sampling.stages.info import DOWN, MOVES, UP, Info, Number, Paper
 
 @dataclass(frozen=True)
 class Dry(TokenEdit):
-    """Lower the tokens that would extend a repetition, the more the longer it is already.
+    """Lower the tokens that would extend a repetition, more for a longer one.
 
-    Let n be the length of the longest run of tokens that both ends the context and stands earlier
-    in it, followed there by token i. Where n reaches `allowed_length`,
+    Let n be the length of the longest run of tokens that both ends the context and occurs earlier,
+    followed there by token i. If n is at least `allowed_length`, the new score is
 
         z_i - multiplier * base ** (n - allowed_length)
 
-    A run holds no sequence breaker, and a breaker is not lowered. By p-e-w (text-generation-webui,
-    pull request 5677); llama.cpp has the same rule. Prompt and generated tokens count alike. Usual
-    values: multiplier 0.8, base 1.75, allowed_length 2. Single words may return; a sentence that
-    begins to repeat loses its next token within a few steps. A penalty is at most 1e30, so that no
-    token is removed and there is always one left. transformers has no such rule.
+    A run never contains a sequence breaker, and a breaker is not lowered. By p-e-w
+    (text-generation-webui, pull request 5677); llama.cpp has the same rule. Prompt and generated
+    tokens count alike. Usual values: multiplier 0.8, base 1.75, allowed_length 2. Single words may
+    return; a sentence that begins to repeat loses its next token within a few steps. A penalty is
+    at most 1e30, so that no token is removed. transformers has no such rule.
 
-    Figures: none of its own. Cases: ``none`` where no score changed, else ``""``.
+    Figures: none of its own. Cases: ``none`` if no score changed, else ``""``.
 
     Attributes:
         multiplier: penalty at the allowed length, 0 to 1,000; 0 has no effect.
         base: growth per further token, 1 to 1,000.
-        allowed_length: longest repetition that goes without penalty for its last token, from 1.
-        last_n: how many tokens of the context are looked at; -1 is all of them, as in llama.cpp.
+        allowed_length: longest repetition whose last token is not penalised, from 1.
+        last_n: how many tokens of the context to look at; -1 means all, as in llama.cpp.
         breakers: ids of tokens that end a run: line breaks, quotation marks, names of speakers.
     """
 
@@ -95,7 +95,7 @@ class Dry(TokenEdit):
                 whole=True,
                 looser=UP,
             ),
-            # Steps of 16 from -1 on, so that the slider passes over 0, which means nothing.
+            # Steps of 16 from -1, so that the slider skips 0, which has no meaning.
             Number(
                 "last_n",
                 "Last n tokens",
@@ -136,9 +136,9 @@ class Dry(TokenEdit):
         return min(self.most, math.exp(min(exponent, 700.0)))
 
     def repetitions(self, context_ids: np.ndarray) -> dict[int, int]:
-        """Token id -> length of the longest repetition that it would extend.
+        """Return token id -> length of the longest repetition that it would extend.
 
-        Only tokens that are lowered; lengths beyond which the penalty no longer grows are cut.
+        It names only tokens that are lowered, and caps lengths at which the penalty stops growing.
         """
         ids = context_ids if self.last_n == -1 else context_ids[-self.last_n :]
         if ids.size < 2:
@@ -147,7 +147,7 @@ class Dry(TokenEdit):
         breaks = np.flatnonzero(is_breaker)
         longest = ids.size - 1 - int(breaks[-1]) if breaks.size else ids.size
         longest = min(longest, self._longest_that_counts())
-        # Where the run that ends the context also ends; shrinks as the run is made longer.
+        # Earlier places where the run that ends the context also ends; fewer for a longer run.
         ends = np.arange(ids.size - 1)
         ends = ends[~is_breaker[ends + 1]]
         found: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """Facts about a sampler besides its rule: names, words, ranges of its numbers.
 
-Each stage class carries one `Info` as `info`. The checks of settings, the search for what would
-admit a token, sliders and sentences all read it, so that no fact of a sampler stands twice.
+Each stage class has one `Info` as `info`. Checks of settings, the search for a change that admits a
+token, sliders and sentences all read it. So no fact about a sampler is written twice.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 
 from engine.errors import SettingError, msg
 
-UP, DOWN = 1, -1  # in which direction a number removes less
+UP, DOWN = 1, -1  # direction in which a number removes less
 EITHER = 0
 
-# How samplers are sorted where a person chooses one.
+# Groups of samplers on the pages where the user chooses one.
 GROUPS: Mapping[str, str] = {
     "penalties": "Penalties and bans",
     "temperature": "Temperature",
@@ -38,8 +38,8 @@ class Paper:
     """Source of a sampler, such as its paper.
 
     Attributes:
-        text: authors and year, or whatever it is known by.
-        url: where to read it.
+        text: authors and year, or the name that it is known by.
+        url: its address.
     """
 
     text: str
@@ -47,28 +47,28 @@ class Paper:
 
 
 def arxiv(text: str, number: str) -> Paper:
-    """A paper by its number on arXiv."""
+    """Return a paper by its number on arXiv."""
     return Paper(text, f"https://arxiv.org/abs/{number}")
 
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a sampler: which values it takes, and how a slider runs through them.
+    """One number of a sampler: its accepted values, and the range of its slider.
 
     Attributes:
         name: the stage's field.
-        label: the same for reading.
-        slider: where its slider begins and ends, and how far apart its positions are.
-        usual: what a slider starts with.
-        remedy: what to do instead of a value that is refused, as half a sentence.
-        least, most: bounds of what is taken; None where there is none.
+        label: the same for people.
+        slider: start, end and step of its slider.
+        usual: initial value of its slider.
+        remedy: what to do instead of giving a refused value, as half a sentence.
+        least, most: bounds of the accepted values; None if there is no bound.
         open_below, open_above: whether the bound itself is refused.
         whole: whether it is a whole number.
-        words: values that mean something of their own, with the word for it. They are taken even
-            outside the bounds, such as -1 for "all".
-        takes: how a refusal names the values that are taken, where the bounds do not say it.
-        looser: direction in which it removes less, `UP` or `DOWN`. `EITHER` where that depends on
-            the token: down for one that the sampler acts on, up for its rivals. None where another
+        words: values with a special meaning, and the word for each. They are accepted even outside
+            the bounds, such as -1 for "all".
+        takes: the accepted values in the words of a refusal, if the bounds do not suffice.
+        looser: direction in which it removes less, `UP` or `DOWN`. `EITHER` if that depends on the
+            token: down for one that the sampler acts on, up for its rivals. None if a different
             value changes nothing in this step.
     """
 
@@ -102,23 +102,23 @@ class Number:
         return self.slider[2]
 
     def positions(self) -> list[float]:
-        """Every position of its slider, ascending."""
+        """Return every position of its slider, ascending."""
         return self.between(self.low, self.high)
 
     def between(self, low: float, high: float) -> list[float]:
-        """Values from `low` to `high`, as far apart as the positions of the slider."""
+        """Return values from `low` to `high`, spaced like the positions of the slider."""
         count = math.floor((high - low) / self.step + 1e-6) + 1
         values = [round(low + place * self.step, 6) for place in range(count)]
         return [int(value) for value in values] if self.whole else values
 
     def checked(self, setting: str, value: object) -> float:
-        """The value as a plain number, whatever came.
+        """Return the value as a plain number, whatever its type.
 
         Args:
-            setting: what a refusal calls it.
+            setting: its name in a refusal.
 
         Raises:
-            SettingError: no number, or one that is not taken.
+            SettingError: not a number, or one that is not accepted.
         """
         plain = finite(setting, value, self.remedy)
         if plain not in self.words:
@@ -153,7 +153,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Info:
-    """A sampler for people.
+    """Description of a sampler for people.
 
     Templates hold figures with formats, ``{removed:tokens}``. The figures are those of
     `distribution.StageResult`, and ``names``, the labels of the leading tokens that an edit
@@ -164,27 +164,27 @@ class Info:
         bits      an entropy or a surprisal: ``2.31 bits``
         score     a score, two digits: ``−1.25``
         u         a uniform number, four digits: ``0.7311``
-        number    a setting, as short as it can be: ``0.7``
+        number    a setting, as short as possible: ``0.7``
         count     ``16,384``
         tokens    ``1 token``, ``16,384 tokens``
         names     labels: ``“a”``, ``“a” and “b”``, ``“a”, “b” and others``
 
-    A case without a template of its own takes that of the case ``""``.
+    A case without its own template takes that of the case ``""``.
 
     Attributes:
-        label: what it is called, as a heading: ``Top-k``.
+        label: its name as a heading: ``Top-k``.
         group: one of `GROUPS`.
-        about: one sentence on what it does.
+        about: one sentence on its effect.
         formula: its rule.
-        idle: what holds while it is off, as half a sentence.
-        picture: which kind of small picture shows its rule: ``rank``, ``mass``, ``threshold``,
+        idle: the effect of having it off, as half a sentence.
+        picture: kind of small picture that shows its rule: ``rank``, ``mass``, ``threshold``,
             ``window``, ``edit`` or ``scale``.
-        says: by case, one or two sentences on what it did to a row.
+        says: by case, one or two sentences on its effect on a row.
         note: by case, a few words for its own line; may lack any case.
-        paper: where it comes from; None where there is no such place.
-        numbers: what a person can set.
+        paper: its source; None if there is none.
+        numbers: the numbers that the user can set.
         pair: two of the numbers, of which the first is never above the second.
-        in_text: what it is called within a sentence; the label in lower case where not given.
+        in_text: its name within a sentence; by default the label in lower case.
     """
 
     label: str
@@ -206,12 +206,12 @@ class Info:
 
 
 def finite(setting: str, value: object, remedy: str) -> float:
-    """`value` as a finite float, or a `SettingError` that names the setting."""
+    """Return `value` as a finite float, or raise a `SettingError` that names the setting."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise SettingError(setting, value, "must be a number", remedy)
     try:
         as_float = float(value)
-    except (OverflowError, TypeError):  # a whole number beyond every float, a complex number
+    except (OverflowError, TypeError):  # a whole number too large for a float, a complex number
         as_float = math.inf
     if not math.isfinite(as_float):
         raise SettingError(setting, value, "must be a finite number", remedy)

@@ -27,9 +27,9 @@ _TYPICAL = (
 class TopP(CutStage):
     """Keep the nucleus: the smallest set of most likely tokens that holds probability p.
 
-    The token that crosses p is kept. Holtzman et al. 2019 (arXiv:1904.09751). Usual values 0.9 or
-    0.95. Where tokens of equal score lie across the edge, the lower ids are kept; transformers
-    keeps as many, but which ones depends on its sort.
+    The token that crosses p is kept. Holtzman et al. 2019 (arXiv:1904.09751). Usual values are 0.9
+    or 0.95. If tokens of equal score lie across the edge, the lower ids are kept. transformers
+    keeps as many, but its sort decides which.
 
     Figures: none of its own. Cases: ``none``, else ``""``.
     """
@@ -79,12 +79,12 @@ class TypicalP(CutStage):
     """Keep the tokens whose surprise is nearest to the entropy, until they hold probability p.
 
     Ordered by | -ln p_i - H |, the smallest set that reaches p (Meister et al. 2022, locally
-    typical sampling, arXiv:2202.00666). Usual values 0.9 or 0.95, in stories down to 0.2. What is
-    kept is a run of ranks, which may lie below the most likely token: where that one is far more
-    likely than typical, it goes. As in transformers every token as far from the entropy as the one
-    that crosses p stays, so equal tokens stay or go together. At least one token stays.
+    typical sampling, arXiv:2202.00666). Usual values are 0.9 or 0.95, in stories down to 0.2. The
+    kept tokens are a run of ranks, which may lie below the most likely token. If that one is far
+    more likely than typical, it goes. As in transformers, every token as far from the entropy as
+    the one that crosses p stays, so equal tokens stay or go together. At least one token stays.
 
-    Figures: ``entropy``, H in bits. Cases: ``none``; ``top`` where the most likely token goes; else
+    Figures: ``entropy``, H in bits. Cases: ``none``; ``top`` if the most likely token goes; else
     ``""``.
     """
 
@@ -136,7 +136,7 @@ class TypicalP(CutStage):
     def processor(self, context: Context = NO_CONTEXT) -> LogitsProcessor:
         from transformers import LogitsProcessorList, TypicalLogitsWarper
 
-        # Theirs refuses 1; an empty list of processors does nothing.
+        # The transformers class refuses 1; an empty list of processors does nothing.
         return TypicalLogitsWarper(float(self.p)) if self.p < 1 else LogitsProcessorList()
 
 
@@ -145,14 +145,14 @@ class TopH(CutStage):
     """Keep the leading tokens that together make up at most the share h of the entropy.
 
     Among the 100 most likely tokens, renormalised, the terms -p ln p are summed from the first
-    rank down; a token stays while the sum is at most h times that of all. The most likely one
-    always stays. Top-H (NeurIPS 2025, arXiv:2509.02510), with the limit of 100 that transformers
-    sets. 0 < h <= 1, usual 0.4; 1 keeps the 100. A sure model keeps a token or two, an uncertain
-    one many. Of tokens equal across the edge the lower ids stay.
+    rank down. A token stays while the sum is at most h times the total. The most likely one always
+    stays. Top-H (NeurIPS 2025, arXiv:2509.02510), with the limit of 100 that transformers sets.
+    0 < h <= 1, usual 0.4; 1 keeps the 100. A sure model keeps a token or two, an uncertain one
+    many. If tokens across the edge are equal, the lower ids stay.
 
-    Figures: ``considered``, how many tokens it looks at; ``entropy`` of those, in bits; ``limit``,
-    h times that. Cases: ``none``; ``short`` where the most likely token alone is above the limit;
-    else ``""``.
+    Figures: ``considered``, how many tokens it looks at; their ``entropy`` in bits; ``limit``, h
+    times that. Cases: ``none``; ``short`` if the most likely token alone is above the limit; else
+    ``""``.
     """
 
     h: float
@@ -196,10 +196,10 @@ class TopH(CutStage):
         return survivors.upto(survivors.start + max(1, kept))
 
     def _entropy_by_rank(self, survivors: Survivors) -> np.ndarray:
-        """(considered,) running sum of -p ln p from the first rank down, in nats."""
+        """Return the (considered,) running sum of -p ln p from the first rank down, in nats."""
         top = survivors.upto(survivors.start + self.considered)
         probs = top.weights / top.mass
-        probs = probs[probs > 0]  # below float64's smallest they have no entropy to speak of
+        probs = probs[probs > 0]  # below float64's smallest, their entropy is negligible
         return np.cumsum(-probs * np.log(probs))
 
     def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:

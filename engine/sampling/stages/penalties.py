@@ -1,4 +1,4 @@
-"""Stages that move the scores of some tokens: bias, and penalties for what occurred before."""
+"""Stages that move the scores of some tokens: bias, and penalties for earlier occurrences."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _OPENAI = Paper("OpenAI API", "https://platform.openai.com/docs/api-reference/ch
 class LogitBias(TokenEdit):
     """Add a number to the scores of chosen tokens: z_i + b_i.
 
-    Every unit multiplies a token's odds against any other by e; the shape among the other tokens
-    stays as it was. The OpenAI interface takes -100 to 100, where the ends nearly ban or force;
-    1 to 5 nudges. It removes nothing; to remove tokens use `banned`.
+    Every unit multiplies a token's odds against any other by e. The odds among the other tokens do
+    not change. The OpenAI interface takes -100 to 100, where the ends nearly ban or force; 1 to 5
+    nudges. It removes nothing; to remove tokens use `banned`.
 
-    Figures: none of its own. Cases: ``none`` where no score changed, else ``""``.
+    Figures: none of its own. Cases: ``none`` if no score changed, else ``""``.
 
     Attributes:
         bias: token id -> number to add, -1,000 to 1,000. Given as a mapping or as pairs, kept as
@@ -56,7 +56,7 @@ class LogitBias(TokenEdit):
                 slider=(-10, 10, 0.1),
                 usual=2,
                 remedy=msg("use 1 to 5 to favour a token, -100 to all but rule it out"),
-                # Far beyond, a float32 score keeps no digit of its own.
+                # Far beyond, a float32 score keeps none of its own digits.
                 least=-1000,
                 most=1000,
                 looser=EITHER,
@@ -104,12 +104,11 @@ class LogitBias(TokenEdit):
 class RepetitionPenalty(TokenEdit):
     """Make every token that already occurred, in the prompt or after it, less likely.
 
-    A seen token's logit is divided by `penalty` where positive and multiplied by it where
-    negative; once, however often the token occurred. Keskar et al. 2019 (CTRL, arXiv:1909.05858),
-    with the sign rule that transformers added. Usual values 1.1 to 1.3; below 1 rewards repetition.
+    A seen token's logit is divided by `penalty` if positive and multiplied by it if negative, once,
+    however often the token occurred. Keskar et al. 2019 (CTRL, arXiv:1909.05858), with the sign
+    rule that transformers added. Usual values are 1.1 to 1.3; below 1 rewards repetition.
 
-    Figures: none of its own. Cases: ``none`` where no score changed, ``raises`` below 1, else
-    ``""``.
+    Figures: none of its own. Cases: ``none`` if no score changed, ``raises`` below 1, else ``""``.
     """
 
     penalty: float
@@ -199,8 +198,8 @@ _START = "No token has been generated yet, and the prompt does not count. So no 
 class _CountPenalty(TokenEdit):
     """Base of the two additive penalties, which count the generated tokens.
 
-    Figures: ``generated``, how many tokens have been generated. Cases: ``start`` where that is 0,
-    ``none`` where no score changed, ``raises`` for a negative penalty, else ``""``.
+    Figures: ``generated``, the number of tokens generated. Cases: ``start`` if that is 0, ``none``
+    if no score changed, ``raises`` for a negative penalty, else ``""``.
     """
 
     penalty: float
@@ -216,7 +215,7 @@ class _CountPenalty(TokenEdit):
         return "raises" if not case and self.penalty < 0 else case
 
     def _counted(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
-        """Generated tokens, and how often each occurred."""
+        """Return the generated tokens, and how often each occurred."""
         generated = context.generated_ids
         return np.unique(generated[generated < scores.size], return_counts=True)
 
@@ -226,9 +225,9 @@ class PresencePenalty(_CountPenalty):
     """Subtract a constant from the score of every token generated so far: z_i - a [c_i > 0].
 
     c_i counts token i among the *generated* tokens; the prompt does not count, as in the OpenAI
-    interface and vLLM (llama.cpp counts it too). Usual values 0.1 to 1, there -2 to 2; negative
-    ones reward repetition. Lowers all that was said, once, by the factor exp(a) in the odds.
-    transformers has no such rule. It removes nothing.
+    interface and vLLM (llama.cpp counts it too). Usual values are 0.1 to 1; the OpenAI interface
+    takes -2 to 2. Negative values reward repetition. It divides the odds of all generated tokens
+    once by exp(a). transformers has no such rule. It removes nothing.
     """
 
     penalty: float
@@ -263,9 +262,9 @@ class FrequencyPenalty(_CountPenalty):
     """Subtract from a token's score for each time it was generated: z_i - a c_i.
 
     c_i counts token i among the *generated* tokens; the prompt does not count, as in the OpenAI
-    interface and vLLM (llama.cpp counts it too). Usual values 0.1 to 1, there -2 to 2; negative
-    ones reward repetition. Frequent words sink further with every use, also those that a text
-    needs often. transformers has no such rule. It removes nothing.
+    interface and vLLM (llama.cpp counts it too). Usual values are 0.1 to 1; the OpenAI interface
+    takes -2 to 2. Negative values reward repetition. Frequent words sink further with every use,
+    even those that a text needs often. transformers has no such rule. It removes nothing.
     """
 
     penalty: float

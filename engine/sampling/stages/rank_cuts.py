@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class TopK(CutStage):
     """Keep the k most likely tokens, and every token equal to the k-th.
 
-    Fan et al. 2018 (arXiv:1805.04833). Usual values 40 or 50. Keeping the ties of the k-th is what
-    transformers does, so more than k tokens can survive.
+    Fan et al. 2018 (arXiv:1805.04833). Usual values are 40 or 50. Like transformers, it keeps ties
+    with the k-th, so more than k tokens can survive.
 
-    Figures: ``tied``, how many tokens stay beyond k. Cases: ``tied`` where that is not 0; ``none``;
+    Figures: ``tied``, how many tokens stay beyond k. Cases: ``tied`` if that is not 0; ``none``;
     else ``""``.
     """
 
@@ -86,14 +86,15 @@ class TailFree(CutStage):
     """Cut where the sorted probabilities stop bending: the tail is nearly straight.
 
     The absolute second differences |p_(r-1) - 2 p_r + p_(r+1)|, normalised to sum 1, are summed
-    along the ranks; the first rank r at which the sum exceeds z goes, and all below it (Bricken
+    along the ranks. The first rank r at which the sum exceeds z goes, and all below it (Bricken
     2019, tail free sampling, as in text-generation-webui). 0 < z <= 1, usual 0.95; 1 switches it
-    off. Tokens that earlier cuts removed follow the others with a probability of 0; if there are
-    none, any z below 1 removes the last two tokens at least. llama.cpp had it until 2024, without
-    those zeros, and kept one token fewer. With up to two probabilities, or if nothing bends (second
-    differences of no more than a millionth of the highest probability), nothing is removed. Of
-    tokens equal across the edge the lower ids stay. It needs the whole ranking, so it is the
-    dearest cut if nothing else has cut.
+    off. Tokens that earlier cuts removed follow the others with a probability of 0. If there are
+    none, any z below 1 removes at least the last two tokens. llama.cpp had it until 2024, without
+    those zeros, and kept one token fewer.
+
+    Nothing is removed with at most two probabilities, or if nothing bends (second differences of at
+    most a millionth of the highest probability). If tokens across the edge are equal, the lower ids
+    stay. It needs the whole ranking, so it is the most expensive cut if nothing else has cut.
 
     Figures: none of its own. Cases: ``none``, else ``""``.
     """
@@ -132,7 +133,7 @@ class TailFree(CutStage):
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
         removed = survivors.row.scores.size - survivors.count
-        zeros = min(2, removed)  # further ones bend nothing
+        zeros = min(2, removed)  # further zeros bend nothing
         if self.z == 1 or survivors.count + zeros <= 2:
             return survivors
         weights = np.pad(survivors.weights, (0, zeros))

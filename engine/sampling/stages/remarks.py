@@ -1,4 +1,4 @@
-"""Remarks on how stages interact: which has no effect because of another, and what to know."""
+"""Remarks on how stages interact, such as one that makes another ineffective."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class StageRemark(NamedTuple):
 
     Attributes:
         stage: the stage.
-        reason: half a sentence that says it.
-        has_effect: False where the draw would be the same without the stage.
+        reason: the remark, as half a sentence.
+        has_effect: False if the draw would be the same without the stage.
     """
 
     stage: Stage
@@ -27,9 +27,9 @@ class StageRemark(NamedTuple):
 
 
 def remarks(chain: Sequence[Stage]) -> list[StageRemark]:
-    """Everything to know about how the stages of a chain act together, in its order.
+    """Return remarks on how the stages of a chain act together, in its order.
 
-    At most one remark a stage. Every order and combination is allowed; this explains what it means.
+    Each stage has at most one remark. Every order and combination is allowed; remarks explain it.
     """
     return list(_remarks(list(chain)))
 
@@ -53,8 +53,8 @@ def _remarks(chain: list[Stage]) -> Iterator[StageRemark]:
                 )
         elif greedy is not None and place < greedy and stage.keeps_the_best:
             reason = msg("temperature 0 takes the most likely token, which this keeps in front")
-            # A later penalty may put another token first, and what Typical and XTC remove depends
-            # on the tokens left and on their odds.
+            # A later penalty may put a different token first. The tokens that Typical and XTC
+            # remove depend on the remaining tokens and their odds.
             if all(each.keeps_the_best for each in chain[place:greedy]):
                 yield StageRemark(stage, reason, False)
         elif _is_temperature(stage) and any(map(_is_temperature, chain[:place])):

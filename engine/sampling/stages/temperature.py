@@ -14,7 +14,7 @@ from engine.sampling.survivors import Survivors
 if TYPE_CHECKING:
     from transformers import LogitsProcessor
 
-# Dividing by less overflows float32 and would yield NaN, not a sharper choice.
+# Dividing by less would overflow float32 and yield NaN, not a sharper choice.
 _SMALLEST, _LARGEST = 1e-6, 1e6
 _ENTROPY = "The uncertainty goes from {entropy_before:bits} to {entropy_after:bits}."
 
@@ -24,8 +24,8 @@ class Temperature(ScaleStage):
     """Divide the scores by T before the softmax: below 1 sharpens, above 1 flattens.
 
     p_i = exp(z_i / T) / sum_j exp(z_j / T) (Ackley, Hinton and Sejnowski 1985). T = 0 means greedy
-    by convention, since the formula is undefined there: only the highest score is kept, the lower
-    id where several are equal.
+    by convention, since the formula is undefined there: only the highest score is kept, with the
+    lower id if several are equal.
 
     Figures: none of its own. Cases: ``greedy``, else those of `ScaleStage`.
     """
@@ -111,23 +111,23 @@ class Temperature(ScaleStage):
 
 @dataclass(frozen=True)
 class DynamicTemperature(ScaleStage):
-    """A temperature between two ends: low where the model is sure, high where it is uncertain.
+    """A temperature between two ends: low if the model is sure, high if it is uncertain.
 
         T = low + (high - low) * (H / ln n) ** exponent
 
-    H is the entropy in nats of the n tokens left at its place in the chain, ln n the most it could
-    be. By kalomaze; llama.cpp has it as dynatemp, with the ends given as temperature plus and minus
-    a range. Usual: 0.5 to 1.5, exponent 1; a larger exponent stays near the low end longer. Sure
-    steps are sharpened, open ones flattened. It removes nothing, and a single token is left as it
-    is. transformers has no such rule.
+    H is the entropy in nats of the n tokens left at its place in the chain, and ln n its maximum.
+    By kalomaze; llama.cpp has it as dynatemp, with the ends given as temperature plus and minus a
+    range. Usual: 0.5 to 1.5, exponent 1; a larger exponent stays near the low end longer. Certain
+    steps are sharpened, open ones flattened. It removes nothing, and leaves a single token
+    unchanged. transformers has no such rule.
 
     Figures: ``temperature``, T; ``entropy``, H in bits; ``entropy_share``, H / ln n, 0 to 1. For a
     single token 1, 0 and 0. Cases: those of `ScaleStage`.
 
     Attributes:
-        low: temperature at no entropy, from 0 (which is taken as 1e-6).
+        low: temperature at zero entropy, from 0 (which counts as 1e-6).
         high: temperature of a flat distribution, at least `low`.
-        exponent: how the entropy's share is bent, 0.01 to 100.
+        exponent: power of the entropy's share, 0.01 to 100.
     """
 
     low: float = 0.5
@@ -187,7 +187,7 @@ class DynamicTemperature(ScaleStage):
         return msg("both of its ends are 1") if self.low == self.high == 1 else None
 
     def temperature_of(self, survivors: Survivors) -> float:
-        """T for these tokens; 1 for a single one."""
+        """Return T for these tokens, 1 for a single one."""
         if survivors.count == 1:
             return 1.0
         share = self._entropy_share(survivors)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class MinP(CutStage):
     """Keep the tokens at least `ratio` times as likely as the most likely one.
 
-    Nguyen et al. 2024 (arXiv:2407.01082). Usual values 0.05 to 0.1, with a high temperature.
+    Nguyen et al. 2024 (arXiv:2407.01082). Usual values are 0.05 to 0.1, with a high temperature.
 
     Figures: ``threshold``, the probability that a token needs. Cases: ``none``, else ``""``.
     """
@@ -84,7 +84,7 @@ def _epsilon(label: str) -> Number:
 
 
 class _Cutoff(CutStage):
-    """Base of the two cut-offs of Hewitt et al., each with a minimum probability of its own.
+    """Base of the two cut-offs of Hewitt et al., each with its own minimum probability.
 
     Figures: ``threshold``, that probability. Cases: ``none``, else ``""``.
     """
@@ -96,12 +96,12 @@ class _Cutoff(CutStage):
         return {"threshold": self.least_prob(before)}
 
     def least_prob(self, survivors: Survivors) -> float:
-        """The probability below which tokens go."""
+        """Return the probability below which tokens go."""
         raise NotImplementedError
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
         kept = survivors.above_prob(self.least_prob(survivors))
-        # Where none reaches it, the most likely token stays, and every token equal to it.
+        # If none reaches it, the most likely token stays, and every token equal to that.
         return survivors.leading(1, with_ties=True) if kept.count == 1 else kept
 
 
@@ -109,11 +109,11 @@ class _Cutoff(CutStage):
 class EpsilonCutoff(_Cutoff):
     """Keep the tokens of at least probability epsilon.
 
-    Hewitt et al. 2022 (arXiv:2210.15191). 0 < epsilon < 1, usual 0.0003 to 0.0009. A level line:
-    it cuts little where the model is sure, and too much where thousands of tokens share the mass.
-    Where no token reaches it, the most likely one stays, and every token equal to it.
+    Hewitt et al. 2022 (arXiv:2210.15191). 0 < epsilon < 1, usual 0.0003 to 0.0009. The threshold is
+    constant: it cuts little if the model is sure, and too much if thousands of tokens share the
+    mass. If no token reaches it, the most likely one stays, and every token equal to that.
 
-    Figures: those of `_Cutoff`. Cases: ``short`` where no token reaches it; ``none``; else ``""``.
+    Figures: those of `_Cutoff`. Cases: ``short`` if no token reaches it; ``none``; else ``""``.
     """
 
     epsilon: float
@@ -155,8 +155,8 @@ class EtaCutoff(_Cutoff):
     """Keep the tokens of at least probability min(epsilon, sqrt(epsilon) * exp(-H)).
 
     Hewitt et al. 2022 (arXiv:2210.15191); H is the entropy in nats at its place in the chain.
-    0 < epsilon < 1, usual 0.0003 to 0.004. Like the epsilon cut-off where the model is sure; where
-    it is uncertain, the threshold sinks with exp(-H) and spares the many. The most likely token
+    0 < epsilon < 1, usual 0.0003 to 0.004. If the model is sure, it acts like the epsilon cut-off.
+    If it is uncertain, the threshold falls with exp(-H) and spares the many. The most likely token
     always reaches it, since its probability is at least exp(-H).
 
     Figures: ``entropy``, H in bits, and those of `_Cutoff`.
@@ -200,10 +200,10 @@ class PLess(CutStage):
     """Keep the tokens at least as likely as two equal draws: p_i >= sum of p_j^2.
 
     Tan et al. 2025, p-less sampling (arXiv:2509.23234). The sum, at its place in the chain, is the
-    probability that two independent draws give the same token: high if the model is sure, low if it
-    is not, and lower at a higher temperature. It has no number to set. The most likely token always
-    reaches it, since no average of probabilities is above the highest. transformers has no such
-    rule.
+    probability that two independent draws give the same token. It is high if the model is sure, low
+    if it is not, and lower at a higher temperature. There is no number to set. The most likely
+    token always reaches the threshold, since an average of probabilities is never above the
+    highest. transformers has no such rule.
 
     Figures: ``threshold``, the sum. Cases: ``none``, else ``""``.
     """
@@ -244,14 +244,14 @@ class TopNSigma(CutStage):
     """Keep the tokens whose score is at most n standard deviations below the highest.
 
     z_i >= max z - n * sigma (Tang et al. 2024, arXiv:2411.07641). sigma is the population standard
-    deviation of the scores that are left, as they stand at its place in the chain; llama.cpp
-    does the same, and by default has it before temperature and the other cuts. Temperature before
-    it changes nothing, since it scales both sides. After a cut, sigma is that of the few left, so
-    there it cuts far more. 0 < n <= 100, usual 1; with 3 it hardly cuts. The highest score always
-    stays. transformers has no such rule.
+    deviation of the scores left at its place in the chain. llama.cpp does the same, and by default
+    has it before temperature and the other cuts. Temperature before it changes nothing, since it
+    scales both sides. After a cut, sigma is that of the few survivors, so it cuts far more.
+    0 < n <= 100, usual 1; with 3 it hardly cuts. The highest score always stays. transformers has
+    no such rule.
 
-    Figures: ``highest``, the highest score; ``sigma``; ``least_score``, the highest less n sigma,
-    and ``threshold``, the probability that this score stands for. Cases: ``none``, else ``""``.
+    Figures: ``highest``, the highest score; ``sigma``; ``least_score``, the highest less n sigma;
+    ``threshold``, the probability that corresponds to this score. Cases: ``none``, else ``""``.
     """
 
     n: float
