@@ -1,4 +1,4 @@
-"""The app: `streamlit run app.py`. Its pages are the files in `pages/`, the step page is its home.
+"""The app: `streamlit run app.py`. Its pages are the files in `pages/`, its home is the step page.
 
 Streamlit imports this file once as a server, to find `app`, and then runs it for each visitor.
 """
@@ -28,8 +28,8 @@ if __name__ != "__main__":
         yield
         VISITS.close()
 
-    # Else the first visitor to come by a page's own address gets that file alone, before any
-    # `st.navigation` has told Streamlit that `pages/` is not to be taken for a list of pages.
+    # Otherwise the first visitor to open a page's own address would get that file alone: Streamlit
+    # takes `pages/` for a list of pages until the first `st.navigation`.
     PagesManager.uses_pages_directory = False
     log_to_terminal()
     allow_own_address()

@@ -1,4 +1,4 @@
-"""The page that puts what people say of language models to the test."""
+"""The page that tests what people say about language models."""
 
 from ui.claims.page import PAGE
 

@@ -1,4 +1,4 @@
-"""The tune page: two settings over a grid, and what they make of your own prompts."""
+"""The tune page: two settings over a grid, and their effect on your own prompts."""
 
 from ui.tune.page import tune_page
 

@@ -1,10 +1,10 @@
-"""All that is done for visitors in threads, which stay, and in turns, which are fair.
+"""Work for visitors, done in persistent threads and in fair turns.
 
 A `Job` is one piece of work for one visitor, in the `Lane` of its kind: steps of a text, a sweep,
 the load of a model. A lane has a few places. Every second free place goes to the job with the
-shortest estimated rest, the others to the person who has waited longest; all jobs of a person count
-as one while others wait. Work that takes long is a generator: after a slice it lets the next one
-in, and continues in a later turn from where it was.
+shortest estimated remaining time, the others to the person who has waited longest. While others
+wait, all jobs of a person count as one. Long work is a generator: after a slice it lets the next
+job in, and it resumes in a later turn.
 
 This file does not import PyTorch: the start of the server is done here as well.
 """
@@ -29,21 +29,22 @@ from ui.words.labels import about, counted
 from ui.words.language import language, localised, marked, say, say_counted, speaking
 from ui.words.refusals import told
 
-SLICE_SECONDS = 2.0  # of a turn, if others wait
-BOUND_SECONDS = 600.0  # of its own time that work may take while others wait, if it is bounded
-LOOK_SECONDS = 2.0  # between two looks at the works under way
-GRACE_SECONDS = 60.0  # that a lost connection may take to come back
-SLOW_SECONDS = 30.0  # of one pass, after which its place is lent to others
+SLICE_SECONDS = 2.0  # length of a turn while others wait
+BOUND_SECONDS = 600.0  # working time of a bounded job while others wait
+LOOK_SECONDS = 2.0  # between two looks at running jobs
+GRACE_SECONDS = 60.0  # for a lost connection to come back
+SLOW_SECONDS = 30.0  # length of one pass after which its place is lent to others
 HANG_SECONDS = 60.0  # from a cancel until work that does not react is given up
-EXIT_SECONDS = 5.0  # that the app waits at its end for jobs to take note of it
+EXIT_SECONDS = 5.0  # that the app waits on exit for jobs to notice
 
 Result = TypeVar("Result")
 
 
 class _Threads:
-    """Daemon threads that stay, the one that was busy last goes first.
+    """Persistent daemon threads; the one that was busy last is used first.
 
-    PyTorch gives each new thread a new pool to warm up. The end of the app waits for none of them.
+    PyTorch gives each new thread a new pool to warm up. The app does not wait for these threads on
+    exit.
     """
 
     def __init__(self) -> None:
@@ -72,7 +73,8 @@ class Owner:
     """The person for whom something is done.
 
     Attributes:
-        name: the same in all tabs of the person; empty if unknown, and then shared with no one.
+        name: the same in all of the person's tabs; if empty, the person is unknown and shares
+            nothing.
         is_there: tells if a page of theirs is connected.
         is_bounded: True if their work is bounded in seconds while others wait.
     """
@@ -90,8 +92,8 @@ class Lane:
 
     Args:
         places: jobs at work at once.
-        each: how many of them one person may have.
-        is_watched: True for work of many seconds: looked at again and again, see `Job.look`.
+        each: how many places one person may have.
+        is_watched: True for work of many seconds, which is checked regularly; see `Job.look`.
     """
 
     def __init__(self, places: int, each: int | None = None, *, is_watched: bool = False) -> None:
@@ -99,12 +101,12 @@ class Lane:
         self._each = each or places
         self._is_watched = is_watched
         self._is_watching = False
-        self._lock = threading.Condition()  # told of jobs that come
+        self._lock = threading.Condition()  # notified of new jobs
         self._jobs: list[Job] = []  # all that have not ended
         self._waiting: list[Job] = []
         self._at_work: list[Job] = []
-        self._lent: set[Job] = set()  # those of them whose places others may have
-        self._served: dict[Hashable, float] = {}  # by person, when their last turn ended
+        self._lent: set[Job] = set()  # jobs whose places others may have
+        self._served: dict[Hashable, float] = {}  # by person, the end of their last turn
         self._shortest_next = True
 
     def enter(self, job: Job) -> None:
@@ -133,22 +135,22 @@ class Lane:
             self._fill()
 
     def lend(self, job: Job) -> None:
-        """Let others in while a job does not come to the end of its turn."""
+        """Let others in while a job has not reached the end of its turn."""
         with self._lock:
             self._lent.add(job)
             self._fill()
 
     def fill(self) -> None:
-        """Let those in for whom there is a place, and those that were cancelled."""
+        """Let jobs in for which there is a place, and those that were cancelled."""
         with self._lock:
             self._fill()
 
     def must_leave(self, job: Job) -> bool:
-        """Return True if others wait, or may have got the place of this job."""
+        """Return True if others wait, or may have taken the place of this job."""
         return bool(self._waiting) or job in self._lent
 
     def is_waiting(self, job: Job) -> bool:
-        """Return True if it waits for its turn."""
+        """Return True if the job waits for its turn."""
         return job in self._waiting
 
     def others(self, job: Job) -> int:
@@ -156,11 +158,11 @@ class Lane:
         return len(self._jobs) - 1 if self._waiting else 0
 
     def others_wait(self, job: Job) -> bool:
-        """Return True if other people's jobs wait."""
+        """Return True if jobs of other people wait."""
         return any(one.person != job.person for one in tuple(self._waiting))
 
     def jobs(self) -> list[Job]:
-        """All that have not ended."""
+        """All jobs that have not ended."""
         return list(self._jobs)
 
     def _wait(self, job: Job) -> None:
@@ -200,15 +202,15 @@ class Lane:
                     return
             self._look()
 
-    def _look(self) -> None:  # whose locals keep no job while the watch waits
+    def _look(self) -> None:  # a function, so that its locals keep no job while the watch waits
         for job in self.jobs():
             job.look()
 
 
 WORKS = Lane(2, is_watched=True)  # texts by the hundred, measurements
-STEPS = Lane(8, 2)  # which a page waits for; forward passes take turns by themselves
-LOADS = Lane(2, 1)  # of models: a long download leaves room for one other
-COUNTS = Lane(1)  # of weights: they need the interpreter, as all else does
+STEPS = Lane(8, 2)  # a page waits for these; forward passes take turns by themselves
+LOADS = Lane(2, 1)  # of models: a long download leaves one place for others
+COUNTS = Lane(1)  # of weights: they compete with everything else for the interpreter
 LANES = (WORKS, STEPS, LOADS, COUNTS)
 
 
@@ -221,30 +223,30 @@ class Stage(NamedTuple):
 
 
 class Job:
-    """Work for one visitor: begun, cancelled, continued.
+    """Work for one visitor that can be begun, cancelled and continued.
 
     A class of work adds `_passes`, which does it bit by bit until all is done or it is cancelled,
     and `texts_done`.
 
     Class attributes:
-        doing: what this is, marked, for a sentence on an unexpected error.
-        noun: what is counted.
-        kept: what becomes of the visitor's work after an error, marked.
-        cancelled: what is said after a cancel, marked; empty for nothing.
-        is_told: True if a failure becomes `problem`; else it is left to those who wait.
+        doing: its name, marked, for a sentence on an unexpected error.
+        noun: the noun for the things counted.
+        kept: the fate of the visitor's work after an error, marked.
+        cancelled: the sentence after a cancel, marked; empty for none.
+        is_told: True if a failure becomes `problem`; else it is left to the callers who wait.
         breaks_off: True if a cancel may end it before any forward pass, else between two yields.
 
     Attributes:
-        lane: in which it takes its turns.
+        lane: the lane in which it takes its turns.
         count: texts in all.
-        stage: what happens, as the engine says it.
+        stage: the current stage, in the engine's words.
         problem: why it ended early, empty if it did not.
-        failure: the error that ended it, None without one.
-        seconds_left: estimate of the rest, None before there is anything to go by.
-        worked: seconds that it has had turns for since it was started.
-        rest: seconds of turns that it is estimated to need yet.
+        failure: the error that ended it, None if there was none.
+        seconds_left: estimated remaining time, None before there is an estimate.
+        worked: seconds of its turns since it was started.
+        rest: estimated seconds of turns that it still needs.
         since: when it began to wait for its turn.
-        inputs: those of its page that it was begun with, None for work without any.
+        inputs: the page's inputs when it began, None for work without inputs.
     """
 
     doing = marked("this work")
@@ -275,24 +277,24 @@ class Job:
         self._turn_began: float | None = None
         self._cancelled_at: float | None = None
 
-    # --- what a class of work says ----------------------------------------------------------------
+    # --- for subclasses ---------------------------------------------------------------------------
 
     def _passes(self) -> Iterator[float | None]:
-        """Do the work; yields `seconds_left` after every bit of it."""
+        """Do the work; yield `seconds_left` after every bit."""
         raise NotImplementedError
 
     def _left_by_count(self) -> float | None:
-        """Estimate what is left by what has been done in this run."""
+        """Estimate the remaining seconds from the work done in this run."""
         made = self.texts_done - self._done_before
         took = time.monotonic() - self._started
         return took / made * (self.count - self.texts_done) if made else None
 
     def _finish(self) -> None:
-        """Do what comes last, in the thread, also after an error or a cancel."""
+        """Finish, in the thread, also after an error or a cancel."""
 
     @property
     def is_done(self) -> bool:
-        """True if all of it is done."""
+        """True if all work is done."""
         return self.texts_done == self.count
 
     @property
@@ -306,7 +308,7 @@ class Job:
         """Begin, or continue after a cancel.
 
         Args:
-            owner: for whom; if they are away for a minute, the work ends.
+            owner: the person it is for; if they are away for a minute, the work ends.
         """
         with _starting:
             if self.is_running or self.is_done or self._turn_began is not None:
@@ -323,19 +325,19 @@ class Job:
         return self
 
     def cancel(self) -> None:
-        """End it after the bit in work; what is there stays."""
+        """End the work after the current bit; its results stay."""
         if not self._cancel.is_set():
             self._cancelled_at = time.monotonic()
             self._cancel.set()
             self.lane.fill()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it has ended, at most so long; return True if it has."""
+        """Wait until it has ended, at most `seconds`; return True if it has."""
         return self._ended.wait(seconds)
 
     @property
     def is_cancelled(self) -> bool:
-        """True if it ends, or has ended, because it was cancelled or its visitor has gone."""
+        """True if it ends, or has ended, due to a cancel or because its visitor has gone."""
         return self._cancel.is_set()
 
     @property
@@ -345,7 +347,7 @@ class Job:
 
     @property
     def is_waiting(self) -> bool:
-        """True if others have their turn."""
+        """True if it waits for its turn."""
         return self.lane.is_waiting(self)
 
     @property
@@ -401,7 +403,7 @@ class Job:
                         returns = returns and self.lane.must_leave(self)
                         if returns:
                             break
-            except Exception as error:  # for the page to show: here it would be lost
+            except Exception as error:  # for the page to show; here it would be lost
                 self._fail(error)
             finally:
                 self._leave(returns)
@@ -419,7 +421,7 @@ class Job:
         self.stage = Stage(what, done, total)
 
     def _estimate(self, left: float | None, now: float) -> None:
-        took = max(now - self._started, 1e-9)  # with the turns of others, as in what is left
+        took = max(now - self._started, 1e-9)  # includes the turns of others, as `left` does
         self.seconds_left, self.rest = left, self.worked
         if left is not None:
             self._share = took / (took + left)
@@ -451,7 +453,7 @@ class Job:
         return report(error, self.doing, self.kept)
 
     def look(self) -> None:
-        """End it if its visitor has gone, or has had enough while others wait, or if it hangs."""
+        """End it if its visitor has gone, if its time is up while others wait, or if it hangs."""
         now, began = time.monotonic(), self._turn_began
         with speaking(self._language):
             try:
@@ -488,13 +490,13 @@ class Call(Job, Generic[Result]):
     """A call of a function, in one turn.
 
     Args:
-        doing: what it does, as the page says it; marked.
-        call: what is called.
-        lane: in which it takes its turn.
+        doing: its action, in the page's words; marked.
+        call: the function to call.
+        lane: the lane in which it takes its turn.
         is_told: see `Job`.
 
     Attributes:
-        result: what was returned, None before.
+        result: the return value, None before.
     """
 
     kept = marked("The steps so far are kept; try again.")
@@ -532,7 +534,7 @@ class Call(Job, Generic[Result]):
 
     @property
     def progress(self) -> str:
-        """The work at hand, and how far it is, in words."""
+        """The current work and its progress, in words."""
         what, done, total = say(self.stage.what), f"{self.stage.done:,}", self.stage.total
         if total:
             return say("{what}: {one} of {all}", what=what, one=done, all=f"{total:,}")
@@ -540,7 +542,7 @@ class Call(Job, Generic[Result]):
 
 
 def in_thread(call: Callable[[], Result], owner: Owner = UNKNOWN) -> Result:
-    """Call this in a thread that stays, and return what it returns; raises what it raises."""
+    """Call this in a persistent thread, and return its result or raise its error."""
     job = Call("", call, is_told=False).start(owner)
     job.wait()
     if job.failure is not None:
@@ -553,11 +555,11 @@ _starting = threading.Lock()
 
 @atexit.register
 def end_all() -> None:
-    """Cancel every job. A thread that is within PyTorch as the process ends would abort it."""
+    """Cancel every job. A thread inside PyTorch would abort the process at its end."""
     jobs = [job for lane in LANES for job in lane.jobs()]
     for job in jobs:
         job.cancel()
     end = time.monotonic() + EXIT_SECONDS
     for job in jobs:
-        if job.lane is not LOADS:  # a download may stand still
+        if job.lane is not LOADS:  # a download may stall
             job.wait(max(0.0, end - time.monotonic()))

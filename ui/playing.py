@@ -1,7 +1,7 @@
-"""Texts that play: a step at a press, more at a speed, as many again as they had.
+"""Texts that play: a step per press, more at a given speed, or steps to regain an earlier length.
 
-A page has one text or several side by side, of any strategy in `engine.decoding`. Steps are taken
-in a job. A press waits a moment for it; what takes longer continues while the page is used.
+A page has one text, or several side by side, of any strategy in `engine.decoding`. Steps are taken
+in a job. A press waits a moment for the job; longer work continues while the page is used.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from engine.decoding import Generation
 from ui.jobs import Call, Owner
 from ui.words.language import marked
 
-PATIENCE_SECONDS = 0.8  # that a press of a button waits; what takes longer shows progress
-BUDGET_SECONDS = 0.6  # of steps at once while a text catches up
-LOOK_SECONDS = 0.3  # between two looks at a step that takes long
+PATIENCE_SECONDS = 0.8  # that a button press waits; longer work shows progress
+BUDGET_SECONDS = 0.6  # of steps in a row while a text catches up
+LOOK_SECONDS = 0.3  # between two looks at a slow step
 
 AnyGeneration = TypeVar("AnyGeneration", bound=Generation)
 
 
 def taken(steps: Iterable[object], most: int | None, seconds: float) -> int:
-    """Take one step at least, at most `most`, none after `seconds`; return how many were taken."""
+    """Take at least one step, at most `most`, and none after `seconds`; return the number taken."""
     end, number = time.monotonic() + seconds, 0
     for number, _ in enumerate(steps, start=1):
         if number == most or time.monotonic() >= end:
@@ -38,7 +38,7 @@ class PlayedText(Generic[AnyGeneration]):
 
     Attributes:
         text: the generation; None if there can be none.
-        wanted: steps that it is to have, as the text in its place had, before anything else.
+        wanted: the number of steps to regain first, those of the text that it replaced.
     """
 
     text: AnyGeneration | None = None
@@ -56,7 +56,7 @@ class PlayedText(Generic[AnyGeneration]):
 
     @property
     def aim(self) -> int:
-        """The number of steps that it has, or is to have again."""
+        """The number of steps that it has or is to regain."""
         return max(self.wanted, self.length)
 
     def can_go_on(self, limit: int | None) -> bool:
@@ -64,11 +64,11 @@ class PlayedText(Generic[AnyGeneration]):
         return self.text is not None and self.text.can_go_on(limit)
 
     def is_behind(self, limit: int | None) -> bool:
-        """Return True if it can have more of the steps that it is to have again."""
+        """Return True if it can take more of the steps that it is to regain."""
         return self.length < self.wanted and self.can_go_on(self._within(limit))
 
     def _within(self, limit: int | None) -> int | None:
-        """The limit, which may be a new one, but no less than what it is to have again."""
+        """The limit, which may be new, raised to the number of steps to regain."""
         return limit and max(limit, self.wanted)
 
     def step(self, limit: int | None) -> None:
@@ -81,11 +81,11 @@ class PlayedText(Generic[AnyGeneration]):
             self.text.rewind(length)
 
     def copy(self) -> Self:
-        """The same with a text of its own."""
+        """A copy with an independent text."""
         return replace(self, text=self.text and self.text.fork())
 
     def release(self) -> None:
-        """Give back the memory of its cache."""
+        """Release the memory of its cache."""
         if self.text is not None:
             self.text.release_cache()
 
@@ -97,30 +97,31 @@ class Played(Protocol):
     """The state of a page with texts that play.
 
     Attributes:
-        error: what went wrong last, empty if nothing did.
-        owner: whose it is.
+        error: the last failure, empty if there was none.
+        owner: the person it belongs to.
     """
 
     error: str
     owner: Owner
 
     def pressed(self) -> None:
-        """Do what else a press of Step, Play, Back or Rewind does."""
+        """Do the page's own part of a press of Step, Play, Back or Rewind."""
 
 
 class Player(Generic[AnyText]):
     """The player of a page's texts.
 
     Args:
-        page: the page; what fails becomes its `error`.
-        speeds: by name, seconds between two looks, and of stepping in each; one step at least.
+        page: the page; failures become its `error`.
+        speeds: by name, seconds between two looks, and seconds of stepping in each (at least one
+            step).
         speed: the name of one of them.
         limit: most steps of a text; None for any number.
 
     Attributes:
-        texts: the texts; others take their places, see `take`.
+        texts: the texts; `take` replaces them.
         playing: True if steps are being added.
-        job: what is being done; None before the first.
+        job: the latest work; None before the first.
     """
 
     def __init__(
@@ -133,10 +134,10 @@ class Player(Generic[AnyText]):
         self._then: Callable[[Any], None] | None = None
 
     def take(self, texts: Sequence[AnyText], *, now: bool = True) -> None:
-        """Play these; what is still done to others is cancelled.
+        """Play these texts; work on others is cancelled.
 
         Args:
-            texts: the texts, of which some may have been here before.
+            texts: the texts, some of which may already be here.
             now: True to let them catch up at once, else at the next look.
         """
         if self.job is not None:
@@ -148,11 +149,11 @@ class Player(Generic[AnyText]):
         if now:
             self._catch_up()
 
-    # --- how far it is ----------------------------------------------------------------------------
+    # --- progress ---------------------------------------------------------------------------------
 
     @property
     def aim(self) -> int:
-        """The number of steps that the longest text has, or is to have again."""
+        """The number of steps that the longest text has or is to regain."""
         return max((text.aim for text in self.texts), default=0)
 
     @property
@@ -162,7 +163,7 @@ class Player(Generic[AnyText]):
 
     @property
     def is_behind(self) -> bool:
-        """True if a text is to have steps again."""
+        """True if a text is to regain steps."""
         return any(text.is_behind(self.limit) for text in self.texts)
 
     @property
@@ -172,7 +173,7 @@ class Player(Generic[AnyText]):
 
     @property
     def is_growing(self) -> bool:
-        """True if a look adds steps: it plays, or catches up."""
+        """True if a look adds steps: a text plays or catches up."""
         return self.is_behind or (self.playing and self.can_go_on)
 
     @property
@@ -184,13 +185,13 @@ class Player(Generic[AnyText]):
 
     @property
     def version(self) -> object:
-        """Compares unequal once texts or speed are others."""
+        """A value that compares unequal once texts or speed change."""
         return self.speed, tuple((id(text.text), text.aim) for text in self.texts)
 
-    # --- what a person presses --------------------------------------------------------------------
+    # --- buttons ----------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Take a step with every text that is not ahead of others."""
+        """Take a step with every text that is not ahead of the others."""
         self.stop()
         self.page.pressed()
         self.do("Taking a step", partial(taken, self._rounds(self.texts), 1, 0.0))
@@ -220,7 +221,7 @@ class Player(Generic[AnyText]):
             text.wanted = 0
 
     def cancel(self) -> None:
-        """End what takes long."""
+        """Stop, and cancel the job."""
         self.stop()
         if self.job is not None:
             self.job.cancel()
@@ -230,12 +231,12 @@ class Player(Generic[AnyText]):
     def do(
         self, doing: str, work: Callable[[], Any], then: Callable[[Any], None] | None = None
     ) -> None:
-        """Do something with the texts in a job, unless another one is at work.
+        """Do something with the texts in a job, unless a job is at work.
 
         Args:
-            doing: what it is, as progress says it.
+            doing: its name, as progress shows it.
             work: does it.
-            then: takes what comes of it, in the thread that looks next.
+            then: takes the result, in the thread that looks next.
         """
         self._take_note()
         if not self.is_busy:
@@ -250,7 +251,7 @@ class Player(Generic[AnyText]):
             self._take_note()
 
     def look(self) -> None:
-        """Do what every drawing does first: take note of what has ended, and add steps."""
+        """Take note of finished work, and add steps; every drawing calls this first."""
         self._take_note()
         if self.is_busy:
             return
@@ -290,7 +291,7 @@ class Player(Generic[AnyText]):
         self._begin(marked("Taking steps"), partial(taken, rounds, None, seconds))
 
     def _rounds(self, texts: Sequence[AnyText], *, again: bool = False) -> Iterator[None]:
-        """Let texts take a step each: the shortest, or those that are to have steps again."""
+        """Let texts take a step each: the shortest, or those that are to regain steps."""
         while True:
             if again:
                 turn = [text for text in texts if text.is_behind(self.limit)]
@@ -304,16 +305,16 @@ class Player(Generic[AnyText]):
                 text.step(self.limit)
             yield
 
-    # --- another tab, no tab ----------------------------------------------------------------------
+    # --- copy and release -------------------------------------------------------------------------
 
     def copy(self, page: Played) -> Player[AnyText]:
-        """The same for the page of another tab, standing still."""
+        """A copy for the page of another tab, stopped."""
         twin = Player(page, self.speeds, self.speed, self.limit)
         twin.texts = [text.copy() for text in self.texts]
         return twin
 
     def release(self) -> None:
-        """Give back the memory of caches, and end what is being done."""
+        """Release the memory of caches, and cancel the work."""
         self.cancel()
         for text in self.texts:
             text.release()

@@ -1,4 +1,4 @@
-"""A page whose state lies in the visit: opening it, what goes wrong with that, another model."""
+"""A page whose state is kept in the visit: opening it, its errors, and a change of model."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class DecodingState(PageState, Protocol):
     """The state of a page that decodes.
 
     Attributes:
-        model: what it decodes with.
-        error: what went wrong with the last change, empty if nothing did.
-        owner: whose it is.
+        model: the model that decodes.
+        error: why the last change failed, empty if it did not.
+        owner: the person it belongs to.
     """
 
     model: LanguageModel
@@ -39,7 +39,7 @@ class DecodingState(PageState, Protocol):
     owner: Owner
 
     def load(self, model: LanguageModel) -> None:
-        """Go on with another model."""
+        """Continue with another model."""
 
 
 State = TypeVar("State", bound=DecodingState)
@@ -47,16 +47,17 @@ State = TypeVar("State", bound=DecodingState)
 
 @dataclass(frozen=True)
 class VisitPage(Generic[State]):
-    """A page by how its state comes about.
+    """A page, described by how its state is made.
 
     Attributes:
         name: the name under which a visit has it.
-        begin: a new state, with a model.
-        restore: the state of a record; gets a function that gives a model by source and revision.
-        lost: what is said where a record cannot be read; marked, as is `kept`.
-        kept: what a load of another model keeps.
+        begin: makes a new state, with a model.
+        restore: makes the state of a record; gets a function that gives a model by source and
+            revision.
+        lost: the sentence if a record cannot be read; marked, as is `kept`.
+        kept: the sentence on what stays when another model is loaded.
         hold: keeps a state from working before a press, on a model for which that may take long.
-        needs: what a model must be able to do for it (`engine.backend.CAPABILITIES`).
+        needs: capabilities that the page needs of a model (`engine.backend.CAPABILITIES`).
     """
 
     name: str
@@ -68,11 +69,11 @@ class VisitPage(Generic[State]):
     needs: tuple[str, ...] = ()
 
     def of(self, visit: Visit) -> State:
-        """Return the visit's state of this page, new if it had none, brought to the prompt in hand.
+        """Return the visit's state of this page, new if it had none, with the prompt in hand.
 
         Raises:
-            DecodingError: not even the bundled model can be loaded, or the model in use does not
-                give what the page needs.
+            DecodingError: not even the bundled model can be loaded, or the model in use lacks what
+                the page needs.
         """
 
         def make() -> State:
@@ -110,7 +111,7 @@ class VisitPage(Generic[State]):
             self.hold(state)
 
     def opened(self, *styles: Path, about: str = "") -> State | None:
-        """Draw the header and what there is to know; the state, None where there is none to draw.
+        """Draw the header and any messages; return the state, None if there is none to draw.
 
         Args:
             styles: the page's own style sheets.

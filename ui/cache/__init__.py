@@ -1,6 +1,6 @@
-"""The cache page: what a KV cache saves and costs, section by section (see `ui.measurements`).
+"""The cache page: savings and costs of a KV cache, section by section (see `ui.measurements`).
 
-    page.py         the page by what is its own, and its sections in their order
+    page.py         the properties of this page, and its sections in order
 
 To add a section:
 

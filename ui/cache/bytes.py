@@ -1,4 +1,4 @@
-"""Bytes of the loaded model's cache: counted, by formula, and as a paged engine sets them aside."""
+"""Bytes of the loaded model's cache: counted, by formula, and as reserved by a paged engine."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ COUNTED = marked(
 
 @dataclass(frozen=True)
 class BytesInputs(PlainInputs):
-    """Inputs that say how full the cache is, and the block size of a paged engine.
+    """Inputs that set the fill of the cache and the block size of a paged engine.
 
     Attributes:
         positions: tokens of the longest text.
-        batch: texts at once.
-        block: positions of a block; changing it needs no recount.
+        batch: number of texts at once.
+        block: positions per block; a new value needs no recount.
     """
 
     positions: int = 250
@@ -127,7 +127,7 @@ def _picture(result: CacheBytes, shown: Shown) -> None:
 
 
 def _kinds(result: CacheBytes, formula: CacheFormula | None, layout: Paged) -> Table:
-    """Equal layers in a row; the last row sums up."""
+    """Return a table with equal layers in one row; the last row sums up."""
     positions = result.points[-1].positions
     alike: dict[tuple[str, str], list[int]] = {}
     for place, one in enumerate(result.layers):
@@ -157,7 +157,7 @@ def _kinds(result: CacheBytes, formula: CacheFormula | None, layout: Paged) -> T
 def _bytes(
     result: CacheBytes, places: Sequence[int], formula: CacheFormula | None, layout: Paged
 ) -> tuple[int | None, int, int, int | None, str]:
-    """Formula, tensors, held, paged, and whether the first two are equal, of some layers."""
+    """Return formula, tensors, held, paged, and whether the first two agree, of some layers."""
     some = [result.layers[place] for place in places]
     measured, held = sum(one.measured for one in some), sum(one.held for one in some)
     if formula is None:
@@ -270,13 +270,13 @@ def bytes_figure(
     dark: bool = False,
     other: Laid[CacheBytes] | None = None,
 ) -> go.Figure:
-    """MiB over positions.
+    """Chart MiB over positions.
 
     Args:
-        result: what was counted.
-        paged: bytes that an engine with paged attention sets aside, by point; empty where the
-            formula is not known.
-        other: another machine's tensors, drawn beside.
+        result: the counted bytes.
+        paged: bytes that an engine with paged attention reserves, by point; empty if the formula is
+            unknown.
+        other: another machine's tensors, drawn next to ours.
     """
     colours = palette(dark)
     figure = go.Figure()

@@ -1,4 +1,4 @@
-"""The cache page by what is its own."""
+"""The properties of the cache page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefix reuse: the time of a second prompt whose beginning is in a cache already."""
+"""Prefix reuse: the time of a second prompt whose beginning is already in a cache."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ FIRST = "Visitor: When may I bring my children to hear a story?\nAssistant:"
 SECOND = "Visitor: I have lost a book about whales. What happens now?\nAssistant:"
 
 
-SHARES = (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)  # of the longest beginning that are measured
+SHARES = (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)  # shares of the longest beginning to measure
 MOST_SHARED = 100_000
-CLASS = 30  # visitors of the example in words
+CLASS = 30  # visitors in the example sentence
 TIMED = marked(
     "Full: an empty cache reads the whole second prompt. Reused: a copy of the "
     "first prompt's cache is cropped to the shared tokens and reads the rest; copy "
@@ -79,10 +79,10 @@ class PrefixInputs(PlainInputs):
     """Two prompts.
 
     Attributes:
-        beginning: what both begin with.
-        first, second: what follows in each.
-        longest: most tokens of the beginning that are shared.
-        repeats: timed readings of each.
+        beginning: the common beginning.
+        first, second: the rest of each prompt.
+        longest: maximum number of shared tokens.
+        repeats: number of timed readings of each.
     """
 
     beginning: str = BEGINNING
@@ -119,7 +119,7 @@ def _seconds(model: LanguageModel, inputs: PrefixInputs, pace: Pace) -> float:
     each = [
         pace.read_seconds(length + rest) + pace.read_seconds(rest) for length in _lengths(inputs)
     ]
-    return (inputs.repeats + 2) * sum(each)  # the first prompt, and the round that warms up
+    return (inputs.repeats + 2) * sum(each)  # the first prompt, and the warm-up round
 
 
 def _fields(held: Held) -> None:
@@ -287,7 +287,7 @@ SERIES: Sequence[tuple[str, Callable[[Reuse], Sequence[float]], Callable[[Reuse]
 def reuse_figure(
     result: PrefixResult, dark: bool = False, other: Laid[PrefixResult] | None = None
 ) -> go.Figure:
-    """Milliseconds of both ways, medians with all repeats' range; another machine's dashed."""
+    """Chart milliseconds of both ways: medians and ranges of repeats; another machine's dashed."""
     colours = palette(dark)
     figure = go.Figure()
     _lines(figure, result, colours)

@@ -106,7 +106,7 @@ def _picture(result: WindowEdge, shown: Shown) -> None:
 
 
 def _around(result: WindowEdge) -> Table:
-    """The steps around the edge, and the last."""
+    """Return a table of the steps around the edge, and the last step."""
     window, last = result.window, result.steps[-1].positions
     wanted = {1, window - 1, window, window + 1, window + 2, 2 * window, last}
     rows = [
@@ -177,7 +177,7 @@ def _reach(result: WindowEdge) -> Table:
 
 
 def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
-    """Positions over tokens read: in the tensors, attended to, and without a window."""
+    """Chart positions over tokens read: in the tensors, attended to, and without a window."""
     colours = palette(dark)
     figure = go.Figure()
     read = [step.positions for step in result.steps]
@@ -219,7 +219,7 @@ def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
 
 
 def reach_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
-    """Change of the last token's logits by the position at which another token stands."""
+    """Chart the change of the last token's logits by the position of the replaced token."""
     colours = palette(dark)
     count = len(result.changes)
     least = TOUCHED * max(result.changes)

@@ -1,4 +1,4 @@
-"""The same text decoded with and without the cache: what the second token is spared."""
+"""The same text decoded with and without the cache: the work that the second token is spared."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from ui.words.glossary import meaning
 from ui.words.labels import counted, size, token_label
 from ui.words.language import marked, say
 
-RANGES = 12  # most rows of the table by position
-LEAST_RANGE = 8  # steps of a row
+RANGES = 12  # maximum rows of the table by position
+LEAST_RANGE = 8  # steps per row
 TIMED = marked(
     "A time goes from the moment at which the pass has the device to the one at "
     "which the logits are in memory. Waiting for others, also between two layers, "
@@ -42,7 +42,7 @@ TIMED = marked(
 
 @dataclass(frozen=True)
 class TextInputs(Inputs):
-    """Inputs that say which text is decoded.
+    """Inputs that select the text to decode.
 
     Attributes, besides the prompt:
         positions: tokens of the text at the last step.
@@ -55,7 +55,7 @@ class TextInputs(Inputs):
 
 
 def _first(model: LanguageModel) -> TextInputs:
-    """As many positions as the model takes, where these are few."""
+    """Return as many positions as the model takes, if these are few."""
     return TextInputs(positions=min(TextInputs.positions, model.context_length or MOST_POSITIONS))
 
 
@@ -142,7 +142,7 @@ def _picture(result: WithAndWithout, shown: Shown) -> None:
 
 
 def _notice(result: WithAndWithout) -> str:
-    # Of the last steps, so that a single slow one says nothing.
+    # Of the last steps, so that a single slow one has no effect.
     cached = median(result.cached_ms[-8:])
     without = median(result.uncached_ms[-8:])
     times = without / cached
@@ -272,13 +272,13 @@ def _steps(result: WithAndWithout) -> Table:
     return Table(say("Steps"), head, rows)
 
 
-WIDE = 30.0  # times from the least to the most, from which powers of ten are shown
+WIDE = 30.0  # ratio of the largest to the smallest time, from which powers of ten are shown
 
 
 def latency_figure(
     result: WithAndWithout, dark: bool = False, other: Laid[WithAndWithout] | None = None
 ) -> go.Figure:
-    """Milliseconds per step against tokens in the text; another machine's dashed."""
+    """Chart milliseconds per step against tokens in the text; another machine's are dashed."""
     colours = palette(dark)
     figure = go.Figure()
     _curves(figure, result, colours)

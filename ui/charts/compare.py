@@ -19,8 +19,8 @@ class TextSeries:
     """One column's text, token by token.
 
     Attributes:
-        name: of the column.
-        logprobs: of each token under the model itself, in nats.
+        name: name of the column.
+        logprobs: log-probability of each token under the model itself, in nats.
         parts_at: index of the token at which it parts from the first column, None if it does not.
     """
 
@@ -30,7 +30,7 @@ class TextSeries:
 
 
 def surprisal_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Figure:
-    """Mean surprisal per token so far, in bits: the binary logarithm of the perplexity so far."""
+    """Chart mean surprisal per token so far, in bits: the binary logarithm of the perplexity."""
     figure = go.Figure()
     for place, one in enumerate(series):
         total, means = 0.0, []
@@ -71,12 +71,12 @@ def surprisal_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Fig
 
 @dataclass(frozen=True)
 class SampleSeries:
-    """One metric over the texts of one column, and another to set beside it.
+    """One metric over the texts of one column, and a second one for comparison.
 
     Attributes:
-        name: of the column.
-        values: of the metric, one per text; NaN where a text has none.
-        beside: of the other metric.
+        name: name of the column.
+        values: values of the metric, one per text; NaN if a text has none.
+        beside: values of the second metric.
     """
 
     name: str
@@ -85,7 +85,7 @@ class SampleSeries:
 
 
 def spread_figure(series: Sequence[SampleSeries], metric: str, dark: bool = False) -> go.Figure:
-    """Every text as a point beside a box of its column: median, quartiles."""
+    """Draw every text as a point next to a box of its column: median, quartiles."""
     figure = go.Figure()
     for place, one in enumerate(series):
         colour = palette(dark).series[place]
@@ -110,7 +110,7 @@ def spread_figure(series: Sequence[SampleSeries], metric: str, dark: bool = Fals
 def balance_figure(
     series: Sequence[SampleSeries], metric: str, beside: str, dark: bool = False
 ) -> go.Figure:
-    """One metric against another: a point for each text, a large one for each column's mean."""
+    """Chart two metrics against each other: a point per text, a large one per column mean."""
     figure = go.Figure()
     for place, one in enumerate(series):
         colour, symbol = palette(dark).series[place], SYMBOLS[place]

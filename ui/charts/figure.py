@@ -1,4 +1,4 @@
-"""Shows a Plotly figure in a chart that stays mounted: another figure changes it in place."""
+"""Shows a Plotly figure in a chart that stays mounted: a new figure changes it in place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import streamlit as st
 from ui.components.apps import mount_app
 
 CONFIG = {"displayModeBar": False, "scrollZoom": False}  # on a phone Plotly's bar hides the legend
-SAVED = CONFIG | {  # with the camera alone: on a phone Plotly's other buttons hide the legend
+SAVED = CONFIG | {  # with the camera only: on a phone Plotly's other buttons hide the legend
     "displayModeBar": True,
     "displaylogo": False,
     "modeBarButtons": [["toImage"]],
@@ -26,14 +26,14 @@ def show_figure(
     on_point: Callable[[Any], None] | None = None,
     config: Mapping[str, Any] = CONFIG,
 ) -> None:
-    """Draw a figure, or let the chart that is there change into it.
+    """Draw a figure, or update the existing chart to it.
 
     Args:
-        figure: its height is that of its layout.
-        key: of the chart, in the session's state.
-        alt: what it shows, in words.
-        on_point: called with the `customdata` of a point that is pressed.
-        config: of Plotly.
+        figure: the figure; its layout sets the height.
+        key: key of the chart in the session's state.
+        alt: description of the content, in words.
+        on_point: called with the `customdata` of a clicked point.
+        config: Plotly configuration.
     """
     data = {
         "figure": figure.to_json(),

@@ -1,6 +1,6 @@
-"""The look of all charts: Okabe-Ito colours, one type, light and dark.
+"""The look of all charts: Okabe-Ito colours, one typeface, light and dark.
 
-A series is never told by its colour alone: each has a symbol, a dash and a fill pattern as well.
+A series never differs by its colour alone: each also has a symbol, a dash and a fill pattern.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', Inter, system-ui, san
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme, as charts take them."""
+    """Colours of one theme, in the form that charts take."""
 
     ground: str
     text: str
@@ -32,13 +32,13 @@ class Palette:
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-FEW_DECADES = 4  # of a logarithmic axis, that leave room for ticks between them
+FEW_DECADES = 4  # of a logarithmic axis, which leave room for ticks between them
 PATTERNS = ("", "/", "x", ".", "-", "+")
 
 
 @cache
 def palette(dark: bool) -> Palette:
-    """The colours of the dark or the light theme."""
+    """Return the colours of the dark or the light theme."""
     names = ("ground", "text", "muted", "line")
     return Palette(
         **{name: theme.colour(name, dark=dark) for name in names},
@@ -48,9 +48,9 @@ def palette(dark: bool) -> Palette:
 
 
 def log_axis(values: Iterable[float]) -> dict[str, object]:
-    """Return a logarithmic axis for positive values whose every tick is written in full.
+    """Return a logarithmic axis for positive values that writes every tick in full.
 
-    Plotly abbreviates those between powers of ten to one digit, so that 20 reads as 2.
+    Plotly shortens ticks between powers of ten to one digit, so that 20 reads as 2.
     """
     least, most = min(values := list(values)), max(values)
     decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
@@ -64,7 +64,7 @@ def log_axis(values: Iterable[float]) -> dict[str, object]:
 
 
 def template(dark: bool) -> go.layout.Template:
-    """Colours and type for `layout.template`; heatmaps and series take theirs from it."""
+    """Return colours and type for `layout.template`; heatmaps and series take theirs from it."""
     colours = palette(dark)
     axis = {
         "gridcolor": colours.line,
@@ -85,7 +85,7 @@ def template(dark: bool) -> go.layout.Template:
             "colorscale": {
                 "sequential": [[i / steps, colour] for i, colour in enumerate(colours.scale)]
             },
-            # Lower than usual: in the corner the first label of one axis would touch the other's.
+            # Lower than usual: in the corner the first labels of the two axes would touch.
             "xaxis": axis | {"ticklabelstandoff": 6},
             "yaxis": axis,
             "hoverlabel": {
@@ -98,7 +98,7 @@ def template(dark: bool) -> go.layout.Template:
                 "color": colours.muted,
                 "activecolor": colours.text,
             },
-            # From the top edge down: from the plot up, a legend that grows later covers the plot.
+            # Down from the top edge: up from the plot, a legend that grows later covers the plot.
             "legend": {"orientation": "h", "yref": "container", "y": 1, "yanchor": "top", "x": 0},
             "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
         }
@@ -106,7 +106,7 @@ def template(dark: bool) -> go.layout.Template:
 
 
 def literal(text: str, longest: int = 80) -> str:
-    """A text that Plotly, which reads tags and entities, shows as it stands."""
+    """Escape a text so that Plotly, which reads tags and entities, shows it unchanged."""
     shown = text if len(text) <= longest else text[: longest - 1] + "…"
     clean = shown.encode("utf-8", "replace").decode("utf-8")
     return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

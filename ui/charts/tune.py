@@ -1,7 +1,7 @@
 """Charts of the tune page: a heatmap of one metric over a grid, two metrics against each other.
 
 Streamlit receives no clicks on the cells of a Plotly heatmap. So an invisible point in the middle
-of every cell carries its text and takes the click.
+of every cell carries the cell's text and takes the click.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Grid:
     """One metric over the cells of a sweep.
 
     Attributes:
-        metric: its name for reading.
-        x_name, y_name: the settings; `y_name` is empty where there is one axis only.
-        x_values, y_values: as shown, in order; `y_values` has one entry then.
-        values: one row per y value, one entry per x value; NaN where there is none yet.
-        log: whether colours go by the logarithm, for a metric over several powers of ten.
+        metric: its display name.
+        x_name, y_name: names of the settings; `y_name` is empty if there is only one axis.
+        x_values, y_values: values as displayed, in order; with one axis, `y_values` has one entry.
+        values: one row per y value, one entry per x value; NaN if there is none yet.
+        log: whether colours follow the logarithm, for a metric over several powers of ten.
     """
 
     metric: str
@@ -43,7 +43,7 @@ class Grid:
 
     @property
     def is_constant(self) -> bool:
-        """True if all cells that have a value have the same one."""
+        """True if all cells with a value have the same one."""
         return len({value for row in self.values for value in row if not math.isnan(value)}) == 1
 
 
@@ -52,9 +52,9 @@ class Point:
     """One cell in a chart of two metrics.
 
     Attributes:
-        label: its settings in short.
-        x, y: the metrics.
-        cell: index of the cell, which a click gives back.
+        label: its settings in short form.
+        x, y: values of the metrics.
+        cell: index of the cell, which a click returns.
         on_front: whether no other cell beats it.
     """
 
@@ -68,19 +68,19 @@ class Point:
 def heatmap_figure(
     grid: Grid, chosen: tuple[int, int] | None = None, dark: bool = False
 ) -> go.Figure:
-    """One metric, large: values in the cells, the chosen cell framed; points can be clicked.
+    """Draw one metric large: values in cells, the chosen cell framed, clickable points.
 
-    Each point's `customdata` is the place of its cell, along x and along y.
+    Each point's `customdata` is the index of its cell along x and along y.
 
     Args:
-        grid: what to show.
-        chosen: place of the chosen cell along x and along y, None for none.
+        grid: the grid to show.
+        chosen: index of the chosen cell along x and along y, None for none.
         dark: the theme.
     """
     columns, rows = len(grid.x_values), len(grid.y_values)
     figure = _heatmap(grid, dark, _label_size(columns, rows))
     (points,) = figure.select_traces({"type": "scatter"})
-    # With a colour for the selected text Plotly leaves the others theirs; without, it fades them.
+    # With a colour for the selected text, Plotly keeps the others' colour; without, it fades them.
     points.selected.textfont.color = palette(dark).text
     if chosen is not None:
         x, y = chosen
@@ -98,14 +98,14 @@ def heatmap_figure(
         xaxis_title=literal(grid.x_name),
         yaxis_title=literal(grid.y_name),
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        hoverdistance=-1,  # wherever in a cell the pointer is, its point is the nearest
+        hoverdistance=-1,  # anywhere in a cell, its point is the nearest to the pointer
         dragmode=False,
     )
     return figure
 
 
 def _label_size(columns: int, rows: int) -> int:
-    """Type size of the values in the cells, 0 where they have no room."""
+    """Return the type size of the values in the cells, 0 if there is no room."""
     if columns > MOST_LABELS or rows > 18:
         return 0
     return 14 if columns <= 6 else 12 if columns <= 9 else 9
@@ -123,7 +123,7 @@ def shades(grid: Grid) -> list[list[float]]:
 
 
 def colours_of(shade: float, dark: bool) -> tuple[str, str]:
-    """The colour of a cell, and one that can be read on it."""
+    """Return the colour of a cell, and one that is readable on it."""
     look = palette(dark)
     if math.isnan(shade):
         return "rgba(0,0,0,0)", look.text
@@ -132,7 +132,7 @@ def colours_of(shade: float, dark: bool) -> tuple[str, str]:
 
 
 def _luminance(colour: str) -> float:
-    """Relative luminance of ``rgb(r, g, b)``, as WCAG 2 defines it."""
+    """Compute the relative luminance of ``rgb(r, g, b)``, as WCAG 2 defines it."""
     parts = [float(part) / 255 for part in colour[4:-1].split(",")]
     red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -208,13 +208,13 @@ def front_figure(
     chosen: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Two metrics against each other, larger being better in both; the front is joined up.
+    """Draw two metrics against each other, larger being better in both, with the front joined.
 
     Each point's `customdata` is the index of its cell.
 
     Args:
         points: the cells; those with a NaN or an infinite metric are left out.
-        x_name, y_name: the metrics for reading.
+        x_name, y_name: display names of the metrics.
         chosen: index of the chosen cell.
         dark: the theme.
     """
@@ -282,13 +282,13 @@ def front_figure(
 
 
 def _side(point: Point, points: Sequence[Point]) -> str:
-    """On which side of a point its label has room."""
+    """Return the side of a point on which its label has room."""
     first, last = min(p.x for p in points), max(p.x for p in points)
     return "left" if point.x > first + 0.85 * (last - first) else "right"
 
 
 def _labels(points: Sequence[Point]) -> list[str]:
-    """Return the label beside each point; points in the same place share one."""
+    """Return the label next to each point; points in the same place share one."""
     places = [(point.x, point.y) for point in points]
     labels = []
     for number, (point, place) in enumerate(zip(points, places, strict=True)):
@@ -301,7 +301,7 @@ def _labels(points: Sequence[Point]) -> list[str]:
 
 
 def _range_of_one(values: Sequence[float]) -> list[float] | None:
-    """A range where all values are the same, since Plotly's would reach from 0 to twice that."""
+    """Return a range for equal values, since Plotly's would reach from 0 to twice the value."""
     if not values or min(values) < max(values):
         return None
     margin = 0.1 * abs(values[0]) or 1.0

@@ -1,4 +1,4 @@
-"""The claims of the page, each as a section: it is predicted, run, judged, and shown."""
+"""The claims of the page, each as a section: predicted, run, judged and shown."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ MET, MISSED = (marked("The result is as you predicted."), marked("The result is 
 
 
 def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: float | None) -> None:
-    """The card with the verdict, and the figures below it.
+    """Draw the card with the verdict, and the figures below it.
 
     Args:
-        words: of the claim.
-        verdict: what follows from the figures.
-        predicted: what the person expected before; empty for nothing.
-        took: seconds that the experiment has taken; None if unknown.
+        words: words of the claim.
+        verdict: the verdict from the figures.
+        predicted: the visitor's earlier prediction; empty for none.
+        took: duration of the experiment in seconds; None if unknown.
     """
     said = [words.sentence(verdict)]
     if predicted in PREDICTED:
@@ -94,7 +94,7 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
 
 
 def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
-    """The figures behind a verdict."""
+    """Return a table of the figures behind a verdict."""
 
     def wanted(check: Check) -> str:
         said = f"{say(check.side)} {words.figures[check.name].said(check.bound)}"
@@ -116,7 +116,7 @@ def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
 
 
 def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
-    """The same as plain numbers, for a file; what is unknown or unbounded is empty."""
+    """Return the same table as plain numbers, for a file; unknown or unbounded values are empty."""
     columns: dict[str, Callable[[Check], Any]] = {
         say("figure"): lambda check: say(words.figures[check.name].name),
         say("part"): lambda check: shown(check.part),
@@ -141,12 +141,12 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-MOST_ROWS = 300  # of a table that is on the page
-LONG_LABEL = 20  # characters from which a field for a number is wider
+MOST_ROWS = 300  # of a table on the page
+LONG_LABEL = 20  # characters from which a number field is wider
 
 
 def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
-    """A claim as a section of the page; its words are those of `lessons/claims.toml`."""
+    """Turn a claim into a section of the page; its words are those of `lessons/claims.toml`."""
     words = all_words()[claim.key]
     inputs = make_dataclass(
         claim.key,
@@ -225,13 +225,13 @@ def _loaded(name: str) -> LanguageModel:
 
 
 def outcome_of(held: Held) -> str:
-    """The verdict of a claim as a visitor has it; empty where it is not run yet, or under way."""
+    """Return the verdict of a visitor's claim; empty if it is not run yet, or in progress."""
     found = None if held.is_running else held.result()
     return "" if found is None else judge(found.checks).outcome
 
 
 def _prediction(held: Held) -> None:
-    """Ask for a prediction; what was measured keeps the one that it began with."""
+    """Ask for a prediction; a measurement keeps the one with which it started."""
     chosen = held.inputs.predicted if held.inputs.predicted in PREDICTIONS else None
     st.segmented_control(
         say("What do you predict?"),
@@ -247,7 +247,7 @@ def _prediction(held: Held) -> None:
 
 
 def _field(held: Held, one: Input) -> None:
-    """The field of an input of its kind."""
+    """Draw the field for an input of its kind."""
     given, about = (held, one.name, say(one.label)), say(one.help) or None
     width = 190 if len(one.label) > LONG_LABEL else 130
     if isinstance(one, Text):
@@ -267,13 +267,13 @@ def _field(held: Held, one: Input) -> None:
 
 
 def table_of(claim: Claim[AnyResult], found: AnyResult) -> Table:
-    """The table of a claim, in the language that is spoken."""
+    """Return the table of a claim, in the current language."""
     head, rows = claim.table.of(found)
     return Table(say(claim.table.name), [*map(say, head)], [[*map(shown, row)] for row in rows])
 
 
 def draw_table(claim: Claim, table: Table) -> None:
-    """A table to open, unless it is so long that it is in its file alone."""
+    """Draw an expandable table, unless it is so long that only its file has it."""
     if len(table.rows) > MOST_ROWS:
         return
     with st.expander(table.name, expanded=claim.table.is_open):
@@ -289,14 +289,14 @@ def draw_table(claim: Claim, table: Table) -> None:
 
 
 def _texts(head: Any, row: Any, first: int, last: int) -> list[tuple[list[str], str]]:
-    """The texts of a row, each with its name; the last one with what was measured."""
+    """Return the texts of a row, each with its name; the last one with its measurements."""
     about = [f"{head[n]}: {_fact(row[n])}" for n in range(first, last)]
     named = [([head[n]], row[n]) for n in range(last, len(row) - 1)]
     return [*named, ([*([head[-1]] if named else []), *about], row[-1])]
 
 
 def _fact(value: Any) -> str:
-    """A cell within a line; what has no ink at its ends, such as a token's space, as a glyph."""
+    """Format a cell within a line; invisible ends, such as a token's space, become glyphs."""
     said = localised(cell(value))
     return said if said.isprintable() and said == said.strip() else visible(said)
 

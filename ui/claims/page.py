@@ -1,4 +1,4 @@
-"""The claims page by what is its own."""
+"""The properties of the claims page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ui.words.language import marked, say
 
 
 def overview(state: MeasurementState) -> None:
-    """The button that runs all claims, and what has come of each."""
+    """Draw the button that runs all claims, and the outcome of each."""
     with st.expander(say("All claims: run them, and see every verdict")):
         seconds = state.seconds(state.sections)
         who = owner()
@@ -39,7 +39,7 @@ def overview(state: MeasurementState) -> None:
 
 
 def overview_table(state: MeasurementState) -> Table:
-    """Each claim with every model: prediction, verdict, its sentence, time."""
+    """Return a table of each claim with every model: prediction, verdict, its sentence, time."""
     rows = [
         (say(held.section.heading), bench.model.name, *_cells(held))
         for key in state.sections

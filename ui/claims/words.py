@@ -1,4 +1,4 @@
-"""The words of each claim, from `lessons/claims.toml`, with figures put into them."""
+"""The words of each claim, from `lessons/claims.toml`, with figures inserted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ui.words.language import Literal, localised, marked, say
 from ui.words.metrics import number
 
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "claims.toml"
-NAMES = {  # of the outcomes
+NAMES = {  # names of the outcomes
     "holds": marked("Holds here"),
     "fails": marked("Does not hold here"),
     "depends": marked("Depends"),
@@ -50,17 +50,17 @@ ANSWERS = {
     OPEN: marked("not decided"),
     "": marked("noted"),
 }
-CONDITIONS = {  # the answers of what the experiment needs
+CONDITIONS = {  # answers of the experiment's conditions
     YES: marked("met"),
     NO: marked("not met"),
     OPEN: marked("not met"),
 }
-METHODS = {  # of intervals
+METHODS = {  # methods of intervals
     CLOPPER_PEARSON: marked("Shares: the exact interval of Clopper and Pearson."),
     BOOTSTRAP: marked("Means and ratios: a bootstrap with {count} resamples."),
     COUNTED: marked("Counted over all there is: no interval."),
 }
-PARTS = {  # of a verdict, by what they say of the claim
+PARTS = {  # parts of a verdict, by their answer to the claim
     YES: marked("As claimed: {parts}."),
     NO: marked("Not as claimed: {parts}."),
     OPEN: marked("Not decided: {parts}."),
@@ -76,7 +76,7 @@ def _percent(value: float) -> str:
 
 def _points(value: float) -> str:
     places = 1 if 0 < abs(value) < 0.1 else 0
-    points = round(100 * value, places) + 0.0  # no minus before a zero
+    points = round(100 * value, places) + 0.0  # avoids a minus before a zero
     return say("{count} percentage points", count=number(points, places))
 
 
@@ -102,9 +102,9 @@ KINDS: dict[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class FigureName:
-    """The name of a figure, and how it is written: a key of `KINDS`.
+    """The name of a figure, and its format: a key of `KINDS`.
 
-    `unmet` is said of a condition that is not met.
+    `unmet` describes a condition that is not met.
     """
 
     name: str
@@ -112,11 +112,11 @@ class FigureName:
     unmet: str = ""
 
     def said(self, value: float) -> str:
-        """The figure in its unit; a dash where there is none."""
+        """Format the figure in its unit; a dash if there is none."""
         return KINDS[self.kind](value) if math.isfinite(value) else "–"
 
 
-UNSTEADY = FigureName(  # of every claim on times
+UNSTEADY = FigureName(  # for every claim on times
     marked("reference products at another speed than most"),
     "percent",
     marked(
@@ -131,14 +131,14 @@ class ClaimWords:
     """The words of a claim.
 
     Attributes:
-        topic: heading that it is listed under.
-        name: in the list.
+        topic: heading of its group in the list.
+        name: name in the list.
         claim: the sentence that people say.
-        experiment: what is done, and what to notice.
+        experiment: the procedure, and what to notice.
         overturned: the result that would speak against it.
-        measured: what was measured, with marks for figures.
-        each: what more of decides an open verdict: ``prompts``.
-        figures: what the verdict stands on, by name.
+        measured: the measurement in words, with marks for figures.
+        each: items of which more would decide an open verdict: ``prompts``.
+        figures: the figures behind the verdict, by name.
     """
 
     topic: str
@@ -151,7 +151,7 @@ class ClaimWords:
     figures: Mapping[str, FigureName]
 
     def sentence(self, verdict: Verdict) -> str:
-        """The words of a verdict, with its figures."""
+        """Return the words of a verdict, with its figures."""
         said = []
         parts = {answer: verdict.parts(answer) for answer in PARTS}
         if sum(map(bool, parts.values())) > 1:
@@ -176,11 +176,11 @@ class ClaimWords:
         return " ".join(said)
 
     def part_said(self, part: str) -> str:
-        """A part of the experiment, or a figure that is one by itself."""
+        """Name a part of the experiment, or a figure that is a separate part."""
         return say(self.figures[part].name) if part in self.figures else shown(part)
 
     def _marks(self, check: Check) -> dict[str, str]:
-        """The marks of a figure; of several parts of an experiment, those of the last one."""
+        """Return the marks of a figure; of several parts, those of the last one."""
         said, found, name = self.figures[check.name].said, check.figure, check.name
         return {
             name: localised(said(found.value)),
@@ -191,7 +191,7 @@ class ClaimWords:
 
 
 def shown(value: Cell) -> str | int | float | None:
-    """A cell or a name of `engine.claims` for reading: what a person typed stays as it is."""
+    """Format a cell or name of `engine.claims` for reading; typed text stays unchanged."""
     if isinstance(value, tuple):
         return " ".join(map(shown, value))
     if isinstance(value, Token):
@@ -204,30 +204,30 @@ def shown(value: Cell) -> str | int | float | None:
 
 
 def answer_said(check: Check) -> str:
-    """The answer of a figure to its claim, in words."""
+    """Put a figure's answer to its claim into words."""
     return say((CONDITIONS if check.is_condition else ANSWERS)[check.answer])
 
 
 def method_said(method: str) -> str:
-    """Say in a sentence how an interval is computed."""
+    """Explain in a sentence how an interval is computed."""
     return say(METHODS[method], count=f"{RESAMPLES:,}")
 
 
 def interval(found: Figure, name: FigureName) -> str:
-    """The interval of a figure in words."""
+    """Put the interval of a figure into words."""
     if not (math.isfinite(found.low) and math.isfinite(found.high)):
         return say("too few to say")
     if found.low == found.high:
         return name.said(found.low)
     low, high = name.said(found.low), name.said(found.high)
-    if low.partition(" ")[2] == high.partition(" ")[2]:  # the unit once
+    if low.partition(" ")[2] == high.partition(" ")[2]:  # the unit appears only once
         low = low.partition(" ")[0]
     return say("{low} to {high}", low=low, high=high)
 
 
 @cache
 def all_words() -> dict[str, ClaimWords]:
-    """The words of every claim, by key."""
+    """Load the words of every claim, by key."""
     data = tomllib.loads(FILE.read_text("utf-8"))
     return {
         key: ClaimWords(

@@ -1,4 +1,4 @@
-"""One column of a comparison: settings, the text they make, where it parts from another."""
+"""One column of a comparison: settings, their text, and its divergence from another column."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ OWN = marked("Custom")
 
 @dataclass(eq=False)
 class Column(PlayedText[Decoder]):
-    """One setting and the text it makes; one that begins again is another value.
+    """One setting and its text; a column that restarts is a new value.
 
     Attributes, besides those of `PlayedText`:
-        number: names the column, also after others have gone.
-        settings: how its tokens are chosen; their seed counts unless all columns share one.
-        error: why it could not go on, empty if it could.
-        recorded: the tokens that its text had when it was kept, until it has them again.
+        number: identifies the column, even after others are removed.
+        settings: settings that choose its tokens; their seed counts unless all columns share one.
+        error: why it could not continue, empty if it could.
+        recorded: tokens that its text had in the record, until it has them again.
     """
 
     number: int
@@ -39,17 +39,17 @@ class Column(PlayedText[Decoder]):
 
     @property
     def preset(self) -> str:
-        """The preset that these settings are, `OWN` if none."""
+        """The preset of these settings, `OWN` if none."""
         return preset_of(self.settings)
 
     @property
     def title(self) -> str:
-        """The preset's name, else the chain in words."""
+        """The preset's name, otherwise the chain in words."""
         return title_of(self.settings)
 
     @property
     def in_force(self) -> SamplingSettings:
-        """The settings of the next token, with what the model needs besides (`fitted`)."""
+        """The settings of the next token, with the model's additional needs (`fitted`)."""
         return self.text.settings if self.text else self.settings
 
     @property
@@ -59,16 +59,16 @@ class Column(PlayedText[Decoder]):
 
     @property
     def stop_reason(self) -> str | None:
-        """The reason why its text has ended; None while it can go on."""
+        """The reason why its text has ended; None while it can continue."""
         return self.text.stop_reason if self.text else None
 
     @property
     def is_same(self) -> bool:
-        """True if the text has all tokens that were recorded."""
+        """True if the text has all recorded tokens."""
         return list(self.recorded) == self.token_ids[: len(self.recorded)]
 
     def can_go_on(self, limit: int | None) -> bool:
-        """Return True if another token may follow."""
+        """Return True if one more token may follow."""
         return not self.error and super().can_go_on(limit)
 
     def step(self, limit: int | None) -> None:
@@ -81,7 +81,7 @@ class Column(PlayedText[Decoder]):
             self.error = told(error)
 
     def rewind(self, length: int) -> None:
-        """Keep at most `length` tokens; what failed may be tried again."""
+        """Keep at most `length` tokens; a failed step may be tried again."""
         self.error = ""
         super().rewind(length)
 
@@ -98,7 +98,7 @@ class Divergence:
 
     Attributes:
         index: the first step at which the tokens differ.
-        here, there: that step in the column, and in the first one.
+        here, there: that step in this column, and in the first one.
     """
 
     index: int
@@ -107,7 +107,7 @@ class Divergence:
 
 
 def divergence(column: Column, first: Column) -> Divergence | None:
-    """The first step at which two columns took different tokens; None where there is none yet."""
+    """Find the first step at which two columns took different tokens; None if there is none yet."""
     for here, there in zip(column.steps, first.steps, strict=False):
         if here.token_id != there.token_id:
             return Divergence(here.index, here, there)
@@ -115,18 +115,18 @@ def divergence(column: Column, first: Column) -> Divergence | None:
 
 
 def preset_of(settings: SamplingSettings) -> str:
-    """The preset that settings are, `OWN` if none."""
+    """Return the preset of some settings, `OWN` if none."""
     return next((name for name, one in PRESETS.items() if one.chain == settings.chain), OWN)
 
 
 def title_of(settings: SamplingSettings) -> str:
-    """The preset's name, else the chain in words."""
+    """Return the preset's name, otherwise the chain in words."""
     preset = preset_of(settings)
     return summary_of(settings) if preset == OWN else say(preset)
 
 
 def summary_of(settings: SamplingSettings) -> str:
-    """A chain in a few words: ``temperature 0.7, top-p 0.9``."""
+    """Describe a chain in a few words: ``temperature 0.7, top-p 0.9``."""
     shown = []
     for stage in settings.chain:
         value, name = stage.value, say(stage.info.in_text)

@@ -1,8 +1,8 @@
 """A visitor's comparison: columns of settings, each with its own text from one prompt.
 
-A column's text is a `Decoder`'s, so it is the very text that the step page makes of the same
-prompt, settings and seed. A change begins the texts again that it concerns; a change that is
-refused leaves everything as it was.
+A column's text is a `Decoder`'s, so it is identical to the step page's text for the same prompt,
+settings and seed. A change restarts the affected texts; a refused change leaves everything as it
+was.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from ui.visits.records import BrokenRecord, Choice
 from ui.words.language import ENGLISH, marked, say, speaking
 
 FEWEST, MOST = 2, 6  # columns
-FIRST_TOKENS = 24  # that a column has when the page opens
+FIRST_TOKENS = 24  # of a column when the page opens
 SPEEDS = {
     marked("2 tokens/s"): (0.5, 0.0),
     marked("5 tokens/s"): (0.2, 0.0),
     marked("Fastest"): (0.2, 0.15),
 }
 
-FIRST_SEED = 5  # by which the texts of `FIRST` differ from the bundled model's first example on
+FIRST_SEED = 5  # from which the texts of `FIRST` differ from the bundled model's first example on
 FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
 
 
@@ -50,7 +50,7 @@ class CompareInputs(Inputs):
 
     Attributes, besides the prompt:
         chat: True if it goes through the chat template.
-        max_tokens: most generated tokens of a text.
+        max_tokens: maximum number of generated tokens per text.
         same_u: True if all columns draw with the uniform numbers of `seed`.
         seed: that seed.
     """
@@ -62,7 +62,7 @@ class CompareInputs(Inputs):
     seed: Annotated[int, Meta(title=marked("Seed"), ge=0, le=LARGEST_SEED)] = FIRST_SEED
 
     def effective(self, column: Column) -> SamplingSettings:
-        """A column's settings with the seed that it draws with."""
+        """Return a column's settings with the seed of its draws."""
         return column.settings.replace(seed=self.seed) if self.same_u else column.settings
 
 
@@ -80,17 +80,17 @@ class _Kept(Struct):
 
 
 class Comparison(InputsState[CompareInputs]):
-    """One visitor's columns, and what they have in common.
+    """One visitor's columns, and their common inputs.
 
     Args:
-        model, inputs: what the texts begin with.
-        speed: how fast they play, by a name in `SPEEDS`.
-        columns, samples: of a record; None for those of a new visitor.
+        model, inputs: the start of the texts.
+        speed: their playing speed, by a name in `SPEEDS`.
+        columns, samples: from a record; None for a new visitor.
 
     Attributes, besides those of `InputsState`:
         player: plays the columns.
-        said: what there is to know of texts that were generated again; empty for nothing.
-        sampling: the samples per setting, None before they are asked for.
+        said: a remark on texts that were generated again; empty for none.
+        sampling: the samples per setting, None before a request.
     """
 
     name: ClassVar[str] = "compare"
@@ -129,7 +129,7 @@ class Comparison(InputsState[CompareInputs]):
 
     @property
     def columns(self) -> Sequence[Column]:
-        """Two to six, from left to right; the first is what the others are compared with."""
+        """Two to six, from left to right; the others are compared with the first."""
         return self.player.texts
 
     @property
@@ -138,7 +138,7 @@ class Comparison(InputsState[CompareInputs]):
         return tuple(name for name, settings in PRESETS.items() if _fits(settings, self.model))
 
     def column(self, number: int) -> Column | None:
-        """The column of that number, None if it is gone."""
+        """Return the column of that number, None if it was removed."""
         return next((column for column in self.columns if column.number == number), None)
 
     @property
@@ -148,10 +148,10 @@ class Comparison(InputsState[CompareInputs]):
             column.settings.chain != self.columns[0].settings.chain for column in self.columns
         )
 
-    # --- changes: each begins texts again, or leaves everything as it was and says why ------------
+    # --- changes: each restarts texts, or leaves everything as it was and says why ----------------
 
     def take(self, inputs: CompareInputs) -> None:
-        """Begin the texts again that begin in another way."""
+        """Restart the texts that would begin differently."""
         self._exchange(inputs)
 
     @property
@@ -159,7 +159,7 @@ class Comparison(InputsState[CompareInputs]):
         return Prompt(self.inputs.prompt, self.inputs.chat)
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Take another prompt for all columns; settings that none has yet, for the first one."""
+        """Take a prompt for all columns; settings that no column has yet go to the first one."""
         chat = self.inputs.chat if prompt.chat is None else prompt.chat
         chat = chat and self.model.vocabulary.has_chat_template
         inputs, columns = replace(self.inputs, prompt=prompt.text, chat=chat), list(self.columns)
@@ -171,7 +171,7 @@ class Comparison(InputsState[CompareInputs]):
             self._exchange(inputs, columns, now=False)
 
     def vary_seed(self) -> None:
-        """Give all columns the settings of the first that draws, and each a seed of its own."""
+        """Give all columns the settings of the first that draws, and each a different seed."""
         drawing = [column.settings for column in self.columns if not column.settings.is_greedy]
         if not drawing:
             self.error = say("No column draws; choose settings that are not greedy for one.")
@@ -184,14 +184,14 @@ class Comparison(InputsState[CompareInputs]):
             self._exchange(replace(self.inputs, same_u=False), columns)
 
     def set_settings(self, number: int, settings: SamplingSettings) -> None:
-        """Other settings for one column, with the seed that holds if there is no common one."""
+        """Set one column's settings, including its seed for use without a common one."""
         with self.refusing():
             self._exchange(columns=self._with(number, settings))
 
     def adjust(self, number: int, **changes: object) -> None:
-        """Some settings of one column, by keyword as in `SamplingSettings`, typed in its fields."""
+        """Change some settings of one column from its fields, by `SamplingSettings` keyword."""
         column = self.column(number)
-        if column is None:  # it was removed meanwhile
+        if column is None:  # it was removed in the meantime
             return
         with self.refusing():
             if "seed" in changes:
@@ -200,7 +200,7 @@ class Comparison(InputsState[CompareInputs]):
             self._exchange(columns=self._with(number, column.settings.replace(**changes)))
 
     def constrain(self, number: int, language: str, source: str) -> bool:
-        """Another constraint for one column, as it was typed; return True if it is taken."""
+        """Set the typed constraint of one column; return True if it is accepted."""
         with self.refusing():
             constraint = constraint_of(language, source)
         if not self.error:
@@ -208,7 +208,7 @@ class Comparison(InputsState[CompareInputs]):
         return not self.error
 
     def add(self) -> None:
-        """Add a column: the first preset that is not there yet."""
+        """Add a column with the first preset that is not there yet."""
         if len(self.columns) >= MOST:
             self.error = say(
                 "There are {most} columns, the most there can be; remove one first.", most=MOST
@@ -217,7 +217,7 @@ class Comparison(InputsState[CompareInputs]):
         present = {column.preset for column in self.columns}
         name = next((name for name in self.presets if name not in present), "Pure sampling")
         column = _of_preset(name, self._next_number)
-        self._next_number += 1  # first: a page may be drawn again at any word
+        self._next_number += 1  # first: any call may redraw the page
         with self.refusing():
             self._exchange(columns=[*self.columns, column])
 
@@ -229,9 +229,9 @@ class Comparison(InputsState[CompareInputs]):
                 self._exchange(columns=columns)
 
     def load(self, model: LanguageModel) -> None:
-        """Continue with another model from the same prompt; raises what `Decoder` raises.
+        """Continue with a new model from the same prompt; raises what `Decoder` raises.
 
-        What names tokens of the old vocabulary is switched off, and `error` says so.
+        Settings that name tokens of the old vocabulary are switched off, and `error` says so.
         """
         columns, lost = self._fitted(self.columns, model)
         chat = self.inputs.chat and model.vocabulary.has_chat_template
@@ -246,10 +246,10 @@ class Comparison(InputsState[CompareInputs]):
         settings: SamplingSettings,
         number: int,
     ) -> None:
-        """Model and prompt for all columns and the settings for one, seed included.
+        """Take a model and prompt for all columns and settings for one, seed included.
 
-        All together or, if they are refused, nothing: the prompt that is here need not fit a
-        model that comes with a prompt of its own.
+        Either everything is taken or, if refused, nothing: the current prompt need not fit a model
+        that comes with its own prompt.
         """
         others = [column for column in self.columns if column.number != number]
         fitting, lost = self._fitted(others, model)
@@ -262,14 +262,14 @@ class Comparison(InputsState[CompareInputs]):
             self.error = lost
 
     def _with(self, number: int, settings: SamplingSettings) -> list[Column]:
-        """The columns, one of them with other settings."""
+        """Return the columns, with new settings in one column."""
         return [
             replace(column, settings=settings) if column.number == number else column
             for column in self.columns
         ]
 
     def _fitted(self, columns: Sequence[Column], model: LanguageModel) -> tuple[list[Column], str]:
-        """Columns as another model can take them, and what it cannot."""
+        """Adapt columns to a new model; also returns a message on the lost settings."""
         taken = [(column, *fitted(column.settings, self.model, model)) for column in columns]
         lost = " ".join(dict.fromkeys(lost for _, _, lost in taken if lost))
         return [replace(column, settings=settings) for column, settings, _ in taken], lost
@@ -283,12 +283,12 @@ class Comparison(InputsState[CompareInputs]):
         wanted: int | None = None,
         now: bool = True,
     ) -> None:
-        """Begin from this, what is None as it is; what fails, fails before anything has changed.
+        """Restart with these values; None keeps the current one. A failure changes nothing.
 
         Args:
-            inputs, columns, model: a column stays as it is if its text would begin as it did.
-            wanted: tokens that the others are to have; None for as many as the longest text.
-            now: True to take them at once, else at the next look.
+            inputs, columns, model: a column stays as it is if its text would begin as before.
+            wanted: number of tokens for restarted columns; None for as many as the longest text.
+            now: True to generate them at once, otherwise at the next look.
         """
         inputs, model = inputs or self.inputs, model or self.model
         if wanted is None:
@@ -317,7 +317,7 @@ class Comparison(InputsState[CompareInputs]):
 
     @property
     def why_over(self) -> str:
-        """The reason why no text may have another token, and the remedy; empty while one may."""
+        """The reason why no text may grow, and the remedy; empty while one may."""
         if self.player.can_go_on:
             return ""
         if any(column.can_go_on(MOST_TOKENS) for column in self.columns):
@@ -326,18 +326,18 @@ class Comparison(InputsState[CompareInputs]):
         return say("Every text has ended; adjust a column, or press Rewind.")
 
     def pressed(self) -> None:
-        """Forget what was said of texts that came again."""
+        """Clear the remark on regenerated texts."""
         self.said = ""
 
     def look(self) -> None:
-        """Do what every drawing does first: add tokens, and compare texts that have come again."""
+        """Prepare every drawing: add tokens, and compare regenerated texts with the record."""
         self.player.look()
         again = [column for column in self.columns if column.recorded]
         if not again or self.player.is_behind or self.player.is_busy:
             return
         others = [str(place) for place, column in enumerate(self.columns, 1) if not column.is_same]
         if not all(column.wanted for column in again):
-            pass  # a person has stopped them
+            pass  # the visitor has stopped them
         elif others:
             self.said = say(
                 "The texts were generated again. Those of these columns are no longer the same: "
@@ -352,7 +352,7 @@ class Comparison(InputsState[CompareInputs]):
     # --- samples ----------------------------------------------------------------------------------
 
     def sample(self, count: float | None, owner: Owner) -> None:
-        """Begin `count` texts per column."""
+        """Start generating `count` texts per column."""
         with speaking(ENGLISH):  # the files of all languages are the same
             columns = [
                 (column.number, f"{place}. {column.title}", column.settings)
@@ -378,13 +378,13 @@ class Comparison(InputsState[CompareInputs]):
 
     @property
     def version(self) -> object:
-        """Compares unequal once the record would be another."""
+        """A value that changes whenever the record would change."""
         columns = tuple((column.number, column.settings) for column in self.columns)
         sampling = self.sampling and (id(self.sampling), self.sampling.is_done)
         return super().version, self.player.version, columns, sampling
 
     def record(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return the whole page state as plain values."""
         sampling = self.sampling
         return super().record() | {
             "speed": self.player.speed,
@@ -400,24 +400,24 @@ class Comparison(InputsState[CompareInputs]):
         }
 
     def copy(self) -> Self:
-        """An independent comparison with the same texts, for a second tab."""
+        """Return an independent comparison with the same texts, for a second tab."""
         twin = super().copy()
         twin.said, twin.player = "", self.player.copy(twin)
         return twin
 
     def release(self) -> None:
-        """Give back the memory of caches, and end what is being done."""
+        """Release the memory of caches, and end current work."""
         super().release()
         self.player.release()
 
 
 def _of_preset(name: str, number: int) -> Column:
-    # Every column has a seed of its own for when they do not share one.
+    # Every column has a different seed, for use without a common one.
     return Column(number, PRESETS[name].replace(seed=number))
 
 
 def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:
-    """A prompt as decoders take it; raises `PromptError` or `TokenizerError` if none can."""
+    """Return a prompt in decoder form; raises `PromptError` or `TokenizerError` on failure."""
     if len(prompt) > LONGEST_PROMPT:
         raise PromptError(
             say(

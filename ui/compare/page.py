@@ -83,7 +83,7 @@ def compare_page() -> None:
         ):
             with holder:
                 _column_fields(comparison, column, place)
-    # What comes and goes has a container, so the parts below keep their places and stay mounted.
+    # Optional content has a container, so the parts below keep their places and stay mounted.
     with st.container():
         if comparison.error:
             st.error(markdown_text(comparison.error))
@@ -103,7 +103,7 @@ def compare_page() -> None:
     )
 
 
-# --- what all columns have in common --------------------------------------------------------------
+# --- shared by all columns ------------------------------------------------------------------------
 
 
 def _common(comparison: Comparison) -> None:
@@ -227,7 +227,7 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
 
 
 def _ways(comparison: Comparison, column: Column, key: str) -> None:
-    """To the step page, from it, and away."""
+    """Draw the buttons to open the step page, to take over from it, and to remove the column."""
     visit = this_visit()
     if st.button(
         say("Open in the step page"),
@@ -274,7 +274,7 @@ def _take_over(visit: Visit, comparison: Comparison, column: Column) -> None:
 
 
 def _live(comparison: Comparison) -> None:
-    """Transport, texts, figures; only this part runs again while it plays."""
+    """Draw transport, texts and figures; only this part reruns while it plays."""
     comparison.look()
     with stage():
         _transport(comparison)
@@ -312,7 +312,7 @@ def _transport(comparison: Comparison) -> None:
 
 
 def _parting(comparison: Comparison) -> None:
-    """Every column's distribution at the first token that is not the same in all."""
+    """Draw every column's distribution at the first token that differs."""
     data = parting_data(comparison)
     st.subheader(say("First token that differs"), anchor=False)
     if data is None:

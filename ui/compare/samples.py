@@ -1,4 +1,4 @@
-"""Many texts of each column: asking for them, their progress, their figures."""
+"""Many texts of each column: the request, their progress, their figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USUAL = 16  # samples per setting
 
 
 def samples(comparison: Comparison) -> None:
-    """Many texts per column: asking for them, their progress, their figures."""
+    """Draw many texts per column: the request, their progress, their figures."""
     st.subheader(say("Many texts of each column"), anchor=False)
     run = comparison.sampling
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,4 +1,4 @@
-"""Many texts per column in the background: what is there so far, and its figures."""
+"""Many texts per column in the background: the finished ones, and their figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ui.words.language import marked, say
 MOST_COLUMNS = 6
 LONGEST_TEXT = 50_000  # characters of a sample in a record
 MAX_ROWS = 32  # in one forward pass, for which other visitors' steps wait
-SAMPLES = marked("Samples per setting")  # what the page calls their number
+SAMPLES = marked("Samples per setting")  # the page's name for their number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Sample:
     Attributes:
         column: number of the column.
         text: the text, with settings, records and stop reason.
-        metrics: what it measures.
+        metrics: its metrics.
     """
 
     column: int
@@ -51,8 +51,8 @@ FIGURES = len(MEASURES)
 class SamplingRun(Job):
     """Samples of several settings.
 
-    The k-th text of every column has the same seed, so columns differ by their settings rather than
-    by luck.
+    The k-th text of every column has the same seed, so columns differ by their settings, not by
+    luck.
 
     Args:
         model: the model.
@@ -60,16 +60,16 @@ class SamplingRun(Job):
         columns: number, title in English and settings of each.
         count: texts per column.
         first_seed: seed of the first text of each column; the others follow.
-        max_tokens: most tokens of a text.
+        max_tokens: maximum number of tokens per text.
         prompt_text: the prompt for reading.
-        chat: whether it went through the chat template.
+        chat: whether the prompt went through the chat template.
 
     Attributes:
         columns, prompt_text, chat: as given.
-        model_name: of the model that writes them.
+        model_name: name of the model that writes them.
 
     Raises:
-        DecodingError: a count out of range, settings or a prompt that do not fit.
+        DecodingError: the count is out of range, or settings or a prompt do not fit.
     """
 
     doing = marked("the samples")
@@ -115,21 +115,21 @@ class SamplingRun(Job):
 
     @property
     def texts_done(self) -> int:
-        """Texts that have ended."""
+        """Number of finished texts."""
         return self._done
 
     @property
     def version(self) -> int:
-        """Counts the texts that have ended: what is computed of them holds till there are more."""
+        """Number of finished texts: results computed from them are valid until it grows."""
         return len(self.samples())
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Sentences on what went another way than usual."""
+        """Sentences on unusual events."""
         return self._batch.notices
 
     def record(self) -> dict[str, Any]:
-        """The finished texts and what they measure, as plain values."""
+        """Return the finished texts and their metrics as plain values."""
         return {
             "prompt_text": self.prompt_text,
             "chat": self.chat,
@@ -149,7 +149,7 @@ class SamplingRun(Job):
         }
 
     def samples(self, column: int | None = None) -> list[Sample]:
-        """The finished texts, in the order of their seeds; of one column or of all."""
+        """Return the finished texts of one column or of all, in the order of their seeds."""
         for index, number in enumerate(self._columns_of_rows):
             if index not in self._samples and self._batch.has_ended(index):
                 text = self._batch.text(index)
@@ -180,14 +180,14 @@ class SamplingRun(Job):
         return found
 
     def csv(self) -> bytes:
-        """The same as `frame`, as a file for spreadsheets."""
+        """Return `frame` as a file for spreadsheets."""
         version = self.version
         if not self._csv[1] or self._csv[0] != version:
             self._csv = version, spreadsheet_csv(self.frame())
         return self._csv[1]
 
     def frame(self) -> pd.DataFrame:
-        """One row per finished text, with all that it takes to make it again."""
+        """Return one row per finished text, with everything needed to reproduce it."""
         titles = {number: title for number, title, _ in self.columns}
         return pd.DataFrame(
             [
@@ -228,15 +228,15 @@ class SamplesRecord(Struct):
 
 
 class KeptSamples(SamplingRun):
-    """Samples that were finished and come from a record.
+    """Finished samples from a record.
 
     Args:
-        data: what `SamplingRun.record` gave, read.
+        data: parsed data from `SamplingRun.record`.
         model: the model that wrote them.
 
     Raises:
-        BrokenRecord: another shape.
-        DecodingError: a setting that is refused today.
+        BrokenRecord: the record has a different shape.
+        DecodingError: a setting is no longer valid.
     """
 
     is_done = True

@@ -1,4 +1,4 @@
-"""The compare page's texts and tables as HTML: every text that is not ours is escaped here."""
+"""The compare page's texts and tables as HTML; it escapes every text from outside."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LABELLED = 64  # leading tokens that come with their labels; charts and tables s
 
 
 def parting_place(columns: list[Column]) -> int | None:
-    """The first token, counted from 0, at which not all texts are the same; None without one."""
+    """Find the first token, counted from 0, that differs between texts; None if there is none."""
     texts = [column.token_ids for column in columns]
     shortest = min(map(len, texts))
     return next((i for i in range(shortest) if len({text[i] for text in texts}) > 1), None)
@@ -41,8 +41,8 @@ def parting_place(columns: list[Column]) -> int | None:
 def parting_data(comparison: Comparison) -> dict[str, Any] | None:
     """Return the data for the app `distributions`; None while the texts are the same.
 
-    Up to the parting all texts are the same, so all columns shaped the same logits: what differs
-    there is the settings, the random number, or both.
+    Up to there, all texts are the same, so all columns shaped the same logits. The difference comes
+    from the settings, the random number, or both.
     """
     columns = list(comparison.columns)
     place = parting_place(columns)
@@ -91,7 +91,7 @@ def _row(raw: RankedRow, named: set[int], labels: TokenLabels) -> tuple[dict[str
 
 
 def _said(decoder: Decoder, place: int, labels: TokenLabels) -> str:
-    """Say what a column did there: "takes ␣witch: 2.9 % by the model, 11.2 % here"."""
+    """Describe a column's token there: "takes ␣witch: 2.9 % by the model, 11.2 % here"."""
     step = decoder.steps[place]
     label, drawn_with = visible(labels[step.token_id]), step.u
     values = {
@@ -110,7 +110,7 @@ TOGETHER = ("sample_distinct_2", "self_bleu", "looped")
 
 
 def reason(column: Column, max_tokens: int) -> str:
-    """Say why a text has ended, or that it goes on."""
+    """Say why a text has ended, or that it continues."""
     if column.error:
         return say("failed")
     if column.can_go_on(max_tokens):
@@ -122,7 +122,7 @@ def reason(column: Column, max_tokens: int) -> str:
 
 
 def cards(comparison: Comparison) -> str:
-    """The columns' texts side by side."""
+    """Format the columns' texts side by side."""
     first = comparison.columns[0]
     parts = [
         _card(comparison, column, place, None if column is first else divergence(column, first))
@@ -151,7 +151,7 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
 
 
 def _marked_text(column: Column, parts: Divergence | None, labels: TokenLabels) -> str:
-    """A text, the first token that differs from column 1 marked."""
+    """Format a text, with the first token that differs from column 1 marked."""
     texts = [step.text for step in column.steps]
     if parts is None:
         return escaped("".join(texts))
@@ -163,7 +163,7 @@ def _marked_text(column: Column, parts: Divergence | None, labels: TokenLabels) 
 
 
 def staged_columns(comparison: Comparison) -> str:
-    """The columns' texts for stage view."""
+    """Format the columns' texts for stage view."""
     first = comparison.columns[0]
     labels = labels_of(comparison.model.vocabulary)
     cards = []
@@ -179,7 +179,7 @@ def staged_columns(comparison: Comparison) -> str:
 
 
 def _notes(column: Column) -> list[str]:
-    """List notes on a column: remarks on its samplers, and why it could not go on."""
+    """List notes on a column: remarks on its samplers, and why it could not continue."""
     notes = []
     for remark in remarks(column.in_force.chain):
         name = setting_name(remark.stage.setting)
@@ -233,7 +233,7 @@ def figures(comparison: Comparison) -> str:
 
 
 def meanings() -> str:
-    """Return a table of what each metric on this page means."""
+    """Return a table of the meaning of each metric on this page."""
     shown = [*SHOWN.values(), *(METRICS[name] for name in TOGETHER)]
     rows = [(say(metric.name), say(metric.about)) for metric in shown]
     return table(say("Metrics"), (say("metric"), say("what it says")), rows)
@@ -244,7 +244,7 @@ def _values(metrics: TextMetrics) -> list[str]:
 
 
 def summary_table(titles: dict[int, str], summaries: dict[int, Summary]) -> str:
-    """Mean ± standard deviation of every metric over the samples of each column."""
+    """Tabulate mean ± standard deviation of every metric over each column's samples."""
     several = [*SHOWN.values(), *(METRICS[name] for name in TOGETHER)]
     head = [say("column"), say("texts"), *(say(metric.name) for metric in several)]
     rows = []
@@ -264,7 +264,7 @@ def summary_table(titles: dict[int, str], summaries: dict[int, Summary]) -> str:
 
 
 def sample_texts(prompt: str, samples: Sequence[Sample]) -> str:
-    """Texts to read, each with its seed and a few figures."""
+    """Format texts for reading, each with its seed and a few figures."""
     texts = []
     for sample in samples:
         metrics = sample.metrics

@@ -1,4 +1,4 @@
-"""Mounts what lives in the browser, and names the files that the browser fetches (see README.md).
+"""Mounting of browser apps, and the files that the browser fetches (see README.md).
 
 An app is a folder of `js/apps`: its `main.js` exports ``mount(root, data, tell)``.
 """
@@ -45,16 +45,16 @@ def mount_app(
     key: str = "",
     **told: Callable[[], None],
 ) -> None:
-    """Mount an app, or hand other data to the one that is there.
+    """Mount an app, or hand new data to the one already mounted.
 
     Args:
         name: its folder.
-        label: its accessible name, marked; None where a part of it has one.
-        data: what it gets with every drawing; as JSON.
-        served: addresses of what it gets once, by name (`address_of_value`).
+        label: its accessible name, marked; None if a part has one.
+        data: the data that it gets with every drawing, as JSON.
+        served: addresses of the data that it gets once, by name (`address_of_value`).
         kind: the class of its element; that of the parts in `css` is ``dv``.
-        key: in the session's state, where that is not the name; another key is another mount.
-        told: called when it tells something, by name.
+        key: its key in the session's state, if that is not the name; a new key is a new mount.
+        told: by event name, called when the app reports that event.
     """
     code = language()
     given = dict(data) | {

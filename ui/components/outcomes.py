@@ -1,8 +1,8 @@
 """The engine's results for a row under the settings in force, by sampler, for the browser.
 
 The browser previews four samplers itself, so that their sliders need no server. The engine shapes
-everything else, and also these four while the browser has the row's tail in bins only. So a new
-sampler, or a constraint, needs no JavaScript.
+everything else, and also these four while the browser has the row's tail only in bins. So a new
+sampler or a constraint needs no JavaScript.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ui.texts.settings import plain_settings
 PREVIEWED = frozenset({"temperature", "top_k", "top_p", "min_p"})
 
 SAME_PROB = 1e-9  # two probabilities that differ by less are the same
-MOST_MOVED = 2000  # tokens whose new scores come one by one; for more the whole row comes
+MOST_MOVED = 2000  # tokens whose new scores are sent one by one; for more, the whole row is sent
 
 
 def is_previewed(settings: SamplingSettings) -> bool:
@@ -50,12 +50,13 @@ def is_previewed(settings: SamplingSettings) -> bool:
 def shaped(
     raw: RankedRow, stages: Sequence[StageResult], settings: SamplingSettings, u: float | None
 ) -> tuple[dict[str, Any], bytes]:
-    """Pack what a chain made of a row for the browser, and the arrays that entries point into.
+    """Pack a chain's results for a row, and the arrays that entries point into.
 
     Args:
         raw: the row.
-        stages: what the chain of `settings` did, to the sampler that removed the last token.
-        settings: of the step.
+        stages: the results of the chain of `settings`, up to the sampler that removed the last
+            token.
+        settings: the settings of the step.
         u: the number that the step is drawn with; None if it is not drawn.
 
     Returns:
@@ -78,9 +79,10 @@ def default_order(
 ) -> dict[str, Any] | None:
     """Compare a chain with the same samplers in the default order; None if they are in it.
 
-    `order` are their names; `now` and `kept` the tokens that the two leave, `same_tokens` if they
-    are the same ones, `same_odds` also with the same probabilities, and `same_draw` if both take
-    the same token, by `taken_by`: ``greedy``, ``u``, or ``nothing`` for a forced token.
+    `order` has their names; `now` and `kept` are the numbers of tokens that the two leave.
+    `same_tokens` tells if these are the same, `same_odds` if their probabilities are too.
+    `same_draw` tells if both take the same token, by `taken_by`: ``greedy``, ``u``, or ``nothing``
+    for a forced token.
     """
     chain = sorted(settings.chain, key=lambda stage: list(STAGES).index(stage.setting))
     if chain == list(settings.chain):
@@ -110,16 +112,16 @@ def default_order(
 def outcomes(
     distribution: Distribution, settings: SamplingSettings
 ) -> tuple[list[dict[str, Any]], bytes]:
-    """One entry a sampler that is on, in order, and the arrays that entries point into.
+    """Return one entry per active sampler, in order, and the arrays that entries point into.
 
-    Every entry holds name and value, `survivors`, `mass_removed`, `entropy_bits`, `figures`, `case`
-    (see `StageResult`), and of the scores after it `highest` and `mass`, the sum of exp(score -
-    highest) over the tokens left, which give every probability.
+    Every entry holds name and value, `survivors`, `mass_removed`, `entropy_bits`, `figures` and
+    `case` (see `StageResult`). Of the scores after it, the entry holds `highest` and `mass`, the
+    sum of exp(score - highest) over the tokens left. These two give every probability.
 
-    How to have the tokens that are left, `kept`:
+    `kept` tells how to get the remaining tokens:
 
         scaled  all of them, scores divided by `temperature`
-        window  `survivors` ranks behind the first `first` ranks, scores as before
+        window  `survivors` ranks after the first `first` ranks, scores as before
         mask    those whose bit is set, scores as before; one bit for each token before it in rank
                 order, lowest bit first: `mask`, [offset, bytes]
         moved   `moved`: [id, rank in the raw row, raw logit, new score (None: removed)]; `leading`:
@@ -130,7 +132,7 @@ def outcomes(
     Offsets count from the beginning of the arrays.
 
     Args:
-        distribution: what the chain made of the row.
+        distribution: the chain's result for the row.
         settings: that chain.
     """
     values = plain_settings(settings)
@@ -147,7 +149,7 @@ def outcomes(
 def drawn(distribution: Distribution, u: float | None) -> dict[str, Any] | None:
     """The token that `u` draws, and its stretch of the cumulative distribution; None without `u`.
 
-    `rank` counts from 1 in the ranking after the last sampler, with what is cut there.
+    `rank` counts from 1 in the ranking after the last sampler, removed tokens included.
     """
     if u is None:
         return None

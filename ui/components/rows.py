@@ -1,7 +1,7 @@
 """Wire format of one row of logits for the browser: sorted, as runs of equal scores.
 
 A model that computes in bfloat16 gives few distinct scores: 16,384 tokens make about 1,500 runs,
-151,936 a few thousand. So the row is small without losing anything, and the browser works on runs.
+151,936 a few thousand. So the row is small without loss, and the browser works on runs.
 
 Layout (little-endian, every array begins at a multiple of four bytes):
 
@@ -11,7 +11,7 @@ Layout (little-endian, every array begins at a multiple of four bytes):
                            up to 65,536 tokens, else the leading 4,096 as u32
 
 A step sends a light row, in the same layout: the leading 512 tokens as they are, all others in some
-200 bins of equal width, and beside it what the engine made of the row under the settings in force
+200 bins of equal width. With it come the engine's results for the row under the settings in force
 (`ui.components.outcomes`). With those settings on screen, these figures are exact:
 
     of the leading 512, the step's own token and those that an edit moved: id, rank, score
@@ -20,10 +20,10 @@ A step sends a light row, in the same layout: the leading 512 tokens as they are
     of the tokens that are left in the end: how many, the sum of their weights, and so each
         probability in the draw; the token drawn, its stretch of the cumulative probability
 
-and so all that a table of up to 200 rows, the charts of the leading tokens, captions, lines and
-sentences say. Not exact is the shape of a curve beyond rank 512 (within a bin, scores count as
-equal; its sum of weights is right to float32), and whatever follows from other settings than those
-in force: for these the browser asks for the whole row.
+So everything in a table of up to 200 rows, the charts of the leading tokens, captions, lines and
+sentences is exact. The shape of a curve beyond rank 512 is not: within a bin, scores count as
+equal, and its sum of weights is right to float32. Nor are results under settings that are not in
+force. For these the browser asks for the whole row.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ import numpy as np
 from engine.decoding import GuidedRows
 from engine.sampling import RankedRow
 
-SMALL_VOCABULARY = 65_536  # up to here all ids are sent, in two bytes each
-HEAD = 4096  # leading ranks that are sent with ids above that
+SMALL_VOCABULARY = 65_536  # up to this size, all ids are sent, in two bytes each
+HEAD = 4096  # leading ranks that are sent for larger vocabularies
 LEADING_IDS = 512
 LIGHT_HEAD = (
-    512  # leading ranks of a light row: 200 rows of a table, and what an edit moves up there
+    512  # leading ranks of a light row: 200 rows of a table, and tokens that an edit moves up
 )
 LIGHT_BINS = 200
-_DEEPEST = 60.0  # nats below the highest score; all that lies deeper shares one bin
-_STRIDE = 16  # of the sample from which a threshold is guessed
+_DEEPEST = 60.0  # nats below the highest score; all deeper scores share one bin
+_STRIDE = 16  # stride of the sample from which a threshold is guessed
 _FEW = 48  # tokens whose ranks are counted one by one; more are looked up in a sorted copy
-COMPARED = 8  # leading guided tokens that are compared with both texts alone
+COMPARED = 8  # leading guided tokens that are compared with each text alone
 _TINY = 1e-290
 
 
@@ -61,11 +61,11 @@ def packed(header: dict[str, Any], arrays: bytes = b"") -> bytes:
 
 
 def pack_row(raw: RankedRow, listed: int | None = None) -> tuple[dict, bytes]:
-    """A whole row for the browser.
+    """Pack a whole row for the browser.
 
     Args:
-        raw: the raw logits; what it has computed already is used again.
-        listed: of how many leading tokens the scores are known; None for all. The others are sent
+        raw: the raw logits; their computed parts are reused.
+        listed: the number of leading tokens with known scores; None for all. The others are sent
             without ids.
 
     Returns:
@@ -82,15 +82,16 @@ def pack_row(raw: RankedRow, listed: int | None = None) -> tuple[dict, bytes]:
 
 
 def pack_light(raw: RankedRow, listed: int | None = None) -> tuple[dict, bytes]:
-    """The leading part of a row, and the rest in bins, without sorting all of it.
+    """Pack the leading part of a row, and the rest in bins, without a full sort.
 
     Args:
-        raw: the raw logits; what it has computed already is used again.
+        raw: the raw logits; their computed parts are reused.
         listed: see `pack_row`.
 
     Returns:
-        As `pack_row`; the header also holds `light`, and as `told` what the bins tell less exactly:
-        the row's `highest` score, `total` (the sum of exp(score - highest)) and `entropy_bits`.
+        As `pack_row`; the header also holds `light`, and in `told` the figures that the bins give
+        less exactly: the row's `highest` score, `total` (the sum of exp(score - highest)) and
+        `entropy_bits`.
     """
     ids = leading_ids(raw, min(LIGHT_HEAD, listed or LIGHT_HEAD))
     runs = _with_tail(raw, ids, raw.scores[ids] + np.float32(0))
@@ -118,7 +119,7 @@ def _packed(
 
 
 def leading_ids(raw: RankedRow, count: int) -> np.ndarray:
-    """Ids of the `count` leading tokens in rank order; all possible ones where there are fewer."""
+    """Ids of the `count` leading tokens in rank order; all possible ones if there are fewer."""
     count = min(count, raw.count)
     if raw.depth >= count:
         return raw.ids[:count]
@@ -136,7 +137,7 @@ def leading_ids(raw: RankedRow, count: int) -> np.ndarray:
 def _with_tail(
     raw: RankedRow, ids: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values and counts of runs: of the head as it is, and of bins of all other tokens."""
+    """Values and counts of runs: the head as it is, and all other tokens in bins."""
     values, counts = runs_of(scores)
     if ids.size == raw.count:
         return values, counts
@@ -148,16 +149,16 @@ def _with_tail(
     highest = float(tail.max())
     lowest = max(float(tail.min()), raw.highest - _DEEPEST)
     width = max((highest - lowest) / LIGHT_BINS, 1e-6)
-    bounded = np.maximum(tail, np.float32(lowest))  # else a difference may be beyond float32
+    bounded = np.maximum(tail, np.float32(lowest))  # a difference may exceed float32
     places = (np.float32(highest) - bounded) * np.float32(1 / width)
     places = np.clip(places, 0, np.float32(LIGHT_BINS - 1)).astype(np.int64)
     sizes = np.bincount(places, minlength=LIGHT_BINS)
     sums = np.bincount(places, weights, minlength=LIGHT_BINS)
     filled = sizes > 0
-    middles = highest - width * (np.flatnonzero(filled) + 0.5)  # where exp underflows
+    middles = highest - width * (np.flatnonzero(filled) + 0.5)  # exp underflows there
     means = sums[filled] / sizes[filled]
     bins = np.where(means > _TINY, np.log(np.maximum(means, _TINY)) + raw.highest, middles)
-    # Rounded to float32 a bin may come out above what stands before it.
+    # Rounded to float32, a bin may come out above the value before it.
     bins = np.minimum.accumulate(np.minimum(bins.astype(np.float32), scores[-1]))
     values, counts = np.concatenate([values, bins]), np.concatenate([counts, sizes[filled]])
     starts = _starts(values)
@@ -167,7 +168,7 @@ def _with_tail(
 def ranks_of(
     raw: RankedRow, tokens: Sequence[int], leading: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct `tokens` that can be drawn at all, ascending, and their ranks from 1.
+    """The distinct `tokens` that can be drawn, ascending, and their ranks from 1.
 
     Args:
         raw: the row.
@@ -190,11 +191,11 @@ def ranks_of(
 
 
 def compared(rows: GuidedRows, guided: RankedRow) -> list[list]:
-    """The tokens that guidance moved: those that lead with it, and those that lead without it.
+    """The tokens that guidance moved: those that lead with it or without it.
 
     Args:
-        rows: the two rows that a guided one is made of.
-        guided: that one.
+        rows: the two rows from which the guided row is made.
+        guided: the guided row.
 
     Returns:
         By guided rank, at -inf last: token id, and [rank, probability] in the guided row, after the
@@ -218,12 +219,12 @@ def _prob(row: RankedRow, token_id: int) -> float:
 
 
 def aligned(data: bytes) -> bytes:
-    """Filled up to a multiple of four bytes, where the next array may begin."""
+    """Return the data, padded to a multiple of four bytes, where the next array may begin."""
     return data + bytes(-len(data) % 4)
 
 
 def runs_of(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and sizes of the runs of equal ones among descending scores."""
+    """Values and sizes of the runs of equal scores, from descending scores."""
     starts = _starts(scores)
     return scores[starts], np.diff(starts, append=scores.size)
 

@@ -1,4 +1,4 @@
-"""Facts about a step that the browser needs, besides the row, to shape that row by itself."""
+"""Facts about a step that the browser needs, with its row, to shape that row by itself."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ui.texts.settings import plain_settings
 def shown_step(decoder: Decoder, index: int, raw: RankedRow) -> dict[str, Any]:
     """Return the facts of a step, taken or to come, that its samplers need; `index` counts from 0.
 
-    `standing` are rank and logit of its token in `raw`, the row that is shown: 0 and None at -inf.
-    None while there is no token, and of one that the model does not name.
+    `standing` has rank and logit of its token in `raw`, the row that is shown: 0 and None at -inf.
+    It is None while there is no token, and for a token that the model does not list.
     """
     shown = {
         "index": index,

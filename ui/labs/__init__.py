@@ -1,17 +1,17 @@
-"""The decoder pages: one way of decoding each, stepped like the step page.
+"""The decoder pages: each has one way of decoding, stepped like the step page.
 
-A lab shows one text that a strategy of `engine.decoding` generates. What all labs have in common is
-here; a lab says what is its own.
+A lab shows one text that a strategy of `engine.decoding` generates. This folder holds the common
+parts of all labs; a lab adds its own.
 
-    inputs.py       what a person chooses: prompt, settings; a frozen dataclass
+    inputs.py       inputs that a person chooses: prompt, settings; a frozen dataclass
     state.py        model, inputs and works of a page: changed, begun, recorded, restored, copied
     lab.py          such a state with a text, which `ui.playing` plays; its traces
     opening.py      a trace opened: its text made again and compared
     fields.py       fields that show an input, and change it
-    transport.py    Play, Step, Back, Rewind, their keys, and what takes long
+    transport.py    Play, Step, Back, Rewind, their keys, and the progress of slow work
     page.py         the page: header, fields, transport, picture, experiments
 
-Other pages keep their inputs by `state.py` as well: one clock, tokens, Compare, Tune and the
+Other pages also keep their inputs with `state.py`: one clock, tokens, Compare, Tune and the
 sections of measuring pages.
 
 To add a lab:
@@ -21,5 +21,5 @@ To add a lab:
     ui/labs/<name>/charts.py    pure functions from plain results to Plotly figures
     pages/<name>.py             two lines; its name in `DECODERS` of `ui/skeleton/page.py`
 
-The smallest lab stands in `tests/ui/labs/example.py`: contrastive search in fifty lines.
+The smallest lab is in `tests/ui/labs/example.py`: contrastive search in fifty lines.
 """

@@ -28,9 +28,9 @@ def _bound(
     """Key and callback of the field for an input.
 
     Args:
-        lab: whose inputs they are.
-        name: of the input.
-        checked: the value to take for what was typed; raises `DecodingError` to refuse it.
+        lab: the state with the inputs.
+        name: the name of the input.
+        checked: turns typed input into a value; raises `DecodingError` to refuse it.
     """
 
     def take(typed: Any) -> None:
@@ -55,9 +55,9 @@ def prompt(
     placeholder: str = "",
     **options: Any,
 ) -> None:
-    """The prompt, and examples of it beside it; until one is chosen, `placeholder` stands there.
+    """Draw the prompt with a choice of examples; until one is chosen, `placeholder` is shown.
 
-    Without a label or a placeholder it has those of a prompt. Names of examples are marked.
+    Label and placeholder default to those of a prompt. Names of examples are marked.
     """
     left, right = st.columns([5, 2])
     with left:
@@ -76,13 +76,13 @@ def prompt(
 
 
 def text(lab: InputsState, name: str, label: str, *, height: int = 68, **options: Any) -> None:
-    """A text of several lines."""
+    """Draw the field of a text of several lines."""
     value = getattr(lab.inputs, name)
     st.text_area(label, value, height=height, **_bound(lab, name), **options)
 
 
 def line(lab: InputsState, name: str, label: str, **options: Any) -> None:
-    """A text on one line; what it must be is checked where the work begins."""
+    """Draw the field of a text on one line; its content is checked where the work begins."""
     options = {"width": 230, "max_chars": LONGEST_LINE, **options}
     st.text_input(label, getattr(lab.inputs, name), **_bound(lab, name), **options)
 
@@ -95,7 +95,7 @@ def whole(
     high: int | None = None,
     **options: Any,
 ) -> None:
-    """A whole number from `low` to `high`; without these of the range that its input has."""
+    """Draw the field of a whole number from `low` to `high`; by default, its input's own range."""
 
     def checked(typed: float | None) -> float | None:
         return typed if low is None else checked_whole(label, typed, low, high)
@@ -113,7 +113,7 @@ def real(
     checked: Callable[[float], float] = float,
     **options: Any,
 ) -> None:
-    """A number; `checked` refuses one out of range, where that is not the strategy's to do."""
+    """Draw the field of a number; `checked` refuses one out of range, if the strategy does not."""
     options = {"width": 130, **options}
 
     def read(typed: float | None) -> float:
@@ -129,7 +129,7 @@ def real(
 
 @dataclass(frozen=True)
 class Slider:
-    """The slider of an input: the name, the label, marked, and its ends; all whole, or none."""
+    """The slider of an input: the name, the marked label, and its ends; all whole, or none."""
 
     name: str
     label: str
@@ -139,7 +139,7 @@ class Slider:
 
 
 def slider(lab: InputsState, one: Slider) -> None:
-    """A slider for stage view: elsewhere the input has a field, which may go further."""
+    """Draw a slider for stage view; the input's field on the page may have a wider range."""
     held = type(one.low)(min(max(getattr(lab.inputs, one.name), one.low), one.high))
     with stage_slider(only=True):
         st.slider(
@@ -161,7 +161,7 @@ def choice(
     options: Sequence[Any] | Mapping[Any, str],
     **others: Any,
 ) -> None:
-    """One of several values; a mapping gives what the page calls each."""
+    """Draw the choice of one value; a mapping gives the page's name for each."""
     others = {"width": 200, **others}
     values = list(options)
     names = options if isinstance(options, Mapping) else {value: str(value) for value in values}
@@ -176,7 +176,7 @@ def choice(
 
 
 def constraint(lab: InputsState, *, is_optional: bool = True) -> ConstraintField:
-    """The field of the constraint that a text is kept to; `ConstrainableInputs` have one."""
+    """The field of the constraint on a text; `ConstrainableInputs` have one."""
 
     def take(language: str, source: str) -> bool:
         lab.change(language=language, source=source)
@@ -186,7 +186,7 @@ def constraint(lab: InputsState, *, is_optional: bool = True) -> ConstraintField
 
 
 def several(lab: InputsState, name: str, label: str, options: Sequence[str], **others: Any) -> None:
-    """Some of several names; the input holds them as one text, see `names_in`."""
+    """Draw the choice of several names; the input holds them as one text, see `names_in`."""
     known = [one for one in names_in(getattr(lab.inputs, name)) if one in options]
     bound_to = bound(
         f"{lab.name}_{name}",
@@ -197,7 +197,7 @@ def several(lab: InputsState, name: str, label: str, options: Sequence[str], **o
 
 
 def said(names: Mapping[Any, str]) -> dict[Any, str]:
-    """Marked names of values, for `choice`."""
+    """Translate marked names of values, for `choice`."""
     return {value: say(name) for value, name in names.items()}
 
 
@@ -207,5 +207,5 @@ def names_in(text: str) -> list[str]:
 
 
 def switch(lab: InputsState, name: str, label: str, **options: Any) -> None:
-    """Yes or no."""
+    """Draw a checkbox."""
     st.checkbox(label, getattr(lab.inputs, name), **_bound(lab, name), **options)

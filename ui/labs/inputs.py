@@ -16,36 +16,36 @@ from ui.texts.limits import LONGEST_PROMPT, checked_whole
 from ui.visits.records import BrokenRecord, read
 from ui.words.language import say
 
-LONGEST_TEXT = max(LONGEST_PROMPT, MOST_BYTES)  # of any input that is a text
-LARGEST = 2**53  # of any input that is a number
+LONGEST_TEXT = max(LONGEST_PROMPT, MOST_BYTES)  # of any text input
+LARGEST = 2**53  # of any numeric input
 
 
 @dataclass(frozen=True)
 class PlainInputs:
     """Inputs of a page: a frozen dataclass, each field with a default.
 
-    A field is a text, a whole number, a number or a truth value, or one of them or None. Its
-    annotation says which, and a record is read by it; one with a `Meta` that has a title says what
-    may be typed for a whole number. Other ranges are checked where the work begins.
+    A field is a text, a whole number, a number or a truth value, or one of these or None. Its
+    annotation gives the type, by which a record is read. A `Meta` with a title in the annotation
+    gives the range of a whole number. Other ranges are checked where the work begins.
     """
 
     def record(self) -> dict[str, Any]:
-        """Plain values by name."""
+        """The inputs as plain values by name."""
         return plain(self)
 
     @classmethod
     def restored(cls, data: dict[str, Any]) -> Self:
-        """The inverse of `record`; raises `BrokenRecord` for a field of another type."""
+        """Read the output of `record`; raises `BrokenRecord` for a field of the wrong type."""
         inputs = read(data, cls)
         for name, value in vars(inputs).items():
             size = len(value) if isinstance(value, str) else abs(value or 0)
-            if not size <= (LONGEST_TEXT if isinstance(value, str) else LARGEST):  # nor is NaN
+            if not size <= (LONGEST_TEXT if isinstance(value, str) else LARGEST):  # NaN also fails
                 raise BrokenRecord(f"Its {name} is too large.")
         return inputs
 
     @classmethod
     def checked(cls, typed: dict[str, Any]) -> dict[str, Any]:
-        """Inputs by name with whole numbers for those typed; raises `SettingError`."""
+        """Return inputs by name, with typed numbers made whole; raises `SettingError`."""
         titled = _titled(cls)
         return {
             name: checked_whole(say(one.title), value, one.ge, one.le)
@@ -64,16 +64,16 @@ def _titled(kind: type[PlainInputs]) -> dict[str, Meta]:
 
 @dataclass(frozen=True)
 class Inputs(PlainInputs):
-    """Inputs that a text begins with; a lab adds fields of its own.
+    """Inputs that a text begins with; a lab adds its own fields.
 
     Attributes:
-        prompt: the text to go on from.
+        prompt: the text to continue from.
     """
 
     prompt: str
 
     def following(self, prompt: str, settings: SamplingSettings | None) -> Self:
-        """The same with another prompt, and with those of the settings that it has fields for."""
+        """Return the inputs with another prompt, and with those settings that have a field."""
         changes: dict[str, Any] = {"prompt": prompt}
         if settings is not None:
             language, source = typed_of(settings)
@@ -94,7 +94,7 @@ class ConstrainableInputs(Inputs):
     """Inputs of a text that may be kept to a constraint.
 
     Attributes, besides the prompt:
-        language, source: of the constraint, as `Constraint` has them; both empty for none.
+        language, source: the constraint's, as in `Constraint`; both empty for none.
     """
 
     language: str = NOTHING[0]
@@ -107,5 +107,5 @@ class ConstrainableInputs(Inputs):
 
     @property
     def constraint(self) -> Constraint | None:
-        """The constraint, None for none; raises `SettingError` where it is refused."""
+        """The constraint, None for none; raises `SettingError` if it is refused."""
         return constraint_of(self.language, self.source)

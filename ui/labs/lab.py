@@ -1,4 +1,4 @@
-"""One visitor's text on a decoder page, and what may be done with it."""
+"""One visitor's text on a decoder page, and its operations."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ class _KeptLab(Kept):
 class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
     """A text being generated, and the inputs that it began with.
 
-    A change of an input begins the text again, with as many steps as it had; one that is refused
+    A change of an input begins the text again, with as many steps as it had. A refused change
     leaves everything as it was, and `error` says why.
 
     Args:
-        model, inputs: what it begins with.
-        speed: how fast it plays, by a name in `SPEEDS`.
-        steps: that it has at once; None for `first_steps`, taken once the page is on screen.
+        model, inputs: the model and inputs that it begins with.
+        speed: the name of its speed in `SPEEDS`.
+        steps: initial steps; None for `first_steps`, taken once the page is on screen.
 
     Class attributes a lab sets, besides those of `InputsState`:
-        first_steps: how many steps the text has when the page opens.
-        limit: how many steps it may have while it plays; None for any number.
+        first_steps: number of steps of the text when the page opens.
+        limit: most steps while it plays; None for any number.
         opens: strategies of the traces that the page opens.
-        needs: what a model must be able to do (`engine.backend.CAPABILITIES`).
+        needs: capabilities that a model must have (`engine.backend.CAPABILITIES`).
 
     Attributes, besides those:
         player: plays the text.
-        said: what came of the trace that was opened last, until the text begins again.
+        said: the outcome of the last opened trace, until the text begins again.
     """
 
     kept: ClassVar[type[Kept]] = _KeptLab
@@ -86,49 +86,49 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
         """The text; None if the model or the inputs allow none, and `error` says why."""
         return self.player.texts[0].text if self.player.texts else None
 
-    # --- what a lab says --------------------------------------------------------------------------
+    # --- for a lab's class ------------------------------------------------------------------------
 
     @abstractmethod
     def begun(self, model: LanguageModel, inputs: AnyInputs) -> AnyGeneration:
-        """A text before its first step.
+        """Return a text before its first step.
 
         Raises:
-            DecodingError: the inputs or the model allow none; the sentence is shown as it is.
+            DecodingError: the inputs or the model allow no text; the sentence is shown as it is.
         """
 
     def goes_on_with(self, inputs: AnyInputs) -> bool:
-        """Return True if the text as it stands takes changed inputs from its next step on.
+        """Return True if the present text takes changed inputs from its next step on.
 
-        If it does, this sets them on `text`; what it raises leaves them as they were.
+        If so, this sets them on `text`; an error leaves them as they were.
         """
         return False
 
     @property
     def steps_again(self) -> int:
-        """The number of steps that a text with other inputs begins with."""
+        """The number of steps that a text with changed inputs begins with."""
         return self.player.aim if self.text is not None else self.first_steps
 
     def inputs_of(self, trace: Trace) -> AnyInputs:
-        """The inputs that make the text of a trace, of a strategy in `opens`.
+        """Return the inputs that make the text of a trace, of a strategy in `opens`.
 
-        What they do not tell is found out by comparing; only what that cannot find is refused here,
-        and a model that this visitor may not load.
+        Details that they lack are found by comparing. This method refuses only cases that the
+        comparison cannot find, and a model that this visitor may not load.
 
         Raises:
-            DecodingError: none do.
+            DecodingError: no inputs make the text.
         """
         raise NotImplementedError
 
     def begun_anew(self) -> None:
-        """Forget what belonged to the text before, such as results of an experiment."""
+        """Forget data of the text before, such as results of an experiment."""
 
     def pressed(self) -> None:
-        """Do what else a press of Step, Play, Back or Rewind does."""
+        """Do the lab's own part of a press of Step, Play, Back or Rewind."""
 
     # --- changes ----------------------------------------------------------------------------------
 
     def change(self, **changes: Any) -> None:
-        """Take other inputs, by name."""
+        """Change inputs, by name."""
         inputs = replace(self.inputs, **changes)
         if inputs == self.inputs and self.text is not None:
             return
@@ -144,10 +144,10 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
         self.begin_with(inputs, steps)
 
     def begin_with(self, inputs: AnyInputs, steps: int | None) -> None:
-        """Begin with these inputs and a number of steps, whatever was there before.
+        """Begin with these inputs and a number of steps, replacing the text before.
 
         Args:
-            inputs: the inputs; those that are refused leave everything as it was.
+            inputs: the inputs; if they are refused, everything stays as it was.
             steps: None for `first_steps`, taken once the page is on screen.
         """
         self.player.stop()
@@ -159,17 +159,17 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
             self._take(self.model, inputs, text, steps)
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Begin with another prompt, and with those of the settings that are among the inputs."""
+        """Begin with another prompt, and with those settings that are among the inputs."""
         self.begin_with(self.inputs.following(prompt.text, settings), None)
 
     def load(self, model: LanguageModel) -> None:
-        """Continue with another model from the same inputs; raises what refuses them."""
+        """Continue with another model from the same inputs; raises an error if they are refused."""
         text = self._begun(model, self.inputs)
         self.player.stop()
         self._take(model, self.inputs, text, None)
 
     def open_trace(self, data: str) -> None:
-        """Make the text of a trace again in a job; it takes the place of this one once it is.
+        """Make the text of a trace again in a job; it replaces the present text when complete.
 
         Args:
             data: the text of its JSON file.
@@ -208,11 +208,11 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
 
     @property
     def version(self) -> object:
-        """Compares unequal once the record would be another."""
+        """A value that compares unequal once the record would differ."""
         return super().version, self.player.version
 
     def record(self) -> dict[str, Any]:
-        """All of it as plain values; a text comes back by generating it again."""
+        """The lab as plain values; its text is restored by generating it again."""
         return super().record() | {"speed": self.player.speed, "steps": self.player.aim}
 
     def copy(self) -> Self:
@@ -222,6 +222,6 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
         return twin
 
     def release(self) -> None:
-        """Give back the memory of caches, and end what is being done."""
+        """Release the memory of caches, and end all work."""
         super().release()
         self.player.release()

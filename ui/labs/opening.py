@@ -17,16 +17,16 @@ from ui.texts.traces import REMEDY, made_again
 from ui.words.language import say
 
 _APP = "trace_file"
-_MAY_CHANGE = "max_new_tokens"  # on the way: it says where a text ends, not what is in it
+_MAY_CHANGE = "max_new_tokens"  # between steps: it sets where a text ends, not its content
 
 
 class Opened(NamedTuple):
     """The outcome of opening a trace.
 
     Attributes:
-        inputs: those of the page that make its text.
+        inputs: the page's inputs that make its text.
         text: the text, with the steps that were made again.
-        said: whether they are those of the trace, in a sentence.
+        said: a sentence on whether they equal those of the trace.
     """
 
     inputs: Inputs
@@ -35,16 +35,16 @@ class Opened(NamedTuple):
 
 
 def opened(trace: Trace, inputs: Inputs, begun: Callable[[Inputs], Generation]) -> Opened:
-    """The text of a trace made again, with progress told to the job of this thread.
+    """Make the text of a trace again, and report progress to the job of this thread.
 
     Args:
         trace: from `ui.texts.traces.trace_of`.
-        inputs: the page's, which should make it.
-        begun: the text of inputs before its first step.
+        inputs: the page's inputs, which should make it.
+        begun: makes the text of inputs, before its first step.
 
     Raises:
         TraceError: the inputs do not make it, or the model cannot.
-        DecodingError: what beginning and stepping raise.
+        DecodingError: errors of beginning and stepping.
     """
     text = begun(inputs)
     check_model(trace, text.model)
@@ -53,7 +53,7 @@ def opened(trace: Trace, inputs: Inputs, begun: Callable[[Inputs], Generation]) 
 
 
 def check_one_setting(trace: Trace) -> None:
-    """Raise `TraceError` where settings change on the way, which no decoder page can show."""
+    """Raise `TraceError` if settings change between steps, which no decoder page can show."""
     values = [dict(each) | {_MAY_CHANGE: None} for _, each in trace.settings]
     if any(each != values[0] for each in values):
         raise TraceError(
@@ -62,7 +62,7 @@ def check_one_setting(trace: Trace) -> None:
 
 
 def _check_same(trace: Trace, own: Trace) -> None:
-    """Raise `TraceError` where the page would make another text than that of the trace."""
+    """Raise `TraceError` if the page would make a different text than that of the trace."""
     if trace.prompt_ids != own.prompt_ids:
         raise TraceError(
             say(

@@ -26,10 +26,10 @@ STYLE = Path(__file__).with_suffix(".css")
 
 @dataclass(frozen=True)
 class Experiment(Generic[AnyLab]):
-    """A part below the picture, in a fragment of its own.
+    """A part below the picture, in its own fragment.
 
     Attributes:
-        name: what it is, for a sentence where it fails: ``the exact search``.
+        name: its name, for a sentence if it fails: ``the exact search``.
         draw: draws it.
         every: seconds between two drawings, asked at each drawing of the page; None for none.
     """
@@ -39,26 +39,26 @@ class Experiment(Generic[AnyLab]):
     every: Callable[[AnyLab], float | None] = lambda lab: None
 
     def watched(self, lab: AnyLab) -> None:
-        """Draw it, in its fragment."""
+        """Draw the experiment, in its fragment."""
         watching(guarded(self.draw, self.name), lambda: self.every(lab))(lab)
 
 
 @dataclass(frozen=True)
 class LabPage(Generic[AnyLab]):
-    """A page by what is its own.
+    """A decoder page, described by its own parts.
 
     Attributes:
         lab: the class of its state.
         title: the decoder's name.
-        about: one sentence: what it does.
+        about: one sentence on what it does.
         fields: draws the fields of its inputs (see `ui.labs.fields`).
         picture: draws the text and its charts; it is drawn again at every step.
-        notice: one sentence, computed from the text: what there is to see in it just now.
-        experiments: what stands below, from top to bottom.
-        staged: what stage view shows, as HTML; without it the text.
+        notice: one sentence on what to notice at present, computed from the text.
+        experiments: the parts below, from top to bottom.
+        staged: the content of stage view, as HTML; the text by default.
         slider: the input that stage view has a slider for.
-        unit: what a step is called.
-        styles: the page's own style sheet, where it has one.
+        unit: the name of a step.
+        styles: the page's own style sheet, if it has one.
     """
 
     lab: type[AnyLab]
@@ -107,7 +107,7 @@ class LabPage(Generic[AnyLab]):
             slider(lab, self.slider)
 
     def live(self, lab: AnyLab) -> None:
-        """Transport and picture, within a fragment that runs again while it plays."""
+        """Draw transport and picture, within a fragment that runs again while the text plays."""
         lab.player.look()
         with stage():
             transport(lab, self.unit)
@@ -125,10 +125,10 @@ class LabPage(Generic[AnyLab]):
 
 
 def notice_line(name: str, notice: str) -> None:
-    """Draw the line that says what to notice, computed from what is on screen.
+    """Draw the line that says what to notice, computed from the data on screen.
 
     Args:
-        name: of the page.
+        name: the name of the page.
         notice: a plain sentence or two.
     """
     with st.container(key=f"{name}_notice"):

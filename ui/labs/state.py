@@ -1,4 +1,4 @@
-"""The state of a page with a model and inputs: changed, worked from and kept in one way."""
+"""The state of a page with a model and inputs: changes, works and records, in one way."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class InputsState(Generic[AnyInputs]):
     """A model, inputs, and the works begun from them.
 
     Class attributes that a page sets:
-        name: of the page, in addresses, keys and records.
-        inputs_class: its inputs; the defaults are what a new visitor sees.
-        kept: its record; without `inputs` if these are kept next to the model.
+        name: the page's name in addresses, keys and records.
+        inputs_class: its inputs; a new visitor sees the defaults.
+        kept: the type of its record; without `inputs` if these are kept next to the model.
         works: the attributes that hold works, each None before the first.
 
     Attributes:
         model: the model, shared with other visitors.
-        inputs: what is on screen, and what the next work begins with.
-        error: what went wrong last, empty if nothing did.
-        owner: whose it is.
+        inputs: the inputs on screen, with which the next work begins.
+        error: the last failure, empty if there was none.
+        owner: the person it belongs to.
         began_alone: True once the first work was begun, or left to a press.
     """
 
@@ -63,21 +63,21 @@ class InputsState(Generic[AnyInputs]):
     # --- changes ----------------------------------------------------------------------------------
 
     def change(self, **changes: Any) -> None:
-        """Take other inputs, by name; those that are refused leave the ones before."""
+        """Change inputs, by name; if they are refused, the ones before stay."""
         with self.refusing():
             self.take(replace(self.inputs, **self.inputs.checked(changes)))
 
     def take(self, inputs: AnyInputs) -> None:
-        """Take inputs; raises `DecodingError`, and leaves everything as it was."""
+        """Take inputs; raises `DecodingError`, and then leaves everything as it was."""
         self.inputs = inputs
 
     def refuse(self, error: DecodingError) -> None:
-        """Say why something was not done."""
+        """Set `error` to the reason for a refusal."""
         self.error = told(error)
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Within it, what is refused becomes `error`."""
+        """Turn a refusal inside the `with` block into `error`."""
         self.error = ""
         try:
             yield
@@ -90,7 +90,7 @@ class InputsState(Generic[AnyInputs]):
         return Prompt(self.inputs.prompt)
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Take another prompt, and those of the settings that are among the inputs."""
+        """Take another prompt, and those settings that are among the inputs."""
         self.change(**vars(self.inputs.following(prompt.text, settings)))
 
     def load(self, model: LanguageModel) -> None:
@@ -105,27 +105,27 @@ class InputsState(Generic[AnyInputs]):
         raise NotImplementedError
 
     def begin_alone(self, owner: Owner) -> None:
-        """Begin it once without a press, if this visitor's pages may do so."""
+        """Begin the work once without a press, if this visitor's pages may do so."""
         if not self.began_alone:
             if begins_alone(self.model):
-                said = self.error  # of the model, as the page was opened
+                said = self.error  # about the model, from opening the page
                 self.begin(owner)
                 self.error = self.error or said
-            self.began_alone = True  # not before: a page may be drawn again at any word
+            self.began_alone = True  # not before: any call to Streamlit may redraw the page
 
     def begin_work(self, name: str, made: Callable[[], Job], owner: Owner) -> None:
         """Begin a work in the place of the last one, which stays if this one is refused.
 
         Args:
             name: the attribute that holds it.
-            made: the work, not started yet; raises `DecodingError` to refuse.
-            owner: for whom.
+            made: makes the work without starting it; raises `DecodingError` to refuse.
+            owner: the person it is for.
         """
         before = getattr(self, name)
         with self.refusing():
             work = made()
             work.inputs = self.inputs
-            work.start(owner)  # first: a page may be drawn again at any word, before it began
+            work.start(owner)  # first: any call to Streamlit may redraw the page before that
             setattr(self, name, work)
             if before is not None and before.is_running:
                 before.cancel()
@@ -135,7 +135,7 @@ class InputsState(Generic[AnyInputs]):
         return {name: work for name, work in works.items() if work is not None}
 
     def forget_works(self, *names: str) -> None:
-        """End works and forget what they found: these, or without names all."""
+        """End works and forget their results: those named, or all without names."""
         for name, work in self._works().items():
             if name in (names or self.works):
                 work.cancel()
@@ -145,7 +145,7 @@ class InputsState(Generic[AnyInputs]):
 
     @property
     def version(self) -> object:
-        """Compares unequal once the record would be another."""
+        """A value that compares unequal once the record would differ."""
         return id(self.model), self.inputs
 
     def record(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class InputsState(Generic[AnyInputs]):
 
     @classmethod
     def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Self:
-        """The inverse of `record`.
+        """Restore a state; the inverse of `record`.
 
         Args:
             data: the record.
@@ -170,7 +170,7 @@ class InputsState(Generic[AnyInputs]):
         return cls(load(*choice_of(choice)), inputs, **more)
 
     def copy(self) -> Self:
-        """The same for another tab; a work goes along if it is done."""
+        """A copy for another tab; finished works go along."""
         twin = copy.copy(self)
         twin.error = ""
         for name, work in self._works().items():
@@ -180,6 +180,6 @@ class InputsState(Generic[AnyInputs]):
         return twin
 
     def release(self) -> None:
-        """End what is being done."""
+        """End all work."""
         for work in self._works().values():
             work.cancel()

@@ -1,4 +1,4 @@
-"""Play, Step, Back and Rewind of a decoder page, with the step page's keys; what takes long."""
+"""Play, Step, Back and Rewind of a decoder page, with the step page's keys, and progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def transport(lab: Lab, unit: str = "step") -> None:
 
     Args:
         lab: the lab.
-        unit: what a step of it is called.
+        unit: the name of a step.
     """
     player, taken = lab.player, lab.text.steps if lab.text else ()
     over, busy = not player.can_go_on, player.is_busy
@@ -53,7 +53,7 @@ def speed_field(name: str, player: Player) -> None:
     """The choice of a speed.
 
     Args:
-        name: of the page.
+        name: the name of the page.
         player: plays its texts.
     """
     st.segmented_control(
@@ -68,7 +68,7 @@ def speed_field(name: str, player: Player) -> None:
 
 
 def _end(lab: Lab, unit: str) -> str:
-    """The reason why the text does not grow, in a few words; empty before its first step."""
+    """The reason for the text's halt, in a few words; empty before its first step."""
     if lab.text is None or not lab.text.steps or lab.player.look_every is not None:
         return ""
     if lab.player.can_go_on:
@@ -104,7 +104,7 @@ def _button(
 
 
 def job_state(name: str, player: Player) -> None:
-    """Progress of what takes long, and Cancel."""
+    """Draw the progress of slow work, and Cancel."""
     if not player.is_busy:
         return
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -1,7 +1,8 @@
-"""Checks: what a lesson asks of the state of a panel, and what it measured there.
+"""Checks: a lesson's conditions on the state of a panel, and the values measured there.
 
-`check` names a measure of the panel. Its arguments and one comparison or more stand beside it. What
-was measured may stand in the words of the task under the name of the measure, or under `as`.
+`check` names a measure of the panel. Its arguments and at least one comparison are in the same
+table. The words of the task may show the measured value under the name of the measure, or under
+`as`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ui.words.language import localised, say
 
 Live = TypeVar("Live")
 
-# name: the comparison, by what it compares
+# Comparisons by name, one table for each type of value.
 _ANY: dict[str, Callable[[Any, Any], bool]] = {
     "is": lambda measured, wanted: measured == wanted,
     "is_not": lambda measured, wanted: measured != wanted,
@@ -39,7 +40,7 @@ COMPARISONS = {"int": _NUMBERS, "float": _NUMBERS, "str": _TEXTS, "bool": _ANY}
 
 
 def shown_as(reading: Callable[[Any], str]) -> Callable[[Callable], Callable]:
-    """Say how a measured value is written for people, such as `percent`."""
+    """Set how a measured value is written for people, such as `percent`."""
 
     def marked(function: Callable) -> Callable:
         function.reading = reading
@@ -49,10 +50,10 @@ def shown_as(reading: Callable[[Any], str]) -> Callable[[Callable], Callable]:
 
 
 def percent(share: float) -> str:
-    """A share of 1: ``12.3 %``; one that is not 0 or 1 never looks as if it were."""
+    """A share of 1: ``12.3 %``; a share other than 0 or 1 never looks like 0 or 1."""
     if 0 < share < 1e-6:
         return "< 0.0001 %"
-    if 0.9995 <= share < 1 - 1e-12:  # where three digits would round it to 100
+    if 0.9995 <= share < 1 - 1e-12:  # three digits would round it to 100
         return "> 99.99 %" if share >= 0.99995 else f"{100 * share:.2f} %"
     return f"{100 * share:.3g} %"
 
@@ -70,7 +71,7 @@ def figure(number: float) -> str:
 
 
 def label(text: str) -> str:
-    """A text with its spaces visible: ``␣Paris``; of a long one the beginning."""
+    """A text with its spaces visible: ``␣Paris``; only the beginning of a long one."""
     return token_label(text) if len(text) <= LONGEST else f"{token_label(text[: LONGEST - 1])}…"
 
 
@@ -89,9 +90,9 @@ class Check(Generic[Live]):
     """One condition.
 
     Args:
-        measure: what is measured; None from it if there is nothing to measure yet.
-        comparisons: by name, what it is compared with; all must hold.
-        name: under which words may show what was measured.
+        measure: the measure; it returns None if there is nothing to measure yet.
+        comparisons: by name, the values to compare with; all must hold.
+        name: the name under which words may show the measured value.
     """
 
     def __init__(self, measure: Call[Live, Any], comparisons: Mapping[str, Any], name: str) -> None:
@@ -111,7 +112,7 @@ class Check(Generic[Live]):
 
 
 def read_check(data: Any, measures: Functions) -> Check:
-    """The check in a table.
+    """Read the check in a table.
 
     Raises:
         Refused: the panel has no such measure, or the comparison does not fit it.

@@ -1,4 +1,4 @@
-"""`make lesson`: check a lesson and try its tasks, show it; or list what lessons may name.
+"""`make lesson`: check a lesson and try its tasks, show it, or list names for lessons.
 
 python -m ui.learn.command lessons/the_loop [--serve] [--port 8501]
 python -m ui.learn.command --list
@@ -37,18 +37,18 @@ from ui.learn.panels import PANELS
 from ui.learn.prediction.prediction import Prediction
 from ui.learn.source import LessonError
 
-Judge = Callable[[], str]  # what is wrong with the state, empty where nothing is
+Judge = Callable[[], str]  # returns the problem with the state, empty if there is none
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One thing that was tried.
+    """The outcome of one attempt.
 
     Attributes:
-        place: the task, with the mistake where it is one: ``press/three/ran``; or the prediction,
-            or the figure.
-        what: what was tried, as a sentence.
-        problem: what is wrong with the lesson; empty where it is as it should be.
+        place: the task, with the mistake if it is one: ``press/three/ran``; or the prediction, or
+            the figure.
+        what: the attempt, as a sentence.
+        problem: the problem with the lesson; empty if there is none.
     """
 
     place: str
@@ -59,9 +59,9 @@ class Trial:
 def trials(lesson: Lesson, model: LanguageModel) -> Iterator[Trial]:
     """Try all tasks, predictions and figures of a lesson.
 
-    A task must not be solved before anything was done, nor show a hint. Its solution solves it.
-    Each of its mistakes leaves it unsolved and brings its own hint. What the model gives for a
-    prediction lies on the scale that a person draws on.
+    A task must not be solved, or show a hint, before any action. Its solution must solve it. Each
+    of its mistakes must leave it unsolved and bring its own hint. The model's values for a
+    prediction must lie on the scale that a person draws on.
     """
     for step in lesson.steps:
         for task in step.tasks:
@@ -96,14 +96,14 @@ def _trials_of(lesson: Lesson, step: Step, task: Task, model: LanguageModel) -> 
 
 
 def _revealed(place: str, prediction: Prediction, prompt: str, model: LanguageModel) -> Trial:
-    """The truth of a prediction, which its bars can show."""
+    """Check that a prediction's bars can show its truth."""
     what = f'After "{prompt}" the truth lies on the scale.'
     try:
         bars = prediction.bars(model, prompt)
         truth = prediction.truth(model, prompt, bars)
     except DecodingError as error:
         return Trial(place, what, f"It is refused: {error}")
-    # A time is that of this machine; every other value is to be within reach of a person's bars.
+    # A time depends on this machine; every other value must be within reach of a person's bars.
     is_timed = bars.unit.name == "ms"
     off = [value for value in truth if not is_timed and not bars.low <= value <= bars.high]
     problem = f"The truth is {off}, and the scale {bars.low:g} to {bars.high:g}." if off else ""
@@ -111,7 +111,7 @@ def _revealed(place: str, prediction: Prediction, prompt: str, model: LanguageMo
 
 
 def _measured(step: Step, figure: Figure, model: LanguageModel) -> Trial:
-    """A figure that the words of a step show: there must be something to measure."""
+    """Check that a figure in the words of a step has something to measure."""
     place, what = f"{step.key}/{figure.name}", "There is something to measure."
     try:
         found = figure.value(model)
@@ -148,7 +148,7 @@ def _not_solved(task: Task, live: Any) -> str:
 
 
 def measured(checks: tuple[Check, ...], live: Any) -> str:
-    """Describe what checks ask for and what is there: ``generated at_least 3 (2)``."""
+    """Describe the checks and the present values: ``generated at_least 3 (2)``."""
     return ", ".join(
         " ".join(
             [
@@ -161,11 +161,11 @@ def measured(checks: tuple[Check, ...], live: Any) -> str:
     )
 
 
-MOST_WORDS = 120  # of a step's text, after which a person no longer reads it
+MOST_WORDS = 120  # of a step's text; a person does not read more
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; gives its exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="make lesson", description="Check a lesson.")
     parser.add_argument("folder", nargs="?", help="such as lessons/the_loop")
     parser.add_argument("--serve", action="store_true", help="then show it on the page of lessons")
@@ -187,7 +187,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def checked(lesson: Lesson) -> bool:
-    """Try a lesson and print what was found; whether all of it holds."""
+    """Try a lesson and print the findings; return whether all of it holds."""
     print(f"{lesson.words().entry('').title}: {len(lesson.steps)} steps, {lesson.minutes} min")
     for step in lesson.steps:
         words = len(lesson.words().entry(step.key).text.split())
@@ -206,14 +206,14 @@ def checked(lesson: Lesson) -> bool:
 
 
 def served(folder: Path, port: str) -> int:
-    """Serve the app with this lesson in its list, until it is ended."""
+    """Serve the app with this lesson in its list, until it is stopped."""
     print(f"http://127.0.0.1:{port}/learn?lesson={folder.name}  (Ctrl-C stops it)")
     environment = os.environ | {PREVIEW: str(folder.resolve())}
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", port]
     return subprocess.run(command, env=environment, cwd=FOLDER.parent, check=False).returncode
 
 
-# --- what lessons may name ------------------------------------------------------------------------
+# --- names that lessons may use -------------------------------------------------------------------
 
 
 def listed() -> str:

@@ -1,4 +1,4 @@
-"""The lessons in the order in which they are taught, from `lessons/course.toml`."""
+"""The lessons in teaching order, from `lessons/course.toml`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Course:
     lessons: tuple[Lesson, ...]
 
     def lesson(self, key: str) -> Lesson | None:
-        """The lesson of a key; None where there is none."""
+        """The lesson of a key; None if there is none."""
         return next((lesson for lesson in self.lessons if lesson.key == key), None)
 
     def after(self, lesson: Lesson) -> Lesson | None:
-        """The lesson behind one; None behind the last."""
+        """The next lesson; None after the last."""
         place = self.lessons.index(lesson)
         return self.lessons[place + 1] if place + 1 < len(self.lessons) else None
 
@@ -35,7 +35,7 @@ class _Order(Written):
 
 
 def read_course(folder: Path = FOLDER) -> Course:
-    """The course in a folder; raises `LessonError`."""
+    """Read the course in a folder; raises `LessonError`."""
     order = read_file(folder / "course.toml", _Order)
     lessons = [read_lesson(folder / key) for key in order.lessons]
     preview = os.environ.get(PREVIEW, "")

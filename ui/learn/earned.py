@@ -1,8 +1,8 @@
-"""List what there is to learn, and what of it a person has earned.
+"""The concepts to learn, and the points and badges that a person has earned.
 
-Concepts come from `lessons/map/`, the structure in map.toml, the words under the same keys.
+Concepts come from `lessons/map/`: the structure is in map.toml, the words are under the same keys.
 
-Points and badges follow from the entries of a person's progress, and are kept nowhere.
+Points and badges follow from the entries of a person's progress, and are not stored.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ui.words.language import language, marked, say, say_counted, speaking
 MAP = FOLDER / "map"
 ALONE, HELPED, PREDICTION, STEP = 10, 4, 10, 1  # points: of a task, a prediction at most, a step
 LOOP = "greedy", "loops", "loops/broken"  # lesson, step and task of the first badge
-TASKS, PREDICTIONS, ANSWERS = 10, 3, 20  # how many the other badges ask for
+TASKS, PREDICTIONS, ANSWERS = 10, 3, 20  # numbers that the other badges ask for
 CLOSENESS, WITHIN = 0.9, 10  # of such a prediction; of confidence, in percentage points
-BADGES = {  # each with what it is for
+BADGES = {  # each with its reason
     marked("Broke a loop"): marked("You broke a greedy loop without changing the prompt."),
     marked("On your own"): marked("You solved ten tasks without seeing a solution."),
     marked("Good eye"): marked("You made three predictions that came within a tenth of the scale."),
@@ -41,10 +41,10 @@ class Concept:
     """Something to learn.
 
     Attributes:
-        key: names it in addresses.
+        key: its name in addresses.
         topic, name: in one language.
         place: the page of its experiment.
-        links: its lesson, experiment and question: what each says, and the query of its address.
+        links: its lesson, experiment and question: the text and the address query of each.
     """
 
     key: str
@@ -106,7 +106,7 @@ def concepts(code: str = ENGLISH) -> tuple[Concept, ...]:
 
 
 def points_sentence(progress: Progress) -> str:
-    """The points and what they are for; wrong answers take away no more than right ones gave."""
+    """The points and their sources; wrong answers never take away more than right ones gave."""
     if not len(progress):
         return say("**0 points.** Solve a task, predict, or answer a question to collect some.")
     tasks, predicted, answers = progress.tasks, progress.predictions, progress.answers
@@ -130,7 +130,7 @@ def figure(points: float) -> str:
 
 
 def badges(progress: Progress) -> list[str]:
-    """Each badge as a line: what it is for if it is earned, else what is missing."""
+    """Each badge as a line: its reason if it is earned, else the missing part."""
     lesson, step, task = LOOP
     words = course().lesson(lesson).words(language())
     places = [each.place for each in course().lesson(lesson).step(step).tasks]

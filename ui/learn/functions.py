@@ -1,7 +1,7 @@
-"""Functions that a lesson may name: what a panel measures, and what a person does in it.
+"""Functions that a lesson may name: a panel's measures and a person's actions in it.
 
 A lesson writes the name and the arguments in a table of its file. A function's first parameter is
-the live state of a panel; the others, with their types and defaults, are what the table may hold.
+the live state of a panel. The table may hold the others, with their types and defaults.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class Call(Generic[Live, Result]):
 
     Args:
         function: the function.
-        arguments: by name.
+        arguments: the arguments by name.
     """
 
     def __init__(self, function: Callable[..., Result], arguments: Mapping[str, Any]) -> None:
         self.function, self.arguments = function, arguments
-        self.name = function.__name__  # as lessons write it
+        self.name = function.__name__  # as written in lessons
 
     def __call__(self, live: Live) -> Result:
         return self.function(live, **self.arguments)
 
 
 class Functions(dict[str, Callable]):
-    """Functions by name, such as everything that a panel measures."""
+    """Functions by name, such as all measures of a panel."""
 
     def add(self, function: Callable[..., Result]) -> Callable[..., Result]:
-        """Let lessons name a function; its docstring says what it gives or does."""
+        """Let lessons name a function; its docstring tells authors its value or effect."""
         self[function.__name__] = function
         return function
 
@@ -59,7 +59,7 @@ class Functions(dict[str, Callable]):
         """The function that a field of a table names, with its arguments from the same table.
 
         Raises:
-            Refused: no such function, or arguments that do not fit it.
+            Refused: the function is unknown, or its arguments do not fit.
         """
         function = self.named(data, field)
         if any(each.kind is each.VAR_KEYWORD for each in parameters(function)):
@@ -76,7 +76,7 @@ def call_with(
         function: the function.
         data: the table.
         others: the further fields that it has.
-        hook: as `fitted` takes it.
+        hook: as for `fitted`.
     """
     table = fitted(data, _table_of(function, others), hook)
     arguments = {each.name: getattr(table, each.name) for each in parameters(function)}
@@ -95,7 +95,7 @@ def _table_of(function: Callable, others: Fields) -> type[Struct]:
 
 @cache
 def parameters(function: Callable) -> list[inspect.Parameter]:
-    """The parameters of a function behind the live state."""
+    """The parameters of a function after the live state."""
     return list(inspect.signature(function).parameters.values())[1:]
 
 

@@ -1,6 +1,6 @@
 """State of a visitor on the lessons page: hints, the place in each lesson, and the live panels.
 
-What was done, such as a task that is solved, is progress of the person, and outlives the tab.
+Actions such as solving a task are the person's progress, which outlives the tab.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Learning:
     Attributes:
         hints: the hints that were given for a task, by lesson, step and task joined by ``/``.
         reached: by lesson, the key of the last step that was opened.
-        figures: what was measured as a task was solved, by place and name; later states of the
-            panel do not change it.
-        done: what the person has done, in this tab or another.
+        figures: the values measured when a task was solved, by place and name; later states of the
+            panel do not change them.
+        done: the person's progress, in this tab or another.
     """
 
     name: ClassVar[str] = "learn"
@@ -76,7 +76,7 @@ class Learning:
         return self.done.progress.find(TaskSolved, lesson.key, task.place)
 
     def hints_of(self, lesson: Lesson, task: Task) -> list[str]:
-        """The keys of the hints that were given, ``hint`` for that which was asked for."""
+        """The keys of the hints given, ``hint`` for the one that was asked for."""
         return self.hints.get(_place(lesson, task), [])
 
     def give_hint(self, lesson: Lesson, task: Task, key: str) -> None:
@@ -87,10 +87,10 @@ class Learning:
             self.version += 1
 
     def look(self, lesson: Lesson, task: Task, live: object) -> Mistake | None:
-        """Look at what was done: note that a task is solved, with its figures, or a mistake.
+        """Check a task: note that it is solved, with its figures, or find a mistake.
 
         Returns:
-            The mistake that is made just now; None for none, and for a task that is solved.
+            The present mistake; None if there is none, or if the task is solved.
         """
         place = _place(lesson, task)
         if place not in self.figures and all_hold(task.solved, live):
@@ -105,7 +105,7 @@ class Learning:
         return made
 
     def figures_of(self, lesson: Lesson, task: Task) -> dict[str, str] | None:
-        """Return what was measured when a task was solved, safe for Markdown.
+        """Return the values measured when a task was solved, safe for Markdown.
 
         None if that was in another tab.
         """
@@ -127,9 +127,9 @@ class Learning:
             self.done.note(StepRead(lesson.key, step.key, now()))
 
     def place_in(self, lesson: Lesson) -> str:
-        """The key of the step to go on with; empty where the lesson was never opened.
+        """The key of the step to continue with; empty if the lesson was never opened.
 
-        A new tab knows only what the person has read.
+        A new tab knows only the steps that the person has read.
         """
         read = self.done.progress.all(StepRead, lesson.key)
         last = max(read, key=lambda entry: entry.when).key if read else ""
@@ -142,7 +142,7 @@ class Learning:
     # --- to disk and back -------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the state as plain values."""
         return {
             "hints": [[place, list(keys)] for place, keys in self.hints.items()],
             "reached": list(map(list, self.reached.items())),
@@ -150,17 +150,17 @@ class Learning:
         }
 
     def release(self) -> None:
-        """Nothing in it can be made again."""
+        """Keep everything: nothing in it can be made again."""
 
     @classmethod
     def restored(cls, data: Any) -> Learning:
-        """The inverse of `record`; raises `BrokenRecord`."""
+        """Restore the output of `record`; raises `BrokenRecord`."""
         kept = read(data, _Kept)
         return cls(dict(kept.hints), dict(kept.reached), dict(kept.figures))
 
 
 def mistake_made(task: Task, live: object) -> Mistake | None:
-    """The first of a task's mistakes that holds; None where none does."""
+    """The first of a task's mistakes that holds; None if none does."""
     return next((each for each in task.mistakes if all_hold(each.when, live)), None)
 
 
@@ -177,7 +177,7 @@ def page_name(lesson: Lesson, step: Step) -> str:
 
 
 def live_of(visit: Visit, lesson: Lesson, step: Step) -> PageState:
-    """The live state of a step's panel: what the visitor had, else a new one.
+    """The live state of a step's panel: the visitor's own, else a new one.
 
     Raises:
         DecodingError: not even the bundled model can be loaded.

@@ -27,20 +27,20 @@ from ui.words.labels import markdown_text
 
 
 def lesson_model() -> LanguageModel:
-    """The bundled model, for everybody the same one; raises `DecodingError`."""
+    """The bundled model, the same for all; raises `DecodingError`."""
     return load_quietly(BUNDLED, None)
 
 
 class Figure:
-    """A figure in the words of a step that is measured elsewhere than in the state on screen.
+    """A figure in the words of a step that is measured apart from the state on screen.
 
-    It is measured in a panel of its own after the actions.
+    It is measured in its own panel, after the actions.
 
     Args:
-        name: under which words show it.
-        panel: what it is measured in.
-        measure: what is measured.
-        actions: what is done before, from the beginning of the panel.
+        name: the name under which words show it.
+        panel: the panel to measure in.
+        measure: the measure.
+        actions: the actions before, from the beginning of the panel.
     """
 
     def __init__(self, name: str, panel: Panel, measure: Call, actions: tuple[Call, ...]) -> None:
@@ -61,12 +61,12 @@ class Figure:
 
     @cached_property
     def lesson_value(self) -> Any:
-        """Value that the lessons' model gives, measured once; raises as `value` does."""
+        """The value that the lessons' model gives, measured once; raises as `value` does."""
         return self.value(lesson_model())
 
     @property
     def words(self) -> str:
-        """The same for a sentence, in the language of the person."""
+        """The value for a sentence, in the language of the person."""
         return markdown_text(written(self.measure, self.lesson_value))
 
 
@@ -81,12 +81,12 @@ Some = Annotated[tuple[Entry, ...], Meta(min_length=1)]
 
 
 class Mistake(Written):
-    """Something that people often do instead of what a task asks for.
+    """A frequent wrong solution of a task.
 
     Attributes:
-        key: names it; its words are the hint for it.
-        when: what holds once it has been made.
-        actions: how it is made.
+        key: its name; its words are the hint for it.
+        when: the checks that hold once it has been made.
+        actions: the actions that make it.
     """
 
     key: str
@@ -95,13 +95,13 @@ class Mistake(Written):
 
 
 class WrittenTask(Written):
-    """Something to do in the panel, as the file has it.
+    """Something to do in the panel, as in the file.
 
     Attributes:
-        key: names it within its step.
-        solved: what holds once it is done.
-        solution: how it can be done, from where the tasks before it end.
-        mistakes: those that have hints of their own; the first that holds is meant.
+        key: its name within its step.
+        solved: the checks that hold once it is done.
+        solution: actions that solve it, from where the tasks before it end.
+        mistakes: mistakes with their own hints; the first that holds counts.
     """
 
     key: str
@@ -114,7 +114,7 @@ class WrittenTask(Written):
 
 
 class Task(WrittenTask, kw_only=True):
-    """The same within its step.
+    """A task within its step.
 
     Attributes, besides those of `WrittenTask`:
         place: where its words are: ``press/three``.
@@ -132,12 +132,12 @@ class Step:
     """One screen of a lesson.
 
     Attributes:
-        key: names it, also in addresses.
-        panel: what is live in it; None where it is text alone.
+        key: its name, also in addresses.
+        panel: its live part; None for text alone.
         panel_key: the step that the panel was begun in: this one, or one before it.
-        tasks: what is to be done in the panel.
-        predictions: what is to be predicted, by where its words are: ``press/first_token``.
-        figures: what its words show that is measured in another state.
+        tasks: the tasks in the panel.
+        predictions: the predictions, by the place of their words: ``press/first_token``.
+        figures: figures in its words that are measured in another state.
     """
 
     key: str
@@ -154,8 +154,8 @@ class Lesson:
 
     Attributes:
         key: the name of its folder.
-        folder: where its files lie.
-        minutes: how long it takes, as its author estimates.
+        folder: the folder of its files.
+        minutes: its author's estimate of the time that it takes.
         steps: in order.
         quiz: the folder of its questions, which end its last step; None without any.
         languages: its words by language.
@@ -169,11 +169,11 @@ class Lesson:
     languages: dict[str, Words] = field(repr=False)
 
     def words(self, language: str = ENGLISH) -> Words:
-        """Its words in a language, in English where there are none."""
+        """Its words in a language; English ones if there are none."""
         return self.languages.get(language, self.languages[ENGLISH])
 
     def step(self, key: str) -> Step | None:
-        """The step of a key; None where there is none."""
+        """The step of a key; None if there is none."""
         return next((step for step in self.steps if step.key == key), None)
 
     def tasks(self) -> Iterator[Task]:
@@ -200,7 +200,7 @@ class Lesson:
 class _Step(Written, kw_only=True):
     key: str
     panel: AnyPanel | Same | None = None
-    tasks: tuple[Any, ...] = ()  # read once it is known what is live in them
+    tasks: tuple[Any, ...] = ()  # read once their panel is known
     predictions: tuple[AnyPrediction, ...] = ()
     figures: tuple[Any, ...] = ()
 
@@ -217,10 +217,10 @@ class _Lesson(Written):
 
 
 def read_lesson(folder: Path) -> Lesson:
-    """The lesson in a folder.
+    """Read the lesson in a folder.
 
     Raises:
-        LessonError: a mistake in its files; the sentence says where and what to do.
+        LessonError: a mistake in its files; the sentence gives its place and a remedy.
     """
     written = read_file(folder / FILE, _Lesson)
     steps: list[Step] = []
@@ -229,7 +229,7 @@ def read_lesson(folder: Path) -> Lesson:
             steps.append(_step(each, steps[-1] if steps else None))
     quiz = folder / QUIZ if (folder / QUIZ).is_dir() else None
     if quiz is not None:
-        quiz_of(quiz)  # a mistake in it is said at once
+        quiz_of(quiz)  # reports a mistake in the quiz at once
     lesson = Lesson(folder.name, folder, written.minutes, tuple(steps), quiz, read_words(folder))
     check_words(lesson.languages, words_needed(lesson), FILE)
     return lesson
@@ -295,7 +295,7 @@ def words_needed(lesson: Lesson) -> dict[str, set[str]]:
 
 
 def words_missing(lesson: Lesson) -> dict[str, list[str]]:
-    """By language, the headings that are taken from English."""
+    """By language, the headings whose words are taken from English."""
     needed = words_needed(lesson)
     return {
         language: [key for key in needed if key not in words.entries]

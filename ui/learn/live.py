@@ -12,8 +12,8 @@ def open_lesson(connection: Connection, first: dict[str, Any]) -> Channel:
     """The channel of a panel that has just connected, as soon as the server has started.
 
     Raises:
-        Refused: what the panel sent makes no sense, or there is no room.
-        Gone: the page has left meanwhile.
+        Refused: the panel's data makes no sense, or there is no room.
+        Gone: the page has left.
     """
     wait_for_start(connection)
     from ui.learn.panel_channel import panel_channel

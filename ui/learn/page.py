@@ -41,7 +41,7 @@ from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
 from ui.words.refusals import in_words
 
-PATH_KEY = "learn_path"  # of the choice of a path, in the session's state
+PATH_KEY = "learn_path"  # key of the chosen path, in the session's state
 STYLE = Path(__file__).with_suffix(".css")
 ABOUT = marked(
     "**Lessons.** Each step has a live part of the app, set up for it. The bundled model is in use."
@@ -73,7 +73,7 @@ def learn_page() -> None:
 
 
 def _try_out(visit: Visit) -> None:
-    """Open the experiment that the address names; raises `DecodingError` where it cannot be."""
+    """Open the experiment that the address names; raises `DecodingError` if that is impossible."""
     key = st.query_params.get("try")
     if key is None:
         return
@@ -99,7 +99,7 @@ def _list(lessons: Course, learning: Learning) -> None:
             _path(path, learning)
             st.subheader(say("Optional"), anchor=False)
             on_path = {stop.lesson.key for stop in path.stops}
-            # Without numbers, which would be read as those of further stops.
+            # Without numbers, which would look like those of further stops.
             listed = [(None, lesson) for _, lesson in listed if lesson.key not in on_path]
         for number, lesson in listed:
             _entry(number, lesson, learning)
@@ -110,12 +110,12 @@ def _list(lessons: Course, learning: Learning) -> None:
 
 
 def _path_here() -> LessonPath | None:
-    """The path in the address; None without one."""
+    """The path in the address; None if there is none."""
     return paths().paths.get(st.query_params.get("path", ""))
 
 
 def _chosen_path() -> LessonPath | None:
-    """Offer all lessons and the paths; returns the one that is chosen, None for all lessons."""
+    """Offer all lessons and the paths; return the chosen path, None for all lessons."""
     here = _path_here()
     st.session_state[PATH_KEY] = here.key if here is not None else ""
 
@@ -202,7 +202,7 @@ def _entry(number: int | None, lesson: Lesson, learning: Learning) -> None:
 
 
 def _list_button() -> None:
-    """The way back to the list, by its name: the path that is followed, else all lessons."""
+    """Draw the way back to the list, by its name: the path that is followed, else all lessons."""
     path = _path_here()
     words = paths().words
     said = words.get(language(), words[ENGLISH])
@@ -228,7 +228,7 @@ def go_to(lesson: Lesson | None, step: str = "") -> None:
 
 
 def draw_concepts() -> None:
-    """Draw what there is to learn, as a table that can be searched."""
+    """Draw all concepts, as a table that can be searched."""
     typed = st.text_input(say("Search what there is to learn"), key="learn_search")
     there = concepts(language())
     found = [one for one in there if one.holds(typed)]
@@ -238,7 +238,7 @@ def draw_concepts() -> None:
 
 
 def concepts_table(found: list[Concept], kept: dict[str, str]) -> str:
-    """Concepts as HTML, by topic; `kept` is what the address of each link has besides its own."""
+    """Concepts as HTML, by topic; `kept` is the query that each link's address has in addition."""
     columns, label = [say("Lesson"), say("Experiment"), say("Question")], say("Concepts")
     head = "".join(f'<th scope="col">{name}</th>' for name in [say("Concept"), *columns])
     body = ""
@@ -259,7 +259,7 @@ def concepts_table(found: list[Concept], kept: dict[str, str]) -> str:
 
 
 def draw_progress() -> None:
-    """Draw what the person has earned, and its file."""
+    """Draw the person's points and badges, and the file of their progress."""
     progress, problem = my_progress(), my_problem()
     if problem:
         st.warning(markdown_text(problem))
@@ -317,12 +317,12 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
 
 
 def _weight(step: Step) -> Literal["primary", "secondary"]:
-    """The look of the way on: blue only if the step itself has nothing to press."""
+    """The look of the next button: blue only if the step itself has nothing to press."""
     return "secondary" if step.tasks else "primary"
 
 
 def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
-    """The ways to the places before and behind on a path."""
+    """Draw the ways to the previous and the next place on a path."""
     place = path.places.index((lesson, step))
     if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
         before, its_step = path.places[place - 1]
@@ -341,7 +341,7 @@ def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
 
 
 def _question(lesson: Lesson, quiz: Quiz, learning: Learning, visit: Visit) -> None:
-    """The quiz of a lesson at the question of the address, without the lesson's panel."""
+    """Draw the quiz of a lesson at the question in the address, without the lesson's panel."""
     turn_to(lesson.key, st.query_params["question"])
     with st.container(key="learn_bar", horizontal=True, vertical_alignment="center"):
         _list_button()

@@ -1,4 +1,4 @@
-"""The channel of a step panel: that of the step page, over the session of the panel."""
+"""The channel of a step panel: the step page's channel, over the session of the panel."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Paths: ways through the lessons for a given time, as data in `lessons/paths/`.
 
-A stop is a lesson, or some of its steps; its words stand under a key of the two, such as
+A stop is a lesson, or some of its steps. Its words have a key of the two, such as
 ``greedy_truth_loops``, since the same lesson may be a stop of several paths.
 """
 
@@ -24,10 +24,10 @@ class Stop:
     """A part of a path.
 
     Attributes:
-        place: of its words.
-        lesson: which it is.
-        steps: of the lesson, those that belong to the path.
-        minutes: how long they take.
+        place: the place of its words.
+        lesson: the lesson.
+        steps: the steps of the lesson that belong to the path.
+        minutes: the time that they take.
     """
 
     place: str
@@ -38,7 +38,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Path:
-    """A way through the lessons: a key, under which its words stand, and stops in order."""
+    """A way through the lessons: a key, also of its words, and stops in order."""
 
     key: str
     stops: tuple[Stop, ...]

@@ -1,4 +1,4 @@
-"""A lesson's files, read as msgspec Structs; whatever is wrong in one becomes one sentence."""
+"""A lesson's files, read as msgspec Structs; each mistake in them becomes one sentence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.values import Wrong, convert
 from ui.texts.settings import named_settings
 
 Kind = TypeVar("Kind")
-_NAME = re.compile(r"[^.\[\]]+")  # one step of the way to a value: ``steps[0].panel``
+_NAME = re.compile(r"[^.\[\]]+")  # one step of the path to a value: ``steps[0].panel``
 
 
 class LessonError(DecodingError):
@@ -28,7 +28,7 @@ class LessonError(DecodingError):
 
 
 class Refused(ValueError):
-    """A value that does not fit; where in the file it lies is added on the way out."""
+    """A value that does not fit; its place in the file is added on the way out."""
 
 
 class _AbstractStruct(StructMeta, ABCMeta):
@@ -38,11 +38,11 @@ class _AbstractStruct(StructMeta, ABCMeta):
 class Written(
     Struct, metaclass=_AbstractStruct, frozen=True, forbid_unknown_fields=True, dict=True
 ):
-    """A table of a lesson's file; what its types cannot say, its `__post_init__` refuses."""
+    """A table of a lesson's file; its `__post_init__` checks what its types cannot express."""
 
 
 class WithSettings:
-    """A table of which the field `named` holds settings by name."""
+    """A table whose field `named` holds settings by name."""
 
     __slots__ = ()
     named: dict[str, Any]
@@ -60,14 +60,14 @@ def refuse(field: str, problem: str, remedy: str) -> NoReturn:
     Args:
         field: its name; empty for the table itself.
         problem: a verb phrase: ``is empty``.
-        remedy: what to do about it.
+        remedy: the way to correct it.
     """
     raise Refused(f"{field and f'.{field}'} {problem}; {remedy}")
 
 
 @contextmanager
 def within(field: str) -> Iterator[None]:
-    """Say of what is refused that it lies in a field."""
+    """Add a field to the place of a refusal inside the `with` block."""
     try:
         yield
     except Refused as refused:
@@ -76,7 +76,7 @@ def within(field: str) -> Iterator[None]:
 
 @contextmanager
 def refusing(field: str) -> Iterator[None]:
-    """Refuse a field with what another part of the app says of its value."""
+    """Refuse a field if another part of the app refuses its value."""
     try:
         yield
     except DecodingError as error:
@@ -101,7 +101,7 @@ def check_once(field: str, keys: Iterable[str]) -> None:
 
 
 def fitted(data: Any, kind: type[Kind], hook: Callable[[type, Any], Any] | None = None) -> Kind:
-    """The value of a kind in plain values; raises `Refused` for another.
+    """Convert plain values to a kind; raises `Refused` if they do not fit.
 
     Args:
         data: the plain values.
@@ -119,7 +119,7 @@ def fitted(data: Any, kind: type[Kind], hook: Callable[[type, Any], Any] | None 
 
 @contextmanager
 def reading(file: Path, key: str = "") -> Iterator[None]:
-    """Say of what is refused where it lies: in which file, and below which key."""
+    """Add file and key to a refusal inside the `with` block, and raise it as `LessonError`."""
     try:
         yield
     except Refused as refused:
@@ -128,7 +128,7 @@ def reading(file: Path, key: str = "") -> Iterator[None]:
 
 
 def read_file(file: Path, kind: type[Kind]) -> Kind:
-    """The value of a kind in a TOML file; raises `LessonError`."""
+    """Read a TOML file as a value of a kind; raises `LessonError`."""
     try:
         data = tomllib.loads(file.read_text("utf-8"))
     except OSError:
@@ -143,24 +143,24 @@ def wrong(file: Path, key: str, problem: str, remedy: str) -> NoReturn:
     """Refuse a file.
 
     Args:
-        file: where it lies.
-        key: what in it is wrong, such as ``press/three``; empty for all of it.
+        file: the path of the file.
+        key: the wrong part, such as ``press/three``; empty for the whole file.
         problem: a verb phrase: ``has no words``.
-        remedy: what to do about it.
+        remedy: the way to correct it.
     """
     place = f"{_named(file)}: {key}" if key else _named(file)
     raise LessonError(f"{place} {problem}; {remedy}.")
 
 
 def _named(file: Path) -> str:
-    """A file as its author looks for it: from the folder of lessons, where it lies in there."""
+    """The path of a file for its author: from the folder of lessons, if it is in there."""
     folders = file.parts[:-1]
     start = folders.index("lessons") + 1 if "lessons" in folders else len(folders) - 1
     return "/".join(file.parts[start:])
 
 
 def _by_keys(data: Any, place: str) -> Iterator[str]:
-    """The way to a place; a table in a list is called by its key, else by its number from 1."""
+    """The path to a place; a table in a list is named by its key, else by its number from 1."""
     for name in _NAME.findall(place):
         if isinstance(data, (list, tuple)):
             data = data[int(name)]
@@ -171,7 +171,7 @@ def _by_keys(data: Any, place: str) -> Iterator[str]:
 
 
 def _remedy(data: Any, kind: Any, place: str) -> str:
-    """The remedy for a place, from what its kind allows there."""
+    """The remedy for a place, from the values that its kind allows there."""
     types = _alternatives([inspect.type_info(kind)])
     for name in _NAME.findall(place):
         if isinstance(data, (list, tuple)):

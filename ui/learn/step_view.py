@@ -1,7 +1,7 @@
 """One step of a lesson on screen: its text and tasks on the left, its live panel on the right.
 
-All of it is one fragment. A panel that tells of a change has this drawn again, so a task is ticked
-as soon as it is done.
+All of this is one fragment. A panel that reports a change causes a redraw, so a task is ticked as
+soon as it is done.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def step_view(lesson: Lesson, step: Step, live: Any, learning: Learning, visit: 
     """Draw one step.
 
     Args:
-        lesson, step: what is drawn.
-        live: the state of the step's panel; None where it has none.
-        learning: what the visitor has done.
-        visit: the visitor's.
+        lesson, step: the step to draw, and its lesson.
+        live: the state of the step's panel; None if it has none.
+        learning: the visitor's state in the lessons.
+        visit: the visitor's visit.
     """
     words = lesson.words(language()).showing(as_words(step.figures))
     learning.done.look()
@@ -60,7 +60,7 @@ def _text(
         with step.panel.at_rest(live):
             _task(lesson, step, task, live, learning, words)
         if not learning.is_solved(lesson, task):
-            break  # the next one is looked at once this is done, so none is solved on the way
+            break  # the next task is checked only after this one, so none is solved by accident
     for place, prediction in step.predictions.items():
         asks, seen = words.entry(place).whole, words.entry(f"{place}/seen").whole
         draw_prediction(lesson.key, place, prediction, asks, seen, lesson_model(), learning.done)
@@ -79,7 +79,7 @@ def _panel_buttons(step: Step, live: Any, visit: Visit) -> None:
 
 
 def _begin_anew(step: Step, live: Any, actions: Any) -> None:
-    """Set the panel back and do something in it; what is refused is said."""
+    """Set the panel back and do actions in it; draw the error if one is refused."""
     try:
         step.panel.begin_anew(live, actions)
     except DecodingError as error:
@@ -94,7 +94,7 @@ def _begin_anew(step: Step, live: Any, actions: Any) -> None:
 def _task(
     lesson: Lesson, step: Step, task: Task, live: Any, learning: Learning, words: Words
 ) -> None:
-    """A task, its hints while it is open, what was learnt from it once it is solved."""
+    """Draw a task, its hints while it is open, and its result once it is solved."""
     made = learning.look(lesson, task, live)
     is_solved = learning.is_solved(lesson, task)
     entry = words.entry(task.place)
@@ -113,7 +113,7 @@ def _task(
 
 
 def _task_name(step: Step, task: Task) -> str:
-    """The task, with its number if the step has several."""
+    """The name of a task, with its number if the step has several."""
     count = len(step.tasks)
     if count == 1:
         return say("Task.")
@@ -128,7 +128,7 @@ def _hints(
     words: Words,
     made: Mistake | None,
 ) -> None:
-    """Draw the hint for the latest mistake, and the hint that was asked for."""
+    """Draw the hint for the latest mistake, and the requested hint."""
     if made is not None:
         _hint(task, made.key, figures((*task.solved, *made.when), live), words)
     if "hint" in learning.hints_of(lesson, task):

@@ -1,7 +1,7 @@
-"""The words of a lesson, one Markdown file a language; headings carry the keys of lesson.toml.
+"""The words of a lesson, one Markdown file per language; headings carry the keys of lesson.toml.
 
-An entry is known by the keys of its headings: ``press/three/hint``. What a language lacks is taken
-from English.
+An entry is known by the keys of its headings: ``press/three/hint``. Words that a language lacks are
+taken from English.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Entry:
 
 
 def with_figures(text: str, figures: Mapping[str, str]) -> str:
-    """A text with figures put in for ``{name}``; other braces stay as they are."""
+    """A text with figures inserted for ``{name}``; other braces stay as they are."""
     return unbroken(_FIGURE.sub(lambda found: figures.get(found[1], found[0]), text))
 
 
 def unbroken(text: str) -> str:
-    """Markdown in which no line breaks within a figure: ``T = 4``, ``19.6 %``; code stays."""
+    """Markdown without line breaks within a figure: ``T = 4``, ``19.6 %``; code stays."""
     parts = _CODE.split(text)  # code at every other place
     parts[::2] = [_WITHIN_FIGURE.sub("\u00a0", part) for part in parts[::2]]
     return "".join(parts)
@@ -58,9 +58,9 @@ class Words:
     """All words of a lesson in one language.
 
     Attributes:
-        file: where they stand.
+        file: the file that holds them.
         entries: by the keys of their headings, joined by ``/``; the lesson itself is ``""``.
-        others: those of English, for what is missing here; None in English itself.
+        others: the English words, for missing ones; None in English itself.
     """
 
     file: Path
@@ -68,7 +68,7 @@ class Words:
     others: Words | None = None
 
     def entry(self, key: str) -> Entry:
-        """The words of a key; raises `LessonError` where no language has them."""
+        """The words of a key; raises `LessonError` if no language has them."""
         if key not in self.entries:
             if self.others is None:
                 wrong(self.file, key, "has no words", "add a heading for it")
@@ -76,7 +76,7 @@ class Words:
         return self.entries[key]
 
     def showing(self, figures: Mapping[str, str]) -> Words:
-        """The same with figures put in, wherever a text shows one of their names."""
+        """Insert figures wherever a text shows one of their names."""
         if not figures:
             return self
         entries = {
@@ -92,7 +92,7 @@ class Words:
 
 
 def read_words(folder: Path) -> dict[str, Words]:
-    """The words of a lesson by language, English among them.
+    """Read the words of a lesson by language, English included.
 
     Raises:
         LessonError: en.md is missing, or a heading has no key.
@@ -112,13 +112,13 @@ def check_words(
     *,
     with_text: bool = False,
 ) -> None:
-    """Refuse English words that are missing, and in any language those that nothing shows.
+    """Refuse missing English words, and unused words in any language.
 
     Args:
         languages: the words by language.
         needed: the keys of all headings, each with the figures that its words may show.
         structure: the file that has these keys.
-        with_text: whether each heading but that of the title needs words and a text.
+        with_text: whether each heading except the title needs words and a text.
     """
     english = languages[ENGLISH]
     for key in needed:

@@ -1,13 +1,13 @@
-"""Pages that measure: a list of sections in one frame, one of them in sight at a time.
+"""Pages that measure: a list of sections in one frame, one visible at a time.
 
-    section.py      what a section is
-    held.py         what a visitor has of a section: inputs, work, what went wrong
-    state.py        what a visitor has of the page: a model or two, what is measured of each, a file
+    section.py      definition of a section
+    held.py         a visitor's state of a section: inputs, work, errors
+    state.py        a visitor's state of the page: one or two models, their results, a file
     work.py         a measurement in the background
     page.py         the page: choice of the section and of a second model, fields, results, files
     measured.py     tables, charts and sentences that sections share
 
-Work of a section that is not in sight goes on, and its results stay. `ui.cache` and `ui.claims` are
-such pages: each is a list of sections, and says how to add one. The smallest section stands in
+Work of a hidden section continues, and its results stay. `ui.cache` and `ui.claims` are such pages.
+Each is a list of sections, and explains how to add one. The smallest section is in
 `tests/ui/measurements/example.py`.
 """

@@ -1,4 +1,4 @@
-"""State of a section for one visitor: its inputs, the work begun from them, what went wrong."""
+"""State of a section for one visitor: its inputs, the work started from them, and errors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ui.visits.in_hand import Prompt
 
 
 class Held(Drawn):
-    """A section as one visitor has it; fields show its inputs and change them.
+    """A section in one visitor's state; fields show its inputs and change them.
 
     Attributes, besides those of `Drawn`:
-        section: which it is.
-        name: of its fields, within the session.
+        section: the section.
+        name: name of its fields, unique within the session.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Held(Drawn):
 
     @property
     def mark(self) -> str:
-        """Return the section's sign in a list; empty for none."""
+        """Return the section's sign in the list; empty for none."""
         return self.section.mark(self)
 
     @property
@@ -40,11 +40,11 @@ class Held(Drawn):
         return self.work and self.work.setting
 
     def take_prompt(self, prompt: Prompt, settings: Any = None) -> None:
-        """Take another prompt for the next measurement; its settings are not the sampler's."""
+        """Take a prompt for the next measurement; its settings are not the sampler's."""
         self.change(prompt=prompt.text)
 
     def begin(self, owner: Owner) -> None:
-        """Measure with the inputs; what is refused leaves the last results."""
+        """Measure with the inputs; a refusal keeps the last results."""
         self.begin_work("work", self._measurement, owner)
         self.began_alone = True
 
@@ -54,7 +54,7 @@ class Held(Drawn):
         return work
 
     def begin_alone(self, owner: Owner) -> None:
-        """Measure the first inputs once without a press, if this visitor's pages may do so."""
+        """Measure the first inputs once without a button press, if this visitor's pages may."""
         if self.section.begin is None or not self.section.begins_alone:
             return
         if self.inputs == self.section.first_inputs(self.model):
@@ -63,11 +63,11 @@ class Held(Drawn):
 
     @property
     def results(self) -> dict[str, Any] | None:
-        """Results that are whole, for a record; None without any, or if they are too large."""
+        """Return complete results for a record; None without any, or if they are too large."""
         return self.work.kept if self.work is not None and self.work.is_done else None
 
     def take_results(self, data: Any) -> None:
-        """Take results from a record; raises `BrokenRecord`, and leaves all as it is."""
+        """Take results from a record; raises `BrokenRecord` and then changes nothing."""
         self.work = KeptWork(data, self.section.inputs, self.section.result)
         self.began_alone = True
 
@@ -79,14 +79,14 @@ class Held(Drawn):
             self.work, self.began_alone = other.work, True
 
     def seconds(self, pace: Pace, inputs: PlainInputs | None = None) -> float | None:
-        """Estimate the seconds of measuring with its inputs, or others; None if they allow none."""
+        """Estimate the seconds to measure with these inputs or its own; None if they allow none."""
         try:
             return self.section.seconds(self.model, inputs or self.inputs, pace)
         except DecodingError:
-            return None  # the press says why
+            return None  # pressing the button shows why
 
     def result(self) -> Any | None:
-        """Results to show; None before there are any, and `error` if they are refused."""
+        """Return results to show; None before there are any, with `error` set if refused."""
         if self.section.computed is None:
             return super().result()
         try:

@@ -43,7 +43,7 @@ BESIDE = marked(
 
 
 def export(state: MeasurementState) -> None:
-    """The files of what there is, and the field for another machine's."""
+    """Draw the files of the results, and the field for another machine's file."""
     with st.expander(say("Export, and compare with another machine")):
         for bench in state.benches:
             _files(state, bench)
@@ -77,7 +77,7 @@ def export(state: MeasurementState) -> None:
 
 
 def _files(state: MeasurementState, bench: Bench) -> None:
-    """The files of one model."""
+    """Draw the files of one model."""
     held = bench.sections[state.chosen]
     result = held.result()
     is_second = bench is state.second
@@ -119,7 +119,7 @@ def _json(bench: Bench) -> str:
 
 
 def side_by_side(state: MeasurementState) -> None:
-    """All sections in a row."""
+    """Draw all sections in a row."""
     names = {key: say(held.section.name) for key, held in state.sections.items()}
     st.segmented_control(
         say("Section"),
@@ -133,7 +133,7 @@ def side_by_side(state: MeasurementState) -> None:
 
 
 def by_topic(state: MeasurementState) -> None:
-    """A list under the headings of the topics; on a phone one field, see `page.css`."""
+    """Draw a list under topic headings; on a phone it is one field, see `page.css`."""
     held = list(state.sections.values())
     with st.container(key=f"{state.name}_list"):
         for topic, group in groupby(held, key=lambda one: one.section.topic):
@@ -153,7 +153,7 @@ def by_topic(state: MeasurementState) -> None:
 
 
 def _topic(state: MeasurementState, topic: str, group: list[Held]) -> None:
-    """The sections of a topic; none is chosen where another topic has the one in sight."""
+    """Draw the sections of a topic; none is selected if the visible one has another topic."""
     names = {one.section.key: say(one.section.name) for one in group}
     chosen = state.chosen if state.chosen in names else None
     st.radio(
@@ -161,7 +161,7 @@ def _topic(state: MeasurementState, topic: str, group: list[Held]) -> None:
         list(names),
         index=None if chosen is None else list(names).index(chosen),
         format_func=names.get,
-        captions=[one.mark for one in group],  # a name that changes would lose the choice
+        captions=[one.mark for one in group],  # a changing name would lose the choice
         **bound(
             f"{state.name}_topic_{group[0].section.key}",
             chosen,
@@ -171,7 +171,7 @@ def _topic(state: MeasurementState, topic: str, group: list[Held]) -> None:
 
 
 def second_model(state: MeasurementState) -> None:
-    """The popover that loads one, and the button that removes it."""
+    """Draw the popover that loads a second model, and the button that removes it."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"{state.name}_second"):
         second = state.second.model if state.second is not None else None
         model_chooser(
@@ -185,7 +185,7 @@ def second_model(state: MeasurementState) -> None:
             st.button(say("Remove it"), key=f"{state.name}_drop", on_click=state.drop_second)
 
 
-LONG_SECONDS = 300.0  # from which a measurement is better taken in parts
+LONG_SECONDS = 300.0  # from which a measurement is better done in parts
 STYLE = Path(__file__).with_suffix(".css")
 BUSY = marked(
     "This computer was busy when the measurement began (load {load} on {cores}), so no conclusion "
@@ -199,15 +199,15 @@ OTHER_BUSY = marked(
 
 @dataclass(frozen=True)
 class MeasurementPage:
-    """A page by what is its own.
+    """The properties of one measuring page.
 
     Attributes:
-        name: names its state, its fields and its files.
-        about: a line or two, marked: what is measured.
-        sections: in their order; where they have topics, they are listed under them.
-        style: the page's own style sheet, None where it has none.
-        has_second: whether a second model can be measured beside the first.
-        overview: draws what there is to say of all sections together; None for nothing.
+        name: name of its state, its fields and its files.
+        about: the subject of the measurements in a line or two, marked.
+        sections: the sections in order; listed under their topics if they have any.
+        style: the page's own style sheet, None if it has none.
+        has_second: whether a second model can be measured in addition to the first.
+        overview: draws a summary of all sections; None for none.
     """
 
     name: str
@@ -218,12 +218,12 @@ class MeasurementPage:
     overview: Callable[[MeasurementState], None] | None = None
 
     def begun(self, model: LanguageModel) -> MeasurementState:
-        """Return the state of a new visitor."""
+        """Return a new visitor's state."""
         return MeasurementState(self.name, model, self.sections)
 
     @property
     def visit_page(self) -> VisitPage[MeasurementState]:
-        """Return how a visit begins and restores the page's state."""
+        """The rules by which a visit starts and restores the page's state."""
         return VisitPage(
             self.name,
             begin=self.begun,
@@ -243,7 +243,7 @@ class MeasurementPage:
             self.draw_state(state)
 
     def draw_state(self, state: MeasurementState) -> None:
-        """Draw what a visitor has, below the header."""
+        """Draw a visitor's state below the header."""
         st.caption(say(self.about))
         if not any(section.topic for section in self.sections):
             side_by_side(state)
@@ -262,7 +262,7 @@ class MeasurementPage:
         guarded(export, marked("the export"))(state)
 
     def draw_section(self, state: MeasurementState) -> None:
-        """Draw the section in sight: its fields and its results."""
+        """Draw the visible section: its fields and its results."""
         held = state.held
         if held.section.heading:
             st.subheader(say(held.section.heading), anchor=False)
@@ -282,7 +282,7 @@ def _look_every(state: MeasurementState) -> float | None:
 
 
 def _live(state: MeasurementState) -> None:
-    """Buttons, progress and results of the section in sight; only this runs again meanwhile."""
+    """Draw the visible section's buttons, progress and results; only this part reruns."""
     held = state.held
     if held.section.begin is not None:
         state.look(owner())
@@ -326,7 +326,7 @@ def _results(state: MeasurementState, held: Held) -> None:
 
 
 def _laid(state: MeasurementState, laid: Laid) -> None:
-    """Draw another machine's results beside ours."""
+    """Draw another machine's results next to ours."""
     name, section = f"{state.name}_laid", state.held.section
     if not _busy(section, state.other.setting, OTHER_BUSY):
         _notice(name, section, laid.result)
@@ -340,7 +340,7 @@ def _notice(name: str, section: Section, result: Any) -> None:
 
 
 def _busy(section: Section, setting: Setting | None, words: str) -> bool:
-    """Say that the machine was busy when the measurement began; returns whether it was."""
+    """Warn that the machine was busy when the measurement started; returns whether it was."""
     if setting is None or not section.is_timed or not setting.machine.is_busy:
         return False
     st.warning(say(words, **_load(setting.machine)))
@@ -348,7 +348,7 @@ def _busy(section: Section, setting: Setting | None, words: str) -> bool:
 
 
 def _load(machine: Machine) -> dict[str, str]:
-    """Its load and its cores, for a sentence."""
+    """Return the machine's load and cores, for a sentence."""
     cores = say_counted(machine.cores, "{count} core", "{count} cores")
     return {"load": f"{machine.load[0]:.1f}", "cores": cores}
 

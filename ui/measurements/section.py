@@ -1,4 +1,4 @@
-"""Section of a measuring page: inputs, how it is measured, how results are shown."""
+"""Section of a measuring page: its inputs, its measurement, and the display of its results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AnyResult = TypeVar("AnyResult")
 
 
 class Drawn(InputsState[Any]):
-    """The part that fields and pictures may use of a section as a visitor has it, see `Held`.
+    """The part of a visitor's section that fields and pictures may use, see `Held`.
 
     Attributes, besides those of `InputsState`:
         work: the last work; None before the first, and if nothing is measured.
@@ -28,12 +28,12 @@ class Drawn(InputsState[Any]):
 
     @property
     def is_running(self) -> bool:
-        """True if it is being measured, or waits for its turn."""
+        """True if the section is being measured, or waits for its turn."""
         return self.work is not None and self.work.is_running
 
     @property
     def measured(self) -> Any | None:
-        """The inputs that the last work was begun with, None before the first."""
+        """The inputs of the last work, None before the first."""
         return self.work and self.work.inputs
 
     def result(self) -> Any | None:
@@ -43,11 +43,11 @@ class Drawn(InputsState[Any]):
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a section, in the language that is spoken as it is made.
+    """A section's table, in the language spoken at its creation.
 
     Attributes:
-        name: its caption, and the name of its file; of a file a sentence without figures.
-        head: names of the columns, with their units.
+        name: its caption, and its file's name; a sentence without figures for a file.
+        head: column names with units.
         rows: the cells; numbers stay numbers, None is an empty cell.
     """
 
@@ -58,11 +58,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Laid(Generic[AnyResult]):
-    """A result of another machine, to be shown beside ours.
+    """A result of another machine, to show next to ours.
 
     Attributes:
-        name: of its machine; from a file, so to be escaped.
-        result: what was measured there.
+        name: name of its machine; it comes from a file, so escape it.
+        result: the other machine's result.
     """
 
     name: str
@@ -71,16 +71,16 @@ class Laid(Generic[AnyResult]):
 
 @dataclass(frozen=True)
 class Shown(Generic[AnyInputs, AnyResult]):
-    """Everything that a picture is drawn from, besides the result.
+    """Everything, apart from the result, from which a picture is drawn.
 
     Attributes:
-        name: names what is drawn within the session, such as a chart's key.
-        held: the section as the visitor has it: model, inputs, fields that change them; None for
-            another machine's result that is drawn on its own.
+        name: unique name of the drawing within the session, for example a chart's key.
+        held: the visitor's section: model, inputs, fields that change them; None for another
+            machine's result drawn on its own.
         dark: whether charts are dark.
-        is_running: whether more results are to come. Drawing charts takes time from what is
-            measured, so what changes meanwhile is better a table.
-        other: the same measured on another machine, None without.
+        is_running: whether more results are to come. Drawing charts takes time from the
+            measurement, so changing content is better a table.
+        other: the result of another machine, None without one.
     """
 
     name: str
@@ -92,38 +92,37 @@ class Shown(Generic[AnyInputs, AnyResult]):
 
 @dataclass(frozen=True)
 class Section(Generic[AnyInputs, AnyResult]):
-    """A section by what is its own.
+    """The properties of one section.
 
     A section is either measured, by `begin`, or computed at each drawing, by `computed`.
 
     Attributes:
-        key: its name in keys, records and files.
-        name: its name on the page; this, `about`, `heading`, `start` and `topic` are marked
-            sentences, or such of a file (`ui.words.translations`), and said where they are shown.
+        key: its identifier in keys, records and files.
+        name: its name on the page. This, `about`, `heading`, `start` and `topic` are marked
+            sentences, or sentences of a file (`ui.words.translations`), and translated when shown.
         about: one line: what it shows, and what to notice.
-        heading: stands above that, where the name alone says too little.
+        heading: title above `about`, if the name alone says too little.
         inputs: the class of its inputs.
-        result: the dataclass of its result; its fields say what their values must be
+        result: the dataclass of its result; its fields describe their valid values
             (`engine.values`), so that a file can keep it.
         fields: draws the fields of its inputs (see `ui.labs.fields`).
         picture: draws a result.
-        notice: one or two sentences computed from a result: what there is to see in it; empty where
-            the picture itself says so.
-        tables: the tables of a result, for the CSV files, which are made in English.
+        notice: one or two sentences about a result, computed from it; empty if the picture speaks
+            for itself.
+        tables: a result's tables for the CSV files, always in English.
         begin: work that measures, not started yet; raises `DecodingError` to refuse the inputs.
-        start: the label of the button that begins it.
-        seconds: an estimate of how long that takes, None if unknown. It is asked for at every
-            drawing.
+        start: label of the button that starts it.
+        seconds: estimated duration, None if unknown. Every drawing asks for it.
         computed: the result of inputs that need no measuring; raises `DecodingError` to refuse.
-        first: the inputs that a new visitor sees with a model; None for the defaults.
-        is_timed: whether times are measured, which a busy machine lengthens.
-        begins_alone: whether its first inputs are measured without a press, on a bundled model
-            and for the one person at this computer.
-        follows: whether its prompt is the one that a person typed last, on whatever page.
-        overlays: whether the picture draws another machine's result over ours; else it is drawn
-            once for each.
-        topic: heading that a list of sections has it under; empty on a page without such a list.
-        mark: a sign behind its name in that list, for what has come of it.
+        first: a new visitor's inputs for a model; None for the defaults.
+        is_timed: whether it measures times, which a busy machine lengthens.
+        begins_alone: whether its first inputs are measured without a press, on a bundled model and
+            for the local user.
+        follows: whether its prompt is the one typed last, on whatever page.
+        overlays: whether the picture draws another machine's result over ours; otherwise each gets
+            its own picture.
+        topic: its heading in a list of sections; empty on a page without such a list.
+        mark: a sign after its name in that list, for its outcome.
     """
 
     key: str
@@ -149,5 +148,5 @@ class Section(Generic[AnyInputs, AnyResult]):
     mark: Callable[[Drawn], str] = lambda held: ""
 
     def first_inputs(self, model: LanguageModel) -> AnyInputs:
-        """Return the inputs that a new visitor sees with a model."""
+        """Return a new visitor's inputs for a model."""
         return self.inputs() if self.first is None else self.first(model)

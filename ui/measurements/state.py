@@ -1,4 +1,4 @@
-"""State of a measuring page for a visitor: one model or two, sections, another machine's file."""
+"""A visitor's state of a measuring page: one or two models, sections, another machine's file."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from ui.words.refusals import told
 
 
 class Bench:
-    """The sections with one model, as one visitor has them.
+    """One visitor's sections with one model.
 
     Args:
-        name: names its sections within the session.
-        model: what is measured.
-        sections: of the page, in their order.
-        inputs: of the sections, by key; those that have none begin with new ones.
+        name: name of its sections within the session.
+        model: the model to measure.
+        sections: sections of the page, in order.
+        inputs: the sections' inputs by key; sections without any start with new ones.
 
     Attributes:
-        sections: by key, in the order of the page.
-        pacing: times a few passes, from which the duration of everything else is estimated; None
-            before the page is drawn first.
-        busy: the machine, if it was busy as they were timed: they say nothing of an idle one.
+        sections: sections by key, in the order of the page.
+        pacing: times a few passes, from which all other durations are estimated; None before the
+            first drawing of the page.
+        busy: the machine, if it was busy during these passes, which then say nothing of an idle
+            one.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Bench:
         self.busy: Machine | None = None
 
     def look(self, owner: Owner) -> None:
-        """Time a few passes, once; again where the machine was busy then and is no longer."""
+        """Time a few passes, once; again if the machine was busy then and is idle now."""
         if self.pacing is not None and (self.busy is None or self.pacing.is_running):
             return
         machine = Machine.here()
@@ -64,7 +65,7 @@ class Bench:
 
     @property
     def pace(self) -> Pace | None:
-        """Return the pace of forward passes; None while it is unknown."""
+        """Return the pace of forward passes; None if unknown."""
         if self.pacing is None or not self.pacing.is_done:
             return None
         return self.pacing.result
@@ -75,19 +76,19 @@ class Bench:
         return {key: held.inputs for key, held in self.sections.items()}
 
     def report(self) -> Report | None:
-        """All that is measured or computed so far; None where there is nothing yet."""
+        """All results measured or computed so far; None if there are none."""
         results = {key: held.result() for key, held in self.sections.items()}
         parts = {key: result for key, result in results.items() if result is not None}
         begun = (held.setting for held in self.sections.values() if held.setting is not None)
         return Report(next(begun, None) or Setting.here(self.model), parts) if parts else None
 
     def records(self) -> dict[str, Any]:
-        """Results of its sections that are whole, by key, for a record."""
+        """Return complete results of its sections by key, for a record."""
         records = {key: held.results for key, held in self.sections.items()}
         return {key: record for key, record in records.items() if record is not None}
 
     def restore(self, data: dict[str, Any]) -> list[str]:
-        """The inverse of `records`; gives the keys of results that cannot be read."""
+        """Restore `records`; returns the keys of unreadable results."""
         broken = []
         for key, held in self.sections.items():
             record = data.get(key)
@@ -99,7 +100,7 @@ class Bench:
         return broken
 
     def release(self) -> None:
-        """End what is being done."""
+        """End all work."""
         if self.pacing is not None:
             self.pacing.cancel()
         for held in self.sections.values():
@@ -115,20 +116,20 @@ class _KeptState(Struct):
 
 
 class MeasurementState:
-    """One visitor's page.
+    """One visitor's measuring page.
 
     Args:
-        name: of the page.
-        model: what is measured.
-        sections: of the page, in their order.
-        inputs: of the sections, by key, where they are not new.
+        name: name of the page.
+        model: the model to measure.
+        sections: sections of the page, in order.
+        inputs: the sections' inputs by key, unless they are new.
 
     Attributes:
-        bench: the model, and what is measured of it.
-        second: the same of a second model, beside the first; None without.
-        chosen: key of the section in sight.
-        other: a measurement of another machine, shown beside ours; None without.
-        error: what went wrong with the page as a whole, empty if nothing did.
+        bench: the first model and its measurements.
+        second: the same for a second model, measured in addition to the first; None without one.
+        chosen: key of the visible section.
+        other: a measurement of another machine, shown next to ours; None without one.
+        error: error of the page as a whole, empty if there is none.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class MeasurementState:
 
     @property
     def model(self) -> LanguageModel:
-        """Return the model that is measured."""
+        """Return the measured model."""
         return self.bench.model
 
     @property
@@ -162,30 +163,30 @@ class MeasurementState:
 
     @property
     def held(self) -> Held:
-        """The section in sight, with the first model; its fields are those of both."""
+        """The visible section, with the first model; its fields serve both."""
         return self.sections[self.chosen]
 
     @property
     def prompt_holders(self) -> list[Held]:
-        """The sections that follow the prompt in hand."""
+        """The sections that follow the current prompt."""
         return [held for held in self.sections.values() if held.section.follows]
 
     @property
     def benches(self) -> list[Bench]:
-        """The first model and, where there is one, the second."""
+        """The first model and, if there is one, the second."""
         return [self.bench] if self.second is None else [self.bench, self.second]
 
     @property
     def in_sight(self) -> list[Held]:
-        """The section in sight, with each of the models."""
+        """The visible section, with each of the models."""
         return [bench.sections[self.chosen] for bench in self.benches]
 
     def choose(self, key: str) -> None:
-        """Look at another section; what runs in this one goes on."""
+        """Show the section of this key; work in the previous one continues."""
         self.chosen = key
 
     def load(self, model: LanguageModel) -> None:
-        """Go on with another model from the same inputs; everything is measured again."""
+        """Continue with a new model and the same inputs; everything is measured again."""
         self._waiting.clear()
         self.bench.release()
         self.bench, self.error = Bench(self.name, model, self._all, self.bench.inputs), ""
@@ -205,7 +206,7 @@ class MeasurementState:
     # --- measuring --------------------------------------------------------------------------------
 
     def look(self, owner: Owner) -> None:
-        """Begin what waits for no press: passes to time, the first inputs, the next in line."""
+        """Start all that needs no press: timed passes, the first inputs, the next in line."""
         for bench in self.benches:
             bench.look(owner)
         if self.bench.pace is not None:
@@ -213,7 +214,7 @@ class MeasurementState:
         self._begin_next(owner)
 
     def begin(self, owner: Owner) -> None:
-        """Measure the section in sight at once, and then with the second model."""
+        """Measure the visible section now, then with the second model."""
         first, *others = self.in_sight
         is_free = not self.is_busy
         self._begin_one(first, owner)
@@ -222,12 +223,12 @@ class MeasurementState:
         self._waiting.extendleft(reversed(others))
 
     def begin_each(self, keys: Iterable[str], owner: Owner) -> None:
-        """Measure some sections, one after the other, each with one model after the other."""
+        """Measure some sections one after the other, each with one model after the other."""
         self._waiting.extend(bench.sections[key] for key in keys for bench in self.benches)
         self._begin_next(owner)
 
     def _begin_next(self, owner: Owner) -> None:
-        """Go on with what waits, where the one before has ended; a cancelled one ends it all."""
+        """Start the next waiting section after the previous one; a cancelled one ends all."""
         running = self._running
         if running is not None and running.is_running:
             return
@@ -242,35 +243,35 @@ class MeasurementState:
         held.begin(owner)
 
     def cancel(self) -> None:
-        """End what is measured just now, and what waits behind it."""
+        """End the current measurement, and discard those waiting behind it."""
         self._waiting.clear()
         if self._running is not None:
             self._running.release()
 
     @property
     def stage(self) -> object:
-        """Compares unequal once a measurement has begun or ended."""
+        """A value that changes whenever a measurement starts or ends."""
         works = [held.work for bench in self.benches for held in bench.sections.values()]
         return [(id(work), work.is_running) for work in works if work is not None]
 
     @property
     def is_pacing(self) -> bool:
-        """Tell whether passes are being timed, for an estimate."""
+        """Tell whether passes are being timed for an estimate."""
         pacings = [bench.pacing for bench in self.benches]
         return any(pacing is not None and pacing.is_running for pacing in pacings)
 
     @property
     def busy(self) -> Machine | None:
-        """The machine, if it was busy as passes were timed; see `Bench`."""
+        """The machine, if it was busy while passes were timed; see `Bench`."""
         return next((bench.busy for bench in self.benches if bench.busy is not None), None)
 
     def seconds(self, keys: Iterable[str] | None = None) -> float | None:
-        """An estimate for some sections, all models together; None where there is none.
+        """Estimate the seconds for some sections, over all models; None without an estimate.
 
-        Passes that were timed on a busy machine give none: they may take many times as long.
+        Passes timed on a busy machine give no estimate, as they may take many times as long.
 
         Args:
-            keys: of the sections; None for the one in sight.
+            keys: keys of the sections; None for the visible one.
         """
         if self.busy is not None:
             return None
@@ -287,12 +288,12 @@ class MeasurementState:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether sections are being measured, one after the other."""
+        """Tell whether sections are being measured one after the other."""
         return bool(self._waiting) or (self._running is not None and self._running.is_running)
 
     @property
     def work(self) -> SectionWork | None:
-        """The work in sight that can be cancelled or gone on with; else the first model's last."""
+        """The visible work to cancel or continue; otherwise the first model's last work."""
         works = [held.work for held in self.in_sight if held.work is not None]
         running = (work for work in works if work.is_running)
         broken_off = (work for work in works if not work.is_done)
@@ -301,11 +302,11 @@ class MeasurementState:
     # --- files ------------------------------------------------------------------------------------
 
     def report(self) -> Report | None:
-        """All that is measured or computed of the first model; None where there is nothing yet."""
+        """All results of the first model so far; None if there are none."""
         return self.bench.report()
 
     def lay_over(self, text: str) -> None:
-        """Show the measurement in a file beside ours; a bad one leaves what was there."""
+        """Show the measurement in a file next to ours; a bad file leaves the previous one."""
         self.error = ""
         kinds = {section.key: section.result for section in self._all}
         try:
@@ -314,15 +315,15 @@ class MeasurementState:
             self.error = told(error)
 
     def refuse(self, sentence: str) -> None:
-        """Say why something was not done."""
+        """Report why something was not done."""
         self.error = sentence
 
     def take_off(self) -> None:
-        """Show ours alone."""
+        """Show only our measurement."""
         self.other, self.error = None, ""
 
     def laid(self, key: str) -> Laid | None:
-        """Return the other machine's result of a section; None if it has none."""
+        """Return the other machine's result for a section; None if it has none."""
         if self.other is None or key not in self.other.parts:
             return None
         return Laid(self.other.setting.name, self.other.parts[key])
@@ -331,14 +332,14 @@ class MeasurementState:
 
     @property
     def version(self) -> object:
-        """Compares unequal once the record would be another."""
+        """A value that changes whenever the record would change."""
         models = tuple(id(bench.model) for bench in self.benches)
         works = [held.work for bench in self.benches for held in bench.sections.values()]
         whole = tuple(id(work) for work in works if work is not None and work.is_done)
         return models, self.chosen, tuple(self.bench.inputs.values()), whole
 
     def record(self) -> dict[str, Any]:
-        """Return models, section, inputs, and results that are whole."""
+        """Return models, section, inputs and complete results."""
         return {
             "model": choice_record(self.model),
             "second": choice_record(self.second.model) if self.second else None,
@@ -355,12 +356,12 @@ class MeasurementState:
         load: Callable[[str, str | None], LanguageModel],
         sections: Sequence[Section],
     ) -> MeasurementState:
-        """The inverse of `record`; a section that the record does not know begins with new inputs.
+        """Restore a `record`; a section unknown to the record starts with new inputs.
 
-        A chosen section that the page no longer has gives way to the first one.
+        If the page no longer has the chosen section, the first one is chosen.
 
         Raises:
-            DecodingError: a record that cannot be used, or a model that cannot be loaded.
+            DecodingError: the record cannot be used, or a model cannot be loaded.
         """
         kept = read(data, _KeptState)
         by_key = {section.key: section for section in sections}
@@ -383,7 +384,7 @@ class MeasurementState:
         return state
 
     def release(self) -> None:
-        """End all work that is no longer wanted."""
+        """End all work that is no longer needed."""
         self._waiting.clear()
         for bench in self.benches:
             bench.release()

@@ -1,4 +1,4 @@
-"""A measurement in the background, in turns with the work of all visitors."""
+"""A measurement in the background, in turns with all visitors' work."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ AnyResult = TypeVar("AnyResult")
 
 
 class SectionWork(Job, Generic[AnyResult]):
-    """Work of a section: background work that has results so far.
+    """Background work of a section, with results so far.
 
     Attributes:
-        setting: machine and model as it was begun.
+        setting: machine and model at the start.
     """
 
     doing = marked("the measurement")
@@ -40,12 +40,12 @@ class SectionWork(Job, Generic[AnyResult]):
 
     @property
     def took(self) -> float | None:
-        """Seconds that it has taken so far, None if they are not counted."""
+        """Seconds taken so far, None if they are not counted."""
         return None
 
     @cached_property
     def kept(self) -> dict[str, Any] | None:
-        """The whole result as plain values; None if it is too large."""
+        """Return the complete result as plain values; None if it is too large."""
         data = {
             "inputs": self.inputs.record(),
             "setting": plain(self.setting),
@@ -63,14 +63,14 @@ class _Kept(Struct):
 
 
 class KeptWork(SectionWork[AnyResult]):
-    """A measurement that ended earlier, as a record has it.
+    """A measurement that ended earlier, restored from a record.
 
     Args:
-        data: what `kept` gave.
-        inputs, result: their classes.
+        data: the value of `kept`.
+        inputs, result: the classes of the inputs and the result.
 
     Raises:
-        BrokenRecord: a record that cannot be used.
+        BrokenRecord: the record cannot be used.
     """
 
     is_done = True
@@ -88,14 +88,14 @@ class MeasureWork(SectionWork[AnyResult]):
     """A measurement of the engine.
 
     Args:
-        measurement: what is measured; a cancelled one goes on where it was.
+        measurement: the measurement to run; a cancelled one continues where it stopped.
     """
 
     def __init__(self, measurement: Measurement[AnyResult]) -> None:
         super().__init__(measurement.parts)
         self.measurement = measurement
         self.noun = measurement.noun
-        self._result: AnyResult | None = None  # of all parts: what it computes is kept with it
+        self._result: AnyResult | None = None  # complete; its cached properties stay with it
 
     def _passes(self) -> Iterator[float | None]:
         for seconds_left in self.measurement.run():
@@ -110,7 +110,7 @@ class MeasureWork(SectionWork[AnyResult]):
 
     @property
     def texts_done(self) -> int:
-        """Parts that are measured."""
+        """Number of measured parts."""
         return self.measurement.done
 
     @property
@@ -122,5 +122,5 @@ class MeasureWork(SectionWork[AnyResult]):
 
     @property
     def took(self) -> float:
-        """Seconds that its parts have taken so far."""
+        """Seconds that the parts have taken so far."""
         return self.measurement.took

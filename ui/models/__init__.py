@@ -1,1 +1,1 @@
-"""The models of this process, and choosing one."""
+"""The models of this process, and the choice of one."""

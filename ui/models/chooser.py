@@ -1,11 +1,11 @@
-"""Choosing a model: the popover in the page's header, and the model that a visit begins with.
+"""The choice of a model: the popover in the page's header, and the model that a visit begins with.
 
 A model loads in a thread, so the page keeps working. Visitors who want the same one wait for the
 same load, and share the model afterwards (`ui.models.models`).
 
 A person alone at their own computer may load any model (`allowed`). On a server that other
-computers reach, visitors may load the models that its operator names in DECODING_MODELS; never a
-path or an id that a visitor has typed (`served_to_others`).
+computers reach, visitors may load the models that its operator names in DECODING_MODELS. They may
+never load a path or an id that they type (`served_to_others`).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ LOADABLE = marked("a causal language model with config.json, a tokenizer and *.s
 
 @dataclass(frozen=True)
 class Choice:
-    """A model to load: one that comes with the app, a folder, or a hub id and its revision.
+    """A model to load: a bundled one, a folder, or a hub id and its revision.
 
     Attributes:
         source, revision: as `load_model` takes them.
-        local_files_only: whether nothing may be downloaded for it; the same choice either way.
+        local_files_only: whether nothing may be downloaded for it; ignored in comparisons.
     """
 
     source: str
@@ -62,7 +62,7 @@ class Choice:
 
     @classmethod
     def parse(cls, text: str) -> Choice:
-        """``owner/name@revision`` taken apart; everything else as it stands."""
+        """Split ``owner/name@revision``; leave everything else as it is."""
         found = re.fullmatch(r"([\w.\-]+(?:/[\w.\-]+)?)@([\w.\-/]+)", text)
         return cls(*found.groups()) if found and not Path(text).is_dir() else cls(text)
 
@@ -82,7 +82,7 @@ MODELS = SharedModels()
 
 def _give_back(device: torch.device) -> bool:
     had_any = MODELS.give_back()
-    give_memory_back()  # what others have given, too
+    give_memory_back()  # also memory that others have released
     return had_any
 
 
@@ -93,7 +93,7 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
     """Return weights and tokenizer, shared by all visitors; caches belong to each decoder.
 
     Raises:
-        DecodingError: it cannot be loaded; an unexpected error is a `ModelError` too.
+        DecodingError: the model cannot be loaded; an unexpected error becomes a `ModelError`.
     """
 
     def load() -> LanguageModel:
@@ -125,7 +125,7 @@ def preload() -> None:
     try:
         shared_model(first_choice())
     except DecodingError:
-        return  # the first visitor tries again, and is told
+        return  # the first visitor tries again, and sees the error
 
 
 def first_choice() -> Choice:
@@ -137,7 +137,7 @@ def first_choice() -> Choice:
 
 
 def allowed() -> list[Choice] | None:
-    """Return what this visitor may load, on whatever page and channel; None for anything."""
+    """Return the models that this visitor may load, on any page and channel; None for any model."""
     listed = re.split(f"[,{re.escape(os.pathsep)}]", os.environ.get("DECODING_MODELS", ""))
     named = [Choice.parse(entry.strip()) for entry in listed if entry.strip()]
     if not named and not served_to_others():
@@ -149,17 +149,18 @@ def allowed() -> list[Choice] | None:
 def begins_alone(model: LanguageModel) -> bool:
     """True if a page may begin its work on a model without a press.
 
-    Only on a bundled model, whose passes are short, and for the one person at this computer.
+    This holds only on a bundled model, whose passes are short, and for the one person at this
+    computer.
     """
     return model.source in (BUNDLED, BUNDLED_DRAFT) and not served_to_others()
 
 
 def served_to_others() -> bool:
-    """Tell whether anyone but the person at this computer may be looking.
+    """Tell whether anyone except the person at this computer may be looking.
 
     A tunnel or a proxy on this machine makes visitors look local, so every sign of one counts: an
     address, an allowed name, a public address or a visitor that is not this machine's own, a page
-    opened under another name, a header that says for whom a request is passed on.
+    opened under another name, a header that names the client of a forwarded request.
 
     To use a tunnel or a proxy alone (an SSH tunnel to a server, a notebook in the cloud), start the
     app with DECODING_ONLY_ME=yes: then none of these signs counts, and every visitor may load any
@@ -167,11 +168,11 @@ def served_to_others() -> bool:
     """
     if os.environ.get("DECODING_ONLY_ME", "").strip().lower() in ("1", "yes", "true"):
         return False
-    visitor = CONNECTED.get() or st.context  # in a thread of Streamlit's, that of its page
+    visitor = CONNECTED.get() or st.context  # in a thread of Streamlit's, the context of its page
     headers = visitor.headers
     names = [
         st.get_option("server.address") or "every interface",
-        visitor.ip_address or "localhost",  # None is this machine
+        visitor.ip_address or "localhost",  # None means this machine
         _host_of(headers.get("Host") or "localhost"),
         st.get_option("browser.serverAddress"),
         *st.get_option("server.allowedHosts"),
@@ -181,7 +182,7 @@ def served_to_others() -> bool:
     return passed_on or not all(map(_is_loopback, names))
 
 
-# What proxies and tunnels add to a request that they pass on.
+# Headers that proxies and tunnels add to a request that they pass on.
 _PASSED_ON = re.compile(
     r"forwarded|via|x-(forwarded|original|envoy)-.*|(x-real|x-client|true-client)-ip|cdn-loop"
     r"|(cf|fly|fastly|ngrok|tailscale)-.*",
@@ -193,7 +194,7 @@ def _host_of(address: str) -> str:
     """The name in a Host header or a web address, without port."""
     try:
         return urlsplit(address if "//" in address else f"//{address}").hostname or ""
-    except ValueError:  # brackets that do not match
+    except ValueError:  # unmatched brackets
         return ""
 
 
@@ -201,7 +202,7 @@ def _is_loopback(address: str) -> bool:
     name = address.strip().strip("[]").lower().rstrip(".")
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:  # the name of a host, or a socket's
+    except ValueError:  # the name of a host or of a socket
         return False
 
 
@@ -226,13 +227,13 @@ class _GivenUp(BaseException):
 
 
 class Load(Call[LanguageModel]):
-    """One model on its way, for everybody who waits for it.
+    """One model being loaded, for all visitors who wait for it.
 
     Attributes:
         choice: which model.
     """
 
-    breaks_off = False  # others may wait for the same model in another way
+    breaks_off = False  # others may wait for the same model in a different way
     _current: dict[Choice, Load] = {}  # noqa: RUF012 - one for all visitors, under `_lock`
     _lock = threading.Lock()
 
@@ -244,7 +245,7 @@ class Load(Call[LanguageModel]):
 
     @classmethod
     def join(cls, choice: Choice, owner: Owner = UNKNOWN) -> Load:
-        """Wait for a model together with those who do so already."""
+        """Wait for a model, together with the visitors already waiting."""
         with cls._lock:
             load = cls._current.get(choice)
             if load is not None:
@@ -254,12 +255,12 @@ class Load(Call[LanguageModel]):
         return load.start(owner)
 
     def leave(self) -> None:
-        """Wait no longer; the last one to leave ends the load, at its next stage or chunk."""
+        """Stop waiting; the last one to leave ends the load, at its next stage or chunk."""
         with self._lock:
             self._waiting -= 1
             if self._waiting:
                 return
-            self._forget()  # the next one who wants it begins a new load
+            self._forget()  # the next visitor who wants it begins a new load
         self.cancel()
 
     def _load(self) -> LanguageModel | None:
@@ -285,14 +286,14 @@ class Load(Call[LanguageModel]):
 
 @dataclass
 class _Visit:
-    """Load that one visitor waits for, and the outcome of the last one.
+    """The load that one visitor waits for, and the outcome of the last one.
 
     Attributes:
-        load: the model on its way, None where there is none.
-        asked: what the fields named when Load was pressed last.
-        problem: why that was not loaded, empty if it was.
-        said: what is to be said of it once the page is drawn again.
-        loads: how many models have come, by which the panel is closed.
+        load: the current load, None if there is none.
+        asked: the choice in the fields when Load was last pressed.
+        problem: why that model was not loaded, empty if it was.
+        said: a remark on it for the next drawing of the page.
+        loads: the number of models loaded; a new number closes the panel.
     """
 
     load: Load | None = None
@@ -321,7 +322,7 @@ class _Visit:
             self.load = None
 
     def finish(self, on_load: Callable[[LanguageModel], None], kept: str) -> bool:
-        """Hand over a model that has come, or note why none did; False while it is on its way."""
+        """Hand over a loaded model, or note why there is none; return False while it is loading."""
         load = self.load
         if load is None or load.is_running:
             return False
@@ -353,23 +354,23 @@ def model_chooser(
     name: str = "model",
     label: str = "",
 ) -> None:
-    """Draw the popover; `on_load` gets a model that was asked for here, then the page is redrawn.
+    """Draw the popover; `on_load` gets a model that was requested here, then the page is redrawn.
 
     Args:
-        current: the model in use, None where there is none.
-        on_load: takes the model over; where it raises a `DecodingError`, that is shown here.
-        kept: what becomes of the page's texts and settings, in a sentence.
-        name: names the popover within the session.
-        label: what the model is to the page, before its name; else "Model".
+        current: the model in use, None if there is none.
+        on_load: takes the model over; if it raises a `DecodingError`, the error is shown here.
+        kept: a sentence on the fate of the page's texts and settings.
+        name: the name of the popover within the session.
+        label: the model's role on the page, shown before its name; "Model" if empty.
     """
     visit = st.session_state.setdefault(f"{name}_chooser", _Visit())
     said, visit.said = visit.said, ""
     if said:
         st.toast(markdown_text(said), duration="long")
-    # Under another key it is another popover, and so closed.
+    # A new key makes a new popover, which is closed.
     popover = st.popover(_chip(current, label or say("Model")), key=f"{name}_chooser_{visit.loads}")
     with popover, st.container(width=WIDTH):  # a long message must not widen it
-        # A fragment: typing here redraws nothing else, and nor does the progress of a load.
+        # A fragment: neither typing here nor the progress of a load redraws anything else.
         panel = st.fragment(
             guarded(_panel, "the choice of a model"),
             run_every=LOOK_SECONDS if visit.load else None,
@@ -378,7 +379,7 @@ def model_chooser(
 
 
 def show_limits(model: LanguageModel) -> None:
-    """Say what cannot be known of a model that gives less than all."""
+    """Draw a sentence on what cannot be known of a model that gives only a part."""
     if sentences := limits(model):
         st.caption(markdown_text(" ".join(told(sentence) for sentence in sentences)))
 
@@ -420,7 +421,7 @@ def _panel(
     if pressed:
         visit.begin(choice)
         if visit.load:
-            visit.load.wait(0.2)  # one that others have loaded is there at once
+            visit.load.wait(0.2)  # a model that others have loaded is available at once
             st.rerun()  # with the clock of the fragment running
     if visit.load:
         _progress(visit.load)
@@ -443,7 +444,7 @@ def _typed_choice(name: str) -> Choice | None:
         folder = st.text_input(
             say("Folder"), key=f"{name}_folder", placeholder="path/to/folder"
         ).strip()
-        # Absolute, so that a folder that is not there is not looked for on the hub.
+        # Absolute, so that a missing folder is not looked for on the hub.
         return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
     hub_id = st.text_input(say("Hub id"), key=f"{name}_hub_id", placeholder="owner/name").strip()
     revision = st.text_input(

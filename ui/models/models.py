@@ -1,4 +1,4 @@
-"""The models in this process: each there once, however many visitors use it."""
+"""The models in this process: each is held once, however many visitors use it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ui.visits.visits import memory_was_freed
 if TYPE_CHECKING:
     from engine.model import LanguageModel
 
-# Models that stay though unused, the last ones that were asked for: a page that is loaded again
-# finds its model there.
+# Number of unused models that stay, those asked for last: a page that is reloaded finds its model
+# here.
 KEPT = 1
-LOOK_SECONDS = 0.2  # between two looks at a load that another thread has begun
+LOOK_SECONDS = 0.2  # between two looks at a load in another thread
 
 
 class _UnderWay:
@@ -33,11 +33,11 @@ class _UnderWay:
 
 
 class SharedModels:
-    """Models by what they were loaded from.
+    """Models by their source and revision.
 
-    A model that any visitor still has is found again, whatever else was loaded since: weights are
-    the largest thing in memory, and a second copy of them may be one too many. Nothing but this
-    object holds a model for all, so no message of a browser can empty it.
+    A model that any visitor still has is found again, whatever was loaded since. Weights are the
+    largest objects in memory, and a second copy may be one too many. Only this object holds models
+    for all, so a browser's message cannot empty it.
     """
 
     def __init__(self, kept: int = KEPT) -> None:
@@ -54,16 +54,16 @@ class SharedModels:
         load: Callable[[], LanguageModel],
         waiting: Callable[[], None] = lambda: None,
     ) -> LanguageModel:
-        """The model of a folder or a hub id; `load` is called where it is not there.
+        """Return the model of a folder or a hub id; `load` is called if it is not here.
 
         Args:
-            source, revision: what the model is loaded from; a folder counts by what it is, not by
-                the way it was written.
-            load: makes it; others who want it meanwhile wait.
-            waiting: called now and then while another's load goes on; what it raises ends the wait.
+            source, revision: the origin of the model; a folder counts as the same however its path
+                is written.
+            load: makes the model; other callers who want it wait.
+            waiting: called now and then during another caller's load; its exceptions end the wait.
 
         Raises:
-            DecodingError: what `load` raised, also in another thread.
+            DecodingError: `load` raised it, in this or another thread.
         """
         name = _name(source, revision)
         while True:
@@ -83,7 +83,7 @@ class SharedModels:
                 raise others.failure
             if others.model is not None:
                 return others.model
-            # The other one gave up, for a reason of its own: begin again.
+            # The other caller gave up, for its own reasons: begin again.
 
     def _loaded(
         self, name: Hashable, mine: _UnderWay, load: Callable[[], LanguageModel]
@@ -111,7 +111,7 @@ class SharedModels:
             self._kept.popitem(last=False)
 
     def give_back(self) -> bool:
-        """Let go of unused models, as memory has run out; return False if there are none."""
+        """Release unused models, as memory has run out; return False if there are none."""
         with self._lock:
             before = len(self._alive)
             self._kept.clear()
@@ -119,7 +119,7 @@ class SharedModels:
             return len(self._alive) < before
 
     def forget(self) -> None:
-        """Load every model again when it is next asked for; those in use stay with their users."""
+        """Forget all models, so that each is loaded again when next asked for; users keep them."""
         with self._lock:
             self._alive.clear()
             self._kept.clear()

@@ -1,4 +1,4 @@
-"""Loading the first model of a page, with progress for the visitor who waits."""
+"""Load the first model of a page, with progress for the visitor who waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def first_model(told: Told, should_stop: Callable[[], bool]) -> tuple[LanguageMo
     """Return the model that a visit begins with, and a sentence if it is not the one asked for.
 
     Args:
-        told: hears what happens, how much of it is done, and of how much.
+        told: hears what happens, how much is done, and of how much.
         should_stop: tells whether the model is no longer wanted.
 
     Raises:

@@ -1,7 +1,7 @@
 """Start-up of the server, before anyone can decode: import PyTorch, load the first model.
 
-Both take seconds, so they are done in a thread as the server starts, and pages are there meanwhile.
-This file imports neither.
+Both take seconds, so they are done in a thread as the server starts. Pages are available during
+that time. This file imports neither.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Start:
     """The one start of this process.
 
     Attributes:
-        activity: what is being done; None once it is over.
+        activity: the work in progress; None once the start is over.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Start:
         """Begin in a thread, once.
 
         Args:
-            imports: what is called there first, to import what pages need besides.
+            imports: called there first, to import other modules that pages need.
         """
         with self._lock:
             if not self._has_begun:
@@ -51,7 +51,7 @@ class Start:
 
             self.activity = Activity(LOADING)
             model_chooser.preload()
-        finally:  # the next visitor tries again, and is told what is wrong
+        finally:  # the next visitor tries again, and sees the error
             self.activity = None
             self._ended.set()
 

@@ -1,1 +1,1 @@
-"""Additions of the app to the web server, and the sentences for something that breaks."""
+"""Additions of the app to the web server, and the sentences for failures."""

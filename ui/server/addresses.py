@@ -18,8 +18,8 @@ class Addresses:
 
     Attributes:
         hosts: names that a Host header may have; ``*`` for all, ``*.x`` for those below x.
-        origins: where its pages come from besides its own address, as a proxy that adds TLS shows
-            it: ``https://classroom.example``.
+        origins: origins of its pages in addition to its own address, such as that of a proxy that
+            adds TLS: ``https://classroom.example``.
         scheme: ``https`` if this process has the certificate.
         base: path below which it is served, empty or with a leading slash.
     """
@@ -31,7 +31,7 @@ class Addresses:
 
     @classmethod
     def configured(cls) -> Addresses:
-        """Those of Streamlit's options `server.*`."""
+        """Read the addresses from Streamlit's options `server.*`."""
         base = (config.get_option("server.baseUrlPath") or "").strip("/")
         return cls(
             hosts=tuple(map(_plain_name, [*config.get_option("server.allowedHosts"), *_own()])),
@@ -49,7 +49,7 @@ class Addresses:
         """Tell whether a page of this origin is one of ours, for a request to this host.
 
         Scheme, name and port must match exactly. Nothing that a proxy may have added to the request
-        is trusted; the operator of a proxy names the public address.
+        is trusted. The operator of a proxy names the public address.
         """
         origin = _plain_origin(origin)
         return origin == _plain_origin(self.origin(host)) or origin in self.origins
@@ -64,19 +64,19 @@ class Addresses:
 
 
 def name_of(host: str) -> str | None:
-    """The name or number in a Host header, without the port; None where it is no such header."""
+    """The name or number in a Host header, without the port; None if the header is malformed."""
     found = _HOST.fullmatch(host)
     return found.group(1) if found else None
 
 
 def allow_own_address() -> None:
-    """Let Streamlit, which has a list of its own, answer to what it listens on too."""
+    """Let Streamlit, which has its own list, also answer to the address that it listens on."""
     hosts = config.get_option("server.allowedHosts")
     config.set_option("server.allowedHosts", list(dict.fromkeys([*hosts, *_own()])))
 
 
 def _own() -> list[str]:
-    """The address that it listens on; where it listens on all, those of this very machine."""
+    """The address that the server listens on; if it listens on all, those of this machine."""
     address = config.get_option("server.address") or "0.0.0.0"
     try:
         is_all = ipaddress.ip_address(address).is_unspecified

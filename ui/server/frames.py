@@ -1,8 +1,8 @@
 """Checks on WebSocket frames from a browser, made before anything parses them.
 
-Streamlit takes frames of 25 MB with any number of events, lets every visitor empty the caches of
-all, and reads JSON as deep as Python's stack. Here a frame is walked field by field, as far as is
-needed to tell whether to hand it on; if it asks for too much, the walk ends there.
+Streamlit takes frames of 25 MB with any number of events, lets every visitor empty everyone's
+caches, and reads JSON as deep as Python's stack. This module walks a frame field by field, only as
+far as needed to decide whether to pass it on. If the frame asks for too much, the walk ends.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 MOST_WIDGETS = 500  # of a page; six columns of Compare have some 120
 MOST_EVENTS = 16  # of one component in one message; they come one by one
 MOST_FIELDS = 5_000  # of all messages within a frame; 500 widgets have 1,500
-MOST_STATE = 64 * 2**10  # bytes of what a rerun carries besides widgets: address, page, time zone
+MOST_STATE = 64 * 2**10  # bytes of a rerun besides its widgets: address, page, time zone
 LONGEST_NAME = 1_024  # bytes of a widget's id
 LONGEST_TEXT = 80_000  # bytes of a typed text: 20,000 characters of four bytes
 DEEPEST = 32  # JSON: lists and objects within each other
-MOST_PARTS = 50_000  # JSON: texts, lists and objects in a frame; 2,000 biases are as many lists
+MOST_PARTS = 50_000  # JSON: texts, lists and objects in a frame; 2,000 biases are 2,000 lists
 
-# What the pages need of Streamlit's messages; the others empty caches, ask for the folder's git
+# The messages that the pages need of Streamlit's. The others empty caches, ask for the folder's git
 # history, announce uploads, install software for editors or stop the server.
 ALLOWED_MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "backend_operation_request")
 ALLOWED_OPERATIONS = ("request_id", "session_id", "deferred_file")  # a download, made when asked
@@ -47,7 +47,7 @@ ALLOWED_VALUES = (
 
 
 class RefusedFrame(Exception):
-    """A frame that is not handed on; the message says why, for the log."""
+    """A frame that is not passed on; the message says why, for the log."""
 
 
 class MalformedFrame(RefusedFrame):
@@ -56,12 +56,12 @@ class MalformedFrame(RefusedFrame):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on what may come through one connection.
+    """Limits on the traffic of one connection.
 
     Attributes:
         frame: bytes of one frame.
-        frames, bytes: a second, in the long run.
-        seconds: of both may come at once.
+        frames, bytes: per second, on average.
+        seconds: seconds' worth of both that may come at once.
     """
 
     frame: int
@@ -71,11 +71,11 @@ class Limits:
 
 
 class Bucket:
-    """An allowance that fills at a steady rate up to a brim, and is taken from.
+    """A token bucket: an allowance that refills at a steady rate up to a brim.
 
     Args:
-        rate: units a second.
-        brim: the most that it holds, and what it holds at first.
+        rate: units per second.
+        brim: the most that it holds, and its first content.
         clock: tells the time in seconds.
     """
 
@@ -86,7 +86,7 @@ class Bucket:
         self._held, self._at = brim, clock()
 
     def take(self, units: float) -> bool:
-        """Take so much; False, and nothing taken, where there is less."""
+        """Take `units` and return True; if there are fewer, take nothing and return False."""
         now = self._clock()
         self._held = min(self._brim, self._held + (now - self._at) * self._rate)
         self._at = now
@@ -98,8 +98,8 @@ class Bucket:
 
 # --- JSON -----------------------------------------------------------------------------------------
 
-# A text without an end counts as one up to the end: it must not be looked through again from every
-# quotation mark in it.
+# A text without an end extends to the end of the data. Otherwise a new search would begin at every
+# quotation mark in the text.
 _JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{\]}]', re.DOTALL)
 
 
@@ -112,7 +112,7 @@ def check_json(data: bytes, most_events: int | None = None, most_parts: int = MO
         most_parts: texts, lists and objects that it may hold.
 
     Returns:
-        How many it holds, the ends of lists and objects counted too.
+        The number of parts, including the ends of lists and objects.
 
     Raises:
         RefusedFrame: too deep, too many parts or too many events.
@@ -170,7 +170,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 class _Frame:
-    """One message to Streamlit; what is counted is counted over all of it."""
+    """One message to Streamlit; all counts are over the whole message."""
 
     def __init__(self) -> None:
         self._fields_left = MOST_FIELDS
@@ -180,7 +180,7 @@ class _Frame:
         """Number and value of every field of a message.
 
         Raises:
-            MalformedFrame: no message.
+            MalformedFrame: not a message.
             RefusedFrame: more fields than any page sends.
         """
         at = 0
@@ -205,12 +205,12 @@ class _Frame:
             yield key >> 3, value
 
     def _messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """As `_fields`, for a message that is only to hold texts and messages."""
+        """As `_fields`, for a message that may hold only texts and messages."""
         for number, value in self._fields(data):
             yield number, b"" if isinstance(value, int) else value
 
     def check(self, data: bytes) -> None:
-        """Refuse what no page of this app sends."""
+        """Refuse a message that no page of this app sends."""
         messages = list(self._messages(data))
         if len(messages) != 1:
             raise MalformedFrame(f"{len(messages)} messages in one")
@@ -249,7 +249,7 @@ class _Frame:
             if number == _WIDGET["id"] and len(value) > LONGEST_NAME:
                 raise RefusedFrame(f"a widget's name of more than {LONGEST_NAME:,} bytes")
             if number == _WIDGET["string_array_value"]:
-                for _ in self._fields(value):  # which counts them
+                for _ in self._fields(value):  # iterating counts them
                     pass
             elif number in _JSON_VALUES:
                 self._parts_left -= check_json(value, MOST_EVENTS, self._parts_left)
@@ -265,7 +265,7 @@ def check_back_msg(data: bytes) -> None:
         data: a `BackMsg` as it came.
 
     Raises:
-        MalformedFrame: no such message.
+        MalformedFrame: not such a message.
         RefusedFrame: one that is not needed here, or one that asks for too much.
     """
     _Frame().check(data)

@@ -1,8 +1,8 @@
 """The door of the server: who may talk to it, about what, and what its pages may do.
 
-It stands before Streamlit and before the app's own routes. A browser lets every page on the web
-send requests to every address; pages of other ports and other names are told apart here by the
-Host and the Origin that the browser writes, to the letter and without asking anybody.
+The guard runs before Streamlit and before the app's own routes. A browser lets every page on the
+web send requests to every address. The guard recognises pages of other ports and other names by the
+Host and the Origin that the browser writes. It compares them to the letter and makes no look-ups.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ui.server.sockets import GuardedSocket
 from ui.server.visitor import CONNECTED, Visitor, this_address
 
 STREAM = "/_stcore/stream"
-# Of what Streamlit serves itself, all that a page asks for. Not needed: figures about all visitors,
-# uploads, the interface for other programs, log-in, components of an older kind.
+# Streamlit's own addresses that a page asks for. Not needed: figures about all visitors, uploads,
+# the interface for other programs, log-in, components of an older kind.
 OPEN = re.compile(r"/_stcore/(?:health|host-config|stream|bidi-components/.+)")
 CLOSED = re.compile(r"/(?:_stcore|component|auth|oauth2callback)(?:/.*)?")
 
 HEADERS = {
-    "X-Frame-Options": "DENY",  # no page of others may have this one in a frame and guide clicks
+    "X-Frame-Options": "DENY",  # no foreign page may show this one in a frame and guide clicks
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -48,9 +48,9 @@ POLICY = {  # Content-Security-Policy, besides `script-src` and `connect-src`
     "form-action": "'none'",
     "frame-ancestors": "'none'",
 }
-LONGEST_SHOWN = 100  # characters of what a request says of itself
-# WebSockets at once. A tab has three, so that visits come to their end first (`ui.visits.visits`);
-# many systems let a process have 1,024 files.
+LONGEST_SHOWN = 100  # characters shown of a request's own data
+# WebSockets at once. A tab has three, so the limit on visits is reached first (`ui.visits.visits`).
+# Many systems let a process have 1,024 files.
 MOST_SOCKETS = 900
 FULL = "Your address has its share of connections; close some tabs, or try again in a minute."
 
@@ -59,11 +59,11 @@ _log.addFilter(AtMost(30))
 
 
 class Guard:
-    """ASGI middleware to stand before everything else.
+    """ASGI middleware that runs before everything else.
 
     Args:
-        app: what it guards.
-        addresses: where the app is served; None for what is configured.
+        app: the app that it guards.
+        addresses: where the app is served; None for the configured addresses.
     """
 
     def __init__(self, app: ASGIApp, addresses: Addresses | None = None) -> None:
@@ -99,7 +99,7 @@ class Guard:
             self._sockets.leave(address)
 
     def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        """Status and sentence for what is not let in."""
+        """Status and sentence for a request that is refused."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         name = name_of(hosts[0]) if len(hosts) == 1 else None
         if name is None:
@@ -124,11 +124,11 @@ class Guard:
             return 404, "There is nothing at this address; open the app itself."
         is_page = scope["type"] == "http" and "text/html" in headers.get("accept", "")
         if is_page and not self._sockets.has_room(this_address()):
-            return 503, FULL  # else the page would wait for its connection and say nothing
+            return 503, FULL  # otherwise the page would wait for its connection in silence
         return None
 
     def _handed_on(self, scope: Scope, headers: Headers) -> Scope:
-        """The scope with an Origin that is its Host's: Streamlit looks any other up outside."""
+        """The scope with the Origin of its own Host: Streamlit looks any other up outside."""
         own = self._addresses.origin(headers["host"]).encode("latin-1")
         kept = [(name, value) for name, value in scope["headers"] if name.lower() != b"origin"]
         return {**scope, "headers": [*kept, (b"origin", own)]}
@@ -137,7 +137,7 @@ class Guard:
 async def _refuse(status: int, sentence: str, scope: Scope, receive: Receive, send: Send) -> None:
     _log.warning("Refused %.100r: %s", scope["path"], sentence)
     if scope["type"] == "http" or "websocket.http.response" in (scope.get("extensions") or {}):
-        # Whatever else the request was to bring is not waited for.
+        # The rest of the request is not waited for.
         response = PlainTextResponse(sentence + "\n", status, {"Connection": "close"})
         await response(scope, receive, send)
     else:
@@ -160,12 +160,12 @@ def _with_headers(host: str, send: Send) -> Send:
 
 def policy(host: str) -> str:
     """The Content-Security-Policy for pages of this host."""
-    # Older Safari does not count WebSockets of the same host to 'self'.
+    # Older Safari does not include WebSockets of the same host in 'self'.
     sockets = f" ws://{host} wss://{host}" if name_of(host) else ""
     rules = {
         **POLICY,
         # Streamlit hands over the programs of components as blobs, and reads its messages with
-        # WebAssembly where it can.
+        # WebAssembly if it can.
         "script-src": f"'self' blob: 'wasm-unsafe-eval'{_inline_scripts()}",
         "connect-src": f"'self'{sockets}",
     }
@@ -174,7 +174,7 @@ def policy(host: str) -> str:
 
 @cache
 def _inline_scripts() -> str:
-    """The scripts that stand in Streamlit's page itself, by their hashes: no others may run."""
+    """The hashes of the scripts in Streamlit's page itself: no others may run."""
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text("utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = (b64encode(sha256(script.encode()).digest()).decode() for script in scripts)

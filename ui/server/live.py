@@ -1,15 +1,15 @@
-"""The live channel: a WebSocket by which a page talks to its state on the server, and hears of it.
+"""The live channel: a WebSocket between a page and its state on the server.
 
-The first frame names the page and the visit; every later one is an event, JSON text. Events of one
+The first frame names the page and the visit. Every later one is an event, JSON text. Events of one
 connection are answered in order, in a small pool of threads and never on the event loop. Answers
-are binary: see `ui.step.message`. Besides, at any time,
+are binary: see `ui.step.message`. At any time, the server may also send
 
     {"kind": "busy", "what": "Reading the prompt", "done": 256, "total": 900, "behind": 2,
      "can_cancel": true}                 total may be null; behind: passes of others that go first
     {"kind": "busy", "what": ""}         it is over
     {"kind": "failed", "error": "..."}   nothing more will come
 
-What a page is, a `Channel` says. This file knows nothing of decoding.
+A `Channel` defines a page. This file knows nothing of decoding.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ LIVE = "/live"
 LARGEST_FRAME = 512 * 2**10  # characters; a trace has at most 350,000
 DEEPEST = 16  # lists and objects within each other
 MOST_WAITING = 64  # frames of one connection; more are not read before some are answered
-ROOM_SECONDS = 0.05  # between two looks whether there is room for more
+ROOM_SECONDS = 0.05  # between two checks for room
 HELLO_SECONDS = 20.0  # that a new connection may be silent
-BUSY_SECONDS = 0.3  # of work, after which the page hears what it waits for
-ALIVE_SECONDS = 5.0  # at most, between two words on what takes long
+BUSY_SECONDS = 0.3  # of work, after which the page is told what it waits for
+ALIVE_SECONDS = 5.0  # at most, between two messages about slow work
 WORKING = "Working"
 NO_THREAD = "Waiting for other visitors"
-THREADS = 32  # of one address, half
+THREADS = 32  # at most half of them for one address
 OPENERS = 128
 FAILED_CODE = 1011
 REFUSED_CODE = 1008
@@ -49,8 +49,8 @@ _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(30))
 
 _pool = SharedPool(THREADS, "live")
-# By the visit. Events of one visit are done one after another anyway: what waits for others of its
-# own is to hold no thread.
+# By visit. Events of one visit are done one after another anyway, so one that waits for others of
+# its visit must not hold a thread.
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 # Opening a page may wait for a model for minutes, and must not keep others from stepping.
 _openers = SharedPool(OPENERS, "opening")
@@ -61,7 +61,7 @@ class BadFrame(Exception):
 
 
 class Gone(Exception):
-    """The page has left, so that what is being done for it need not be ended."""
+    """The page has left, so its work need not be finished."""
 
 
 class Refused(Exception):
@@ -73,9 +73,9 @@ class Activity(NamedTuple):
 
     Attributes:
         what: in words, as "Reading the prompt"; empty for nothing.
-        done: how much of it is done.
-        total: of how much; None where that is unknown.
-        behind: how many passes of others go first; 0 where it has its turn.
+        done: how much is done.
+        total: of how much; None if unknown.
+        behind: how many passes of others go first; 0 if it has its turn.
     """
 
     what: str
@@ -85,14 +85,14 @@ class Activity(NamedTuple):
 
 
 class Connection:
-    """One page that is connected, as its channel sees it.
+    """A connected page, as its channel sees it.
 
     Attributes:
-        activity: what is being done; None for nothing worth mentioning. Told to the page where it
+        activity: the work in progress; None for nothing worth mentioning. The page is told if it
             takes long.
-        can_cancel: whether a page may end it; how, its channel says.
+        can_cancel: whether a page may end it; its channel defines how.
         is_open: whether the page is still there.
-        waiting: how many frames have come that are not answered yet, besides the one in work.
+        waiting: frames that have come but are not answered yet, except the one in work.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
@@ -109,7 +109,7 @@ class Connection:
 
 
 class Channel(Protocol):
-    """A page's side of a connection; called one at a time, never on the event loop."""
+    """A page's side of a connection; called one method at a time, never on the event loop."""
 
     def hello(self) -> list[bytes]:
         """Return the messages for a page that has just connected."""
@@ -121,7 +121,7 @@ class Channel(Protocol):
         """Return the changes that came without an event, after `Connection.wake`."""
 
     def close(self) -> None:
-        """The page has gone."""
+        """Close the channel: the page has gone."""
 
 
 Opener = Callable[[Connection, dict[str, Any]], Channel]
@@ -131,8 +131,8 @@ def live_route(pages: Mapping[str, Opener], path: str = LIVE) -> WebSocketRoute:
     """The route of the live channel.
 
     Args:
-        pages: by name, what makes a channel of a connection and its first frame; it is called in
-            a thread, may take long, and raises `Refused` where there can be none.
+        pages: by name, the function that makes a channel from a connection and its first frame. It
+            is called in a thread, may take long, and raises `Refused` if there can be none.
         path: address of the channel.
     """
 
@@ -154,7 +154,7 @@ def parsed(text: str | None) -> dict[str, Any]:
     """The object in a frame.
 
     Raises:
-        BadFrame: no text, too large, no JSON, too deep, or no object.
+        BadFrame: not text, too large, not JSON, too deep, or not an object.
     """
     if text is None:
         raise BadFrame("It is no text.")
@@ -252,7 +252,7 @@ class _Served:
         return message.get("text")
 
     async def _read(self) -> None:
-        """Take frames in as they come, so that a page that goes is noticed at once."""
+        """Take frames in as they come, so that a page that leaves is noticed at once."""
         try:
             while True:
                 text = await self._received()
@@ -288,7 +288,7 @@ class _Served:
     async def _watched(
         self, pool: SharedPool, function: Callable[..., Any], *arguments: object
     ) -> Any:
-        """The result of a function in a thread; the page hears what it waits for."""
+        """Run a function in a thread and return its result; the page hears what it waits for."""
         connection = self._connection
         asked: Future | None = None
 
@@ -296,7 +296,7 @@ class _Served:
             nonlocal asked
             async with self._turn if pool is _pool else contextlib.nullcontext():
                 connection.activity = None
-                # The thread knows what is known of this connection, such as its visitor.
+                # The thread gets this connection's context, such as its visitor.
                 asked = pool.submit(copy_context().run, function, *arguments)
                 return await asyncio.wrap_future(asked)
 
@@ -310,7 +310,7 @@ class _Served:
             has_thread = asked is None or asked.running() or asked.done()
             activity = connection.activity if has_thread else Activity(NO_THREAD)
             now = self._loop.time()
-            if now - told_at >= ALIVE_SECONDS:  # else the page takes the connection for dead
+            if now - told_at >= ALIVE_SECONDS:  # otherwise the page takes the connection for dead
                 activity = activity or Activity(WORKING)
             elif activity == told:
                 continue

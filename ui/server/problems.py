@@ -1,8 +1,8 @@
 """Unexpected exceptions: each becomes one sentence with a number, and the log has both.
 
-The visitor learns what it did to their work and what to do; the operator of the app finds the
-traceback by the number. The log is not filled by the same fault a thousand times, nor by a text of
-a megabyte in its message.
+The visitor learns the effect on their work and what to do. The operator of the app finds the
+traceback by the number. Neither a fault that repeats a thousand times nor a text of a megabyte in
+its message fills the log.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ui.words.language import marked, say
 from ui.words.refusals import in_words
 
 KEPT = marked("Your texts and settings are kept; try it again, or reload the page.")
-SAME_SECONDS = 600.0  # a fault that comes again within this has the same number
+SAME_SECONDS = 600.0  # a fault that comes again within this time keeps its number
 MOST_KNOWN = 100  # faults whose numbers are remembered
 MOST_FRAMES = 30  # of a traceback in the log
 LONGEST_LINE = 300  # characters of a line in the log: a message may hold a visitor's text
@@ -47,12 +47,12 @@ _lock = threading.Lock()
 
 
 def report(error: BaseException, doing: str = marked("this page"), kept: str = KEPT) -> str:
-    """A sentence for the screen; an unexpected error is logged under the number that it names.
+    """Return a sentence for the screen; an unexpected error is logged under the number in it.
 
     Args:
-        error: what was raised. The message of an expected one is that sentence by itself.
-        doing: what was interrupted, marked: "this page", "the sweep".
-        kept: what has become of the person's work, and what to do; marked.
+        error: the exception. The message of an expected one is the sentence itself.
+        doing: the interrupted work, marked: "this page", "the sweep".
+        kept: the state of the person's work, and what to do; marked.
     """
     if isinstance(error, DecodingError):
         return in_words(error)
@@ -99,10 +99,10 @@ def _told(error: BaseException) -> str:
 
 
 def on_script_error(error: Exception) -> bool:
-    """For `st.App`: show the sentence where the page broke off, and leave the rest in place.
+    """Show the sentence where the page broke off, and leave the rest in place; for `st.App`.
 
     A page that breaks off in the callback of a field has drawn nothing yet, so it is drawn again,
-    and `show_pending` shows the sentence; the callback is not called again.
+    and `show_pending` shows the sentence. The callback is not called again.
     """
     sentence = report(error)
     if not (_is_of_callback(error) and _redrawn_with(sentence)):
@@ -111,18 +111,18 @@ def on_script_error(error: Exception) -> bool:
 
 
 def show_pending() -> None:
-    """Show the sentence that the last drawing of this page has left, if it left one."""
+    """Show the sentence that the last drawing of this page left, if any."""
     sentence = st.session_state.pop(_PENDING, "")
     if sentence:
         st.error(markdown_text(sentence))
 
 
 def guarded(draw: Callable[..., None], doing: str) -> Callable[..., None]:
-    """A part of a page: where it fails, the sentence stands in its place, and the page goes on.
+    """Wrap a part of a page: if it fails, the sentence takes its place, and the page continues.
 
     Args:
-        draw: draws it.
-        doing: what it is, marked: "the fields".
+        draw: draws the part.
+        doing: its name, marked: "the fields".
     """
 
     @wraps(draw)
@@ -142,7 +142,7 @@ def _is_of_callback(error: Exception) -> bool:
 
 
 def _redrawn_with(sentence: str) -> bool:
-    """Ask Streamlit for another run of the page, as `st.rerun` does where that may be called."""
+    """Ask Streamlit for another run of the page, as `st.rerun` does when it may be called."""
     context = get_script_run_ctx()
     if context is None or context.script_requests is None:
         return False
@@ -187,8 +187,8 @@ def log_to_terminal() -> None:
         terminal.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         ours.addHandler(terminal)
         ours.propagate = False
-    # Streamlit logs each exception of a page as well, without a number and each time in full; the
-    # server takes a refusal by the guard, which has told the log why, for a fault.
+    # Streamlit also logs each exception of a page, without a number and each time in full. The
+    # server takes a refusal by the guard for a fault, although the guard has logged the reason.
     logging.getLogger("streamlit.error_util").addFilter(lambda record: not record.exc_info)
     logging.getLogger("uvicorn.error").addFilter(
         lambda record: "without completing handshake" not in record.getMessage()

@@ -1,10 +1,10 @@
 """Files that components fetch: served by the app itself, under names that change with content.
 
-`streamlit run` finds the `st.App` in `app.py` and serves these routes beside its own, so the
+`streamlit run` finds the `st.App` in `app.py` and serves these routes with its own, so the
 component's modules and Plotly.js come from this server, whatever the network allows.
 
-Beside files there are values that the app computes and that seldom change: sentences of a language,
-the glossary. A page gets their address with every drawing; the browser asks for each once.
+Values that the app computes and that seldom change are served too: sentences of a language, the
+glossary. A page gets their address with every drawing; the browser asks for each once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _OneFile(_Unchanging):
 
 @cache
 def _route(place: Path) -> str:
-    """A name for a folder or a file and what it holds."""
+    """A name for a folder or a file and its content."""
     files = [place] if place.is_file() else sorted(filter(Path.is_file, place.rglob("*")))
     digest = hashlib.sha256()
     for file in files:
@@ -84,7 +84,7 @@ def address_of_value(value: Any) -> str:
 
 def _value(request: Request) -> Response:
     packed = _values.get(request.path_params["name"])
-    if packed is None:  # of an app that ran before; the page has its new address with a reload
+    if packed is None:  # from an earlier run of the app; a reload gives the page the new address
         return Response(status_code=404)
     return Response(packed, media_type="application/json", headers=HEADERS)
 

@@ -1,7 +1,7 @@
-"""Shares of what all addresses have together: none takes so much that others find nothing.
+"""Shares of resources among addresses: none takes so much that others find nothing.
 
-An address may have as much as it leaves free for others: half of all if it comes alone, less as
-more addresses have something. So one newcomer after another still finds room.
+An address may have as much as it leaves free for others: half of everything if it comes alone, less
+as more addresses have something. So every newcomer still finds room.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ui.server.visitor import this_address
 
 
 def has_share(most: int, taken: int, own: int, wanted: int = 1, times: int = 1) -> bool:
-    """Tell if one that has so much of it may have more.
+    """Tell if an owner with this much may have more.
 
     Args:
-        most: all that there is.
-        taken: how much of it all have by now.
-        own: how much of that is its own.
-        wanted: how much more it wants.
-        times: how much of what is free it may have in all: 2 for twice as much.
+        most: the total.
+        taken: how much all have by now.
+        own: how much of that is the owner's.
+        wanted: how much more the owner wants.
+        times: how much of the free rest the owner may have in all: 2 for twice as much.
     """
     free = most - taken
     return wanted <= free and own + wanted <= times * free
@@ -46,7 +46,7 @@ class Places:
         return has_share(self._most, self._held.total(), self._held[address])
 
     def take(self, address: str) -> bool:
-        """Take a place; False, and none taken, if the address has its share."""
+        """Take a place and return True; False if the address already has its share."""
         with self._lock:
             if not self.has_room(address):
                 return False
@@ -57,10 +57,10 @@ class Places:
         """Give a place back."""
         with self._lock:
             self._held[address] -= 1
-            self._held += Counter()  # without those that have none
+            self._held += Counter()  # drops addresses without a place
 
 
-# The one for whom something is done; an object that lives as long as they are there.
+# The visitor for whom the work is done; an object that lives as long as they are there.
 ASKER: ContextVar[object] = ContextVar("asker", default=None)
 LONG_SECONDS = 0.5
 
@@ -68,15 +68,15 @@ LONG_SECONDS = 0.5
 class _Work(NamedTuple):
     address: str
     asker: object
-    is_long: bool  # as far as the last one of the same asker tells
+    is_long: bool  # judging by the last work of the same asker
     future: Future
     call: Callable[[], Any]
 
 
 class SharedPool(ThreadPoolExecutor):
-    """A pool of threads, of which the address of each asker has its share; the rest waits.
+    """A pool of threads in which each asker's address has its share; other work waits.
 
-    Works that take long have half of it, so that a click waits for no one's long prompt.
+    Long work has half of the pool, so that a click does not wait for other visitors' long prompts.
     """
 
     def __init__(self, threads: int, name: str) -> None:
@@ -87,7 +87,7 @@ class SharedPool(ThreadPoolExecutor):
         self._door = threading.Lock()
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future:
-        """Have it done in a thread, for the visitor that asks."""
+        """Call this in a thread, for the visitor that asks."""
         future, asker = Future(), ASKER.get()
         with self._door:
             is_long = asker is not None and self._took.get(asker, 0.0) > LONG_SECONDS

@@ -1,4 +1,4 @@
-"""Incoming WebSocket messages, checked before they are handed on."""
+"""Incoming WebSocket messages, checked before they are passed on."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from ui.server.frames import (
 )
 from ui.server.problems import AtMost
 
-# Streamlit's. A prompt has at most 20,000 characters, Tune has eight of them, and all fields come
-# with each message: 640 kB at most. A whole novel pasted by mistake still comes through, so that
-# the page can say how long a prompt may be. A person and the page's clocks send ten a second.
+# Limits of Streamlit's stream. A prompt has at most 20,000 characters, Tune has eight of them, and
+# all fields come with each message: 640 kB at most. A whole novel pasted by mistake still comes
+# through, so that the page can say how long a prompt may be. A person and the page's clocks send
+# ten messages a second.
 STREAM_LIMITS = Limits(frame=4 * 2**20, frames=25, bytes=2**20, seconds=8)
-# The step page's: Play asks for tokens as fast as they come.
+# Limits of the step page: Play asks for tokens as fast as they come.
 OTHER_LIMITS = Limits(frame=2**20, frames=200, bytes=2**20, seconds=8)
 
 _log = logging.getLogger(__name__)
@@ -30,13 +31,13 @@ _log.addFilter(AtMost(30))
 class GuardedSocket:
     """One connection.
 
-    A message that asks for too much is left out, and the first one is logged; what no page sends,
-    or more than any does, ends the connection.
+    A message that asks for too much is left out, and the first one is logged. A message that no
+    page sends ends the connection, and so does more traffic than any page causes.
 
     Args:
-        path: of its address, for the log.
+        path: the path of its address, for the log.
         is_stream: whether it is Streamlit's.
-        receive, send: the server's; the methods of the same names are for the app.
+        receive, send: the server's functions; the methods of the same names are for the app.
     """
 
     def __init__(self, path: str, is_stream: bool, receive: Receive, send: Send) -> None:
@@ -49,7 +50,7 @@ class GuardedSocket:
         self._has_dropped = self._is_closed = False
 
     async def receive(self) -> Message:
-        """The next message that may be handed on; the end, where it asks for too much."""
+        """Return the next permitted message, or a disconnect if the connection is closed here."""
         while True:
             message = await self._receive()
             if message["type"] != "websocket.receive":
@@ -89,6 +90,6 @@ class GuardedSocket:
         return {"type": "websocket.disconnect", "code": code, "reason": reason}
 
     async def send(self, message: Message) -> None:
-        """Send on, unless the connection was closed here."""
+        """Send a message, unless the connection was closed here."""
         if not self._is_closed:
             await self._send(message)

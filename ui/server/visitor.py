@@ -1,4 +1,4 @@
-"""The visitor at the other end of a connection, noted where it comes in."""
+"""The visitor at the other end of a connection, noted when it comes in."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from starlette.types import Scope
 
 @dataclass(frozen=True)
 class Visitor:
-    """The visitor of a request, and the way it came, as its headers tell.
+    """The visitor of a request, and its route as the headers give it.
 
     Attributes:
-        ip_address: of the machine that sent it; ``unknown`` if the connection names none.
+        ip_address: address of the sender; ``unknown`` if the connection names none.
         headers: the names of its headers, and their values.
     """
 
@@ -30,16 +30,16 @@ class Visitor:
         return cls(client[0] if client else "unknown", Headers(scope=scope))
 
 
-# Set by the guard for whatever a connection runs; unset in threads that Streamlit starts.
+# Set by the guard for all code that a connection runs; unset in threads that Streamlit starts.
 CONNECTED: ContextVar[Visitor | None] = ContextVar("connected", default=None)
 
 
 def this_address() -> str:
-    """Return what counts as one address, for shares (`ui.server.shares`).
+    """Return the string that counts as one address, for shares (`ui.server.shares`).
 
-    That is a number, a network of IPv6 as one house has it, or ``localhost``. Behind a proxy on
-    this machine uvicorn puts the visitor's address in the place of the proxy's; for proxies
-    elsewhere there is FORWARDED_ALLOW_IPS.
+    That is a number, a household's IPv6 network, or ``localhost``. Behind a proxy on this machine
+    uvicorn replaces the proxy's address with the visitor's. For proxies elsewhere there is
+    FORWARDED_ALLOW_IPS.
     """
     visitor = CONNECTED.get()
     address = visitor.ip_address if visitor else st.context.ip_address  # None is this machine

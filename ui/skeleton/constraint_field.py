@@ -1,7 +1,7 @@
 """The field of a constraint: its language and its source, on every page that has one.
 
-What was typed and refused stays in the field, as a draft, while the constraint before it holds. Why
-it was refused is said below the field, where it can be mended.
+A refused constraint stays in the field as a draft, while the one before it holds. The reason for
+the refusal is shown below the field.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Draft:
 
     Attributes:
         typed: its language and source.
-        beside: those that held then.
+        beside: the language and source in force then.
         refusal: why it was refused, in a sentence.
     """
 
@@ -48,7 +48,7 @@ class _Draft:
 
 
 class HasError(Protocol):
-    """The state of a page, as far as it says what went wrong last."""
+    """The state of a page, as far as its last error is concerned."""
 
     error: str
 
@@ -58,11 +58,11 @@ class ConstraintField:
     """Language and source of one constraint.
 
     Attributes:
-        page: the state of the page; its `error` goes to the field where that was the cause.
-        key: names the field within the session.
+        page: the state of the page; its `error` goes to the field if that was the cause.
+        key: the name of the field within the session.
         held: language and source of the constraint in force; `NOTHING` for none.
-        take: gets a language and a source, those of `NOTHING` for none; whether they are taken. A
-            page that refuses them says why.
+        take: gets a language and a source, those of `NOTHING` for none; returns whether they are
+            accepted. A page that refuses them sets `error`.
         is_optional: whether there may be none.
     """
 
@@ -87,7 +87,7 @@ class ConstraintField:
         )
 
     def source(self, height: int = 104) -> None:
-        """The source; nothing without a constraint."""
+        """Draw the field for the source; draw nothing without a constraint."""
         language, source = self._shown
         if language == NOTHING[0]:
             return

@@ -1,4 +1,4 @@
-"""Fields that show what a page holds, whatever was typed into them. This imports no PyTorch."""
+"""Fields that always show the state of a page, whatever was typed. This does not import PyTorch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import streamlit as st
 from engine.errors import msg
 from ui.visits.tab import visit_or_reason
 
-LONGEST = 65_536  # characters of any field: what is refused is not kept at any length either
-_FIELDS = "fields"  # in the session's state: what is known of each field, by name
+LONGEST = 65_536  # characters of any field; longer input is not kept, not even as refused
+_FIELDS = "fields"  # in the session's state: the record of each field, by name
 
 
 @dataclass
@@ -20,8 +20,8 @@ class _Field:
     """The state kept for a field.
 
     Attributes:
-        replaced: how often another field has taken its place.
-        told: the last value of it that the page was told of.
+        replaced: how often a new field has taken its place.
+        told: its last value that the page was told of.
     """
 
     told: object
@@ -29,20 +29,20 @@ class _Field:
 
 
 def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any]:
-    """Key and callback of a field that always shows what the page holds.
+    """Key and callback of a field that always shows the page's value.
 
-    Streamlit forgets a field while its visitor is on another page, leaves a refused value in it,
-    and loses a value that is written into its key where a second run of the script overtakes the
-    first. So a field begins with what is held and tells of a change. Where it shows another value
-    than that, a new field takes its place. What a replaced field still says is passed over, since
+    Streamlit forgets a field while its visitor is on another page, and leaves a refused value in
+    it. It also loses a value written into the field's key if a second run of the script overtakes
+    the first. So a field begins with the held value and reports changes. If it shows a different
+    value, a new field takes its place. Further reports of a replaced field are ignored, since
     Streamlit may report its last value once more.
 
-    A second change within the same moment may end the callback of the first at its first word to
-    Streamlit. So what the field shows is also looked at here, and taken where it was not told of.
+    A second change within the same moment may end the callback of the first at its first call to
+    Streamlit. So this function also checks the field's value, and takes it if it was not reported.
 
     Args:
-        name: names the field within the session.
-        held: what the field is to show; the field gets it as its own first value as well.
+        name: the name of the field within the session.
+        held: the value to show; the field also gets it as its own first value.
         take: gets a value that was typed or chosen, and may refuse it.
     """
 
@@ -60,7 +60,7 @@ def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any
     elif st.session_state[key] != field.told:
         field.told = st.session_state[key]
         taken(field.told)
-        st.rerun()  # what has been drawn so far shows what was held before
+        st.rerun()  # the drawing so far shows the old value
     elif field.told != held:
         field.told = held
         number = field.replaced = number + 1
@@ -88,9 +88,9 @@ def _refuse(length: int) -> None:
 
 
 def whole_number(label: str, value: int, **options: Any) -> float | None:
-    """A field for a whole number that gives whatever was typed: see `limits.checked_whole`.
+    """A field for a whole number that passes on whatever was typed: see `limits.checked_whole`.
 
-    Streamlit keeps a number beyond the bounds that it knows to itself, with no word but a red
-    frame, and makes 2.5 a 2.
+    Streamlit silently keeps back a number beyond the bounds that it knows, showing only a red
+    frame, and turns 2.5 into 2.
     """
     return st.number_input(label, value=float(value), step=1.0, format="%g", **options)

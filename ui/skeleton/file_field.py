@@ -1,7 +1,7 @@
-"""A field that reads a text file of the visitor's.
+"""A field that reads one of the visitor's text files.
 
-The tab reads the file itself and sends its text by the connection that the page has: the server
-takes no uploads (see `ui/server/guard.py`).
+The tab reads the file itself and sends its text over the page's connection: the server takes no
+uploads (see `ui/server/guard.py`).
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def file_field(
     """A field for a file.
 
     Args:
-        name: names the field within the session.
+        name: the name of the field within the session.
         label: its accessible name.
-        endings: of the files that it offers, such as ``.json``.
+        endings: endings of the files that it offers, such as ``.json``.
         take: gets the text of a chosen file.
-        refuse: gets a sentence where the file cannot be taken.
+        refuse: gets a sentence if the file cannot be taken.
     """
 
     def on_file() -> None:
@@ -65,13 +65,13 @@ def file_field(
 
 
 def chosen(said: object, take: Callable[[str], None], refuse: Callable[[str], None]) -> None:
-    """Hand on what the tab says of a chosen file; what no file field says is passed over."""
+    """Pass on a file as the tab reports it; ignore anything that is not from a file field."""
     if not hasattr(said, "get"):
         return
     size, text = said.get("size"), said.get("text")
     if not isinstance(size, int) or not isinstance(text, str):
         return
-    size = max(size, len(text.encode("utf-8", "surrogatepass")))  # the tab may say what it likes
+    size = max(size, len(text.encode("utf-8", "surrogatepass")))  # the tab may report any size
     if size > MOST_BYTES:
         refuse(
             say(

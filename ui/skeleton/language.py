@@ -1,7 +1,7 @@
 """The choice of a language, in the band at the top.
 
-A browser keeps the choice in a cookie, so that the first drawing of a page has it; nothing else is
-in there. A link with ``?lang=de`` chooses too, for anyone who opens it.
+A browser keeps the choice in a cookie, which holds nothing else, so that the first drawing of a
+page has it. A link with ``?lang=de`` also chooses the language.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def take_language() -> None:
 
 
 def language_field(name: str) -> None:
-    """The language spoken here, and the others; `name` names the field within the session."""
+    """Draw the choice of a language; `name` is the name of the field within the session."""
     st.radio(
         say("Language"),
         list(LANGUAGES),

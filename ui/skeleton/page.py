@@ -1,8 +1,8 @@
 """The frame of all pages: their list, and the top band with title, navigation and model.
 
-The band stays in place and has a ground that hides what scrolls beneath. Streamlit's own navigation
-is not used: on a phone it is a drawer that stays open over the chosen page. This file imports no
-PyTorch: the page is there before that is.
+The band stays in place, and its ground hides content that scrolls beneath. Streamlit's own
+navigation is not used: on a phone it is a drawer that stays open over the chosen page. This file
+does not import PyTorch: the page appears before PyTorch is loaded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAIN = {  # file: name in the navigation
     "pages/tune.py": marked("Tune"),
     "pages/cache.py": marked("Cache"),
 }
-DECODERS = {  # the same of the decoder pages
+DECODERS = {  # the decoder pages, likewise
     "pages/beam.py": marked("Beam search"),
     "pages/speculative.py": marked("Speculative"),
     "pages/constrained.py": marked("Constrained"),
@@ -47,19 +47,19 @@ DECODERS = {  # the same of the decoder pages
     "pages/one_clock.py": marked("One clock"),
 }
 HOW = "pages/how.py"
-LEARN = {  # the same of lessons, claims, tokens and explanations
+LEARN = {  # lessons, claims, tokens and explanations, likewise
     "pages/learn.py": marked("Lessons"),
     "pages/claims.py": marked("Claims"),
     "pages/tokens.py": marked("Tokens"),
     HOW: marked("How this works"),
 }
-MENUS = {marked("Decoders"): DECODERS, marked("Learn"): LEARN}  # which the band shows as menus
+MENUS = {marked("Decoders"): DECODERS, marked("Learn"): LEARN}  # the band shows these as menus
 PAGES = MAIN | DECODERS | LEARN
 STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]
 
 
 def chosen_page() -> st.Page:
-    """The page that the visitor is on, to be run; navigation and the browser's title are set."""
+    """Return the visitor's page, to be run, after setting navigation and the browser's title."""
     take_language()
     pages = [
         st.Page(file, title=say(title), default=file == HOME, url_path=Path(file).stem)
@@ -72,10 +72,10 @@ def chosen_page() -> st.Page:
 
 
 def wait_for_start() -> None:
-    """Wait until PyTorch and the first model are there, and say so meanwhile.
+    """Wait until PyTorch and the first model are ready, and show the progress.
 
-    A page that imports them would be white for as long. And transformers cannot be imported by two
-    threads at once: the second one may be refused a name that the first has not come to.
+    Otherwise a page that imports them would stay white until then. Besides, two threads cannot
+    import transformers at once: the second may be refused a name that the first has not reached.
     """
     if START.is_over:
         return
@@ -92,9 +92,9 @@ def wait_for_start() -> None:
 
 
 def opened_visit() -> Visit | None:
-    """The visit of this tab; None, and something on the page, while there is none.
+    """The visit of this tab; None, and a message on the page, while there is none.
 
-    The tab says who it is within a moment of its first page, which is drawn again then.
+    The tab identifies itself within a moment of its first page, which is then drawn again.
     """
     visit, problem = visit_or_reason()
     if problem:
@@ -105,13 +105,13 @@ def opened_visit() -> Visit | None:
 
 
 def show_notices(visit: Visit) -> None:
-    """Show what there is to know of the visit, once the page has its state.
+    """Show the visit's notices, once the page has its state.
 
     A sentence stays for a while, since a page may be drawn several times in a second.
     """
     now = time.monotonic()
     shown = st.session_state.setdefault(NOTICES, [])
-    sentences, visit.notices = visit.notices, []  # at a word to Streamlit they might be lost
+    sentences, visit.notices = visit.notices, []  # a call to Streamlit might lose them
     shown += [(sentence, now + NOTICE_SECONDS) for sentence in sentences]
     shown[:] = [entry for entry in shown if entry[1] > now]
     for sentence in [*(sentence for sentence, _ in shown), VISITS.problem]:
@@ -120,14 +120,14 @@ def show_notices(visit: Visit) -> None:
 
 
 def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
-    """Draw the band at the top of a page; what is written into it stands at its right end.
+    """Draw the band at the top of a page; content written into it appears at its right end.
 
     Args:
         styles: the page's own style sheets.
         has_terms: whether the field's terms are explained, which waits for PyTorch.
     """
     sheets = "".join(map(_sheet, [*STYLES, *styles]))
-    # Popovers stand outside the element on which Streamlit writes the scheme.
+    # Popovers are outside the element on which Streamlit sets the scheme.
     scheme = "dark" if is_dark() else "light"
     popovers = f':is([data-testid="stPopoverBody"], .dv-tip) {{ color-scheme: {scheme}; }}'
     st.html(f"<style>{theme.css()}{popovers}{sheets}</style>")
@@ -152,8 +152,8 @@ def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
 
 
 def _serve_page(theme_drawn: str) -> None:
-    """Stage view; the page drawn again where the visitor sees another theme; keys in popovers."""
-    # With any word of the browser's Streamlit knows the theme, and runs the script.
+    """Serve stage view, a redraw after a change of theme, and keys in popovers."""
+    # With any message of the browser, Streamlit knows the theme and runs the script.
     mount_app("page", "Page", {"theme": theme_drawn}, kind="dv-page", theme=lambda: None)
 
 
@@ -174,7 +174,7 @@ def site() -> dict[str, Any]:
 
 
 def _links(band: DeltaGenerator) -> None:
-    """All pages and the language, side by side; where the window has room for it."""
+    """All pages and the language, side by side, if the window has room."""
     with band.container(key="pages", horizontal=True, vertical_alignment="center", gap=None):
         for file, title in MAIN.items():
             st.page_link(file, label=say(title), width="content")
@@ -188,7 +188,7 @@ def _links(band: DeltaGenerator) -> None:
 
 
 def _menu(band: DeltaGenerator) -> None:
-    """The same in one menu, for a narrow window."""
+    """All pages and the language in one menu, for a narrow window."""
     with band.popover(say("Menu"), key="menu", type="tertiary"):
         for file, title in MAIN.items():
             st.page_link(file, label=say(title))

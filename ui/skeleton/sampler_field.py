@@ -20,7 +20,7 @@ def sampler_number(
     key: str,
     disabled: bool = False,
 ) -> None:
-    """The field of a sampler that is one number; `take` gets the sampler's name and the number."""
+    """Draw the field of a one-number sampler; `take` gets the sampler's name and the number."""
     off = STAGES[name].off
     is_whole = isinstance(off, int)
     value = getattr(settings, name)

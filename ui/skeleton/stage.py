@@ -1,7 +1,7 @@
-"""Stage view of a page that Python draws: what it is about, in large type, above its buttons.
+"""Stage view of a page that Python draws: its subject, in large type, above its buttons.
 
-Whether it is on is the browser's to know (`ui/components/js/lib/stage.js`). So a page draws what
-belongs to it at all times, and `ui/components/css/stage.css` shows one or the other.
+Only the browser knows whether stage view is on (`ui/components/js/lib/stage.js`). So a page always
+draws both views, and `ui/components/css/stage.css` shows one or the other.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ def stage_slider(*, only: bool = False) -> DeltaGenerator:
 
 
 def staged(html: str) -> None:
-    """Draw what stage view shows above the buttons.
+    """Draw the part of stage view above the buttons.
 
     Args:
-        html: with every text that is not ours escaped.
+        html: HTML in which every foreign text is escaped.
     """
     st.html(f'<div class="dv-staged">{html}</div>')
 
 
 def staged_text(prompt: str, body: str, before: str = "") -> str:
-    """A text of which the newest line stays in sight.
+    """A text whose newest line stays in sight.
 
     Args:
         prompt: the beginning, muted.

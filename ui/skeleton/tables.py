@@ -1,4 +1,4 @@
-"""Tables and lists of texts as HTML: every text that is not ours is escaped here."""
+"""Tables and lists of texts as HTML: every foreign text is escaped here."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from ui.words.labels import visible
 from ui.words.language import localised
 
-LONGEST_FACT = 40  # characters that stay on one line
+LONGEST_FACT = 40  # characters of a fact that stays on one line
 
 
 def escaped(text: str) -> str:
-    """Any text for HTML, what has no ink as glyphs; spaces and line breaks stay what they are."""
+    """Escape text for HTML, invisible characters as glyphs; spaces and line breaks stay."""
     lines = text.encode("utf-8", "replace").decode("utf-8").split("\n")
     shown = (" ".join(visible(word) for word in line.split(" ")) for line in lines)
     return html.escape("\n".join(shown))
@@ -35,7 +35,7 @@ def table(caption: str, head: Iterable[str], rows: Iterable[Sequence[str]], kind
         caption: its name.
         head: names of the columns.
         rows: the cells; the first one of a row is its heading.
-        kind: ``figures`` where the cells are numbers.
+        kind: ``figures`` if the cells are numbers.
     """
     named = "".join(f'<th scope="col">{_cell(name)}</th>' for name in head)
     body = "".join(
@@ -57,11 +57,11 @@ def _cell(text: str) -> str:
 
 
 def text_list(name: str, prompt: str, texts: Iterable[tuple[Sequence[str], str]]) -> str:
-    """Texts to read.
+    """A list of texts to read.
 
     Args:
-        name: of the list.
-        prompt: what all of them go on from.
+        name: the name of the list.
+        prompt: the text that all of them continue.
         texts: facts about each, and the text.
     """
     items = "".join(

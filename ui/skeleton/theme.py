@@ -1,8 +1,8 @@
-"""The colours of both themes, once: for the parts that live in the browser, for HTML, for charts.
+"""The colours of both themes, in one place: for browser components, HTML and charts.
 
-Okabe-Ito hues: blue is kept, orange chosen, vermilion where a sampler stops. No state is told by
-its colour alone. `.streamlit/config.toml` has to repeat a few of them, since Streamlit reads
-nothing else; a test compares.
+Okabe-Ito hues: blue for kept, orange for chosen, vermilion for a sampler's cut. No state is shown
+by colour alone. `.streamlit/config.toml` has to repeat a few of them, since Streamlit reads nothing
+else; a test compares.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COLOURS = {
     "shade-4": ("#80b6db", "#115784"),
     "shade-5": ("#5ea2d0", "#0f669c"),
 }
-# Of series in one chart; each has a symbol, a dash and a pattern of its own as well.
+# Colours of series in one chart; each series also has its own symbol, dash and pattern.
 SERIES = (
     ("#0072b2", "#56b4e9"),
     ("#c24e00", "#ff8a4c"),
@@ -49,7 +49,7 @@ SERIES = (
     ("#8a5a00", "#f0b429"),
     ("#1c2430", "#e7ecf2"),
 )
-# From low to high, for heatmaps.
+# Colours from low to high, for heatmaps.
 SCALE = (
     ("#f5f7f9", "#171f28"),
     ("#bcd9ea", "#1d3d52"),
@@ -58,7 +58,7 @@ SCALE = (
     ("#0072b2", "#56b4e9"),
     ("#00456d", "#c3e6fa"),
 )
-# Of text on any of them: one of the two has a contrast of 4.5 on every colour.
+# Colours of text on any of them: one of the two has a contrast of 4.5 on every colour.
 INKS = ("#000000", "#ffffff")
 
 

@@ -1,4 +1,4 @@
-"""Work in the background on a page: beginning it, how far it has come, what ended it."""
+"""Work in the background on a page: its start, its progress, and its end."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from ui.words.labels import counted, markdown_text
 from ui.words.language import say
 from ui.words.refusals import told
 
-LOOK_SECONDS = 0.5  # between two looks at work under way
+LOOK_SECONDS = 0.5  # between two looks at running work
 
 
 def owner() -> Owner:
-    """Return who looks at this page, for work that is done for them."""
+    """Return this page's visitor as the owner of work."""
     person = this_person()
     return Owner(person.token if person else "", somebody_there(), served_to_others())
 
 
 def look_every(work: Job | None) -> float | None:
-    """Seconds between two drawings of a fragment with this work; None where it stands still."""
+    """Seconds between two drawings of a fragment with this work; None if it is not running."""
     return LOOK_SECONDS if work is not None and work.is_running else None
 
 
 def watching(draw: Callable[..., None], every: Callable[[], float | None]) -> Callable[..., None]:
-    """A fragment that is drawn again by a clock while something goes on.
+    """A fragment that a clock draws again while work is in progress.
 
-    The clock is set as the page is drawn. Where another one is due, the whole page is drawn again:
-    what goes on may end between two looks, and other parts of the page wait for that.
+    The clock is set when the page is drawn. If a different clock is due, the whole page is drawn
+    again: the work may end between two looks, and other parts of the page wait for its end.
 
     Args:
-        draw: draws it, and may change what goes on.
-        every: seconds between two drawings; None where nothing goes on.
+        draw: draws the fragment, and may change the work.
+        every: seconds between two drawings; None if there is no work.
     """
     clock = every()
 
@@ -59,18 +59,18 @@ def work_buttons(
     cancel: Callable[[], None] | None = None,
     version: object = None,
 ) -> None:
-    """The buttons that begin, cancel and continue work, for a fragment that is drawn now and then.
+    """Draw the buttons that begin, cancel and continue work, in a fragment that is redrawn.
 
-    Where the work has begun or ended, or `version` is another, the whole page is drawn again.
+    If the work has begun or ended, or `version` has changed, the whole page is drawn again.
 
     Args:
-        name: names the work within the session.
+        name: the name of the work within the session.
         start: the label of the button that begins new work.
         work: the last work, None before the first.
-        begin: begins new work for a visitor; what it replaces is cancelled.
+        begin: begins new work for a visitor; the work that it replaces is cancelled.
         can_begin: whether there is anything to begin.
-        cancel: ends work that is not the visitor's alone; without it the work is cancelled.
-        version: of the results on the page.
+        cancel: ends work that is not only the visitor's; without it, the work is cancelled.
+        version: the version of the results on the page.
     """
     is_running = work is not None and work.is_running
     key, seen = f"{name}_seen", (work, is_running, version)
@@ -78,12 +78,12 @@ def work_buttons(
         st.session_state[key] = seen
         st.rerun()
 
-    # A second press may end a callback at its first word to Streamlit: it acts before it says one.
+    # A second press may end a callback at its first call to Streamlit, so it acts before that.
     who = owner()
 
     def on_start() -> None:
         begin(who)
-        st.session_state[key] = None  # also where it was refused: the page says why
+        st.session_state[key] = None  # also if it was refused: the page says why
 
     def on_cancel() -> None:
         (cancel or work.cancel)()
@@ -102,7 +102,7 @@ def work_buttons(
 
 
 def work_state(work: Job | None, notices: Iterable[str] = ()) -> None:
-    """Draw the progress of work; once it is over, what did not go as planned."""
+    """Draw the progress of work; once it is over, draw its problems."""
     if work is None:
         return
     if work.is_running:

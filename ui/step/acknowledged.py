@@ -8,7 +8,7 @@ MOST_CLIENTS = 8
 
 
 class Acknowledged:
-    """By client, a page in a browser, the number of the last action that was done."""
+    """The number of the last action done, by client; a client is a page in a browser."""
 
     def __init__(self) -> None:
         self._numbers: OrderedDict[str, int] = OrderedDict()
@@ -24,19 +24,19 @@ class Acknowledged:
         return number <= self._numbers.get(client, 0)
 
     def add(self, client: str, number: int) -> None:
-        """An action is being done; of many clients the one that was silent longest is forgotten."""
+        """Record an action; of too many clients, the one that was silent longest is forgotten."""
         self._numbers[client] = max(number, self._numbers.get(client, 0))
         self._numbers.move_to_end(client)
         while len(self._numbers) > MOST_CLIENTS:
             self._numbers.popitem(last=False)
 
     def to_list(self) -> list:
-        """Plain values."""
+        """Return the numbers as plain values."""
         return [[client, number] for client, number in self._numbers.items()]
 
     @classmethod
     def from_list(cls, values: object) -> Acknowledged:
-        """Rebuild it from the output of `to_list`; malformed entries are skipped."""
+        """Rebuild the record from the output of `to_list`; malformed entries are skipped."""
         made = cls()
         for entry in (values if isinstance(values, list) else [])[-MOST_CLIENTS:]:
             client, number = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)

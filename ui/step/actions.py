@@ -15,10 +15,10 @@ from ui.step.text_on_screen import Branch, ShownText
 from ui.texts.texts import checked_scale
 from ui.words.language import say
 
-RUN_BUDGET_S = 0.1  # Run to end comes back this often, so that the page follows and can stop it
-STEPS_BUDGET_S = 0.25  # the same of several presses of Step
-# Of all branches of a text together, without those that a branch shares with its parent. A token
-# takes about 4.5 KiB that cannot be given back (its figures, its hidden state): 144 MiB in all.
+RUN_BUDGET_S = 0.1  # Run to end returns this often, so that the page can follow and stop it
+STEPS_BUDGET_S = 0.25  # the same for several presses of Step
+# Of all branches of a text together, without tokens that a branch shares with its parent. A token
+# takes about 4.5 KiB that cannot be released (its figures, its hidden state): 144 MiB in all.
 MOST_OWN_TOKENS = 32_768
 
 
@@ -26,9 +26,9 @@ class ActedOn(ShownText):
     """A text on screen that a person acts on; base of `ui.step.session.Session`.
 
     Attributes:
-        order: names of the samplers that are shown, also of those that are off, in the order of
-            the chain.
-        left: presses of Step of the last event that are still to be done.
+        order: names of the samplers that are shown, also of those that are off, in the order of the
+            chain.
+        left: presses of Step in the last event that are still to be done.
     """
 
     order: tuple[str, ...]
@@ -40,29 +40,29 @@ class ActedOn(ShownText):
         max_tokens = checked_max_new_tokens(event.max_tokens)
         stop_strings = checked_stop_strings(event.stop_strings)
         if event.kind == "start":
-            return  # they are those of the text to come, once it is there
+            return  # they apply to the new text, once it exists
         if self.search:
             self._take_strategy(event)
         else:
             scale = checked_scale(event.guidance_scale) if self.is_guided else 1.0
-            self._set_samplers(event.settings)  # the last that may be refused
+            self._set_samplers(event.settings)  # last: nothing after this may be refused
             self.decoder.guidance_scale = scale
         self.decoder.stop_strings = stop_strings
         self.order = event.order
         self.max_tokens = max_tokens
 
     def _take_strategy(self, event: Event) -> None:
-        # Without a strategy the page has chosen sampling, which waits for Start.
+        # Without a strategy in the event, the page has chosen sampling, which begins with Start.
         chosen = event.strategy or self.strategy
         alpha = checked_alpha(chosen.penalty_alpha)
-        self._set_samplers(event.settings)  # the last that may be refused
+        self._set_samplers(event.settings)  # last: nothing after this may be refused
         self.search.penalty_alpha = alpha
 
     def _is_here(self, at: Place) -> bool:
         """Tell whether the person saw the text as it is now; if not, the event came too late."""
         return at == Place(self.run, self.current, self.length)
 
-    # --- what a person can do ---------------------------------------------------------------------
+    # --- a person's actions -----------------------------------------------------------------------
 
     def _nothing(self, event: Event) -> None:
         pass
@@ -78,7 +78,7 @@ class ActedOn(ShownText):
             else:
                 done = taken(self._presses(), event.count, STEPS_BUDGET_S)
                 self.left = 0 if self.is_over else event.count - done
-        finally:  # also where the second of several presses fails
+        finally:  # also if the second of several presses fails
             if self.length > length or event.playing:
                 self._follow(event)
 
@@ -94,7 +94,7 @@ class ActedOn(ShownText):
         length = self.length
         try:
             taken(self.decoder.run(self.max_tokens), None, RUN_BUDGET_S)
-        finally:  # also where a later one fails
+        finally:  # also if a later one fails
             if self.length > length:
                 self._follow(event)
 
@@ -160,7 +160,7 @@ class ActedOn(ShownText):
             return
         if index < event.at.length:
             if self.decoder.token_ids[index] == event.token_id:
-                return  # it is the token that stands there
+                return  # the token is already there
             self._depart(index, event.token_id)
         else:
             self._check_size()
@@ -168,10 +168,10 @@ class ActedOn(ShownText):
         self._follow(event)
 
     def _depart(self, index: int, token_id: int | None) -> None:
-        """Take another step at `index`: a drawn one, or the forced `token_id`.
+        """Take a different step at `index`: a drawn one, or the forced `token_id`.
 
-        On a new branch where later tokens would be lost, or the forced token differs from the one
-        that stood there. What fails, fails before anything has changed.
+        It begins a new branch if later tokens would be lost, or if the forced token differs from
+        the present one. A failure leaves everything as it was.
         """
         replaces_last = token_id is None and index == self.length - 1
         if not replaces_last:
@@ -200,12 +200,12 @@ class ActedOn(ShownText):
         self._check_size(shared=index)
 
     def _check_size(self, shared: int | None = None) -> None:
-        """Refuse what would take more memory than a visit may have, or cannot be kept on disk.
+        """Refuse steps that would exceed a visit's memory, or could not be kept on disk.
 
         A text without branches ends with the model's context.
 
         Args:
-            shared: tokens that a branch to come has in common with another; None for one more step.
+            shared: tokens that a new branch has in common with another; None for one more step.
         """
         branches = self.branches.values()
         if shared is None and len(branches) == 1:

@@ -47,7 +47,7 @@ def doing(kind: str, *, is_empty: bool) -> str:
     """Describe in words what an event is doing.
 
     Args:
-        kind: of the event.
+        kind: the kind of the event.
         is_empty: whether the text has no token yet, so that its prompt may not be read.
     """
     if is_empty and kind in _NEEDS_PROMPT:
@@ -56,11 +56,11 @@ def doing(kind: str, *, is_empty: bool) -> str:
 
 
 def cancelled(kind: str, new_tokens: int) -> str:
-    """Say in one or two sentences what holds after an event was cancelled.
+    """Say in one or two sentences how things are after an event was cancelled.
 
     Args:
-        kind: of the event.
-        new_tokens: how many it had appended by then.
+        kind: the kind of the event.
+        new_tokens: the number of tokens that it had appended.
     """
     if kind in _CANCELLED:
         return say(_CANCELLED[kind])

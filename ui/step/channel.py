@@ -7,13 +7,13 @@
     a question {kind, client, number, ...}          answer: what was asked for
                                                     state, number null: an unrequested change
 
-`ui.step.events` lists actions and questions, `ui.step.message` says what a state holds. An answer
+`ui.step.events` lists actions and questions, `ui.step.message` describes a state. An answer
 names `client` and `number` of its event, and has `error`, a sentence or nothing. An action is done
 once, however often it is sent; a question may be asked again.
 
-What takes long is told meanwhile (see `ui.server.live`). It ends early, before its next pass, where
-one of `INTERRUPTING` waits: then the text stays as it was. All else waits for it, so that an
-impatient press costs nothing. A page sends ``stop`` without waiting for any answer.
+Slow work reports its progress (see `ui.server.live`). It ends early, before its next pass, if one
+of `INTERRUPTING` waits. Then the text stays as it was. All other events wait for the work, so that
+an impatient press costs nothing. A page sends ``stop`` without waiting for an answer.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from ui.visits.records import BrokenRecord, read
 from ui.visits.visits import FULL, VISITS, Abandoned, TooManyVisits, Visit, is_secret
 from ui.words.language import marked, say, speaking
 
-INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that what takes long makes way for
+INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that slow work makes way for
 MOST_REPORTS = 20  # of failures, from one page
 _log = logging.getLogger(__name__)
 
 
 class PageFailure(Exception):
-    """Something on a page broke, as the browser reports it."""
+    """Error for something that broke on a page, as the browser reports it."""
 
 
 class SessionSource(Protocol):
@@ -73,14 +73,14 @@ class StepChannel:
     """One connected step page.
 
     Args:
-        connection: what it is connected by.
+        connection: its connection.
         first: its first frame.
-        name: under which the visit has the session.
+        name: the name under which the visit has the session.
         source: gives that session.
 
     Raises:
         Refused: the frame makes no sense, or there is no room for another visit.
-        Gone: the page left before its text was there.
+        Gone: the page left before its text was ready.
     """
 
     def __init__(
@@ -118,9 +118,9 @@ class StepChannel:
     # --- the session of the visit -----------------------------------------------------------------
 
     def _session(self) -> Session:
-        """The session, which may have left memory meanwhile."""
+        """The session, made again if it has left memory."""
         try:
-            # Without a session yet, a page that cancelled would have nothing to go on with.
+            # Without a session, a page that cancelled would have nothing to continue with.
             self._connection.can_cancel = self._visit.has(self._name)
             with speaking(self._hello.language):
                 session = self._source(
@@ -149,7 +149,7 @@ class StepChannel:
 
     @contextlib.contextmanager
     def _at_work(self, session: Session, kind: str) -> Iterator[None]:
-        """Run the work inside so that it reports its progress and ends if the person cancels it."""
+        """Run the work inside so that it reports progress, and ends if the person cancels it."""
         spoken, work = (
             speaking(self._hello.language),
             (self._is_interrupted, self._told, self._waits),
@@ -163,14 +163,14 @@ class StepChannel:
     def _is_not_waited_for(self) -> bool:
         return not self._connection.is_open or self._is_interrupted()
 
-    # --- what the live channel asks for -----------------------------------------------------------
+    # --- calls of the live channel ----------------------------------------------------------------
 
     def hello(self) -> list[bytes]:
         session = self._session()
         with self._at_work(session, "row"):
             have = self._hello.have
             if session.acknowledged and self._hello.client not in session.acknowledged:
-                session.error = ""  # it was said to a page that is no more
+                session.error = ""  # it was meant for a page that is gone
             session.catch_up(have, self._hello.settings)
             session.replay_recorded()
             draft = {} if have.run else self._draft(session)
@@ -180,7 +180,7 @@ class StepChannel:
             return [state_message(session, self._sent, {**self._first_fields(), **draft})]
 
     def _draft(self, session: Session) -> dict[str, Any]:
-        """The prompt that was typed last, if on another page: offered, as the text here stays."""
+        """The prompt typed last, if on another page. It is only offered: the text here stays."""
         prompt = self._visit.in_hand.due(session) if self._name == STEP else None
         if prompt is None:
             return {}
@@ -230,7 +230,7 @@ class StepChannel:
             return [packed({"kind": "answer", **named, "error": sentence})]
 
     def _event(self, session: Session, data: dict[str, Any], named: dict[str, Any]) -> Event | None:
-        """The event, or None for an action that the session has refused."""
+        """The event; None for an action that the session has refused."""
         try:
             return parse(data)
         except DecodingError as error:
@@ -244,7 +244,7 @@ class StepChannel:
         if event.kind == "failed":
             return packed({"kind": "answer", **named, "error": "", "report": self._failed(event)})
         if event.kind == "stop":
-            return packed({"kind": "answer", **named, "error": ""})  # what it was to end has ended
+            return packed({"kind": "answer", **named, "error": ""})  # the work to end is over
         if event.kind == "row":
             session.what_if = event.what_if
             return row_answer(session, self._sent, named)
@@ -262,7 +262,7 @@ class StepChannel:
         return any(data.get("kind") in INTERRUPTING for data in self._connection.waiting)
 
     def _failed(self, event: Event) -> str:
-        """Put what broke on the page into the log; the sentence names it."""
+        """Log a failure of the page, and return the sentence with its number."""
         self._reports += 1
         if self._reports > MOST_REPORTS:
             return ""
@@ -305,17 +305,17 @@ def step_session(
     is_cancelled: Callable[[], bool] = lambda: False,
     waits: Callable[[int], None] | None = None,
 ) -> Session:
-    """The session of a visit: that in memory, else from its record, else a new one.
+    """Return a visit's session: from memory, else from its record, else a new one.
 
-    Where another page has handed a text over, that begins in it. So does a prompt that was typed
-    last on another page, unless there are tokens here, which that would replace.
+    A text that another page has handed over begins in it. So does a prompt that was typed last on
+    another page, unless it would replace tokens here.
 
     Args:
         visit: the visit.
-        told: hears what happens, where that takes long.
+        told: hears what happens, if that takes long.
         is_gone: tells whether the page has stopped waiting.
-        is_cancelled: whether the person would rather not have their last text made again; what is
-            there of it by then is shown.
+        is_cancelled: tells whether the person has cancelled the remaking of their last text; the
+            part made by then is shown.
         waits: hears how many passes of others go first; see `engine.runner.job.Job`.
 
     Raises:
@@ -364,7 +364,7 @@ def _restored(
     work: Job,
     is_gone: Callable[[], bool],
 ) -> Session:
-    """The session of a record, or a new one where that cannot be; then a sentence says why."""
+    """Return the session of a record; if that is impossible, a new one, and a notice says why."""
     try:
         record = TextRecord.parse(read(data, dict).get("text"))
     except BrokenRecord as error:

@@ -1,4 +1,4 @@
-"""Texts that others have replaced, as records that they can be made again from."""
+"""Texts that others have replaced, kept as records to make them again from."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ui.step.record import TextRecord, token_counts
 from ui.words.language import say
 
 MOST_EARLIER = 10
-MOST_TOKENS = 150_000  # in all of them: about a megabyte as a record
+MOST_TOKENS = 150_000  # in all texts together: about a megabyte as a record
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """A text that another one has replaced.
+    """A replaced text.
 
     Attributes:
-        number: names it.
-        record: what it can be made again from.
+        number: its number, by which it is found.
+        record: the record to make it again from.
     """
 
     number: int
@@ -29,12 +29,12 @@ class Earlier:
 
     @cached_property
     def lengths(self) -> list[int]:
-        """Generated tokens of each branch, that on screen first."""
+        """Number of generated tokens of each branch, the branch on screen first."""
         return token_counts(self.record)
 
 
 class EarlierTexts:
-    """At most ten of them, oldest first; the oldest go."""
+    """The replaced texts, at most ten, oldest first; the oldest are dropped."""
 
     def __init__(self, texts: Iterable[Earlier] = ()) -> None:
         self._texts = list(texts)
@@ -47,7 +47,7 @@ class EarlierTexts:
         return len(self._texts)
 
     def keep(self, record: dict[str, Any]) -> None:
-        """Take in one more."""
+        """Add a record."""
         self._texts.append(Earlier(self._next_number, record))
         self._next_number += 1
         while len(self) > MOST_EARLIER or (
@@ -56,7 +56,7 @@ class EarlierTexts:
             del self._texts[0]
 
     def find(self, number: int | None) -> Earlier:
-        """The text of this number; raises `SettingError` where it is gone."""
+        """The text of this number; raises `SettingError` if it is gone."""
         found = next((text for text in self if text.number == number), None)
         if found is None:
             remedy = say("choose one of those that are listed")
@@ -64,7 +64,7 @@ class EarlierTexts:
         return found
 
     def remove(self, text: Earlier) -> None:
-        """Forget one, which is on screen again."""
+        """Forget a text that is on screen again."""
         self._texts.remove(text)
 
     def copy(self) -> EarlierTexts:
@@ -74,12 +74,12 @@ class EarlierTexts:
         return twin
 
     def to_list(self) -> list:
-        """Plain values."""
+        """Return the texts as plain values."""
         return [[text.number, text.record] for text in self]
 
     @classmethod
     def from_list(cls, values: object) -> EarlierTexts:
-        """Rebuild them from the output of `to_list`; texts that cannot be reopened are skipped."""
+        """Rebuild the texts from the output of `to_list`; skip those that cannot be reopened."""
         found = []
         for entry in (values if isinstance(values, list) else [])[-MOST_EARLIER:]:
             try:

@@ -1,8 +1,8 @@
 """Events that the browser sends to the step page, each parsed once into a value.
 
-An event is something that a person did, together with what the page looked like when they did it,
-or a question, which changes nothing. Nothing in it is trusted: whatever has another shape than
-expected is refused with a sentence.
+An event is an action of a person, together with the state of the page at the time, or a question,
+which changes nothing. Nothing in an event is trusted: an unexpected shape is refused with a
+sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ui.words.language import ENGLISH, LANGUAGES, say
 
 Action = Literal[
     "sync",  # the browser lacks something: send everything
-    "settings",  # nothing but what every action carries
+    "settings",  # only the fields that every action carries
     "start",
     "step",
     "run",
@@ -36,28 +36,28 @@ Action = Literal[
     "inspect",
     "force",
     "branch",
-    "reopen",  # go on with an earlier text
-    "open",  # make the text of a trace again, and go on with it
+    "reopen",  # continue an earlier text
+    "open",  # make the text of a trace again, and continue it
 ]
 Question = Literal[
     "row",  # the whole row on screen
     "check",  # a typed value, as the engine takes it
-    "admit",  # what would let a token survive
+    "admit",  # a change that would let a token survive
     "find",
     "tokenize",  # which tokens a text is split into
     "snippets",  # the settings as code for other programs
     "labels",  # of tokens that did not come with the row
     "trace",  # everything so far, to keep
-    "failed",  # no question: something on the page broke
-    "stop",  # nor this: it ends what is being done
+    "failed",  # not a question: something on the page broke
+    "stop",  # not a question either: it ends the work in progress
 ]
 ACTIONS: tuple[str, ...] = get_args(Action)
 QUESTIONS: tuple[str, ...] = get_args(Question)
-NOT_TOLD = ("sync", "reopen", "open")  # actions that take no settings over
+NOT_TOLD = ("sync", "reopen", "open")  # actions that do not apply settings
 
 LONGEST_QUERY = 1000
-LONGEST_NAME = 64  # characters of a client, of a sampler's name
-LONGEST_REPORT = 4000  # characters of what a page says of its own failure
+LONGEST_NAME = 64  # characters of a client's or a sampler's name
+LONGEST_REPORT = 4000  # characters of a page's report of its own failure
 MOST_IDS = 1000
 MOST_PRESSES = 64
 MOST_TOKENS_SENT = 100_000
@@ -82,10 +82,10 @@ class Have:
     """Data that a connecting page already holds, so that it need not be sent again.
 
     Attributes:
-        run, branch: which text.
+        run, branch: the text.
         ids: its tokens.
-        forced: which of them a person chose, by index.
-        prompt, chat: what a sampled text without guidance began from; None for other texts.
+        forced: indices of the tokens that a person chose.
+        prompt, chat: the beginning of a sampled text without guidance; None for other texts.
     """
 
     run: ShortText = ""
@@ -102,9 +102,10 @@ class Hello:
 
     Attributes:
         client: names the mounted component; a new one begins its numbers at 1.
-        have: what it holds.
-        settings: what it shows, for tokens of `have` that the server lacks; None without any.
-        language: what it is read in.
+        have: the data that it holds.
+        settings: the settings that it shows, for tokens of `have` that the server lacks; None for
+            none.
+        language: the language in which it is read.
     """
 
     client: str
@@ -114,34 +115,34 @@ class Hello:
 
 
 class Event(Struct, frozen=True):
-    """One thing a person did, or asked.
+    """One action or question of a person.
 
     Attributes:
-        client: who sent it; see `Hello`.
+        client: the sender; see `Hello`.
         number: counts the events of a client; an action that comes twice is done once.
-        kind: what was done.
-        at: the text that it was done to.
+        kind: the action or question.
+        at: the text that it refers to.
         settings: the samplers that are on, and the seed.
         order: names of all samplers shown, also of those that are off, in the order of the chain.
         max_tokens, stop_strings: the stop rules.
         playing: whether Play or Run to end asked, so that stop rules hold.
         manual: whether the next token is proposed and waits for a person.
         whole: whether the whole row is wanted, and not a light one.
-        what_if: whether the page shows what these settings would make of a step of the past.
-        count: presses of Step that this event stands for.
+        what_if: whether the page shows the effect of these settings on a past step.
+        count: the number of presses of Step in this event.
         index: the step that is inspected, or that a token is forced at.
         token_id: the token to force, or to admit.
         branch: the branch to show.
         text_number: the earlier text to reopen.
         trace: the text of a trace's file.
         prompt, chat: for a new run.
-        negative_prompt: what its guidance leads away from; None for a run without guidance.
+        negative_prompt: the prompt that guidance leads away from; None for a run without guidance.
         guidance_scale: of the steps to come, in a run with guidance.
         strategy: contrastive search, or None for sampling; for a new run, and for steps to come.
         query: text to look for in the vocabulary, or to split into tokens.
         ids: tokens whose labels are asked for.
-        setting, setting_field, value: a value that was typed, and where.
-        failure: what broke on the page, its message, and where in the program.
+        setting, setting_field, value: a typed value and its field.
+        failure: the part of the page that broke, the message, and the stack.
     """
 
     client: ShortText
@@ -191,7 +192,7 @@ class _Limits(Struct, frozen=True):
 
 
 class _Rest(Struct):
-    """Fields of an event that have other names in `Event`."""
+    """Fields of an event that have different names in `Event`."""
 
     limits: _Limits = _Limits()
     guided: bool = False
@@ -205,7 +206,7 @@ _OTHERWISE = {"settings", "order", "max_tokens", "stop_strings", "setting_field"
 
 
 class _Greeting(Struct):
-    """A first frame as it comes."""
+    """A first frame as it arrives."""
 
     client: ShortText = ""
     have: Have = Have()
@@ -214,10 +215,10 @@ class _Greeting(Struct):
 
 
 def parse(data: Any) -> Event:
-    """The event in what the browser sent.
+    """Parse an event that the browser sent.
 
     Raises:
-        EventError: another shape than expected.
+        EventError: an unexpected shape.
         DecodingError: a setting outside its range, or stop strings that are too many or too long.
     """
     rest = _read(data, _Rest)
@@ -246,10 +247,10 @@ def parse(data: Any) -> Event:
 
 
 def parse_hello(data: Any) -> Hello:
-    """Parse what a page says about itself when it connects.
+    """Parse the first frame of a page that connects.
 
     Raises:
-        EventError: another shape than expected.
+        EventError: an unexpected shape.
         SettingError: a setting outside its range.
     """
     sent = _read(data, _Greeting)
@@ -262,7 +263,7 @@ def parse_hello(data: Any) -> Hello:
 
 
 def sender(data: Any) -> tuple[str, int]:
-    """Client and number of an event that `parse` refused, as far as they can be read."""
+    """Client and number of an event that `parse` refused, as far as they are readable."""
     try:
         sent = convert(data, _Sender)
     except Wrong:
@@ -306,5 +307,5 @@ def _unpacked(data: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Half of a surrogate pair, which a browser's strings may hold, cannot be sent back to it."""
+    """Replace lone surrogates: a browser's strings may hold them but cannot get them back."""
     return text.encode("utf-8", "replace").decode("utf-8")

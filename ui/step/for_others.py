@@ -1,4 +1,4 @@
-"""The step page for other pages of the same visit: what it has, and what it is to go on with."""
+"""The step page for other pages of the same visit: its text, and a text for it to continue with."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def has_text(visit: Visit) -> bool:
 
 
 def text_of(visit: Visit) -> HandedOver | None:
-    """Model, prompt and settings of the text on the step page; None where there is none.
+    """Model, prompt and settings of the text on the step page; None if there is none.
 
     Raises:
-        DecodingError: its model cannot be loaded any more.
+        DecodingError: its model can no longer be loaded.
     """
     session = visit.present(STEP)
     if isinstance(session, Session):
@@ -63,7 +63,7 @@ def typed_text(visit: Visit) -> HandedOver | None:
 
 
 def model_of(visit: Visit) -> tuple[LanguageModel, str]:
-    """The model that another page begins with, and a sentence where it is not the one asked for.
+    """The model that another page begins with, and a sentence if it is not the one asked for.
 
     Raises:
         DecodingError: not even the bundled model can be loaded.
@@ -82,8 +82,8 @@ def open_in_step_page(visit: Visit, handed: HandedOver | Session) -> NoReturn:
 
     Args:
         visit: whose page it is.
-        handed: what a new text begins with, or a session whose text goes on there; that must be a
-            copy, for the step page alone.
+        handed: the beginning of a new text, or a session whose text continues there; the session
+            must be a copy, for the step page alone.
     """
     visit.handed[STEP] = handed
     st.switch_page(HOME)

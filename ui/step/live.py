@@ -1,4 +1,4 @@
-"""The step page on the live channel, before PyTorch is there: see `ui.step.channel`."""
+"""The step page on the live channel, before PyTorch is loaded: see `ui.step.channel`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def open_step(connection: Connection, first: dict[str, Any]) -> Channel:
 
     Raises:
         Refused: what the page sent makes no sense, or there is no room.
-        Gone: the page has left meanwhile.
+        Gone: the page has left.
     """
     wait_for_start(connection)
     return channel_class()(connection, first)
 
 
 def wait_for_start(connection: Connection) -> None:
-    """Wait until the server has started, and tell the page so; raises `Gone` where it leaves."""
+    """Wait until the server has started, and tell the page so; raises `Gone` if it leaves."""
 
     def told(activity: Activity | None) -> None:
         connection.activity = activity

@@ -4,8 +4,8 @@ Layout: header length (u32, little-endian), header (UTF-8, padded with spaces to
 arrays: those of the row (see `rows`), then those of `outcomes`, each beginning at a multiple of 4.
 
 A header of kind ``state`` holds everything that changed since the last one on this connection: the
-steps since those that the page has, and the row unless it has that. A step sends a light row, and
-what the engine made of it under the settings in force; a question brings the whole row.
+steps that the page lacks, and the row unless the page has it. A step sends a light row, and the
+engine's results for it under the settings in force. A question brings the whole row.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class Sent:
     """A record of what one page has been sent, so that it need not be sent again.
 
     Attributes:
-        run, branch: which text.
+        run, branch: the text.
         steps: its steps.
-        row: key of the row.
-        is_whole: whether all of the row.
-        vocabulary, labelled: labels of a vocabulary, and the tokens whose labels it has.
-        shaped: under which settings it has the engine's results for that row.
+        row: the key of the row.
+        is_whole: whether the page has the whole row.
+        vocabulary, labelled: the vocabulary, and the tokens whose labels the page has.
+        shaped: the settings of the engine's results that it has for that row.
         others: parts of the header that seldom change, by name.
     """
 
@@ -93,11 +93,11 @@ class Sent:
     others: dict[str, Any] = field(default_factory=dict)
 
     def forget(self) -> None:
-        """It lacks something: send everything again."""
+        """Forget everything, so that everything is sent again."""
         self.__dict__.update(Sent().__dict__)
 
     def new_labels(self, token_ids: Iterable[int], labels: TokenLabels) -> list[list]:
-        """[id, label] of those tokens whose labels the page lacks; now it has them."""
+        """Return [id, label] of those tokens whose labels the page lacked until now."""
         if self.vocabulary is not labels.key:
             self.vocabulary, self.labelled = labels.key, set()
         new = [i for i in dict.fromkeys(token_ids) if i not in self.labelled]
@@ -108,12 +108,12 @@ class Sent:
 def state_message(
     session: Session, sent: Sent, more: dict[str, Any] | None = None, *, whole: bool = False
 ) -> bytes:
-    """Everything that changed since what the page has; `sent` is brought up to date.
+    """Pack everything that changed since `sent`, and bring `sent` up to date.
 
     Args:
-        session: whose lock is held.
-        sent: what the page has.
-        more: what else the header is to hold.
+        session: the session; its lock is held.
+        sent: the record of the page's data.
+        more: further fields of the header.
         whole: whether the whole row is wanted.
     """
     labels = labels_of(session.model.vocabulary)
@@ -158,7 +158,7 @@ def state_message(
         if not is_known or sent.others.get(name) != value
     }
     arrays = b""
-    raw = session.raw()  # None where no token can follow
+    raw = session.raw()  # None if no token can follow
     if raw is not None:
         row, arrays = _row(session, raw, sent, labels, whole=whole)
         header |= row
@@ -184,7 +184,7 @@ def row_answer(session: Session, sent: Sent, more: dict[str, Any]) -> bytes:
     if session.cancelled:
         header |= {"error": say(busy.QUESTION), "cancelled": True}
     session.error, session.cancelled = kept
-    sent.is_whole = False  # who asks has it not: an answer that came too late was passed over
+    sent.is_whole = False  # the page that asks lacks it, as its answer came too late
     if raw is not None:
         row, arrays = _row(session, raw, sent, labels, whole=True)
         header |= row
@@ -196,7 +196,7 @@ def _same(kept: list, steps: list) -> int:
     """Count the leading steps that are the same objects in both."""
     most = min(len(kept), len(steps))
     if most and kept[most - 1] is steps[most - 1]:
-        return most  # what is appended to leaves all before it in place
+        return most  # appending leaves all earlier steps in place
     return next((i for i in range(most) if kept[i] is not steps[i]), most)
 
 
@@ -241,7 +241,7 @@ def _limits(session: Session) -> dict:
 
 
 def _in_force(session: Session) -> dict | None:
-    """Return the settings in force if the page shows some that were refused; else None."""
+    """Return the settings in force if the page shows refused ones; else None."""
     if not session.refused:
         return None
     return {
@@ -308,7 +308,7 @@ def _searched(session: Session, labels: TokenLabels) -> dict | None:
 
 
 def _recorded(session: Session, labels: TokenLabels) -> dict | None:
-    """The step on screen of a text that is only read; None of other texts."""
+    """The step on screen of a read-only text; None for other texts."""
     if not session.read_only or not session.length:
         return None
     shown = session.decoder.shown(session.index)
@@ -325,7 +325,7 @@ def _tokens(token_ids: Sequence[int], session: Session, labels: TokenLabels) -> 
 
 
 def _steps(session: Session, steps: list, labels: TokenLabels) -> list[list]:
-    """One list a step, in the order of `STEP_FIELDS`."""
+    """One list for each step, in the order of `STEP_FIELDS`."""
     if not steps:
         return []
     formula = session.decoder.cache_formula
@@ -372,7 +372,7 @@ def _figures(step: Step) -> dict:
 
 
 def _search_figures(step: ContrastiveStep) -> dict:
-    """The same of a contrastive search: as if greedy, since nothing is drawn; scoring shapes."""
+    """The same figures for a contrastive search, as if greedy; its scoring counts as shaping."""
     return {
         "forced": False,
         "probability": 1.0,
@@ -399,7 +399,7 @@ def _is_partial(token_bytes: bytes) -> bool:
 
 
 def _branches(session: Session) -> list[dict]:
-    """All branches, each with how its text goes on from where it departed."""
+    """All branches, each with the first 16 tokens after its departure."""
     if len(session.branches) == 1:
         return []
     labels = labels_of(session.model.vocabulary)
@@ -430,11 +430,11 @@ def _formula(session: Session) -> str | None:
 def _row(
     session: Session, raw: RankedRow, sent: Sent, labels: TokenLabels, *, whole: bool
 ) -> tuple[dict[str, Any], bytes]:
-    """Parts of the header on the row, and the arrays; without what the page has already."""
+    """Return the row's header fields and the arrays, without data that the page already has."""
     key, settings = session.row_key, session.shown_settings
     distribution = session.distribution()
-    whole = whole or raw.scores.size <= 2 * LIGHT_HEAD  # which is no longer than a light row
-    whole = whole or (sent.is_whole and _place(sent.row) == _place(key))  # at another scale
+    whole = whole or raw.scores.size <= 2 * LIGHT_HEAD  # not longer than a light row
+    whole = whole or (sent.is_whole and _place(sent.row) == _place(key))  # same place, other scale
     is_same = sent.row == key
     has_row = is_same and (sent.is_whole or not whole)
     if not is_same:

@@ -1,7 +1,7 @@
 """A trace opened on the step page: its text made again by the model that it names, or only read.
 
-Only a trace that the page could have written itself is opened; what else there is, `replay` makes
-again in Python.
+Only a trace that the page could have written itself is opened. `replay` makes any other one again
+in Python.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ui.texts.traces import REMEDY, made_again, trace_of
 from ui.words.language import marked, say
 
 OPENS = ("sampling", "guidance", "contrastive")
-_USUAL_SCALE = 1.5  # to begin with, where the trace ends without guidance
+_USUAL_SCALE = 1.5  # to begin with, if the trace ends without guidance
 
 ModelOf = Callable[[str | None, str | None], LanguageModel]
 
@@ -32,8 +32,8 @@ class Opened(NamedTuple):
 
     Attributes:
         text: its text, with the steps that were made again, ready for the next one.
-        beginning: what the page would begin it from.
-        settings: of the next step.
+        beginning: the beginning that the page would use for it.
+        settings: the settings of the next step.
         said: whether the steps are those of the trace, in a sentence.
     """
 
@@ -50,13 +50,13 @@ def opened(data: str, model_of: ModelOf) -> Opened:
 
     Args:
         data: the text of its file.
-        model_of: the model of a source and a revision, if this visitor may load it; without a
-            source the one in use.
+        model_of: gives the model of a source and a revision, if this visitor may load it; without a
+            source, the one in use.
 
     Raises:
-        TraceError: no trace, or one that this page cannot show.
+        TraceError: not a trace, or one that this page cannot show.
         CancelledError: the job was cancelled.
-        DecodingError: what beginning and stepping raise.
+        DecodingError: errors of beginning and stepping.
     """
     trace = trace_of(data, OPENS)
     settings = _last_settings(trace)
@@ -79,9 +79,9 @@ def replayed(trace: Trace, model: LanguageModel) -> Opened:
 def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel | None, str]:
     """The model to make a trace again with, and a sentence if it is not the one named.
 
-    A folder of another computer, or a hub repository that was never fetched, is not here. Then the
-    model in use takes its place if nothing that the trace tells of weights and tokenizer speaks
-    against it; the comparison of all figures follows. None if there is none, and then why.
+    The named model may be a folder of another computer, or a hub repository that was never fetched.
+    Then the model in use takes its place, unless the trace's facts on weights and tokenizer
+    contradict that. All figures are compared later. Without a model, None and the reason.
     """
     source, revision = (trace.model.get(name) for name in ("source", "revision"))
     named = {"source": str(source)[:80]}
@@ -113,7 +113,7 @@ def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel | None, str]:
 
 
 def _last_settings(trace: Trace) -> SamplingSettings:
-    """The settings of the next step; raises `TraceError` where this page has not all of them."""
+    """The settings of the next step; raises `TraceError` if this page lacks some of them."""
     found = [
         SamplingSettings.from_dict({"chain": [], "seed": 0, **values})
         for _, values in trace.settings
@@ -142,7 +142,7 @@ def _last_settings(trace: Trace) -> SamplingSettings:
 
 
 def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
-    """Return what the text begins from; raises `PromptError` for more than the page may hold."""
+    """Return the beginning of the text; raises `PromptError` for more than the page may hold."""
     guidance, strategy, scale, negative = trace.guidance, None, UNGUIDED, None
     if trace.strategy == "contrastive":
         values = trace.settings[-1][1]

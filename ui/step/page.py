@@ -1,7 +1,8 @@
 """The step page: the model chooser, and the place of the component that does all the rest.
 
 The component talks to the server over a channel of its own (`ui.step.channel`), so nothing here
-runs when a person steps. This file imports no PyTorch: the page is on screen before that is there.
+runs when a person steps. This file does not import PyTorch: the page is on screen before PyTorch is
+loaded.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def step_page() -> None:
 
 
 def _session() -> Session | None:
-    visit, _ = visit_or_reason()  # why there is none, the component says
+    visit, _ = visit_or_reason()  # the component says why there is none
     return visit.present("step") if visit else None
 
 
@@ -52,8 +53,8 @@ def _is_ready() -> bool:
 def _waiting() -> None:
     """Draw a button where the chooser will be; the component says when there is a text.
 
-    A fragment that looks for itself can be lost: where one of its requests meets the end of a run,
-    Streamlit drops what that run has still to send, the next look included.
+    A fragment that polls can be lost. If one of its requests meets the end of a run, Streamlit
+    drops the unsent part of that run, the next poll included.
     """
     st.button(say("Model: loading"), disabled=True, key="model_waiting")
 
@@ -71,4 +72,4 @@ def _on_load(model: LanguageModel) -> None:
 
 
 def _on_model() -> None:
-    """Draw the header again, by this word alone: there is a text now, or one by another model."""
+    """Let Streamlit draw the header again: there is a text now, or one by another model."""

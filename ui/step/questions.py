@@ -1,6 +1,6 @@
-"""Answers to what a page asks; nothing changes by asking.
+"""Answers to a page's questions; asking changes nothing.
 
-An answer is a message of kind ``answer``: its number, `error`, and what was asked for.
+An answer is a message of kind ``answer``: its number, `error`, and the values asked for.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def answer(
     """Answer a question: return the values it asks for, by name; `error` is empty on success.
 
     Args:
-        session: whose lock is held.
+        session: the session; its lock is held.
         event: the question; ``row`` is answered by `ui.step.message`.
         should_stop: whether the person has moved on.
     """
@@ -93,7 +93,7 @@ def _labels(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _snippets(session: Session, event: Event, _: object) -> dict[str, Any]:
-    """The settings of the page, which it may not have told yet, as code."""
+    """The page's settings as code; the session may not know them yet."""
     found = settings_as_code(
         session.model,
         event.settings,
@@ -140,7 +140,7 @@ def _check(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _number(setting: str, typed: Any) -> Any:
-    """Parse a typed number, ``0,7`` and ``1 000`` too; raise `SettingError` if it is none."""
+    """Parse a typed number, ``0,7`` and ``1 000`` too; raise `SettingError` if it is malformed."""
     if not isinstance(typed, str):
         is_whole = isinstance(typed, float) and typed.is_integer() and abs(typed) < 2**53
         return int(typed) if is_whole else typed
@@ -168,7 +168,7 @@ _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
 }
 
 
-# --- what would let a token survive ---------------------------------------------------------------
+# --- changes that let a token survive -------------------------------------------------------------
 
 
 def _admit(session: Session, event: Event, should_stop: Callable[[], bool]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The record of a text in a session: a trace for each branch, and what the page had on screen.
+"""The record of a text in a session: a trace for each branch, and the state of the screen.
 
     {"run": "3f0c...", "when": 1764000000.0, "current": 1, "index": null, "proposing": false,
      "beginning": {"prompt": ..., "chat": false, "negative_prompt": null, "scale": 1.0,
@@ -7,9 +7,9 @@
      "max_tokens": 64, "read_only": "",
      "branches": [{"number": 1, "parent": null, "departs_at": 0, "trace": {...}}]}
 
-The branch on screen comes first; of the other traces only what differs from its own is kept. They
-are brief (see `engine.trace.Trace.to_dict`): the texts are made again, and on the same machine,
-with the same versions, they come out the same. The trace of a text that is read-only is whole.
+The branch on screen comes first. The other traces keep only their differences from its own. They
+are brief (see `engine.trace.Trace.to_dict`): the texts are made again, and come out the same on the
+same machine with the same versions. The trace of a read-only text is whole.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ MOST_BRANCHES = 50
 
 
 def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
-    """Return what is on screen as plain values."""
+    """Return the text on screen as plain values."""
     branches = sorted(text.branches.values(), key=lambda branch: branch.number != text.current)
-    is_brief = not text.read_only  # no model would make its figures again
+    is_brief = not text.read_only  # no model could compute its figures again
     traces = [branch.decoder.outline().to_dict(brief=is_brief) for branch in branches]
     for trace in traces[1:]:
         for name in [name for name in trace if trace[name] == traces[0].get(name)]:
@@ -76,7 +76,7 @@ def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
 
 
 def token_counts(record: dict[str, Any]) -> list[int]:
-    """Generated tokens of each branch, that on screen first."""
+    """Return the number of generated tokens of each branch, the branch on screen first."""
     branches = record["branches"]
     steps = [branch["trace"].get("steps", branches[0]["trace"]["steps"]) for branch in branches]
     return [len(each["tokens"] if isinstance(each, dict) else each) for each in steps]
@@ -111,10 +111,10 @@ class TextRecord(Struct, frozen=True, dict=True):
 
     @classmethod
     def parse(cls, data: Any) -> TextRecord:
-        """The record in what a file held.
+        """Parse a record from the content of a file.
 
         Raises:
-            BrokenRecord: another shape than `text_record` gives, or a value that is refused today.
+            BrokenRecord: not in the shape of `text_record`, or with a value that is refused today.
         """
         record = read(data, cls)
         numbers = [branch.number for branch in record.branches]
@@ -138,13 +138,13 @@ class TextRecord(Struct, frozen=True, dict=True):
 
     @cached_property
     def traces(self) -> dict[int, Trace]:
-        """Those of all branches, that on screen first."""
+        """The traces of all branches, that of the branch on screen first."""
         first = self.branches[0].trace
         return {each.number: Trace.from_dict(first | each.trace) for each in self.branches}
 
     @property
     def trace(self) -> Trace:
-        """That of the branch on screen."""
+        """The trace of the branch on screen."""
         return self.traces[self.current]
 
     @property
@@ -161,7 +161,7 @@ class Replayed(NamedTuple):
 
     Attributes:
         branches: by number; without those that came after an interruption.
-        sentence: how it compares with the record; empty where there was no token.
+        sentence: how it compares with the record; empty if there was no token.
         is_whole: whether it was not interrupted.
         is_same: whether all tokens are those of the record.
     """
@@ -178,13 +178,13 @@ def replay(
     told: Callable[[str, int, int], None] = lambda what, done, total: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Replayed:
-    """Make every branch of a record again; what two share is computed once.
+    """Make every branch of a record again; shared steps are computed once.
 
     Args:
         record: the text.
-        model: that which wrote it.
-        told: what happens, how many tokens are done, and of how many.
-        should_stop: asked before every token; what is there then is kept.
+        model: the model that wrote it.
+        told: hears what happens, how many tokens are done, and of how many.
+        should_stop: asked before every token; if true, the tokens made by then are kept.
 
     Raises:
         DecodingError: the model cannot make it again, or a step fails.
@@ -192,7 +192,8 @@ def replay(
     if record.read_only:
         text = RecordedText(record.trace, record.read_only)
         return Replayed({record.current: Branch(record.current, text)})
-    # That on screen first, so that it is there whatever happens; then in the order of their making.
+    # The branch on screen first, so that it exists whatever happens; then the others in the order
+    # of their making.
     first, *others = record.branches
     waiting = [first, *sorted(others, key=lambda branch: branch.number)]
     traces = [record.traces[branch.number] for branch in waiting]
@@ -234,7 +235,7 @@ def replay(
 
 
 def _shared(trace: Trace, made: list[Trace]) -> tuple[int, int]:
-    """The most leading steps that a trace shares with one before it, and the place of that."""
+    """The most leading steps that a trace shares with an earlier one, and that one's index."""
     lengths = [trace.shared_with(other) for other in made]
     length = max(lengths, default=0)
     return length, lengths.index(length) if length else 0
@@ -247,7 +248,7 @@ def _forked(twin: Text, length: int, trace: Trace) -> Text:
     return text
 
 
-# --- what is said of it ---------------------------------------------------------------------------
+# --- sentences ------------------------------------------------------------------------------------
 
 
 def again(count: int) -> str:
@@ -282,7 +283,7 @@ def _sentence(
 
 
 def _reason(facts: tuple[FactDifference, ...]) -> str:
-    """Return what differs from when the text was first made, as half a sentence."""
+    """Return the change since the text was first made, as half a sentence."""
     changed = {fact.name.partition(".")[0]: fact for fact in facts}
     for name, reason in _REASONS.items():
         if name in changed:

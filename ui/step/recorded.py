@@ -1,4 +1,4 @@
-"""A text read from a trace alone, as no model can make it again: to look at, not to go on with."""
+"""A text read from a trace alone, as no model can make it again: it is read-only."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class _Spelled(Vocabulary):
 
 
 class RecordedText:
-    """The steps of a trace, as the step page looks at a text; what would change it is missing.
+    """The steps of a trace, seen by the step page as a text, without methods that would change it.
 
     Attributes:
-        read_only: why, as a sentence.
-        model: what the trace tells of it.
+        read_only: the reason, as a sentence.
+        model: the trace's facts on it.
 
     Raises:
         TraceError: a brief trace, or one without settings.
@@ -78,18 +78,18 @@ class RecordedText:
 
     @property
     def settings(self) -> SamplingSettings:
-        """Those of the step to come."""
+        """The settings of the step to come."""
         return self.settings_at(len(self.steps))
 
     def settings_at(self, index: int) -> SamplingSettings:
-        """Those that a step was taken with; of a search, its samplers."""
+        """The settings that a step was taken with; of a search, its samplers."""
         values = self._trace.settings_at(index)
         known = {name: values[name] for name in ("seed", "parity") if name in values}
         return SamplingSettings.from_dict({"chain": values.get("chain", []), "seed": 0, **known})
 
     @property
     def guidance_scale(self) -> float:
-        """Scale of the guidance, 1 without."""
+        """Scale of the guidance; 1 without guidance."""
         return self.guidance.scale if self.guidance else 1.0
 
     def trace(self) -> Trace:
@@ -99,19 +99,19 @@ class RecordedText:
     outline = trace
 
     def fork(self) -> Self:
-        """The same: nothing changes it."""
+        """Return this text itself: nothing changes it."""
         return self
 
     def release_rows(self) -> bool:
-        """There are none."""
+        """Release nothing: there are no rows."""
         return False
 
     release_cache = release_rows
 
     def shown(self, index: int) -> dict[str, Any]:
-        """The facts that a trace has of a step, for the browser: its leading tokens and settings.
+        """The trace's facts on a step, for the browser: its leading tokens and settings.
 
-        A row holds id, rank, score, the model's own probability and that in the draw. The token
+        A row holds id, rank, score, the model's own probability and the one in the draw. The token
         taken comes last if it is not among the leading ones. A search has candidates instead.
         """
         step, rows = self.steps[index], []

@@ -1,7 +1,7 @@
 """One visitor's state on the step page: a text with its branches, step shown, earlier texts.
 
 The session changes only by `apply`, once per event however often it is sent. A failure leaves
-everything as it was and becomes `error`. Questions (`ui.step.questions`) change nothing.
+everything as it was, and becomes `error`. Questions (`ui.step.questions`) change nothing.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ from ui.visits.in_hand import Prompt
 from ui.words.language import say, say_counted
 from ui.words.refusals import in_words
 
-GAP_SECONDS = 0.25  # of waiting for the gap between two events of a page that never rests
-READS = ("sync", "settings", "inspect", "start", "reopen", "open")  # without a model for the text
-MOST_MISSING = 256  # tokens that a page may have ahead of what was kept
+GAP_SECONDS = 0.25  # of waiting for a gap between two events of a busy page
+READS = ("sync", "settings", "inspect", "start", "reopen", "open")  # actions without a model
+MOST_MISSING = 256  # most tokens by which a page may be ahead of the record
 
 Told = Callable[[str, int, int], None]
 LoadModel = Callable[[str, str | None], LanguageModel]
 
 
 class Session(ActedOn):
-    """One visitor's state: the text on screen, and what the page has asked for.
+    """One visitor's state: the text on screen, and the page's requests.
 
     Attributes:
         lock: held by everything that changes or reads it: connections, pages, the record keeper.
         acknowledged: the actions that were done.
-        refused: whether the last event's settings and stop rules were refused: the page, which has
-            drawn them already, must go back to those in force.
-        said: what there is to know of the last change, where the page would not show it.
-        earlier: texts that others have replaced, oldest first.
+        refused: whether the last event's settings and stop rules were refused. The page has drawn
+            them already, and must go back to those in force.
+        said: a remark on the last change, if the page would not show it.
+        earlier: replaced texts, oldest first.
         version: changes whenever the record would.
     """
 
     name = STEP
 
     def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
-        """A first run; raises what `Decoder` raises."""
+        """Begin a first run; raises errors of `Decoder`."""
         beginning = Beginning(prompt)
         super().__init__(new_text(model, beginning, settings), beginning, settings)
         self.order = shown_samplers(self.settings)
@@ -85,12 +85,12 @@ class Session(ActedOn):
     # --- listeners --------------------------------------------------------------------------------
 
     def listen(self, told: Callable[[], None]) -> Callable[[], None]:
-        """Call `told` whenever something else than an event changes it; returns how to end that."""
+        """Call `told` on every change without an event; returns a function that ends this."""
         self._listeners.append(told)
         return lambda: self._listeners.remove(told) if told in self._listeners else None
 
     def changed(self) -> None:
-        """Tell all who show it, after a change that no event asked for."""
+        """Tell all listeners, after a change that no event asked for."""
         self.version += 1
         for told in list(self._listeners):
             told()
@@ -105,12 +105,12 @@ class Session(ActedOn):
         should_stop: Callable[[], bool] = lambda: False,
         load: LoadModel | None = None,
     ) -> None:
-        """Do what a person did, once.
+        """Apply a person's action, once.
 
         Args:
             event: an action.
-            told: hears what happens, where that takes long.
-            should_stop: whether a person wants something else meanwhile.
+            told: hears what happens, if that takes long.
+            should_stop: tells whether the person wants something else by now.
             load: gives a model by source and revision, for earlier texts.
         """
         if self.acknowledged.covers(event.client, event.number):
@@ -145,7 +145,7 @@ class Session(ActedOn):
         self.version += 1
 
     def _make_row(self) -> None:
-        """Compute what is on screen; where that is cancelled, the last token's step is shown."""
+        """Compute the row on screen; if that is cancelled, the last token's step is shown."""
         self.raw()
         if self.cancelled and self.is_pending and self.length:
             self.inspected, self.proposing = None, False
@@ -159,10 +159,10 @@ class Session(ActedOn):
         self.refused = True
 
     def load(self, model: LanguageModel) -> None:
-        """Go on with another model from the same prompt; raises what `Decoder` raises.
+        """Continue with another model from the same prompt; raises errors of `Decoder`.
 
-        The samplers stay. What names tokens of the old vocabulary cannot, and `said` says so. A
-        text that is only read stays, and is made again by the model if that has the same weights.
+        The samplers stay, without parts that name tokens of the old vocabulary; `said` names the
+        loss. A read-only text stays, and is made again by the model if that has the same weights.
         """
         with self.lock:
             if self.read_only:
@@ -190,7 +190,7 @@ class Session(ActedOn):
         self.changed()
 
     def replay_recorded(self) -> None:
-        """Make a text again that is only read, if the model for it has been loaded since."""
+        """Make a read-only text again, if the model for it has been loaded since."""
         if not (self.read_only and self._waits_for_replay):
             return
         self._waits_for_replay = False
@@ -215,7 +215,7 @@ class Session(ActedOn):
         max_tokens: int,
         stop_strings: tuple[str, ...],
     ) -> None:
-        """Begin a text that another page asks for; why that cannot be becomes `error`."""
+        """Begin a text that another page asks for; a failure becomes `error`."""
         with self.lock:
             self.error = self.said = ""
             self.cancelled = False
@@ -237,11 +237,11 @@ class Session(ActedOn):
 
     @property
     def is_bare(self) -> bool:
-        """True if nothing is there but the prompt."""
+        """True if there is only the prompt."""
         return not any(branch.decoder.steps for branch in self.branches.values())
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Begin with another prompt; what goes through no chat template here stays so."""
+        """Begin with another prompt; `fitting_chat` decides on the chat template."""
         with self.lock:
             beginning = replace(
                 begun_anew(self.beginning, self.decoder),
@@ -262,7 +262,7 @@ class Session(ActedOn):
         return chat and self.loaded.vocabulary.has_chat_template
 
     def take_over(self, other: Session) -> None:
-        """Go on with the text of another session, which is no longer in use."""
+        """Continue with the text of another session, which is no longer in use."""
         with self.lock:
             self._keep_for_later()
             settings = other._page_settings
@@ -299,7 +299,7 @@ class Session(ActedOn):
             return twin
 
     def release(self) -> None:
-        """Give back the memory of caches and of what was computed for the screen."""
+        """Release the memory of caches and of data computed for the screen."""
         with self.lock:
             self.forget_shaped()
             for branch in self.branches.values():
@@ -318,7 +318,7 @@ class Session(ActedOn):
         )
         text = new_text(self.loaded, beginning, event.settings, event.stop_strings)
         if isinstance(text, Decoder):
-            text.next_distribution(UNSHAPED)  # reads the prompt before anything has changed
+            text.next_distribution(UNSHAPED)  # reads the prompt before anything changes
         self._keep_for_later()
         self._begin({1: Branch(1, text)}, beginning, event.settings)
         is_taken = self.settings.chain == event.settings.chain  # a back end may need a top-k
@@ -330,7 +330,7 @@ class Session(ActedOn):
     def _keep_for_later(self) -> None:
         """Put the text on screen among the earlier ones, unless nothing would be lost.
 
-        Of one that was read from a file, that file holds all.
+        A text that was read from a file is not kept: the file holds all of it.
         """
         is_example = any(example.prompt == self.prompt for example in EXAMPLES)
         if self.read_only or (is_example and self.is_bare):
@@ -351,13 +351,13 @@ class Session(ActedOn):
         model = self._model_of(*record.model, load)
         made = replay(record, model, told, should_stop)
         if not made.is_whole:
-            raise CancelledError("The text was not generated again.")  # `apply` says what holds
+            raise CancelledError("The text was not generated again.")  # `apply` says how things are
         self._keep_for_later()
         self.earlier.remove(found)
         self._show_again(record, made)
 
     def _open(self, event: Event, load: LoadModel | None) -> None:
-        """Go on with the text of a trace; it is made again before anything changes."""
+        """Continue with the text of a trace; it is made again before anything changes."""
         found = opened(event.trace, partial(self._model_of, load=load))
         self._keep_for_later()
         self._show_opened(found)
@@ -395,7 +395,7 @@ class Session(ActedOn):
     # --- to disk and back -------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any] | None:
-        """Return all of it as plain values, or None while one event takes long: ask again."""
+        """Return the session as plain values; None while one event takes long: ask again."""
         if not self.lock.acquire(timeout=GAP_SECONDS):
             return None
         try:
@@ -416,16 +416,16 @@ class Session(ActedOn):
         told: Told = lambda what, done, total: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> Session:
-        """A session made again from its record.
+        """Make a session again from its record.
 
         Args:
             record: its text.
-            rest: the whole record; what is broken in it beside the text is left out.
-            model: that which wrote the text.
+            rest: the whole record; broken parts other than the text are left out.
+            model: the model that wrote the text.
             told, should_stop: see `ui.step.record.replay`.
 
         Raises:
-            DecodingError: what `replay` raises.
+            DecodingError: errors of `replay`.
         """
         made = replay(record, model, told, should_stop)
         session = cls.__new__(cls)
@@ -441,7 +441,7 @@ class Session(ActedOn):
         return session
 
     def take_earlier(self, rest: dict[str, Any], *, with_text: bool = False) -> None:
-        """The earlier texts of a record whose own text cannot be made again.
+        """Take the earlier texts of a record whose own text cannot be made again.
 
         Args:
             rest: the whole record.
@@ -452,7 +452,7 @@ class Session(ActedOn):
             self.earlier.keep(rest["text"])
 
     def _take_rest(self, rest: dict[str, Any]) -> None:
-        """Earlier texts and numbers of events, as far as they are in order."""
+        """Take earlier texts and numbers of events, as far as they are in order."""
         self.version = 0
         self.earlier = EarlierTexts.from_list(rest.get("earlier"))
         self.acknowledged = Acknowledged.from_list(rest.get("acknowledged"))
@@ -470,11 +470,11 @@ class Session(ActedOn):
         self.version += 1
 
     def catch_up(self, have: Have, settings: SamplingSettings | None) -> None:
-        """Generate the last tokens that a page shows and the record did not have yet.
+        """Generate the last tokens that a page shows and the record lacks.
 
-        What was done in the last second before the app ended abruptly was not kept. If the page
-        shows tokens beyond, they are made again with its settings, as far as they come out equal.
-        If nothing was kept at all, the text begins from the page's own prompt.
+        Changes in the last second before an abrupt end of the app were not kept. If the page shows
+        more tokens than the record, they are made again with its settings, as far as they come out
+        equal. If nothing was kept, the text begins from the page's own prompt.
         """
         if self.read_only:
             return

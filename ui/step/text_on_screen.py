@@ -1,4 +1,4 @@
-"""The text of the step page with its branches, and the step of it that is on screen."""
+"""The text of the step page with its branches, and its step on screen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ui.words.language import say
 from ui.words.refusals import in_words
 
 UNSHAPED = SamplingSettings()
-IDLE_BYTES = 128 * 2**20  # of caches of a visit's branches that are not on screen
+IDLE_BYTES = 128 * 2**20  # of caches of a visit's branches that are off screen
 
 
 @dataclass
@@ -26,11 +26,11 @@ class Branch:
     """One of the texts that grew from a prompt.
 
     Attributes:
-        number: from 1, in the order of their making.
+        number: from 1, in order of creation.
         decoder: the text.
         parent: the branch that it departed from, None for the first.
         departs_at: index of the first step that differs from the parent's.
-        left: counts up with every branch that is left for another; 0 for one never left.
+        left: counts up with every switch to another branch; 0 for a branch never left.
     """
 
     number: int
@@ -41,18 +41,18 @@ class Branch:
 
     @property
     def own_tokens(self) -> int:
-        """Generated tokens that it does not share with its parent."""
+        """Number of generated tokens that it does not share with its parent."""
         return len(self.decoder.steps) - self.departs_at
 
     @property
     def cache_bytes(self) -> int:
-        """Memory of its cache after its last step, given back since or not."""
+        """Memory of its cache after its last step, released since or not."""
         return self.decoder.steps[-1].cache_bytes_held if self.decoder.steps else 0
 
 
 @dataclass(frozen=True)
 class _Shaped:
-    """A distribution that was computed, and of what."""
+    """A computed distribution, and its inputs."""
 
     decoder: Text
     row_key: str
@@ -65,19 +65,19 @@ class ShownText:
 
     Attributes:
         run: names the text that grows from the present prompt; a new Start gives a new one.
-        model: the model that writes the text, shared with other visitors; of a text that is only
-            read, what its trace tells of it.
+        model: the model that writes the text, shared with other visitors; of a read-only text, its
+            trace's facts on it.
         loaded: the model that a new text begins with.
-        read_only: why nothing can be changed, as a sentence; empty if a model is there.
-        beginning: what the text started from, as typed.
+        read_only: why nothing can be changed, as a sentence; empty if there is a model.
+        beginning: the beginning of the text, as typed.
         branches: by number.
         current: number of the branch on screen.
         inspected: the step that a person chose to look at; None for the newest.
         proposing: whether the next token is shown before it is drawn.
-        what_if: whether steps of the past are looked at with the settings in force.
+        what_if: whether past steps are shown with the settings in force.
         max_tokens: stop rule of Play and Run to end.
-        error: what went wrong last, empty if nothing did.
-        cancelled: whether that was not a failure but a cancellation by a person.
+        error: the last failure, empty if there was none.
+        cancelled: whether `error` is due to a person's cancellation, not a failure.
     """
 
     def __init__(self, text: Text, beginning: Beginning, settings: SamplingSettings) -> None:
@@ -103,7 +103,7 @@ class ShownText:
         if not self.read_only:
             self.loaded = text.model
         self.beginning = beginning
-        self._page_settings = settings  # in a search, which takes only some of the samplers
+        self._page_settings = settings  # kept for a search, which takes only some of the samplers
         self.branches = branches
         self.current = current
         for branch in branches.values():
@@ -116,15 +116,16 @@ class ShownText:
         self.emptied: Sequence[StageResult] = ()
 
     def _leave_branch(self) -> None:
-        """Another branch comes on screen: what this one holds may have to go."""
+        """Mark the branch as the one left last, before another comes on screen."""
         branches = self.branches.values()
         self.branches[self.current].left = 1 + max(branch.left for branch in branches)
 
     def _give_back_idle(self) -> None:
-        """Have branches that are not on screen give back what can be made again.
+        """Have branches that are off screen release data that can be made again.
 
-        Their rows at once, which is done in no time. Their caches, which take a forward pass, where
-        they hold more than `IDLE_BYTES`: those of the branches that were left longest ago.
+        Their rows go at once, as making them again takes no time. Their caches cost a forward pass,
+        so they go only if they hold more than `IDLE_BYTES`, from the branches that were left
+        longest ago.
         """
         idle = [branch for branch in self.branches.values() if branch.number != self.current]
         held = 0
@@ -135,7 +136,7 @@ class ShownText:
                 branch.decoder.release_cache()
 
     def _listen_to(self, text: Text) -> None:
-        """Keep what a step of this text computes, for the message that shows it."""
+        """Keep the distribution that a step of this text computes, for its message."""
         if not isinstance(text, ContrastiveSearch):
             text.on_shaped = self._take_shaped
 
@@ -161,7 +162,7 @@ class ShownText:
 
     @property
     def search(self) -> ContrastiveSearch | None:
-        """The text on screen where it is found by contrastive search; None where it is sampled."""
+        """The text on screen if it is found by contrastive search; None if it is sampled."""
         return self.decoder if isinstance(self.decoder, ContrastiveSearch) else None
 
     @property
@@ -181,14 +182,14 @@ class ShownText:
 
     @property
     def settings(self) -> SamplingSettings:
-        """Settings that sample the next token; in a search, those that would.
+        """Settings that sample the next token; in a search, those that would sample it.
 
         A search takes the samplers that edit single tokens, and leaves the others to sampled texts.
         """
         return self._page_settings if self.search else self.decoder.settings
 
     def _set_samplers(self, settings: SamplingSettings) -> None:
-        """Let settings hold from the next token on; raises what refuses them."""
+        """Apply settings from the next token on; raises if they are refused."""
         if self.search:
             self.search.chain = settings.edits
             self._page_settings = settings
@@ -197,10 +198,10 @@ class ShownText:
 
     @property
     def shown_settings(self) -> SamplingSettings:
-        """Those that the step on screen is looked at with.
+        """The settings with which the step on screen is shown.
 
-        A step to come: with those in force. One that was taken: with its own, unless the page asks
-        what others would have made of it.
+        A step to come uses those in force. A step that was taken uses its own, unless the page asks
+        for the effect of those in force.
         """
         if self.search or self.is_pending or self.what_if:
             return self.settings
@@ -208,7 +209,7 @@ class ShownText:
 
     @property
     def shown_scale(self) -> float | None:
-        """Scale of guidance that the step on screen is looked at with, as for `shown_settings`."""
+        """Scale of guidance with which the step on screen is shown, as for `shown_settings`."""
         if not self.is_guided:
             return None
         if self.is_pending or self.what_if:
@@ -217,12 +218,12 @@ class ShownText:
 
     @property
     def length(self) -> int:
-        """Tokens of the text on screen."""
+        """Number of tokens of the text on screen."""
         return len(self.decoder.steps)
 
     @property
     def index(self) -> int:
-        """The step on screen; the number of steps where it is the next token's."""
+        """Index of the step on screen; the number of steps if it is the next token's."""
         length = self.length
         if self.read_only:  # a trace ends with its last step
             length = max(0, length - 1)
@@ -239,7 +240,7 @@ class ShownText:
 
     @property
     def row_key(self) -> str:
-        """Names the logits on screen: equal keys, equal rows."""
+        """The name of the logits on screen: equal keys, equal rows."""
         state = "next" if self.is_pending else "step"
         if self.is_guided:
             state += f" at {self.shown_scale}"
@@ -252,8 +253,8 @@ class ShownText:
     def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
         """Return the distribution of the step on screen under settings (None: `shown_settings`).
 
-        None if no token can follow, or if all are removed: then `emptied` says how. Another
-        failure becomes `error`. None in a search.
+        None in a search, if no token can follow, or if all are removed: then `emptied` says how.
+        Any other failure becomes `error`.
         """
         self.emptied = ()
         if self.search or self.read_only or (self.is_pending and self.is_over):
@@ -287,7 +288,7 @@ class ShownText:
     _has_failed = False
 
     def _take_step_s_own(self) -> None:
-        """Use what the last step was drawn from, where that is what is on screen."""
+        """Use the distribution of the last draw, if its step is on screen."""
         distribution, self._drawn_from = self._drawn_from, None
         is_last = not self.search and 0 < self.length == self.index + 1
         if distribution is not None and is_last:
@@ -295,14 +296,14 @@ class ShownText:
             self._shaped = _Shaped(self.decoder, self.row_key, settings, distribution)
 
     def forget_shaped(self) -> None:
-        """Give the memory of computed distributions back: they take several times the row."""
+        """Release computed distributions: they take several times the memory of the row."""
         self._shaped = self._drawn_from = None
 
     def raw(self) -> RankedRow | None:
-        """The raw logits of the step on screen; None where no token can follow.
+        """The raw logits of the step on screen; None if no token can follow.
 
         Those of the next token may need a forward pass; a failure becomes `error`. A search has
-        none: it hands on its candidates alone.
+        none: it passes on only its candidates.
         """
         self._has_failed = False
         distribution = self.distribution()
@@ -327,5 +328,5 @@ class ShownText:
 
     @property
     def stop_sentence(self) -> str:
-        """The stop rule that has fired, and what to do about it; empty while none has."""
+        """The stop rule that has fired, with a remedy; empty while none has."""
         return self.read_only or stop_sentence(self.decoder, self.max_tokens)

@@ -1,1 +1,1 @@
-"""Texts and the settings that they are decoded with, as pages have them."""
+"""Texts of pages, and the settings that they are decoded with."""

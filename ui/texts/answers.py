@@ -1,4 +1,4 @@
-"""Answers to what a person asks about the step on screen; nothing changes by asking."""
+"""Answers to questions about the step on screen; asking changes nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ui.words.language import say
 from ui.words.refusals import told
 from ui.words.token_labels import labels_of
 
-MOST_FOUND = 13  # the page shows 12, and says where there are more
+MOST_FOUND = 13  # the page shows 12, and says if there are more
 LONGEST_TEXT = 200  # characters of a text that is split into tokens
 
 
@@ -33,8 +33,8 @@ class Found:
 
     Attributes:
         token_id: the token.
-        raw_rank: place among the raw logits of the step on screen, 1 for the highest; None where
-            there are none, or the model does not score this token.
+        raw_rank: place among the raw logits of the step on screen, 1 for the highest; None if there
+            are none, or if the model does not score this token.
         logit: its raw logit there, under the same condition.
     """
 
@@ -53,7 +53,7 @@ def found_tokens(vocabulary: Vocabulary, query: str, raw: RankedRow) -> list[Fou
 def tokens_of(vocabulary: Vocabulary, text: str, raw: RankedRow | None) -> list[Found]:
     """The tokens that a text is split into; the tokenizer adds none around it.
 
-    Empty for an empty text, and where there is no tokenizer.
+    The list is empty for an empty text, or if there is no tokenizer.
 
     Raises:
         SettingError: a text of more than `LONGEST_TEXT` characters.
@@ -80,10 +80,10 @@ def settings_as_code(
     guidance_scale: float = UNGUIDED,
     strategy: Contrastive | None = None,
 ) -> list[Snippet]:
-    """The settings for other programs, with the texts that the model reads and the stop rules.
+    """The settings as code for other programs, with the model's input texts and the stop rules.
 
     Raises:
-        SettingError: what no program could run, such as no token to generate.
+        SettingError: settings that no program could run, such as zero tokens to generate.
     """
 
     def read(text: str) -> str | ChatPrompt:

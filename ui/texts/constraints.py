@@ -28,9 +28,9 @@ class Example:
     """A constraint and a prompt.
 
     Attributes:
-        name: what it is, in a few words, marked.
+        name: a description in a few words, marked.
         language, source: as `engine.grammar` has them.
-        prompt: the text to go on from.
+        prompt: the text to continue from.
     """
 
     name: str
@@ -80,7 +80,7 @@ EXAMPLES = (
         "Things to buy:\n",
     ),
 )
-FIRST = {  # by language, the example that a person begins with
+FIRST = {  # by language, the first example
     language: next(each for each in EXAMPLES if each.language == language)
     for language in ("choices", "regex", "json_schema", "lark")
 }

@@ -1,7 +1,7 @@
-"""Prompts worth a look: each shows one thing about how tokens are chosen.
+"""Prompts worth a look: each shows one aspect of the choice of tokens.
 
-What is said of them was measured on the bundled model, and the tests measure it again. The first
-one is what a new visitor sees, so it begins with a real choice among tokens that read well.
+The statements about them were measured on the bundled model, and the tests measure them again. A
+new visitor sees the first one, so it begins with a real choice among tokens that read well.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from ui.texts.settings import FIRST
 from ui.texts.texts import Contrastive
 from ui.words.language import marked, say
 
-# An example is shown as it was measured: sliders of a new page that it does not name do nothing.
+# An example is shown as it was measured: sliders that it does not name have no effect.
 NEUTRAL = {name: STAGES[name].off for name in FIRST}
 
 
 @dataclass(frozen=True)
 class Example:
-    """A prompt and what it shows.
+    """A prompt and its point.
 
     Attributes:
-        name: what it shows, in a few words.
-        prompt: the text to go on from.
-        look_at: one sentence or two on where to look.
-        settings: sliders to begin with, where they differ from `NEUTRAL` or are no part of it.
-        negative_prompt: what guidance leads away from; None without guidance.
-        guidance_scale: how strongly, where there is a negative prompt.
+        name: the point, in a few words.
+        prompt: the text to continue from.
+        look_at: one or two sentences on where to look.
+        settings: initial sliders that differ from `NEUTRAL` or are not in it.
+        negative_prompt: the prompt that guidance leads away from; None without guidance.
+        guidance_scale: the strength of guidance, if there is a negative prompt.
         strategy: k and alpha of contrastive search; None for sampling.
     """
 
@@ -41,7 +41,7 @@ class Example:
     strategy: Contrastive | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """For the page, in its language: the same fields, with all sliders and their order."""
+        """Return the fields for the page, in its language, with all sliders and their order."""
         values = NEUTRAL | self.settings
         return {
             "name": say(self.name),

@@ -1,4 +1,4 @@
-"""Limits on what a visitor may ask for, and checks of typed numbers against them."""
+"""Limits on a visitor's requests, and checks of typed numbers against them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from engine.errors import DecodingError, SettingError
 from ui.words.language import say
 
 LONGEST_PROMPT = 20_000  # characters
-MOST_TOKENS = 512  # of a text on the pages that make many
+MOST_TOKENS = 512  # of a text on pages that make many texts
 MOST_SAMPLES = 200  # texts per column of a comparison
-LARGEST_SEED = 2**53 - 1  # that a browser's numbers hold exactly
-MOST_STOP_STRINGS = 32  # every step looks for each, in the thread that all visitors' steps share
+LARGEST_SEED = 2**53 - 1  # the largest that a browser's numbers hold exactly
+MOST_STOP_STRINGS = 32  # every step looks for each, in the thread of all visitors' steps
 LONGEST_STOP_STRING = 200  # characters
 
 
 def checked_whole(field: str, value: float | None, lowest: int, highest: int) -> int:
-    """A whole number as it was typed; a float without a fraction is one.
+    """Return a typed whole number; a float without a fraction is accepted.
 
     Args:
-        field: what the page calls it.
-        value: the number, None where the field is empty.
-        lowest, highest: what is allowed, both included.
+        field: the page's name for it.
+        value: the number, None if the field is empty.
+        lowest, highest: the allowed range, both ends included.
 
     Raises:
         DecodingError: an empty field, a fraction, a number out of range.
@@ -37,7 +37,7 @@ def checked_whole(field: str, value: float | None, lowest: int, highest: int) ->
 
 
 def checked_stops(stop_strings: Sequence[str]) -> tuple[str, ...]:
-    """Stop strings as they were typed; raises `DecodingError` where they are too many or long."""
+    """Return typed stop strings; raises `DecodingError` if they are too many or too long."""
     if len(stop_strings) > MOST_STOP_STRINGS:
         raise DecodingError(
             say(

@@ -3,8 +3,9 @@
     {"order": ["temperature", "top_p", "xtc"], "temperature": 0.7, "top_p": 1, "xtc": None, ...}
 
 `order` names the samplers that are shown, in the order in which they apply. A sampler of one number
-is off at the engine's off value, any other at None and else an object of its fields. A name that
-`order` lacks is not shown. What comes from a browser is trusted in nothing: see `parse_settings`.
+is off at the engine's off value. Any other sampler is off at None, and on as an object of its
+fields. A name that `order` lacks is not shown. Data from a browser is not trusted: see
+`parse_settings`.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from ui.words.language import say
 
 FIRST = ("temperature", "top_k", "top_p", "min_p")  # samplers that a new page shows
 MOST_ENTRIES = 2000  # names, lists and numbers in one stage: they come with every event
-LONGEST_TEXT = 100  # characters of a text in a stage, where that is no source
+LONGEST_TEXT = 100  # characters of a text in a stage that is not a source
 DEEPEST = 3
 MOST = 2**53  # beyond it a browser's numbers are not whole
-BREAKERS = ("\n", ":", '"', "*")  # that DRY's makers begin with
+BREAKERS = ("\n", ":", '"', "*")  # the breakers that DRY's authors begin with
 
 
 class EventError(DecodingError):
-    """The browser sent something that this version does not understand."""
+    """The browser sent data that this version does not understand."""
 
 
 def is_one_number(name: str) -> bool:
@@ -48,7 +49,7 @@ def is_one_number(name: str) -> bool:
 def shown_samplers(settings: SamplingSettings) -> tuple[str, ...]:
     """Return the samplers that a page with these settings shows: `FIRST`, and all that are on.
 
-    The chain's own order stays; each further one stands before those that follow it by default.
+    The chain's own order stays; each further sampler comes before those that follow it by default.
     """
     place = {name: number for number, name in enumerate(STAGES)}
     order = [stage.setting for stage in settings.chain]
@@ -66,8 +67,8 @@ def plain_settings(
 
     Args:
         settings: the chain.
-        order: the samplers shown; all of the chain are among them, in the chain's order. None for
-            those of the chain alone.
+        order: the samplers shown, which include all of the chain in the chain's order. None for
+            only those of the chain.
     """
     on = {stage.setting: stage for stage in settings.chain}
     order = list(on) if order is None else list(order)
@@ -85,7 +86,7 @@ def _plain_value(name: str, stage: Stage | None) -> Any:
 
 
 def page_table() -> dict[str, Any]:
-    """The table of samplers, with the settings that a page begins from.
+    """The table of samplers, with the initial settings of a page.
 
     Keys:
         first: names of the samplers that a new page shows.
@@ -105,13 +106,13 @@ def _preset(name: str, settings: SamplingSettings) -> dict[str, Any]:
 
 
 def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:
-    """Settings and order out of what a page sent; the inverse of `plain_settings`.
+    """Parse settings and order that a page sent; the inverse of `plain_settings`.
 
-    Values of names that the order lacks are passed over.
+    Values of names that the order lacks are ignored.
 
     Raises:
-        EventError: another shape than expected, such as that of a page from before an update.
-        SettingError: a value outside its range, or more of them than anybody needs.
+        EventError: an unexpected shape, such as that of a page from before an update.
+        SettingError: a value outside its range, or far too many values.
     """
     if not isinstance(data, dict):
         raise EventError("The page sent settings that are none; reload the page.")
@@ -133,7 +134,7 @@ def named_settings(values: Mapping[str, Any]) -> SamplingSettings:
     """Settings by name, in the engine's order: ``{"top_p": 0.9, "xtc": {"threshold": 0.1}}``.
 
     Args:
-        values: the seed, and of each sampler its number or all its fields by name.
+        values: the seed, and for each sampler its number or all its fields by name.
 
     Raises:
         SettingError: an unknown setting, or a value outside its range.
@@ -142,7 +143,7 @@ def named_settings(values: Mapping[str, Any]) -> SamplingSettings:
 
 
 def _whole(name: str, value: Any) -> Any:
-    """A sampler out of its fields; any other value as it is."""
+    """Build a sampler from its fields; return any other value as it is."""
     if name not in STAGES or not isinstance(value, dict):
         return value
     return SamplingSettings.from_dict({"chain": [[name, value]]}).chain[0]
@@ -171,7 +172,7 @@ def _is_off(name: str, value: Any) -> bool:
         return kind.is_off(value)
     names = [item.name for item in fields(kind)]
     if len(names) == 1 and isinstance(value, dict) and list(value) == names:
-        value = value[names[0]]  # a list without an entry, as a new editor has, is off too
+        value = value[names[0]]  # an empty list, as a new editor has, is off too
     return kind.is_off(value)
 
 
@@ -187,7 +188,7 @@ def _fields(name: str, value: Any) -> dict[str, Any]:
 
 
 def _check_size(name: str, value: dict[str, Any]) -> None:
-    """Refuse what is too large to be handed on: before it is sorted, looked up or quoted."""
+    """Refuse a value that is too large, before it is sorted, looked up or quoted."""
     level, entries = [value], 0
     for _ in range(DEEPEST):
         inner: list[Any] = []
@@ -211,11 +212,11 @@ def _is_oversized(value: Any, longest: int) -> bool:
     return isinstance(value, int) and abs(value) >= MOST
 
 
-# --- what depends on a model's tokens -------------------------------------------------------------
+# --- dependent on a model's tokens ----------------------------------------------------------------
 
 
 def stage_defaults(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
-    """Fields with which a newly added stage starts, for every stage that is more than a number."""
+    """Initial fields of a newly added stage, for every stage that is more than a number."""
     defaults = {}
     for name, kind in STAGES.items():
         if kind is Dry:
@@ -227,7 +228,7 @@ def stage_defaults(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
 
 
 def breaker_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
-    """The tokens of `BREAKERS`, as they come after a word and after a space."""
+    """The tokens of `BREAKERS`, as they appear after a word and after a space."""
     if vocabulary.tokenizer is None:
         return ()
     found = set()
@@ -238,7 +239,7 @@ def breaker_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
                     ids = vocabulary.tokenizer(before + text, add_special_tokens=False)["input_ids"]
                     if ids and vocabulary.token_bytes(ids[-1]).strip(b" ") == text.encode():
                         found.add(ids[-1])
-    except (PanicError, TokenizerError):  # one that does not even cut these has none
+    except (PanicError, TokenizerError):  # a tokenizer that cannot even cut these has none
         return ()
     return tuple(sorted(i for i in found if i < vocabulary.size))
 
@@ -257,7 +258,7 @@ def edited_ids(settings: SamplingSettings) -> list[int]:
 def fitted(
     settings: SamplingSettings, before: LanguageModel, after: LanguageModel
 ) -> tuple[SamplingSettings, str]:
-    """Settings of one model for another, and a sentence on what it could not take over.
+    """Settings of one model adapted to another, and a sentence on the lost parts.
 
     Token ids mean something only under the tokenizer that they come from.
     """

@@ -1,4 +1,4 @@
-"""Texts of the step page: what one begins from, by which strategy it grows, and why it stops.
+"""Texts of the step page: their beginning, the strategy by which they grow, and why they stop.
 
 A text is sampled, possibly under guidance (a `Decoder`), or found by contrastive search.
 """
@@ -28,10 +28,10 @@ Prompt = Annotated[str, Meta(max_length=LONGEST_PROMPT)]  # in a record
 
 @dataclass(frozen=True)
 class Contrastive:
-    """Contrastive search as the strategy of a text; what is out of range, the engine refuses.
+    """Contrastive search as the strategy of a text; the engine refuses values out of range.
 
     Attributes:
-        top_k: candidates of a step; for a whole text.
+        top_k: candidates of a step; fixed for a whole text.
         penalty_alpha: weight of the penalty; may change from step to step.
     """
 
@@ -41,14 +41,14 @@ class Contrastive:
 
 @dataclass(frozen=True)
 class Beginning:
-    """Beginning of a text, as a person gave it.
+    """The beginning of a text, as a person gave it.
 
     Attributes:
-        prompt: text to go on from.
+        prompt: text to continue from.
         chat: whether prompts go through the chat template.
-        negative_prompt: what guidance leads away from; None for no guidance.
-        scale: of the guidance; at 1 there is none, and the negative prompt is not read.
-        strategy: None for sampling.
+        negative_prompt: the prompt that guidance leads away from; None for no guidance.
+        scale: scale of the guidance; at 1 there is none, and the negative prompt is not read.
+        strategy: the strategy; None for sampling.
     """
 
     prompt: Prompt
@@ -59,7 +59,7 @@ class Beginning:
 
 
 def before_text(prompt: str, chat: bool) -> str:
-    """A prompt as it is shown before its text: an answer begins a paragraph of its own."""
+    """A prompt as shown before its text: an answer begins a new paragraph."""
     return f"{prompt}\n\n" if chat else prompt
 
 
@@ -67,7 +67,7 @@ def checked_scale(scale: float) -> float:
     """The scale of guidance, if it leads towards the prompt.
 
     Raises:
-        SettingError: below 1, where it would lead towards the negative prompt, or out of range.
+        SettingError: below 1, which would lead towards the negative prompt, or out of range.
     """
     if not UNGUIDED <= scale <= MAX_SCALE:  # NaN fails this too
         remedy = say("1 is without guidance, 1.5 is a good start")
@@ -77,7 +77,7 @@ def checked_scale(scale: float) -> float:
 
 
 def check_prompt(name: str, prompt: str) -> None:
-    """Refuse a prompt that is too long, before anybody splits it into tokens; its name is marked.
+    """Refuse a prompt that is too long, before any code splits it into tokens; its name is marked.
 
     Raises:
         PromptError: more than `LONGEST_PROMPT` characters.
@@ -99,10 +99,10 @@ def new_text(
     settings: SamplingSettings,
     stop_strings: tuple[str, ...] = (),
 ) -> Text:
-    """A text that holds nothing but its prompt yet.
+    """A text that holds only its prompt.
 
     Raises:
-        DecodingError: what `Decoder` and `ContrastiveSearch` raise, a prompt of more than
+        DecodingError: errors of `Decoder` and `ContrastiveSearch`, a prompt of more than
             `LONGEST_PROMPT` characters, an empty negative prompt, a scale out of range, or guidance
             of a contrastive search.
     """
@@ -137,7 +137,7 @@ def new_text(
 
 
 def begun_anew(beginning: Beginning, text: Text) -> Beginning:
-    """A beginning with what has changed while its text grew: for the same with another model."""
+    """A beginning with the changes made since, to begin the same text with another model."""
     if isinstance(text, ContrastiveSearch):
         return replace(beginning, strategy=Contrastive(text.top_k, text.penalty_alpha))
     return replace(beginning, scale=text.guidance_scale)
@@ -151,7 +151,7 @@ def is_over(text: Text) -> bool:
 
 
 def stop_sentence(text: Text, max_tokens: int) -> str:
-    """Say which stop rule has fired and what to do about it; empty while none has."""
+    """Say which stop rule has fired, with a remedy; empty while none has."""
     if not text.steps:
         return ""
     step = text.steps[-1]

@@ -1,4 +1,4 @@
-"""Traces that a visitor opens: read, and their text made again, on every page alike."""
+"""Traces that a visitor opens: they are read, and their text is made again, alike on every page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
         opens: strategies that the page shows.
 
     Raises:
-        TraceError: no trace, or one of another strategy.
+        TraceError: not a trace, or one of another strategy.
         SettingError: a seed that the page's browser cannot hold.
     """
     trace = Trace.from_json(data, ON_PAGES)
@@ -44,15 +44,15 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
 
 
 def made_again(trace: Trace, text: Generation) -> str:
-    """Take the steps of a trace again, telling the job of this thread; what came of it, in words.
+    """Take the steps of a trace again, reporting to this thread's job; return the outcome in words.
 
     Args:
         trace: from `trace_of`.
-        text: before its first step.
+        text: the text, before its first step.
 
     Raises:
         CancelledError: the job was cancelled.
-        DecodingError: the model cannot make it again, or what stepping raises.
+        DecodingError: the model cannot make it again, or a step fails.
     """
 
     def tell(done: int, total: int) -> None:

@@ -1,1 +1,1 @@
-"""The tokens page: any text as tokens, how they were made, and what they cost."""
+"""The tokens page: any text as tokens, the way they were made, and their cost."""

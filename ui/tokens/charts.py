@@ -15,13 +15,13 @@ def sample_figure(
     rows: Sequence[tuple[str, Sequence[float | None]]],
     dark: bool = False,
 ) -> go.Figure:
-    """Bars beside each other.
+    """Bars side by side.
 
     Args:
-        name: of the measure.
+        name: the name of the measure.
         tokenizers: names of the series.
         rows: name of each text, and its figure by tokenizer; None leaves a bar out.
-        dark: whether the page is.
+        dark: whether the page is dark.
     """
     colours = palette(dark)
     rows = [row for row in rows if any(value is not None for value in row[1])]

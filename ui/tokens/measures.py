@@ -1,4 +1,4 @@
-"""Measures of token counts, by which texts and tokenizers can be compared."""
+"""Measures of token counts, for comparing texts and tokenizers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Measure:
     """A figure of a text.
 
     Attributes:
-        name: what the page calls it.
-        of: the figure of a sample as a tokenizer cuts it, given the first sample cut as well; None
-            where it means nothing.
+        name: its name on the page.
+        of: computes the figure of a sample that a tokenizer has cut, given the first sample, also
+            cut; None if it means nothing.
     """
 
     name: str

@@ -16,9 +16,9 @@ from ui.words.language import marked, say
 from ui.words.refusals import in_words, told
 
 MOST_DRAWN = 1_500  # tokens of a text that the browser draws
-MOST_SYMBOLS = 150  # of a pre-token whose merges are shown
-# Of all of them. A text may have as many bytes; only a tokenizer that puts more in its place
-# comes here.
+MOST_SYMBOLS = 150  # symbols of a pre-token whose merges are shown
+# Symbols of all of them. A text may have as many bytes. Only a tokenizer that puts more in its
+# place reaches this.
 MOST_OF_ALL = 4 * LONGEST
 LONGEST_LABEL = 60  # characters of a pre-token's label
 _NO_STEPS = {
@@ -30,7 +30,7 @@ _OTHER_KIND = marked("This kind of tokenizer has no steps that the page can show
 
 
 def packed(shown: Sequence[Shown]) -> str:
-    """The sides of the page, as JSON."""
+    """Pack the sides of the page as JSON."""
     return json.dumps([_side(one) for one in shown], separators=(",", ":"))
 
 
@@ -40,7 +40,7 @@ def _side(shown: Shown) -> dict[str, Any]:
     last = max((one.pre_token for one in drawn if one.pre_token is not None), default=-1)
     problem = say(_NO_STEPS.get(tokenizer.kind, cut.problem))
     pre_tokens = cut.pre_tokens[: last + 1]
-    different = {one.text: one for one in pre_tokens}  # a word that comes again is made as before
+    different = {one.text: one for one in pre_tokens}  # a repeated word is made in the same way
     numbers = {text: number for number, text in enumerate(different)}
     return {
         "name": shown.name,
@@ -56,7 +56,7 @@ def _side(shown: Shown) -> dict[str, Any]:
 
 
 def facts(tokenizer: TextTokenizer, cut: TokenizedText) -> str:
-    """A line on a tokenizer, and on a text that it has cut."""
+    """A line on a tokenizer, and on a text cut by it."""
     parts = [
         say(tokenizer.kind),
         say("{count} tokens in the vocabulary", count=f"{tokenizer.size:,}"),
@@ -105,7 +105,7 @@ def _token(tokenizer: TextTokenizer, token: Token) -> dict[str, Any]:
 
 
 def _first(cut: TokenizedText, drawn: int) -> int:
-    """The token that is chosen at first: where most tokens come of one pre-token."""
+    """The token that is chosen at first: one in the pre-token that makes the most tokens."""
     sizes = {number: len(one.ids) for number, one in enumerate(cut.pre_tokens)}
     most = max(sizes, key=sizes.get, default=None)
     found = (n for n, one in enumerate(cut.tokens[:drawn]) if one.pre_token == most)
@@ -113,7 +113,7 @@ def _first(cut: TokenizedText, drawn: int) -> int:
 
 
 def shortened(text: str) -> str:
-    """A stretch of a text, visible, and not longer than a line."""
+    """A stretch of a text, made visible and not longer than a line."""
     shown = visible(text)
     return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
 
@@ -136,7 +136,7 @@ def _makings(
 
 
 def _too_long(pre_token: PreToken, symbols: int) -> str:
-    """The reason why a pre-token has no steps, given the number of symbols up to its end."""
+    """The reason for a pre-token's lack of steps, given the number of symbols up to its end."""
     if symbols > MOST_OF_ALL:
         return say(
             "The pre-tokens up to here have {count} symbols; steps are shown for the first {most}.",

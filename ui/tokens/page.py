@@ -1,4 +1,4 @@
-"""The tokens page: a text, its tokens by two tokenizers, samples, and what tokens cost."""
+"""The tokens page: a text, its tokens by two tokenizers, samples, and the cost of tokens."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _fields(state: TokensState) -> None:
 
 
 def _another(state: TokensState) -> None:
-    """A tokenizer by its folder or its hub id."""
+    """Draw the field for a tokenizer by its folder or its hub id."""
 
     def take(typed: str) -> None:
         if typed.strip():
@@ -159,7 +159,7 @@ def _words(shown: Sequence[Shown]) -> None:
 
 
 def _csv(shown: Shown) -> bytes:
-    with speaking(ENGLISH):  # as all files that are saved
+    with speaking(ENGLISH):  # as in all files that are saved
         return spreadsheet_csv(token_frame(shown))
 
 

@@ -15,10 +15,10 @@ class Sample:
     """A text that tokenizers are tried with.
 
     Attributes:
-        name: its language, or what it holds.
+        name: its language, or its content.
         text: the text.
-        words: whether spaces stand between its words.
-        is_language: whether it says what the samples of all languages say.
+        words: whether spaces separate its words.
+        is_language: whether it says the same as the samples of all languages.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A text to try, and what to look at in it."""
+    """A text to try, and a point to look at in it."""
 
     name: str
     text: str

@@ -29,7 +29,7 @@ def names(model: LanguageModel, chosen: str) -> dict[str, str]:
 
     Args:
         model: the page's model.
-        chosen: what is chosen now; it stays in the list.
+        chosen: the current choice; it stays in the list.
     """
     found = {MODEL: say("{name} (this model's)", name=name_of(MODEL, model))}
     if model.source != BUNDLED:
@@ -83,6 +83,6 @@ def _own(key: str) -> TextTokenizer:
     return _OWN[key][1]()
 
 
-@lru_cache(maxsize=4)  # of large vocabularies each takes some 100 MB
+@lru_cache(maxsize=4)  # each of a large vocabulary takes some 100 MB
 def _loaded(choice: Choice) -> TextTokenizer:
     return load_tokenizer(choice.source, choice.revision)

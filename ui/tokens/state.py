@@ -21,7 +21,7 @@ from ui.words.language import say
 
 TOKENIZERS = {"first", "second"}  # inputs that are keys of tokenizers
 LONGEST = 5_000  # characters of a text
-OUTPUT, ROUNDS = 16, 3  # tokens that are decoded behind the text for their time, and how often
+OUTPUT, ROUNDS = 16, 3  # tokens decoded after the text for their time, and the number of rounds
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TokensInputs(Inputs):
 
     Attributes, besides the text, which is called `prompt`:
         first, second: keys of the tokenizers, see `ui.tokens.sources`; the second may be none.
-        measure: what the chart of samples shows, one of `ui.tokens.measures.MEASURES`.
+        measure: the measure in the chart of samples, one of `ui.tokens.measures.MEASURES`.
         input_price, output_price: dollars per million tokens.
     """
 
@@ -44,13 +44,13 @@ class TokensInputs(Inputs):
 
 @dataclass(frozen=True)
 class Shown:
-    """A tokenizer on the page, and the text as it cuts it.
+    """A tokenizer on the page, and the text cut by it.
 
     Attributes:
         key: its key among the choices.
-        name: what the page calls it.
-        tokenizer: itself.
-        cut: the text.
+        name: its name on the page.
+        tokenizer: the tokenizer.
+        cut: the text cut by it.
     """
 
     key: str
@@ -77,7 +77,7 @@ class TokensState(InputsState[TokensInputs]):
         self._tokenizers: dict[str, TextTokenizer] = {}
 
     def take(self, inputs: TokensInputs) -> None:
-        """Take inputs, unless another tokenizer cannot be had."""
+        """Take inputs, unless a new tokenizer cannot be had."""
         for name in TOKENIZERS:
             key = getattr(inputs, name)
             if key not in (NOTHING, getattr(self.inputs, name)):
@@ -87,10 +87,10 @@ class TokensState(InputsState[TokensInputs]):
     # --- tokens -----------------------------------------------------------------------------------
 
     def shown(self) -> list[Shown]:
-        """The text by each tokenizer.
+        """The text cut by each tokenizer.
 
         Raises:
-            DecodingError: there is no text, or too much of it, or a tokenizer cannot be had.
+            DecodingError: there is no text or too much text, or a tokenizer cannot be had.
         """
         text = self._text()
         keys = dict.fromkeys((self.inputs.first, self.inputs.second))
@@ -114,11 +114,11 @@ class TokensState(InputsState[TokensInputs]):
         return text
 
     def cut(self, key: str, text: str) -> TokenizedText:
-        """A text by a tokenizer; raises as `shown` does."""
+        """Cut a text with a tokenizer; raises as `shown` does."""
         found = self._cuts.get((key, text))
         if found is None:
             found = self._tokenizer(key).tokenize(text)
-            # The samples stay, and of the texts that were typed the last one.
+            # The samples stay, and the last of the typed texts.
             stay = {sample.text for sample in samples()} | {text}
             self._cuts = {place: cut for place, cut in self._cuts.items() if place[1] in stay}
             self._cuts[key, text] = found
@@ -132,7 +132,7 @@ class TokensState(InputsState[TokensInputs]):
     # --- time -------------------------------------------------------------------------------------
 
     def begin(self, owner: Owner) -> None:
-        """Time the text on the model; what is refused leaves the last times."""
+        """Time the text on the model; a refusal leaves the last times."""
         self.begin_work("work", self._timing, owner)
         self.began_alone = True
 

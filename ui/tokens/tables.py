@@ -18,8 +18,8 @@ from ui.tokens.state import Shown
 from ui.words.labels import token_label, visible
 from ui.words.language import marked, say
 
-MOST_PARTS = 40  # of a stage that are shown
-MOST_WORDS = 100  # of a text that are shown
+MOST_PARTS = 40  # parts of a stage that are shown
+MOST_WORDS = 100  # words of a text that are shown
 YOURS = marked("Your text")
 _NAMES = {
     "text": marked("text"),
@@ -29,7 +29,7 @@ _NAMES = {
     "ids": marked("ids, with those put around the text"),
 }
 
-Cutter = Callable[[str, str], TokenizedText]  # a text by the tokenizer of a key
+Cutter = Callable[[str, str], TokenizedText]  # cuts a text with the tokenizer of a key
 
 
 def stage_rows(cut: TokenizedText) -> list[tuple[str, str, str]]:
@@ -137,7 +137,7 @@ def price_table(shown: Sequence[Shown], input_price: float, output_price: float)
 
 
 def time_table(cost: Cost) -> Table:
-    """Tabulate the time of a token on the page's model, beside its price."""
+    """Tabulate the time of a token on the page's model, with its price."""
     rows = [
         (say("an input token"), cost.input_ms, cost.input_price),
         (say("an output token"), cost.output_ms, cost.output_price),
@@ -149,7 +149,7 @@ def time_table(cost: Cost) -> Table:
 
 
 def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:
-    """Words of the text, those of the most tokens first, and how many tokens each takes."""
+    """Words of the text with their numbers of tokens, those with the most tokens first."""
     words = list(re.finditer(r"\S+", shown[0].cut.text))
     counts = [_tokens_of(one.cut, [word.span() for word in words]) for one in shown]
     order = sorted(range(len(words)), key=lambda place: -(counts[0][place] or 0))
@@ -161,7 +161,7 @@ def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:
 
 
 def _tokens_of(cut: TokenizedText, spans: Sequence[tuple[int, int]]) -> list[int | None]:
-    """Count the tokens that have a part in each stretch of a text; None if unknown."""
+    """Count the tokens that overlap each stretch of a text; None if unknown."""
     starts = sorted(token.start for token in cut.typed)
     ends = sorted(token.end for token in cut.typed)
     if not any(ends):

@@ -25,12 +25,12 @@ TRADE_OFFS = {  # name: columns along x and y, as `SweepResult.pareto` takes the
 
 
 def value_text(value: float) -> str:
-    """A value of an axis."""
+    """Return an axis value as text."""
     return with_figures(with_minus(f"{value:.10g}"))
 
 
 def cell_label(sweep: Sweep, x: float, y: float | None) -> str:
-    """The settings of a cell in short: ``T 0.7, p 0.9``."""
+    """Describe a cell's settings in short form: ``T 0.7, p 0.9``."""
     parts = []
     for axis, value in zip_longest((sweep.x, sweep.y), (x, y)):
         if axis is not None:
@@ -43,12 +43,12 @@ class Extreme:
     """The cell where a metric is lowest or highest.
 
     Attributes:
-        value: of the metric.
+        value: the metric's value.
         label: settings of the first such cell.
-        others: how many more cells have the same value.
-        is_best: whether this end is the better one, whatever other metrics say.
-        low, high: the 95 % interval over the cell's texts; NaN if no end is better, or if its texts
-            are too alike to tell.
+        others: number of further cells with the same value.
+        is_best: whether this end is the better one, regardless of other metrics.
+        low, high: the 95 % interval over the cell's texts. NaN if neither end is better, or if the
+            texts are too alike to tell.
     """
 
     value: float
@@ -60,18 +60,18 @@ class Extreme:
 
 
 def _interval(name: str, cell: Mapping[str, float]) -> tuple[float, float]:
-    """Return the 95 % interval of a share or of a mean, none of which is below 0; else NaN."""
+    """Return the 95 % interval of a share or mean, floored at 0; NaN if unknown."""
     count, value = int(cell["texts"]), float(cell[name])
     if name == "looped":
         found = share(np.arange(count) < round(value * count))
         return found.low, found.high
     half = Z_95 * float(cell.get(f"{name}_sd", math.nan)) / math.sqrt(count)
-    # Without a deviation, few texts look as if there could be no others.
+    # Without a deviation, a few texts would look like the only possible ones.
     return (max(0.0, value - half), value + half) if half > 0 else (math.nan, math.nan)
 
 
 def extremes(result: SweepResult) -> dict[str, tuple[Extreme, ...]]:
-    """Lowest and highest cell of every metric that any cell has; one alone if all are equal.
+    """Find each metric's lowest and highest cell; only one if all its values are equal.
 
     One end is the better one only if the intervals of the two do not overlap.
     """

@@ -31,7 +31,7 @@ from ui.words.labels import about, counted, markdown_text
 from ui.words.language import marked, say
 from ui.words.refusals import told
 
-MARK = "\\\\n"  # as Markdown has it
+MARK = "\\\\n"  # as Markdown writes it
 LINE_BREAK = marked("Write a line break as {mark}.")
 
 
@@ -40,7 +40,7 @@ def _field(name: str, held: object, take: Callable) -> dict:
 
 
 def inputs(tuning: Tuning) -> None:
-    """Draw all of them."""
+    """Draw the prompts, the axes and the other inputs."""
     _prompts(tuning)
     _axis(tuning, "x", SWEEPABLE)
     _axis(tuning, "y", (NONE, *SWEEPABLE))
@@ -120,7 +120,7 @@ def _axis(tuning: Tuning, key: str, settings: tuple[str, ...]) -> None:
 
 
 def _base(tuning: Tuning) -> None:
-    """Settings of the samplers that no axis changes."""
+    """Draw the settings of the samplers that no axis changes."""
     axes = (tuning.inputs.x.setting, tuning.inputs.y.setting)
     on = [stage.setting for stage in tuning.inputs.base.chain]
     count = sum(name not in (*axes, Constraint.setting) for name in on)
@@ -206,7 +206,7 @@ def tune_page() -> None:
 
 
 def _sweep(tuning: Tuning) -> None:
-    """Draw the planned sweep, Run and its progress; only this part reruns during the sweep."""
+    """Draw the planned sweep, Run and its progress; only this part reruns during a sweep."""
     work, sweep = tuning.work, tuning.plan.sweep
     with st.container(horizontal=True, vertical_alignment="center"):
         work_buttons(
@@ -216,7 +216,7 @@ def _sweep(tuning: Tuning) -> None:
             tuning.run,
             can_begin=sweep is not None,
             cancel=tuning.cancel,
-            version=work.version if work else 0,  # with the new texts in the charts
+            version=work.version if work else 0,  # changes with the new texts in the charts
         )
         if sweep is not None:
             st.markdown(_count(tuning))
@@ -245,7 +245,7 @@ def _sweep(tuning: Tuning) -> None:
 
 
 def _count(tuning: Tuning) -> str:
-    """The texts of the planned sweep, and how long they would take."""
+    """Describe the number of texts in the planned sweep, and the time they would take."""
     sweep = tuning.plan.sweep
     cells = f"{len(sweep.x.values):,}" + (f" × {len(sweep.y.values):,}" if sweep.y else "")
     factors = (

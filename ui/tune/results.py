@@ -42,18 +42,18 @@ from ui.words.language import localised, say, with_figures
 from ui.words.metrics import METRICS, short_number
 from ui.words.refusals import told
 
-SHOWN_OF_PROMPT = 60  # characters before a text
+SHOWN_OF_PROMPT = 60  # last characters, shown before a text
 
 
 def texts_list(prompt: str, texts: pd.DataFrame) -> str:
-    """The texts of one cell and one prompt, each with its seed and a few metrics.
+    """Format the texts of one cell and one prompt, each with its seed and a few metrics.
 
     Args:
-        prompt: what they go on from; its end is shown.
+        prompt: the prompt of these texts; its end is shown.
         texts: rows of `SweepResult.texts`.
     """
     tail = prompt[-SHOWN_OF_PROMPT:]
-    if tail != prompt:  # from the next word on
+    if tail != prompt:  # start at a word
         tail = "…" + (tail.partition(" ")[2] or tail)
     shown = []
     for row in texts.itertuples():
@@ -78,7 +78,7 @@ def _ending(row: tuple) -> str:
 def small_heatmaps(grids: Iterable[Grid], dark: bool) -> str:
     """Many metrics over one grid, as tables whose cells are coloured.
 
-    One Plotly figure for each would take the browser seconds to draw.
+    A Plotly figure for each would take the browser seconds to draw.
     """
     return f'<div class="tune-grids">{"".join(_small(grid, dark) for grid in grids)}</div>'
 
@@ -106,7 +106,7 @@ def _small(grid: Grid, dark: bool) -> str:
 
 
 def extremes_table(found: dict[str, tuple[Extreme, ...]]) -> str:
-    """The places where each metric is lowest and highest; the better end has a star."""
+    """Format the cells where each metric is lowest and highest; the better end has a star."""
     rows = []
     for name, ends in found.items():
         shown = [_end_text(end) for end in ends]
@@ -131,11 +131,11 @@ def _end_text(end: Extreme) -> str:
     return f"{star}{said}"
 
 
-MOST_SMALL_CELLS = 400  # of a grid that is shown once for every metric
+MOST_SMALL_CELLS = 400  # of a grid shown once for every metric
 
 
 def results(tuning: Tuning) -> None:
-    """Draw all that there is so far."""
+    """Draw the results so far."""
     work = tuning.work
     if work is None or work.result is None or work.result.texts.empty:
         st.caption(
@@ -186,14 +186,14 @@ def _colours(grid: Grid) -> str:
 
 
 def _held(tuning: Tuning, name: str) -> dict:
-    """Key and callback of a field that chooses what the page shows."""
+    """Return the key and callback of a field that selects what the page shows."""
     return bound(f"tune_{name}", getattr(tuning, name), partial(setattr, tuning, name))
 
 
 def _choice(
     tuning: Tuning, label: str, name: str, options: Sequence, shown: Callable = str
 ) -> None:
-    """A field that chooses what the page shows, from a list."""
+    """Draw a list field that selects what the page shows."""
     at = list(options).index(getattr(tuning, name))
     st.selectbox(label, options, at, format_func=shown, **_held(tuning, name))
 
@@ -212,7 +212,7 @@ def _grid(result: SweepResult, metric: str) -> Grid:
 
 
 def _cell(tuning: Tuning) -> None:
-    """The chosen cell: which it is, its texts, what to do with its settings."""
+    """Draw the chosen cell: its settings, its texts, and actions on its settings."""
     work = tuning.work
     sweep = work.sweep
     pickers = [("x", sweep.x)] + ([("y", sweep.y)] if sweep.y else [])
@@ -275,7 +275,7 @@ def _prompt_label(work: SweepWork, place: int) -> str:
 
 
 def _cell_metrics(tuning: Tuning) -> str:
-    """The figures of the chosen cell in a line."""
+    """Format the figures of the chosen cell on one line."""
     result = tuning.work.result
     cell = result.sweep.cells[tuning.chosen_number]
     label = cell_label(result.sweep, cell.x, cell.y)

@@ -1,7 +1,7 @@
-"""A sweep in the background: its result so far, summed up where the page need not wait for it.
+"""A sweep in the background; its results so far are summed up without blocking the page.
 
-Every visitor who opens the page sees the same sweep, so it is made once for all of them
-(`opening_sweep`); the sweeps that they begin themselves are their own.
+Every visitor who opens the page sees the same sweep, so it runs once for all (`opening_sweep`).
+Sweeps that visitors start themselves are private.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Ids = Annotated[tuple[Whole, ...], Meta(max_length=10 * LONGEST_PROMPT)]
 
 
 def sweep_record(sweep: Sweep, result: SweepResult) -> dict[str, Any]:
-    """The sweep and its ended texts, as plain values."""
+    """Return the sweep and its finished texts as plain values."""
     cells = {(cell.x, cell.y): place for place, cell in enumerate(sweep.cells)}
     texts = []
     for row, ids in zip(result.texts.to_dict("records"), result.token_ids, strict=True):
@@ -89,11 +89,11 @@ class SweepRecord(Struct):
 
 
 def sweep_of(record: SweepRecord) -> tuple[Sweep, SweepResult]:
-    """The sweep of a record and what there is of it; the inverse of `sweep_record`.
+    """Restore the sweep of a record and its results so far; the inverse of `sweep_record`.
 
     Raises:
-        BrokenRecord: another shape.
-        DecodingError: a value that is refused today.
+        BrokenRecord: the record has a different shape.
+        DecodingError: a value is no longer valid.
     """
     sweep = Sweep(
         base=SamplingSettings.from_dict(record.base),
@@ -137,14 +137,14 @@ def _row(text: _Text, sweep: Sweep) -> dict[str, Any]:
 
 
 def _recorded(said: object) -> Any:
-    """A message as its template and values, each of them likewise; all else as a plain value."""
+    """Return a message as its template and recorded values; anything else as a plain value."""
     if isinstance(said, Message) and is_translated(said.template):
         return [said.template, *map(_recorded, said.values.values())]
     return said if isinstance(said, str | int) else float(said)
 
 
 def _message(record: Any, depth: int = 5) -> Any:
-    """The inverse of `_recorded`, of templates that are translated."""
+    """Restore a message from `_recorded`, for translated templates."""
     if not isinstance(record, list):
         return read(record, Sentence) if depth == 5 else record
     template, *values = record or [""]
@@ -160,37 +160,37 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-MAX_ROWS = 32  # that go together: a Cancel loses at most one token of each
-SUM_UP_SECONDS = 2.0  # at least, between two summaries
+MAX_ROWS = 32  # in one batch: a Cancel loses at most one token of each
+SUM_UP_SECONDS = 2.0  # least time between two summaries
 
 _speeds: weakref.WeakKeyDictionary[LanguageModel, float] = weakref.WeakKeyDictionary()
 
 
 def tokens_per_second(model: LanguageModel) -> float | None:
-    """Return the speed of the last sweep of this model; None before the first."""
+    """Return the speed of this model's last sweep; None before the first."""
     return _speeds.get(model)
 
 
 class SweepWork(Job):
     """One sweep.
 
-    The thread that generates also sums up, for a tenth of its time at most, so that a page which
-    asks for the result never waits.
+    The generating thread also sums up, for at most a tenth of its time. So a page that asks for the
+    result never waits.
 
     Args:
-        sweep: what is asked for.
+        sweep: the sweep to run.
         model: the model.
         prompts: the prompts as their author wrote them; the sweep may hold token ids.
-        chat: whether they went through the chat template.
-        result: of the same sweep, where some of it, or all, has been made before.
+        chat: whether the prompts went through the chat template.
+        result: earlier results of the same sweep, partial or complete.
 
     Attributes:
         sweep, model, prompts, chat: as given.
-        result: texts and metrics so far, None before the first text has begun.
-        version: counts the results; each text more on screen is a new one.
+        result: texts and metrics so far, None before the first text starts.
+        version: counts the results; a result with more texts is a new one.
 
     Raises:
-        PromptError, TokenizerError, SettingError: what does not fit this model.
+        PromptError, TokenizerError, SettingError: an input does not fit this model.
     """
 
     doing = marked("the sweep")
@@ -235,13 +235,13 @@ class SweepWork(Job):
         self._sum_up()
 
     def left_by(self, owner: Owner) -> SweepWork:
-        """End it, and return what this visitor keeps of it."""
+        """End the sweep, and return the part that this visitor keeps."""
         self.cancel()
         return self
 
     def _sum_up(self) -> None:
         result = self._run.result()
-        _ = result.cells  # computed here, once, and not in the thread that draws the page
+        _ = result.cells  # computed once, here rather than in the thread that draws the page
         self.result = result
         self.version += 1
 
@@ -252,7 +252,7 @@ class SweepWork(Job):
 
     @property
     def texts_done(self) -> int:
-        """Texts that have ended."""
+        """Number of finished texts."""
         if self._progress is not None:
             return self._progress.texts_done
         return 0 if self.result is None else int(self.result.texts["ended"].sum())
@@ -266,27 +266,27 @@ _lock = threading.Lock()
 
 
 class _ForAll(SweepWork):
-    """A sweep that several visitors wait for; it ends early when the last of them has left."""
+    """A sweep shared by several visitors; it ends early when the last one has left."""
 
     def __init__(self, sweep: Sweep, model: LanguageModel, prompts: Sequence[str], chat: bool):
         super().__init__(sweep, model, prompts, chat=chat)
         self._owners: list[Owner] = []
 
     def start(self, owner: Owner = UNKNOWN) -> Self:
-        """Wait for it with the others."""
+        """Join the visitors who wait for this sweep."""
         with _lock:
             self._owners.append(owner)
         if self.is_cancelled:
-            self.wait()  # until the pass in work is over
+            self.wait()  # until the current pass is over
         return super().start(replace(owner, is_there=self._is_anyone_there))
 
     def _is_anyone_there(self) -> bool:
         return any(owner.is_there() for owner in list(self._owners))
 
     def left_by(self, owner: Owner) -> SweepWork:
-        """Return what this visitor has of it; it continues as long as others want it."""
+        """Return this visitor's part of the sweep; the sweep continues while others want it."""
         with _lock:
-            if self not in _under_way:  # the last who left has continued it, alone
+            if self not in _under_way:  # the last visitor to leave has continued it alone
                 self._owners.clear()
             elif owner in self._owners:
                 self._owners.remove(owner)
@@ -310,10 +310,10 @@ class _ForAll(SweepWork):
 def opening_sweep(
     sweep: Sweep, model: LanguageModel, prompts: Sequence[str], *, chat: bool = False
 ) -> SweepWork:
-    """This sweep as it is made once for all who ask for it, to be started: done, or under way.
+    """Return the sweep shared by all visitors, either finished or in progress, ready to start.
 
     Raises:
-        PromptError, TokenizerError, SettingError: what does not fit this model.
+        PromptError, TokenizerError, SettingError: an input does not fit this model.
     """
     with _lock:
         made = _made.get(model)

@@ -1,7 +1,7 @@
 """A visitor's tuning: prompts, two settings to sweep over, the running sweep, the chosen cell.
 
-A change that is refused leaves everything as it was and becomes `error`; what cannot be swept over
-yet is said in `plan.problem` while it is being written.
+A refused change leaves everything as it was and becomes `error`. While the inputs do not yet
+describe a valid sweep, `plan.problem` says why.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ VIEW = ("metric", "trade_off", "view", "target")  # what the page shows of a swe
 MANY_TEXTS = 500
 SWEEPABLE = tuple(name for name in STAGES if is_one_number(name))
 MOST_PROMPTS = 8
-MOST_CELLS = 2_500  # that a heatmap on a page still shows as cells
+MOST_CELLS = 2_500  # that a heatmap can still show as separate cells
 MOST_SEEDS = 64
-MOST_TOKENS_IN_ALL = 2_000_000  # what is recorded of each takes some 50 bytes
+MOST_TOKENS_IN_ALL = 2_000_000  # each takes some 50 bytes in a record
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Example:
     """Prompts worth tuning for.
 
     Attributes:
-        name: in a few words, marked.
-        prompts: the texts to go on from.
-        stop: text that ends an answer, as it is typed: a line break is ``\\n``.
+        name: a few words, marked.
+        prompts: the texts to continue.
+        stop: text that ends an answer, as typed: a line break is ``\\n``.
     """
 
     name: str
@@ -96,11 +96,11 @@ def values_name(axis: str) -> str:
 
 @dataclass(frozen=True)
 class AxisInput:
-    """One axis as it is typed.
+    """One axis as typed.
 
     Attributes:
         setting: the setting, `NONE` for no axis.
-        texts: the values of each setting that was chosen here before.
+        texts: the values of each setting chosen here before.
     """
 
     setting: Literal[NONE, *SWEEPABLE]
@@ -112,11 +112,11 @@ class AxisInput:
         return self.texts.get(self.setting, INITIAL.get(self.setting, ""))
 
     def typed(self, values: str) -> AxisInput:
-        """The same with other values for its setting."""
+        """Return a copy with new values for its setting."""
         return replace(self, texts={**self.texts, self.setting: values})
 
     def axis(self, field_name: str) -> Axis | None:
-        """The axis; raises `SettingError` naming the field and the value."""
+        """Parse the axis; raises `SettingError` naming the field and the value."""
         if self.setting == NONE:
             return None
         return Axis(self.setting, parse_values(field_name, self.text))
@@ -127,12 +127,12 @@ class TuningInputs(PlainInputs):
     """The inputs of a sweep.
 
     Attributes:
-        prompts, chat: the texts to go on from, and whether through the chat template.
+        prompts, chat: the texts to continue, and whether they go through the chat template.
         base: settings of the stages that no axis changes.
         x, y: the axes as typed.
-        seeds: texts per cell and prompt, with seeds from 0 on.
-        max_tokens: most tokens of a text.
-        stop: text that ends one, as typed; empty for none.
+        seeds: number of texts per cell and prompt; seeds count from 0.
+        max_tokens: maximum number of tokens per text.
+        stop: string that ends a text, as typed; empty for none.
     """
 
     prompts: tuple[str, ...] = EXAMPLES[0].prompts
@@ -151,18 +151,18 @@ class TuningInputs(PlainInputs):
 
     @property
     def has_stop_of_example(self) -> bool:
-        """True if the stop string came with an example of which a prompt is still there."""
+        """True if the stop string is that of an example with a prompt still in the list."""
         prompts = [p for one in EXAMPLES if one.stop == self.stop != "" for p in one.prompts]
         return not set(self.prompts).isdisjoint(prompts)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The sweep that Run would begin, or why it cannot.
+    """The sweep that Run would start, or the reason why it cannot.
 
     Attributes:
-        sweep: the sweep, None where it cannot be run.
-        problem: why not, empty if it can.
+        sweep: the sweep, None if it cannot run.
+        problem: the reason, empty if it can run.
     """
 
     sweep: Sweep | None
@@ -198,18 +198,18 @@ class Tuning(InputsState[TuningInputs]):
     """One visitor's page.
 
     Attributes, besides those of `InputsState`:
-        removed_stop: the stop string that was removed with its example, until another one is typed
-            or a sweep begins; empty for none.
-        work: the last sweep, under way or over.
-        chosen: place of the chosen cell along x and along y.
-        metric, trade_off, view, prompt_shown, target: what the page shows of it.
+        removed_stop: the stop string removed together with its example, until the visitor types a
+            new one or starts a sweep; empty for none.
+        work: the last sweep, running or finished.
+        chosen: index of the chosen cell along x and along y.
+        metric, trade_off, view, prompt_shown, target: the visitor's choices of what to show.
     """
 
     name: ClassVar[str] = "tune"
     inputs_class: ClassVar[type[PlainInputs]] = TuningInputs
     kept: ClassVar[type[Struct]] = _Kept
-    prompt_holders: ClassVar[tuple[()]] = ()  # it may have several prompts
-    copy = None  # another tab has what its record has: of a sweep under way the texts so far
+    prompt_holders: ClassVar[tuple[()]] = ()  # there may be several prompts
+    copy = None  # another tab takes the record, which holds a running sweep's texts so far
 
     removed_stop = ""
     work: SweepWork | None = None
@@ -219,7 +219,7 @@ class Tuning(InputsState[TuningInputs]):
     view = VIEWS[0]
     prompt_shown = 0
     target = ""
-    _owner = UNKNOWN  # for whom the work was begun
+    _owner = UNKNOWN  # the visitor who started the work
     _plan: tuple[object, Plan] | None = None
 
     # --- what to run ------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ class Tuning(InputsState[TuningInputs]):
             )
             raise SettingError(say("sweep"), texts * one.max_tokens, problem, remedy)
         for field_name, axis in ((values_name("X"), x), (values_name("Y"), y)):
-            if axis and texts <= MOST_TEXTS:  # else `Sweep` refuses it, before it looks at values
+            if axis and texts <= MOST_TEXTS:  # otherwise `Sweep` refuses it before it checks values
                 self._check(field_name, axis)
         stop = unescaped(one.stop)
         return Sweep(
@@ -281,7 +281,7 @@ class Tuning(InputsState[TuningInputs]):
         )
 
     def _check(self, field_name: str, axis: Axis) -> None:
-        """Refuse a value that its stage or this model's vocabulary rules out, naming the field."""
+        """Refuse a value that its stage or the model's vocabulary rules out, naming the field."""
         try:
             for value in axis.values:
                 axis.applied(SamplingSettings(), value).check_vocabulary(self.model.vocab_size)
@@ -289,7 +289,7 @@ class Tuning(InputsState[TuningInputs]):
             raise DecodingError(f"{field_name}: {told(error)}") from error
 
     def _read(self, place: int, prompt: str) -> str | tuple[int, ...]:
-        """A prompt as the sweep takes it."""
+        """Return a prompt in the form that the sweep takes."""
         if not prompt:
             raise PromptError(
                 say("Prompt {place} is empty; write something or remove it.", place=place + 1)
@@ -298,7 +298,7 @@ class Tuning(InputsState[TuningInputs]):
 
     @property
     def seconds(self) -> float | None:
-        """Estimated seconds for the plan, at the speed of the last sweep; None while unknown."""
+        """Estimated seconds for the plan, at the speed of the last sweep; None if unknown."""
         speed, sweep = tokens_per_second(self.model), self.plan.sweep
         return sweep.count * sweep.max_tokens / speed if sweep and speed else None
 
@@ -316,7 +316,7 @@ class Tuning(InputsState[TuningInputs]):
         super().take(inputs)
 
     def set_prompt(self, place: int, prompt: str) -> None:
-        """Another text for one prompt."""
+        """Replace the text of one prompt."""
         self.error, prompts = "", list(self.inputs.prompts)
         if len(prompt) > LONGEST_PROMPT:
             self.error = say(
@@ -334,7 +334,7 @@ class Tuning(InputsState[TuningInputs]):
                 self.removed_stop = before.stop
 
     def add_prompt(self) -> None:
-        """Add a prompt, empty."""
+        """Add an empty prompt."""
         if len(self.inputs.prompts) < MOST_PROMPTS:
             self.change(prompts=(*self.inputs.prompts, ""))
 
@@ -350,12 +350,12 @@ class Tuning(InputsState[TuningInputs]):
         self.removed_stop = ""
 
     def set_base(self, name: str, value: float | None) -> None:
-        """Another value for a stage of the base settings; None switches it off."""
+        """Set the value of a stage in the base settings; None switches it off."""
         with self.refusing():
             self.take(replace(self.inputs, base=self.inputs.base.replace(**{name: value})))
 
     def constrain(self, language: str, source: str) -> bool:
-        """Another constraint for every cell, as it was typed; return True if it is taken."""
+        """Set the typed constraint for every cell; return True if it is accepted."""
         with self.refusing():
             constraint = constraint_of(language, source)
             if constraint is not None:
@@ -364,30 +364,30 @@ class Tuning(InputsState[TuningInputs]):
         return not self.error
 
     def load(self, model: LanguageModel) -> None:
-        """Continue with another model; the sweep on screen stays that of the old one."""
+        """Continue with a new model; the sweep on screen remains that of the old one."""
         base, self.error = fitted(self.inputs.base, self.model, model)
         chat = self.inputs.chat and model.vocabulary.has_chat_template
         self.model, self.inputs = model, replace(self.inputs, base=base, chat=chat)
 
     def take_settings(self, settings: SamplingSettings, model: LanguageModel) -> None:
-        """The settings of another page for all stages that no axis changes, and its model."""
+        """Take a page's settings, for all stages that no axis changes, and its model."""
         self.load(model)
-        # What `load` says was lost were the settings that these replace.
+        # The settings that `load` reports as lost are replaced here anyway.
         self.change(base=settings.replace(parity=False))
 
     # --- to disk and back -------------------------------------------------------------------------
 
     @property
     def version(self) -> object:
-        """Compares unequal once the record would be another."""
+        """A value that changes whenever the record would change."""
         work = self.work
-        # Each record of a sweep under way holds all of its texts: not every new one is worth that.
+        # Each record of a running sweep holds all texts, so it is not rewritten for every new one.
         made = work and (id(work), work.is_running, work.version // (1 + work.count // MANY_TEXTS))
         view = tuple(getattr(self, name) for name in VIEW)
         return super().version, view, self.chosen, self.prompt_shown, made
 
     def record(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return the whole page state as plain values."""
         work, result = self.work, self.work.result if self.work else None
         made = result and {
             "model": choice_record(work.model),
@@ -404,7 +404,7 @@ class Tuning(InputsState[TuningInputs]):
 
     @classmethod
     def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Tuning:
-        """The inverse of `record`; begins the opening sweep if nothing was changed or begun."""
+        """Restore a `record`; starts the opening sweep if nothing was changed or started."""
         kept = read(data, _Kept)
         x, y = kept.axes
         if x.setting == NONE:
@@ -436,7 +436,7 @@ class Tuning(InputsState[TuningInputs]):
         self.work = SweepWork(sweep, model, kept.prompts, chat=kept.chat, result=result)
 
     def release(self) -> None:
-        """End work that no page is waiting for."""
+        """End work that no page waits for."""
         self.cancel()
 
     # --- the sweep --------------------------------------------------------------------------------
@@ -447,11 +447,11 @@ class Tuning(InputsState[TuningInputs]):
         return self.work is not None and self.work.is_running
 
     def run(self, owner: Owner = UNKNOWN, *, for_all: bool = False) -> None:
-        """Begin the planned sweep; why it cannot begin becomes `error`.
+        """Start the planned sweep; a reason why it cannot start becomes `error`.
 
         Args:
-            owner: for whom.
-            for_all: whether every visitor asks for this sweep, so that it is made once.
+            owner: the visitor who runs it.
+            for_all: whether all visitors share this sweep, so that it runs once.
         """
         self.error = self.plan.problem
         if self.plan.sweep is None or self.is_running:
@@ -471,36 +471,36 @@ class Tuning(InputsState[TuningInputs]):
         self.removed_stop = ""
 
     def cancel(self) -> None:
-        """End the sweep for this visitor; what is there stays."""
+        """End the sweep for this visitor; the results so far stay."""
         if self.work is not None:
             self.work = self.work.left_by(self._owner)
 
     def choose(self, x: int, y: int) -> None:
-        """Another cell, by its place along the axes; one that is not there is passed over."""
+        """Choose a cell by its index along the axes; an index out of range is ignored."""
         sweep = self.work.sweep if self.work else None
         rows = len(sweep.y.values) if sweep and sweep.y else 1
         if sweep and 0 <= x < len(sweep.x.values) and 0 <= y < rows:
             self.chosen = (x, y)
 
     def choose_number(self, number: int) -> None:
-        """Another cell, by its place in `Sweep.cells`."""
+        """Choose a cell by its index in `Sweep.cells`."""
         rows = len(self.work.sweep.y.values) if self.work and self.work.sweep.y else 1
         self.choose(number // rows, number % rows)
 
     @property
     def chosen_number(self) -> int:
-        """Place of the chosen cell in `Sweep.cells`."""
+        """Index of the chosen cell in `Sweep.cells`."""
         rows = len(self.work.sweep.y.values) if self.work and self.work.sweep.y else 1
         return self.chosen[0] * rows + self.chosen[1]
 
     @property
     def chosen_settings(self) -> SamplingSettings:
-        """Those of the chosen cell, with the first seed."""
+        """Settings of the chosen cell, with the first seed."""
         sweep = self.work.sweep
         return sweep.cells[self.chosen_number].settings.replace(seed=sweep.seeds[0])
 
     def chosen_texts(self) -> pd.DataFrame:
-        """The rows of `SweepResult.texts` of the chosen cell and the prompt that is shown."""
+        """The rows of `SweepResult.texts` for the chosen cell and the prompt on screen."""
         texts, cell = self.work.result.texts, self.work.sweep.cells[self.chosen_number]
         here = (texts["x"] == cell.x) & (texts["prompt"] == self.prompt_shown)
         if cell.y is not None:
@@ -508,7 +508,7 @@ class Tuning(InputsState[TuningInputs]):
         return texts[here]
 
     def export(self) -> pd.DataFrame:
-        """Every text begun, with all that it takes to make it again."""
+        """Return every text that was started, with everything needed to reproduce it."""
         work = self.work
         sweep, frame = work.sweep, work.result.texts
         chains = {
@@ -528,7 +528,7 @@ class Tuning(InputsState[TuningInputs]):
         )
 
 
-# --- of a visitor ---------------------------------------------------------------------------------
+# --- for a visitor --------------------------------------------------------------------------------
 
 
 def begun(model: LanguageModel) -> Tuning:

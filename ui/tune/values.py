@@ -1,7 +1,7 @@
-"""Lists of values as a person writes them: ``0.5, 0.7, 1`` or ``0.2 to 1.4 step 0.3``.
+"""Lists of values as people write them: ``0.5, 0.7, 1`` or ``0.2 to 1.4 step 0.3``.
 
-Also the values with which a sweep over each setting begins: few, wide apart, the off value among
-them, so that the first heatmap shows where to look closer.
+Also the default sweep values of each setting. They are few, wide apart and include the off value,
+so that the first heatmap shows where to look closer.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ INITIAL = {
 LONGEST = 20_000  # characters
 LONGEST_NUMBER = 40  # characters: more than any setting needs, and short enough to quote
 LONGEST_RANGE = 4 * LONGEST_NUMBER
-LARGEST = 1e15  # up to here steps of a range come out exactly
+LARGEST = 1e15  # up to here the steps of a range are exact
 
 _REMEDY = marked("write numbers such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3")
-# Possessive (`++`, `*+`, `?+`): what has been read is never tried again in other pieces, so that no
-# text takes longer than its length. A dot before another dot belongs to the range `1..5`. Optional
-# groups are not possessive: Python before 3.11.5 takes them half read (CPython issue 106052).
+# Possessive (`++`, `*+`, `?+`): the parser never retries what it has read in other pieces, so the
+# time is linear in the text's length. A dot before another dot belongs to the range `1..5`.
+# Optional groups are not possessive: Python before 3.11.5 takes them half read (CPython issue
+# 106052).
 _NUMBER = r"[-+]?+(?:\d++(?:\.(?!\.)\d*+)?|\.\d++)(?:[eE][-+]?+\d{1,3}+)?"
 _ONE = re.compile(_NUMBER)
 _RANGE = re.compile(
@@ -50,19 +51,18 @@ _RANGE = re.compile(
 
 
 def parse_values(field: str, text: str) -> tuple[int | float, ...]:
-    """The numbers in a list or in ranges, in the order they are written in.
+    """Parse a list of numbers and ranges, in the order in which they are written.
 
-    Both ends of a range belong to it. Whole numbers come as int, as top-k wants them.
-
-    The time it takes grows with the length of the text alone, whatever it holds.
+    Both ends of a range belong to it. Whole numbers become int, as top-k requires. The time depends
+    only on the length of the text.
 
     Args:
-        field: what the page calls the list; errors name it.
+        field: the page's name for the list, for error messages.
         text: parts between commas, semicolons or line breaks, each a number or a range.
 
     Raises:
-        SettingError: something that is no number, a range without end, a value twice, more values
-            than any sweep takes.
+        SettingError: something that is not a number, a range without an end, a repeated value, or
+            more values than any sweep takes.
     """
     if len(text) > LONGEST:
         remedy = say("use at most {longest} characters", longest=f"{LONGEST:,}")
@@ -81,7 +81,7 @@ def parse_values(field: str, text: str) -> tuple[int | float, ...]:
 
 
 def _values(field: str, part: str, room: int) -> list[int | float]:
-    """The values of a range, or of numbers with spaces between them; `room` is for how many."""
+    """Parse a range, or numbers separated by spaces; at most `room` values."""
     found = _RANGE.fullmatch(part) if len(part) <= LONGEST_RANGE else None
     if found:
         return _range(field, part, *found.groups(), room=room)
@@ -140,5 +140,5 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 
 def unescaped(text: str) -> str:
-    r"""A text of one line with ``\n``, ``\t``, ``\r`` and ``\\`` made what they stand for."""
+    r"""Replace ``\n``, ``\t``, ``\r`` and ``\\`` in a one-line text by their characters."""
     return re.sub(r"\\([ntr\\])", lambda found: _ESCAPES[found.group(1)], text)

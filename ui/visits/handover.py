@@ -1,4 +1,4 @@
-"""From another page to the step page: a text that it is to begin with."""
+"""A text that another page hands to the step page to begin with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class HandedOver:
     """Model, text and settings that another page hands to the step page.
 
     Attributes:
-        model: the model; another one than the step page has replaces that.
+        model: the model; if it differs from the step page's, it replaces that.
         beginning: prompt, guidance, strategy.
         settings: how tokens are chosen, seed included.
         max_tokens, stop_strings: the stop rules.

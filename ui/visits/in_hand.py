@@ -1,7 +1,7 @@
-"""The prompt in hand: the one that a person typed last, on whatever page of the visit.
+"""The prompt in hand: the one that a person typed last, on any page of the visit.
 
-Every page that has a prompt of its own takes it when it is opened next, once. What a person types
-there afterwards is newer, so it stays, and is what the other pages take.
+Every page that has its own prompt takes it once, when it is next opened. A prompt typed there
+afterwards is newer: it stays, and the other pages take it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt as a page holds it.
+    """A prompt on a page.
 
     Attributes:
         text: the prompt.
         chat: whether it goes through the chat template; None on a page without one.
-        run: the text that began from it, on a page that begins texts by a press; else empty.
+        run: the text that began from it, on a page that begins texts on a press; else empty.
     """
 
     text: str
@@ -36,7 +36,7 @@ class HoldsPrompt(Protocol):
     """A state, or a part of one, that follows the prompt in hand.
 
     Attributes:
-        name: names it within the visit.
+        name: its name within the visit.
         prompt_held: its prompt; None while that belongs to its other inputs.
     """
 
@@ -44,13 +44,13 @@ class HoldsPrompt(Protocol):
 
     @property
     def prompt_held(self) -> Prompt | None:
-        """See above."""
+        """The prompt held; see above."""
 
     def take_prompt(self, prompt: Prompt, settings: Any = None) -> None:
-        """Go on from another prompt.
+        """Continue from another prompt.
 
         Args:
-            prompt: what to go on from.
+            prompt: the prompt to continue from.
             settings: the `SamplingSettings` that came with it; None to keep its own.
         """
 
@@ -59,7 +59,7 @@ class PromptInHand:
     """The prompts of a visit.
 
     Attributes:
-        newest: the prompt that was typed last; None before any was.
+        newest: the prompt that was typed last; None before the first.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class PromptInHand:
         self._up_to_date: set[str] = set()  # holders that have had the newest
 
     def look(self, holders: Iterable[HoldsPrompt]) -> None:
-        """Note what pages hold; what has changed since the last look was typed there."""
+        """Note the prompts of pages; one that changed since the last look was typed there."""
         for holder in holders:
             held = holder.prompt_held
             if held is not None and self._held.get(holder.name, held) != held:
@@ -76,21 +76,21 @@ class PromptInHand:
             self._held[holder.name] = held
 
     def due(self, holder: HoldsPrompt) -> Prompt | None:
-        """The prompt that a holder is to take; None if it has that, or had it and went on."""
+        """The prompt that a holder is to take; None if it already has it or has moved on."""
         held = holder.prompt_held
         if self.newest is None or holder.name in self._up_to_date:
             return None
         return None if held is not None and held.is_same(self.newest) else self.newest
 
     def follow(self, holder: HoldsPrompt, prompt: Prompt, settings: Any = None) -> None:
-        """Let a holder take a prompt; that is none that was typed there."""
+        """Let a holder take a prompt, which does not count as typed there."""
         holder.take_prompt(prompt, settings)
         self._up_to_date.add(holder.name)
         self._held[holder.name] = holder.prompt_held
 
 
 def holders_of(state: Any) -> list[HoldsPrompt]:
-    """Return the parts of a page's state that follow the prompt, maybe all of it or none."""
+    """Return the parts of a page's state that follow the prompt: all, some or none."""
     parts = getattr(state, "prompt_holders", None)
     if parts is not None:
         return list(parts)

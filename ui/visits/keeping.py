@@ -1,14 +1,14 @@
 """Records on disk: small databases in a folder of the person who runs the app.
 
-    DECODING_VISITS=path/to/folder   another folder
+    DECODING_VISITS=path/to/folder   a different folder
     DECODING_VISITS=off              nothing on disk: records end with the app
 
-A record is JSON, packed; a visit's token is not in the file, only its digest. What is old goes, and
-of too much what `ui.visits.room` says. A file that cannot be written or read is said once, in the
-log and on the pages, and stops no one: see `Keeper.problem`.
+A record is packed JSON. The file does not hold a visit's token, only its digest. Old records go,
+and if there are too many, those that `ui.visits.room` chooses. If the file cannot be written or
+read, the log and the pages say so once, and the app keeps working: see `Keeper.problem`.
 
-Ages go by a clock of the file's own: the newest record in it, and the time for which the app has
-run since. The computer's clock, which may be wrong, adds at most a week at a start.
+Ages follow the file's own clock: its newest record, plus the time for which the app has run since.
+The computer's clock, which may be wrong, adds at most a week at a start.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from ui.visits.room import MIB, VISITS, Room, Row, Terms
 NAME = "visits.sqlite3"
 VARIABLE = "DECODING_VISITS"
 OFF = "off"
-MOST_RECORD = 2 * MIB  # of one, packed
-MOST_WAITING = 32 * MIB  # of all that wait in memory, as while the disk is full
+MOST_RECORD = 2 * MIB  # of one record, packed
+MOST_WAITING = 32 * MIB  # of all records that wait in memory, for example while the disk is full
 MOST_UNPACKED = 64 * MIB
 MOST_PAUSE = 7 * 86_400.0  # seconds that the computer's clock adds at a start
 ROUND_SECONDS = 3600.0  # between two rounds in which old records go
@@ -44,10 +44,10 @@ _ROWS = (
     "FROM records LEFT JOIN owners USING (visit) ORDER BY changed"
 )
 COLUMNS = ("visit", "page", "changed", "bytes", "data")
-BUSY_SECONDS = 0.5  # that a locked file is waited for, in the thread that writes
-RETRY_SECONDS = 30.0  # after it could not be written
-# Addresses are in the file as digests with a key that ends with this process, so that they tell
-# owners apart and no more.
+BUSY_SECONDS = 0.5  # to wait for a locked file, in the thread that writes
+RETRY_SECONDS = 30.0  # after a failed write
+# The file has addresses as digests, with a key that ends with this process: they tell owners apart
+# and do nothing else.
 _KEY = secrets.token_bytes(16)
 _log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Owner(NamedTuple):
     """The person and the address that a record counts for; without them it counts for itself.
 
     Attributes:
-        person: the secret of the browser, or else of the tab.
+        person: the secret of the browser, else of the tab.
         address: see `ui.server.visitor.this_address`.
     """
 
@@ -76,12 +76,12 @@ class Keeper:
     """The records of all visits, or of all persons, in one file.
 
     Args:
-        folder: where the file lies, or is made; None keeps records in memory alone.
-        name: of the file.
-        terms: how much and how long.
+        folder: where the file is or will be made; None keeps records only in memory.
+        name: the name of the file.
+        terms: limits on amount and age.
 
     Attributes:
-        problem: why nothing can be kept just now, for a person to read; empty if it can.
+        problem: why nothing can be kept at present, for a person to read; empty if it can.
     """
 
     def __init__(self, folder: Path | None, name: str = NAME, terms: Terms = VISITS) -> None:
@@ -90,11 +90,11 @@ class Keeper:
         self._lock = threading.RLock()
         self._waiting: dict[tuple[str, str], _Waiting] = {}  # by token and page
         self._connection: sqlite3.Connection | None = None
-        self._room: Room | None = None  # as the file has it; None if that is to be read
+        self._room: Room | None = None  # as the file has it; None if it must be read
         self._not_before = 0.0
         self._epoch: float | None = None  # the file's time when `time.monotonic` was 0
         self._next_round = 0.0
-        self._is_said_full = False  # in the log, since the last round
+        self._is_said_full = False  # logged since the last round
         self.problem: Message | str = ""
 
     @property
@@ -151,7 +151,7 @@ class Keeper:
         return ""
 
     def _drop_waiting(self) -> int:
-        """Drop the oldest of the address with most, if too much waits; return how many."""
+        """Drop the oldest records of the largest address, if too much waits; return the count."""
         held = Counter()
         for one in self._waiting.values():
             held[one.owner.address] += len(one.data)
@@ -164,7 +164,7 @@ class Keeper:
         return dropped
 
     def write(self) -> list[tuple[str, str]]:
-        """Write what waits, and forget what is too old; token and page of all without room."""
+        """Write waiting records and delete old ones; return the keys of those without room."""
         with self._lock:
             if not self._waiting or time.monotonic() < self._not_before:
                 return []
@@ -217,7 +217,7 @@ class Keeper:
         return refused
 
     def forget(self, token: str) -> bool:
-        """Delete all records of a visit; False, and `problem`, if the file cannot be written."""
+        """Delete all records of a visit; False, and a `problem`, if the file cannot be written."""
         with self._lock:
             for key in [key for key in self._waiting if key[0] == token]:
                 del self._waiting[key]
@@ -242,7 +242,7 @@ class Keeper:
             return None
 
     def _give_up(self, error: Exception) -> None:
-        """Say what is wrong, once, and try again later."""
+        """Announce an error once, and try again later."""
         self._not_before = time.monotonic() + RETRY_SECONDS
         self._room = None
         if self._connection is not None:
@@ -268,7 +268,7 @@ class Keeper:
         self.problem = sentence
 
     def _put_aside(self) -> None:
-        """Move a damaged file aside to make way for a new one; it stays, for repair by hand."""
+        """Move a damaged file aside to make way for a new one; it is kept for repair by hand."""
         try:
             self._file.replace(self._file.with_suffix(".damaged"))
             self._not_before = 0.0
@@ -335,7 +335,7 @@ class Keeper:
         return self._file.name if self._file else "What is kept in memory"
 
     def _forget_old(self, connection: sqlite3.Connection) -> None:
-        """Delete some of what is too old, now and then."""
+        """Delete some records that are too old, now and then."""
         if time.monotonic() < self._next_round:
             return
         self._next_round = time.monotonic() + ROUND_SECONDS
@@ -357,7 +357,7 @@ class Keeper:
             )
 
     def close(self) -> None:
-        """Write what waits, and let the file go."""
+        """Write waiting records, and close the file."""
         with self._lock:
             self._not_before = 0.0
             self.write()
@@ -367,7 +367,7 @@ class Keeper:
 
 
 def _make_private(file: Path) -> None:
-    """Make a file that only its owner reads, as SQLite would not; a link is not followed."""
+    """Make a file that only its owner can read, as SQLite would not; a link is not followed."""
     number = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         if hasattr(os, "fchmod"):  # not on Windows
@@ -377,12 +377,12 @@ def _make_private(file: Path) -> None:
 
 
 def _digest(token: str, key: bytes = b"") -> str:
-    """Hash a token, so that reading the file lets no one pose as the visitor."""
+    """Hash a token, so that a reader of the file cannot pose as the visitor."""
     return hashlib.sha256(key + token.encode()).hexdigest()
 
 
 def _unpacked(data: object) -> dict[str, Any] | None:
-    """A record, None where it is damaged or longer than any."""
+    """A record; None if it is damaged or longer than any."""
     try:
         inflate = zlib.decompressobj()
         plain = inflate.decompress(data, MOST_UNPACKED)
@@ -393,7 +393,7 @@ def _unpacked(data: object) -> dict[str, Any] | None:
 
 
 def keeper_here(name: str = NAME, terms: Terms = VISITS) -> Keeper:
-    """The keeper of a file that this process is to use, by DECODING_VISITS."""
+    """The keeper that this process uses for a file, by DECODING_VISITS."""
     named = os.environ.get(VARIABLE, "").strip()
     if named.lower() == OFF:
         return Keeper(None, name, terms)

@@ -1,4 +1,4 @@
-"""Records of visits, as they come back from a file: plain values, of which none is trusted."""
+"""Records of visits, as they come back from a file: plain values that are not trusted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class BrokenRecord(DecodingError):
-    """A record that cannot be used; the message says what is wrong with it."""
+    """A record that cannot be used; the message gives the reason."""
 
 
 def read(data: Any, kind: Any) -> Any:
-    """The value of a kind in a record; raises `BrokenRecord` for another value."""
+    """Convert a value of a record to a kind; raises `BrokenRecord` if it does not fit."""
     try:
         return convert(data, kind)
     except Wrong as wrong:
@@ -33,7 +33,7 @@ class Choice(Struct, frozen=True):
 
 
 def choice_record(model: LanguageModel) -> dict[str, Any]:
-    """The source and revision that a model was loaded from."""
+    """Name, source and revision of a model, as plain values."""
     return {"name": model.name, "source": model.source, "revision": model.revision}
 
 

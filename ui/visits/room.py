@@ -1,8 +1,8 @@
 """Room in a file of records: a share for each person and address, and what goes once it is full.
 
-A person has a share, beyond which their own oldest records go. Beyond the share of an address the
-oldest record goes of the address that has most; one that is younger than `Terms.safe` stays, unless
-it is the person's own. If too little may go, the new record is not kept.
+A person has a share, beyond which their own oldest records go. Beyond the share of an address, the
+oldest record goes of the address that has most. A record younger than `Terms.safe` stays, unless it
+is the person's own. If too little may go, the new record is not kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Terms:
     """Limits on how much a file keeps, and for how long.
 
     Attributes:
-        seconds: that an unchanged record stays.
+        seconds: for which an unchanged record stays.
         safe: seconds for which it does not make way for another person's.
         bytes: of all records.
         of_person: bytes of one person's.
@@ -39,7 +39,7 @@ VISITS = Terms()
 
 
 class Row(NamedTuple):
-    """A record as the file has it, without its content; person and address as digests."""
+    """A record in the file, without its content; person and address as digests."""
 
     visit: str
     page: str
@@ -58,7 +58,7 @@ class Room:
     """The room that is taken, by person and address.
 
     Args:
-        terms: what the file allows.
+        terms: the limits of the file.
         rows: all records in it, the oldest first.
     """
 
@@ -71,7 +71,7 @@ class Room:
             self._add(row)
 
     def take(self, new: Row) -> list[Row] | None:
-        """Take room for a record; give those that make way, or None if it cannot be kept."""
+        """Take room for a record; return those that make way, or None if it cannot be kept."""
         replaced = self._rows.get(new.key)
         is_smaller = replaced is not None and new.bytes <= replaced.bytes
         gone = [] if is_smaller else self._making_way(new, replaced)
@@ -84,7 +84,7 @@ class Room:
     def _making_way(self, new: Row, replaced: Row | None) -> list[Row] | None:
         terms, held = self._terms, self._of_address.copy()
         of_person = self._of_person[new.person]
-        # Strangers from an address begin nothing more there before those end who have something.
+        # Newcomers of an address are refused before persons who already have something there.
         times = 2 if of_person else 1
         if replaced is not None:
             held[replaced.address] -= replaced.bytes

@@ -1,12 +1,12 @@
 """The visit of the tab whose page is drawn.
 
 The tab makes its token itself and keeps it (`ui/components/js/wire/visit.js`). An invisible
-component in the header of every page hands it to Streamlit: one more run of the script on the first
-page of a tab, after which the session's state has it. Where the tab is a copy of another one, the
-component keeps the token of the copy.
+component in the header of every page hands it to Streamlit. That takes one more run of the script
+on the first page of a tab. Then the session's state has it. If the tab is a copy of another one,
+the component keeps the token of the copy.
 
-With it comes the secret that all tabs of this browser share (`ui/components/js/wire/person.js`), by
-which a person is known for longer than a tab lives: see `this_person`.
+With it comes the secret that all tabs of this browser share (`ui/components/js/wire/person.js`). It
+identifies a person for longer than a tab lives: see `this_person`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def _component(modules: str) -> Any:
 
 
 def visit_tab() -> None:
-    """Mount the component, and take down what it says."""
-    visit_or_reason()  # by which it is known whether this tab is a copy
+    """Mount the component, and record its answer."""
+    visit_or_reason()  # this finds out whether the tab is a copy
     known = st.session_state.get(TAB)
     data = {}
     if known is not None:
@@ -65,7 +65,7 @@ def _on_tab() -> None:
 
 
 def _take(said: object) -> None:
-    """Token and document as the tab says them; anything else is passed over."""
+    """Take token and document from the tab's answer; anything else is ignored."""
     if not hasattr(said, "get"):
         return
     token, tab, person = said.get("token"), said.get("tab"), said.get("person")
@@ -77,10 +77,10 @@ def _take(said: object) -> None:
 
 
 def this_visit() -> Visit | None:
-    """The visit of this tab; None until the tab has said who it is.
+    """The visit of this tab; None until the tab has identified itself.
 
     Raises:
-        TooManyVisits: there is no room for it just now.
+        TooManyVisits: there is no room for it at present.
     """
     known = st.session_state.get(TAB)
     if known is None:
@@ -104,7 +104,7 @@ class Person:
 
     Attributes:
         token: a secret that all tabs of the browser share.
-        outlives_tab: whether the browser keeps it; else it is the tab's own, and ends with that.
+        outlives_tab: whether the browser keeps it; if not, it belongs to the tab and ends with it.
     """
 
     token: str
@@ -127,7 +127,7 @@ def somebody_there() -> Callable[[], bool]:
 
 
 def visit_or_reason() -> tuple[Visit | None, str]:
-    """The visit, or why there is none: empty while the tab has not said yet who it is."""
+    """The visit, or why there is none; the reason is empty until the tab has identified itself."""
     try:
         return this_visit(), ""
     except TooManyVisits:

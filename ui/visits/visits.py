@@ -5,12 +5,12 @@ document that shows it: a duplicated tab has the same token in another document,
 
 A page keeps its state here under its name. A state needs
 
-    version     anything that compares unequal once the record would be another
+    version     anything that compares unequal once the record would differ
     record()    all of it as plain values for JSON; None while it is busy
-    release()   gives back what can be made again
+    release()   releases data that can be made again
     copy()      optional: an independent copy; without it, one is made from the record
 
-After `LEAVE_SECONDS` without a connection, states leave memory; their records stay, and a state is
+After `LEAVE_SECONDS` without a connection, states leave memory. Their records stay, and a state is
 made from its record again when the visitor returns. Nothing here imports PyTorch.
 """
 
@@ -38,9 +38,9 @@ from ui.visits.in_hand import PromptInHand, holders_of
 from ui.visits.keeping import Keeper, Owner, keeper_here
 from ui.words.language import marked
 
-LEAVE_SECONDS = 120.0  # a lost network, a lid that was closed for a moment
-LOOK_SECONDS = 1.0  # between two looks at what has changed, and who has left
-MOST_IN_MEMORY = 256  # visits; of one address, half
+LEAVE_SECONDS = 120.0  # covers a lost network, or a lid that was closed for a moment
+LOOK_SECONDS = 1.0  # between two looks for changes and departures
+MOST_IN_MEMORY = 256  # visits; at most half for one address
 _SECRET = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(30))
@@ -51,20 +51,20 @@ class PageState(Protocol):
 
     @property
     def version(self) -> object:
-        """Compares unequal once the record would be another."""
+        """A value that compares unequal once the record would differ."""
 
     def record(self) -> dict[str, Any] | None:
-        """Plain values, or None where it is busy."""
+        """Plain values; None if the state is busy."""
 
     def release(self) -> None:
-        """Give back what can be made again."""
+        """Release data that can be made again."""
 
 
 State = TypeVar("State", bound=PageState)
 
 
 class Abandoned(Exception):
-    """Raised when no one waits any longer for a state being made; its record stays as it was."""
+    """Raised when no page waits any longer for a state being made; its record stays as it was."""
 
 
 FULL = marked(
@@ -78,7 +78,7 @@ NO_ROOM = marked(
 
 
 class TooManyVisits(Exception):
-    """There is no room for another visit just now."""
+    """There is no room for another visit at present."""
 
 
 def is_secret(text: object) -> bool:
@@ -88,11 +88,11 @@ def is_secret(text: object) -> bool:
 
 @dataclass
 class _Held:
-    """A page's state in memory, and which version of it is on disk."""
+    """A page's state in memory, and its version on disk."""
 
     state: PageState
     kept: object = None
-    has_no_room: bool = False  # which is said once
+    has_no_room: bool = False  # said only once
 
 
 @dataclass
@@ -101,13 +101,13 @@ class Visit:
 
     Attributes:
         token: identifies the tab.
-        copied_from: the token of which this is a copy; the tab may still ask by that.
-        handed: what one page has left for another, by the name of that.
+        copied_from: the token of the original; the tab may still ask by that.
+        handed: data that one page has left for another, by the other's name.
         notices: sentences still to be shown, such as on a record that could not be used.
         in_hand: the prompt that a person typed last.
         person: the secret that all tabs of the browser share; empty until a page was drawn, or if
             the browser keeps none.
-        address: that it was last used from.
+        address: the address that it was last used from.
     """
 
     token: str
@@ -134,7 +134,7 @@ class Visit:
     ) -> State:
         """Return a page's state: that in memory, else made from its record, else a new one.
 
-        Concurrent callers wait. What `make` and `restore` raise is raised here, and nothing is
+        Concurrent callers wait. Errors of `make` and `restore` are raised here, and nothing is
         kept.
         """
         with self._locks.setdefault(name, threading.Lock()):
@@ -167,14 +167,14 @@ class Visit:
         return name in self._pages or name in self._originals or name in self._records
 
     def record_of(self, name: str) -> dict[str, Any] | None:
-        """A page as its record, whether it is in memory or not; None where there is none."""
+        """The record of a page, in memory or not; None if there is none."""
         held = self._pages.get(name)
         state = held.state if held else self._originals.get(name)
         record = state.record() if state else None
         return record or self._records.get(name)
 
     def put(self, name: str, state: PageState) -> None:
-        """Another state for a page."""
+        """Give a page another state."""
         self._pages[name] = _Held(state)
         self._records.pop(name, None)
 
@@ -190,13 +190,13 @@ class Visit:
     def note_prompts(self) -> None:
         """Note what a person has typed since the last look, on all pages in memory.
 
-        A lesson's prompt is the lesson's: its panels have names of their own here.
+        A lesson's prompt belongs to the lesson: its panels have their own names here.
         """
         for name, held in list(self._pages.items()):
             if getattr(held.state, "name", None) == name:
                 self.in_hand.look(holders_of(held.state))
 
-    # --- who uses it ------------------------------------------------------------------------------
+    # --- its users --------------------------------------------------------------------------------
 
     @property
     def owner(self) -> Owner:
@@ -208,14 +208,14 @@ class Visit:
 
         Args:
             tab: the document.
-            user: names the connection.
+            user: the name of the connection.
             is_there: whether it is still connected; asked now and then.
         """
         self._users.setdefault(tab, {})[user] = is_there
         self._seen = time.monotonic()
 
     def leave(self, tab: str, user: Hashable) -> None:
-        """A connection has ended."""
+        """Remove a connection that has ended."""
         self._users.get(tab, {}).pop(user, None)
         self._seen = time.monotonic()
 
@@ -244,7 +244,7 @@ class Visits:
     """All visits of this server.
 
     Args:
-        keeper: where records are kept.
+        keeper: keeps the records.
     """
 
     def __init__(self, keeper: Keeper) -> None:
@@ -265,15 +265,15 @@ class Visits:
         is_there: Callable[[], bool] = lambda: True,
         address: str = "",
     ) -> Visit:
-        """The visit of a token, for a connection of a tab.
+        """Return the visit of a token, for a connection of a tab.
 
-        A copy under another token where another tab uses it: that has duplicated this one.
+        If another tab uses that visit, this tab is a duplicate and gets a copy under another token.
 
         Args:
-            token: what the tab says; see `is_secret`.
+            token: the tab's token; see `is_secret`.
             tab: the document.
             user, is_there: see `Visit.join`.
-            address: that the connection comes from.
+            address: the address that the connection comes from.
 
         Raises:
             TooManyVisits: there is no room for another one, or none for this address.
@@ -293,7 +293,7 @@ class Visits:
         return visit
 
     def _known(self, token: str, tab: str) -> Visit | None:
-        """The visit that this tab has already, or may have because no other one uses it."""
+        """The visit that this tab has already, or may have because no other tab uses it."""
         for visit in self._visits.values():
             if token in (visit.token, visit.copied_from) and tab in visit._users:
                 return visit
@@ -307,7 +307,7 @@ class Visits:
         return visit
 
     def _copy(self, visit: Visit) -> Visit:
-        """Copy a visit for another tab. States are copied on demand: that may wait for a step."""
+        """Copy a visit for another tab; states are copied on demand, which may wait for a step."""
         twin = Visit(secrets.token_hex(16), copied_from=visit.token)
         twin._records = dict(visit._records)
         twin._originals = visit._originals | {
@@ -322,9 +322,9 @@ class Visits:
         return twin
 
     def _make_room(self, address: str) -> None:
-        """Have room for one more visit of an address.
+        """Make room for one more visit of an address.
 
-        One that is not in use makes way, of the address that has most; the quietest first.
+        An unused visit makes way, of the address that has most; the quietest goes first.
         """
         held, in_use, unused = Counter(), Counter(), []
         for visit in self._visits.values():
@@ -344,7 +344,7 @@ class Visits:
 
     @property
     def problem(self) -> str:
-        """Return why records are not being kept; empty if they are."""
+        """Return the reason why records are not kept; empty if they are."""
         return self._keeper.problem
 
     # --- keeping ----------------------------------------------------------------------------------
@@ -355,18 +355,18 @@ class Visits:
             self._thread.start()
 
     def _look(self) -> None:
-        """Write down what has changed and release what is unused, at intervals."""
+        """Write changes and release unused visits, at intervals."""
         while True:
             self._wake.wait(LOOK_SECONDS)
             if self._is_over:
                 return
             try:
                 self.look()
-            except Exception:  # a fault in one look must not end all others
+            except Exception:  # a fault in one look must not end all later ones
                 _log.exception("Looking after visits failed")
 
     def look(self) -> None:
-        """One round of it."""
+        """Do one round."""
         self.keep()
         with self._lock:
             quiet = [
@@ -380,7 +380,7 @@ class Visits:
             give_memory_back()
 
     def keep(self) -> None:
-        """Write the records of all that has changed since it was last written."""
+        """Write the records of everything that changed since it was last written."""
         with self._lock:
             visits = list(self._visits.values())
         for visit in visits:
@@ -391,7 +391,7 @@ class Visits:
                 _tell(visit, name, msg(NO_ROOM, name))
 
     def _keep(self, visit: Visit) -> bool:
-        """Hand the records of a visit on; whether all of them could be had."""
+        """Pass on the records of a visit; return whether all could be had."""
         is_whole = True
         for name, held in list(visit._pages.items()):
             version = held.state.version
@@ -413,7 +413,7 @@ class Visits:
         return is_whole
 
     def _forget(self, visits: list[Visit]) -> int:
-        """Let visits leave memory, once they are written down; gives how many did."""
+        """Let visits leave memory once they are written; return their number."""
         left = 0
         for visit in visits:
             if not self._keep(visit):
@@ -426,7 +426,7 @@ class Visits:
         return left
 
     def close(self) -> None:
-        """Write down all that there is, as the server ends."""
+        """Write all records, as the server ends."""
         self._is_over = True
         self._wake.set()
         with contextlib.suppress(Exception):
@@ -444,13 +444,13 @@ def _tell(visit: Visit, name: str, sentence: str) -> None:
 
 
 class _Memory:
-    """Flag that is set when much memory has been freed since the last hand-back."""
+    """Flag that is set if much memory has been freed since the last hand-back."""
 
     was_freed = False
 
 
 def memory_was_freed() -> None:
-    """Note that a large thing is no more; its memory is handed back at the next look.
+    """Note that a large object is gone; its memory is handed back at the next look.
 
     A collection may call this at any time, so it takes no lock.
     """
@@ -460,8 +460,8 @@ def memory_was_freed() -> None:
 def give_memory_back() -> None:
     """Hand unused memory back to the system.
 
-    Texts hold each other in rings, which only a collection finds, and the C library keeps what is
-    freed for the next rows (`engine.model.kernels.keep_freed_memory`).
+    Texts hold each other in cycles, which only a collection finds, and the C library keeps freed
+    memory for the next rows (`engine.model.kernels.keep_freed_memory`).
     """
     gc.collect()
     if sys.platform.startswith("linux"):

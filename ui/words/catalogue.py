@@ -1,7 +1,7 @@
-"""Everything that pages know of samplers, as one table of plain values for the browser.
+"""The pages' knowledge of samplers, as one table of plain values for the browser.
 
-All of it comes from the engine: what a sampler is called, does and takes stands in its class. So a
-new sampler is in the table, and thereby on every page, as soon as it is in `DEFAULT_ORDER`.
+Everything comes from the engine: each sampler's class holds its name, effect and parameters. So a
+new sampler is in the table, and on every page, as soon as it is in `DEFAULT_ORDER`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
 
 
 def setting_name(setting: str) -> str:
-    """A sampler's label, any other setting as it stands: ``Top-p``, ``None``."""
+    """A sampler's label; any other setting with a capital: ``Top-p``, ``None``."""
     if setting in STAGES:
         return say(STAGES[setting].info.label)
     return say("None") if setting == "none" else setting.capitalize()
 
 
 def short_setting_name(setting: str) -> str:
-    """A sampler where there is little room: ``p``, ``repetition penalty``."""
+    """A sampler's short name, for narrow places: ``p``, ``repetition penalty``."""
     return _SHORT.get(setting) or say(STAGES[setting].info.in_text)
 
 
-# What is read on a page of what a sampler, a group or a preset is.
+# Fields that a page shows of a sampler, a group or a preset.
 WORDED = frozenset(
     {"label", "in_text", "about", "idle", "says", "note", "words"},
 )
@@ -65,7 +65,7 @@ def english_table() -> dict[str, Any]:
         samplers: one entry each, in the default order; see `sampler`.
         groups: name and label of each group of samplers, in the order in which they are offered.
         order: names of the samplers in the order in which they apply by default.
-        points: what the points of the loop are that are no samplers, by name.
+        points: descriptions of the points of the loop that are not samplers, by name.
     """
     return {
         "samplers": [sampler(kind) for kind in DEFAULT_ORDER],
@@ -76,11 +76,11 @@ def english_table() -> dict[str, Any]:
 
 
 def sampler(kind: type[Stage]) -> dict[str, Any]:
-    """One sampler: the fields of its `Info`, and what follows from its class.
+    """One sampler: the fields of its `Info`, and the values that follow from its class.
 
-    Of those, `value` is the shape of its setting (see `value_shape`), `off` the value that switches
-    it off (None but for one number), and `removes_only` marks edits that remove tokens and do
-    nothing else.
+    Of those values, `value` is the shape of its setting (see `value_shape`). `off` is the value
+    that switches it off (None unless it is one number). `removes_only` marks edits that only remove
+    tokens.
     """
     info = kind.info
     paper = {"text": info.paper.text, "url": info.paper.url} if info.paper else None
@@ -105,7 +105,7 @@ def sampler(kind: type[Stage]) -> dict[str, Any]:
     }
 
 
-# By the type of a sampler's only field, where that is no number.
+# By the type of a sampler's only field, if that is not a number.
 _SHAPES = {
     "tuple[tuple[int, float], ...]": "biases",
     "tuple[tuple[int, ...], ...]": "sequences",

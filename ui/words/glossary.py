@@ -1,8 +1,8 @@
-"""The field's terms: what each means, how it is written, and where it can be operated.
+"""The field's terms: their meanings, their spellings, and the pages where they can be tried.
 
-The words lie in `lessons/glossary`, a file for each language; `where.toml` is the same for all.
-What a language lacks is said in English, so English forms of a term are found in any language. A
-sampler without an entry has the sentence of its class.
+The words are in `lessons/glossary`, a file for each language; `where.toml` is the same for all.
+Missing words of a language are taken from English, so English forms of a term are found in any
+language. A sampler without an entry has the sentence of its class.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Term(TypedDict):
 
     Keys:
         name: as a heading.
-        text: what it means, in two sentences.
-        written: how it stands in a text; empty where it is too common a word to be marked.
-        everyday: words that mean it in some places only, and something else elsewhere.
-        places: these pages and lessons, by their names in an address.
-        page: the address of the page on which it can be operated: ``cache``.
-        at: what to use there: ``Roofline``.
+        text: its meaning, in two sentences.
+        written: its forms in a text; empty if the word is too common to be marked.
+        everyday: words that mean it only in some places, and something else elsewhere.
+        places: those places: pages and lessons, by their names in an address.
+        page: the address of the page on which it can be tried: ``cache``.
+        at: the control or chart to use there: ``Roofline``.
     """
 
     name: str
@@ -68,7 +68,7 @@ def meaning(key: str) -> str:
 
 
 def _once(forms: list[str]) -> list[str]:
-    """Forms without those that differ in capitals only; the first of them stays."""
+    """Drop forms that differ only in capitals from an earlier one."""
     return list({form.lower(): form for form in reversed(forms)}.values())[::-1]
 
 
@@ -78,8 +78,8 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _samplers(code: str) -> dict[str, Term]:
-    """Those of the engine, which say themselves what they do."""
-    from engine.sampling import STAGES  # imports PyTorch, and pages are there before it
+    """Terms of the engine's samplers, whose classes describe them."""
+    from engine.sampling import STAGES  # imports PyTorch, and pages appear before it
 
     infos = [kind.info for kind in STAGES.values()]
     with speaking(code):

@@ -1,8 +1,8 @@
 """Token texts made visible, and made safe for each place they are shown in.
 
-A token may hold anything: markup, formulas, line breaks, text that runs right to left, nothing that
-can be seen. `visible` turns everything invisible into glyphs. Our own components show the result as
-text; Streamlit's messages read Markdown, for which `markdown_text` escapes it.
+A token may hold anything: markup, formulas, line breaks, text that runs right to left, or only
+invisible characters. `visible` turns everything invisible into glyphs. Our own components show the
+result as text. Streamlit's messages read Markdown, for which `markdown_text` escapes it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _GLYPHS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥"}
 # Zl and Zp line and paragraph separators, Zs spaces of other widths.
 _INVISIBLE = {"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs"}
 
-# Letters without ink of their own: Hangul fillers and the Braille blank.
+# Letters without ink: Hangul fillers and the Braille blank.
 _BLANK = {"\u115f", "\u1160", "\u2800", "\u3164", "\uffa0"}
 
-# What starts a construct in the Markdown that Streamlit's messages are written in.
+# Characters that start a construct in the Markdown of Streamlit's messages.
 _MARKDOWN = re.compile(r"[\\`*\[\]<>$~#|]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 
-# What Streamlit's page finds in a text however it is escaped: icons and emoji (`:name:`), addresses
-# of pages and people, arrows and dashes of print (`->`, `--`); where a line begins, lists, headings
-# and code. A word joiner, which is invisible, takes these apart.
+# Patterns that Streamlit's page finds in a text however it is escaped: icons and emoji (`:name:`),
+# addresses of pages and people, typographic arrows and dashes (`->`, `--`); at the beginning of a
+# line, lists, headings and code. An invisible word joiner breaks these up.
 _FOUND = re.compile(
     r":(?=[\w+:/-])|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[<>~-])(?=[>=-])|^(?=[ \t]|[-+=]|\d+[.)])",
     re.IGNORECASE | re.MULTILINE,
@@ -36,9 +36,9 @@ _FOUND = re.compile(
 
 
 def visible(text: str) -> str:
-    """Text with a glyph for everything that has no ink: ``␣``, ``⏎``, ``⇥``, ``⟨U+200B⟩``."""
+    """Text with a glyph for every invisible character: ``␣``, ``⏎``, ``⇥``, ``⟨U+200B⟩``."""
     shown = "".join(_visible_character(character) for character in text)
-    # A combining mark alone would settle on whatever stands before it.
+    # A combining mark alone would attach to the character before it.
     is_mark = text and unicodedata.category(text[0]).startswith("M")
     return Literal("◌" + shown if is_mark else shown)
 
@@ -52,7 +52,7 @@ def _visible_character(character: str) -> str:
 
 
 def token_label(text: str) -> str:
-    """A token as shown in lists: visible, and never nothing at all."""
+    """A token as shown in lists: visible, and never empty."""
     return visible(text) or Literal("⟨empty⟩")
 
 
@@ -74,7 +74,7 @@ def counted(count: int, noun: str) -> str:
     return say(one if count == 1 else many, count=f"{count:,}")
 
 
-_COUNTED = {  # what is said on several pages
+_COUNTED = {  # phrases of several pages
     "answer": (marked("{count} answer"), marked("{count} answers")),
     "beginning": (marked("{count} beginning"), marked("{count} beginnings")),
     "block": (marked("{count} block"), marked("{count} blocks")),
@@ -128,7 +128,7 @@ def parameters_text(count: int) -> str:
 
 
 def about(seconds: float) -> str:
-    """An estimate of a time for reading, no more exact than it is: ``about 12 s``."""
+    """An estimated time for reading, rounded to its accuracy: ``about 12 s``."""
     if seconds < 1:
         return say("under 1 s")
     if seconds < 90:
@@ -138,7 +138,7 @@ def about(seconds: float) -> str:
 
 
 def with_minus(figure: str) -> str:
-    """A figure with the minus sign of print for the hyphen that code has: ``−0.56``."""
+    """A figure with a typographic minus sign instead of a hyphen: ``−0.56``."""
     return figure.replace("-", "−")
 
 
@@ -154,5 +154,5 @@ _STOPS = {
 
 
 def stop_name(reason: str | None) -> str:
-    """Return the reason why a text has ended, in words: ``end of text``."""
+    """Return the reason for a text's end, in words: ``end of text``."""
     return say(_STOPS.get(reason, marked("ended")))

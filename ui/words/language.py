@@ -3,14 +3,15 @@
     say("Takes {time}; an estimate.", time="3 s")
     say_counted(3, "{count} step", "{count} steps")
 
-English stands in the code: whole sentences, with named places. A translation stands in
-`languages/<code>.po`, which the usual editors of such files open; `make words` brings them up to
-date with the code (docs/development.md). What a language lacks is said in English.
+English is in the code: whole sentences, with named places. A translation is in
+`languages/<code>.po`, which the usual editors of such files open. `make words` brings these files
+up to date with the code (docs/development.md). Sentences that a language lacks are said in English.
 
-Figures come in English form, and are written as the language has them: ``1,024.5`` as ``1.024,5``.
+Figures come in English form, and are written in the form of the language: ``1,024.5`` as
+``1.024,5``.
 
-A sentence that is written down before the language is known, such as a page's title, is
-`marked`, and given to `say` where it is shown.
+A sentence that is needed before the language is known, such as a page's title, is `marked`, and
+passed to `say` where it is shown.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from engine.errors import Message
 FOLDER = Path(__file__).with_name("languages")
 ENGLISH = "en"
 LANGUAGES = {ENGLISH: "English", "de": "Deutsch"}  # each by its own name
-OF_ENGINE = "engine"  # the comment in a file of translations of what no page says by itself
+OF_ENGINE = "engine"  # the comment, in a translation file, on sentences that only the engine says
 KEY = "language"  # in the session's state
 
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,]\d)")
@@ -48,7 +49,7 @@ _SPOKEN: ContextVar[str | None] = ContextVar("language", default=None)
 
 @cache
 def _translation(code: str) -> GNUTranslations:
-    """A language as Python's own gettext has it."""
+    """A language as a catalogue of Python's own gettext."""
     compiled = BytesIO()
     write_mo(compiled, _file(code))
     compiled.seek(0)
@@ -62,9 +63,10 @@ def _file(code: str) -> Catalog:
 
 
 def language() -> str:
-    """The code of the language that is spoken here: ``en``.
+    """The code of the current language: ``en``.
 
-    The thread of a drawing asks Streamlit once: at any word to it, it may end the drawing.
+    The thread of a drawing asks Streamlit only once, since any call to Streamlit may end the
+    drawing.
     """
     spoken = _SPOKEN.get()
     if spoken is None and get_script_run_ctx(suppress_warning=True) is not None:
@@ -74,7 +76,7 @@ def language() -> str:
 
 
 def choose(code: str) -> None:
-    """Speak this language in the present tab from now on."""
+    """Use this language in the present tab from now on."""
     st.session_state[KEY] = code
     _SPOKEN.set(code)
 
@@ -90,22 +92,22 @@ def speaking(code: str) -> Iterator[None]:
 
 
 class Literal(str):
-    """A text that is shown unchanged, such as a token's or one that is said already."""
+    """A text that is shown unchanged, such as a token's or one that is already translated."""
 
 
 def with_figures(text: str) -> str:
-    """A text whose every number, in English form, is written as the language spoken here has it."""
+    """A text whose numbers, in English form, are rewritten in the form of the current language."""
     code = language()
     if code == ENGLISH:
         return text
-    # What a language makes of this figure are its separators.
+    # A language's separators are those of its translation of this figure.
     _, thousands, *_, point, _ = _translation(code).gettext(marked("1,024.5"))
     exchanged = str.maketrans(",.", thousands + point)
     return Literal(_NUMBER.sub(lambda number: number.group().translate(exchanged), text))
 
 
 def localised(value: object) -> object:
-    """A value for reading: figures as by `with_figures`, a message said, all else as it is."""
+    """A value for reading: figures as by `with_figures`, a message said, all else unchanged."""
     if isinstance(value, Message):
         return say(value)
     if isinstance(value, float):
@@ -115,9 +117,9 @@ def localised(value: object) -> object:
 
 
 def say(sentence: str, /, **values: object) -> str:
-    """A sentence in the language spoken here, with values in its places.
+    """A sentence in the current language, with values in its places.
 
-    A message of the engine brings values of its own.
+    A message of the engine brings its own values.
     """
     if isinstance(sentence, Message):
         sentence, values = sentence.template, sentence.values | values
@@ -146,7 +148,7 @@ def _written(values: Mapping[str, object]) -> dict[str, object]:
 
 
 class _Figure:
-    """A number that a sentence writes in a format of its own, as the language has it."""
+    """A number in the form of the language, in a sentence that formats it itself."""
 
     def __init__(self, value: Number) -> None:
         self._value = value
@@ -156,7 +158,7 @@ class _Figure:
 
 
 def marked(sentence: str) -> str:
-    """The sentence itself; so marked, it is in the files of translations."""
+    """Return the sentence itself; the mark brings it into the translation files."""
     return sentence
 
 
@@ -166,13 +168,13 @@ def is_translated(template: str) -> bool:
 
 
 def sentences(code: str) -> dict[str, str]:
-    """All sentences of a language by their English ones, for the browser; empty for English."""
+    """All sentences of a language by their English form, for the browser; empty for English."""
     if code == ENGLISH:
         return {}
     found: dict[str, str] = {}
     for message in _file(code):
         if OF_ENGINE in message.auto_comments:
-            continue  # a page has them from the server, with their values
+            continue  # a page gets these from the server, with their values
         english = message.id if isinstance(message.id, tuple) else (message.id,)
         said = message.string if isinstance(message.string, tuple) else (message.string,)
         found |= {one: text for one, text in zip(english, said, strict=False) if one and text}

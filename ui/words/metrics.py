@@ -14,11 +14,10 @@ class Metric:
     """A metric for reading.
 
     Attributes:
-        name: on a page; marked, as is `about`.
-        about: what it says, in one or two sentences.
-        digits: after the point, in a table.
-        better: ``low`` where less is better whatever else holds; empty for all that can be too low
-            as well as too high.
+        name: its name on a page; marked, as is `about`.
+        about: its meaning, in one or two sentences.
+        digits: digits after the point, in a table.
+        better: ``low`` if less is always better; empty if it can be too low as well as too high.
         log: whether it spans powers of ten.
     """
 
@@ -29,7 +28,7 @@ class Metric:
     log: bool = False
 
 
-# Of one text: the fields of `TextMetrics`.
+# Metrics of one text: the fields of `TextMetrics`.
 OF_TEXT = {
     "length": Metric(
         marked("tokens"), marked("Generated tokens, an end-of-text token included."), 0
@@ -79,7 +78,7 @@ OF_TEXT = {
         marked("Sum over its tokens, in nats. Longer texts have less."),
     ),
 }
-# Of several texts from one prompt.
+# Metrics of several texts from one prompt.
 OF_SEVERAL = {
     "sample_distinct_1": Metric(
         marked("distinct-1, all texts"), marked("Distinct-1 of all texts of a prompt together.")
@@ -102,7 +101,7 @@ METRICS = OF_TEXT | OF_SEVERAL
 
 
 def number(value: float, digits: int) -> str:
-    """A figure for reading; NaN, which a text too short for it has, is a dash."""
+    """A figure for reading; a dash for NaN, the value of a text that is too short."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -111,7 +110,7 @@ def number(value: float, digits: int) -> str:
 
 
 def short_number(value: float) -> str:
-    """A figure where there is little room: three digits or so."""
+    """A figure for narrow places: about three digits."""
     size = abs(value)
     if 1_000_000 <= size < math.inf:
         return with_minus(f"{value:.0e}")

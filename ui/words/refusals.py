@@ -1,7 +1,7 @@
 """Errors and messages of the engine, in the language of the visitor.
 
 told(error)        "Top-p muss über 0 und höchstens 1 sein, gegeben: 1,4; …"
-in_words(error)    "top_p muss …", with each setting as code names it
+in_words(error)    "top_p muss …", with each setting by its name in code
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from ui.words.language import say
 
 
 def told(error: Exception | str) -> str:
-    """An error or a message in the language spoken here; a sampler by its label."""
+    """An error or a message in the current language; a sampler by its label."""
     if isinstance(error, SettingError) and error.setting in STAGES:
         return in_words(error, setting=say(STAGES[error.setting].info.label))
     return in_words(error)
 
 
 def in_words(error: Exception | str, **values: str) -> str:
-    """The same with every setting as code has it: ``top_p``."""
+    """An error or a message in the current language, with every setting as in code: ``top_p``."""
     if isinstance(error, SettingError) and isinstance(error.value, Message):
         values["value"] = shown_value(say(error.value))
     if isinstance(error, DecodingError):

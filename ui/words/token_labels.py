@@ -11,7 +11,7 @@ from ui.words.labels import token_label, visible
 
 
 class _Made:
-    """Labels made so far. It knows no vocabulary, which it would keep alive."""
+    """Labels made so far, without a reference to the vocabulary, which it would keep alive."""
 
     def __init__(self) -> None:
         self.labels: dict[int, str] = {}
@@ -22,7 +22,7 @@ _MADE: WeakKeyDictionary[Vocabulary, _Made] = WeakKeyDictionary()
 
 
 class TokenLabels:
-    """Labels by token id, made when first asked for and kept: they are shown again and again."""
+    """Labels by token id, made when first asked for and kept for the many times they are shown."""
 
     def __init__(self, vocabulary: Vocabulary, made: _Made | None = None) -> None:
         self._size = vocabulary.size
@@ -31,7 +31,7 @@ class TokenLabels:
 
     @property
     def key(self) -> object:
-        """The same object for all labels of one vocabulary; it keeps nothing else alive."""
+        """The same object for all labels of one vocabulary; it keeps only these alive."""
         return self._made
 
     def __getitem__(self, token_id: int) -> str:
@@ -41,11 +41,11 @@ class TokenLabels:
         return label
 
     def find(self, query: str, logits: np.ndarray, most: int) -> list[int]:
-        """Ids of the tokens that a person may mean, best match first.
+        """Find the ids of the tokens that a person may mean, best match first.
 
-        Letters match in either case. A token that is the query (with or without the space before
-        it) comes first, then those that begin with it, then those that hold it; among equals the
-        one with the higher logit. A number also finds the token of that id.
+        Letters match in either case. A token that equals the query (with or without the space
+        before it) comes first, then those that begin with it, then those that contain it. Among
+        equals, the higher logit comes first. A number also finds the token of that id.
         """
         wanted = visible(query).casefold()
         if not wanted:
@@ -73,5 +73,5 @@ class TokenLabels:
 
 
 def labels_of(vocabulary: Vocabulary) -> TokenLabels:
-    """The labels of a vocabulary; what has been made of them is shared by all who show it."""
+    """The labels of a vocabulary; finished labels are shared by all who show them."""
     return TokenLabels(vocabulary, _MADE.setdefault(vocabulary, _Made()))

@@ -1,9 +1,9 @@
-"""`make words`: the files of translations, brought up to date with what the code says.
+"""`make words`: update the translation files to the sentences in the code.
 
     python -m ui.words.translations
 
-New sentences come in without a translation, and those that the code no longer says go. What is
-still to be translated is listed.
+New sentences come in without a translation, and those that are no longer in the code go. Sentences
+still to be translated are listed.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from ui.words.catalogue import WORDED, english_table
 from ui.words.language import ENGLISH, FOLDER, LANGUAGES, OF_ENGINE
 
 ROOT = Path(__file__).resolve().parents[2]
-# Functions that take a sentence, and the places of their arguments that are one.
+# Functions that take a sentence, and the indices of these arguments.
 KEYWORDS = {
     **dict.fromkeys(("say", "marked", "msg", "told", "do", "Task"), (0,)),
     **dict.fromkeys(("guarded", "mount_app"), (1,)),
     "say_counted": (1, 2),
 }
-# In the engine, which makes a message of what an error is given.
+# In the engine, where errors make messages of their arguments.
 KEYWORDS_OF_ENGINE = {
     "msg": (0,),
     **{name: (0,) for name in vars(errors) if name.endswith("Error")},
     "SettingError": (2, 3),
     "Wrong": (1,),
 }
-FILES = {  # of data -> the keys under which, at any depth, words for reading stand
+FILES = {  # data files -> the keys under which, at any depth, there are words for reading
     "lessons/claims.toml": {
         *("topic", "name", "claim", "experiment", "overturned", "measured", "each", "unmet"),
     },
     "ui/tokens/experiments.toml": {"name", "look"},
     "ui/tokens/samples.toml": {"name"},
 }
-# In the browser's files: the call, then what its first argument is made of.
+# In the browser's files: the call, then the parts of its first argument.
 CALL = re.compile(r"\b(?:say|marked)\(")
 PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
 
@@ -72,7 +72,7 @@ def said_in_code() -> Catalog:
 def said_in_module(
     file: Path, keywords: Mapping[str, tuple[int, ...]]
 ) -> Iterator[str | tuple[str, str]]:
-    """The sentences of a Python file: all texts in the places that the keywords name."""
+    """The sentences of a Python file: all texts in the arguments that the keywords name."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Call):
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -84,13 +84,13 @@ def said_in_module(
 
 
 def said_in_data() -> Iterator[str]:
-    """The sentences in files of data, which `say` is given where they are shown."""
+    """The sentences in data files, which are passed to `say` where they are shown."""
     for file, keys in FILES.items():
         yield from read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys)
 
 
 def read_of(value: Any, keys: Collection[str], is_read: bool = False) -> Iterator[str]:
-    """The texts of some data that are read: all that stand, however deep, under one of the keys."""
+    """The texts for reading in some data: all those under one of the keys, however deep."""
     if isinstance(value, str) and is_read and value:
         yield value
     elif isinstance(value, list | tuple):
@@ -104,7 +104,7 @@ def read_of(value: Any, keys: Collection[str], is_read: bool = False) -> Iterato
 def said_in_script(program: str) -> Iterator[str]:
     """The sentences of a JavaScript file: all texts in the first argument of `say` or `marked`.
 
-    Babel's own reader of JavaScript passes over a call within a call, and a choice of two texts.
+    Babel's own reader of JavaScript skips a call within a call, and a choice of two texts.
     """
     for call in CALL.finditer(program):
         depth = 0
@@ -120,7 +120,7 @@ def said_in_script(program: str) -> Iterator[str]:
 
 
 def translated(code: str) -> Catalog:
-    """A language as its file has it; without a file, an empty one."""
+    """The catalogue of a language from its file; empty without a file."""
     file = FOLDER / f"{code}.po"
     if not file.exists():
         return Catalog(locale=code)
@@ -129,7 +129,7 @@ def translated(code: str) -> Catalog:
 
 
 def untranslated(catalog: Catalog) -> Iterator[Message]:
-    """The sentences that a language lacks; a fuzzy one is not said either."""
+    """The sentences that a language lacks; a fuzzy one counts as lacking."""
     for message in catalog:
         forms = message.string if isinstance(message.string, tuple) else (message.string,)
         if message.id and (message.fuzzy or not all(forms)):
@@ -137,9 +137,9 @@ def untranslated(catalog: Catalog) -> Iterator[Message]:
 
 
 def update(code: str) -> Catalog:
-    """Bring the file of a language up to date; what is in it now."""
+    """Bring the file of a language up to date, and return its new content."""
     catalog, template = translated(code), said_in_code()
-    template.creation_date = catalog.creation_date  # a date alone is no change
+    template.creation_date = catalog.creation_date  # a date alone does not count as a change
     catalog.update(template, no_fuzzy_matching=True)
     with (FOLDER / f"{code}.po").open("wb") as file:
         write_po(file, catalog, width=None, sort_output=True, ignore_obsolete=True)
@@ -147,7 +147,7 @@ def update(code: str) -> Catalog:
 
 
 def main() -> int:
-    """Update all languages, and list what is to be translated."""
+    """Update all languages, and list the sentences to be translated."""
     left = 0
     for code in LANGUAGES:
         if code != ENGLISH:

@@ -1,1 +1,1 @@
-"""The section of the cache page that computes what any model needs."""
+"""The section of the cache page that computes the memory needs of any model."""

@@ -9,21 +9,21 @@ from engine.cache_formula import IDEAL, Layout, Paged, in_numbers, in_symbols, n
 from engine.calculator import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES, Card, Estimate, Fit
 from engine.values import Amount, Name, Positive, Row, Share, Text, Whole
 
-FARTHEST = 2**20  # of the chart
+FARTHEST = 2**20  # positions in the chart
 POINTS = tuple(sorted({1, *(round(2 ** (n / 2)) for n in range(8, 41))}))
 
 
 @dataclass(frozen=True)
 class Term:
-    """Equal layers of a model: the formula of one of them.
+    """Equal layers of a model: the formula of one layer.
 
     Attributes:
-        layers: how many there are.
+        layers: number of layers.
         kind: in the field's words.
         symbols: values of one layer.
-        spelled: bytes of one layer and text, with the numbers put in.
-        fields: where each number was read.
-        bytes: of all these layers, for one text.
+        spelled: bytes of one layer and text, with the numbers filled in.
+        fields: field from which each number was read.
+        bytes: bytes of all these layers, for one text.
     """
 
     layers: Positive
@@ -39,18 +39,18 @@ class Cost:
     """One model.
 
     Attributes:
-        name, source: what it is, and where its fields were read.
+        name, source: its name, and the place where its fields were read.
         terms: the formula of its cache.
         per_token: bytes of one further position.
         cache: bytes of all texts' caches, in blocks.
         one: bytes of one text's cache, ideal.
         weights: bytes of the weights.
-        weighed: what they are stored in.
-        parameters, active: how many weights, and how many of them a token's pass reads.
-        context: most positions it was made for; 0 where it sets no limit.
-        users: texts of the asked length that fit on the card.
-        longest: positions that fit for the asked batch; None where the cache sets no limit.
-        speed: tokens/s of all texts together, at most.
+        weighed: dtype in which the weights are stored.
+        parameters, active: number of weights, and number that a token's pass reads.
+        context: most positions it was made for; 0 if it sets no limit.
+        users: number of texts of the requested length that fit on the card.
+        longest: positions that fit for the requested batch; None if the cache sets no limit.
+        speed: maximum tokens/s of all texts together.
         curve: bytes of one text's cache, ideal, at `POINTS`.
         notices: sentences about this model.
     """
@@ -78,14 +78,14 @@ class Costs:
     """All models under the same numbers.
 
     Attributes:
-        positions, batch: what was asked.
-        stored, weighed: what caches and weights are stored in.
-        block: positions of a block.
-        card, card_source: its name, and where its figures are published.
-        gigabytes, bandwidth: of the card.
+        positions, batch: the requested numbers.
+        stored, weighed: storage of caches and of weights.
+        block: positions per block.
+        card, card_source: its name, and the source of its figures.
+        gigabytes, bandwidth: memory and bandwidth of the card.
         reserve: share of its memory that is left free.
         models: in the order of the page.
-        problem: why a configuration is left out; empty where none is.
+        problem: why a configuration is left out; empty if none is.
     """
 
     positions: Positive
@@ -103,7 +103,7 @@ class Costs:
 
     @property
     def beyond(self) -> list[Cost]:
-        """Models whose context is shorter than what was asked."""
+        """Models whose context is shorter than the requested length."""
         return [one for one in self.models if 0 < one.context < self.positions]
 
 
@@ -112,9 +112,9 @@ class Asked:
     """A visitor's numbers.
 
     Attributes:
-        positions, batch: tokens of each text, and how many texts.
+        positions, batch: tokens per text, and number of texts.
         stored, weighed: keys of `CACHE_STORAGES` and `WEIGHT_STORAGES`, or `AS_DECLARED`.
-        block: positions of a block.
+        block: positions per block.
         card: memory and bandwidth.
         reserve: share of the memory that is left free.
     """
@@ -129,7 +129,7 @@ class Asked:
 
 
 def costs(models: Sequence[Estimate], asked: Asked, problem: str = "") -> Costs:
-    """Compute all of it; raises `SettingError` for numbers that are none."""
+    """Compute all costs; raises `SettingError` for numbers that are not valid."""
     return Costs(
         asked.positions,
         asked.batch,

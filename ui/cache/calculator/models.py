@@ -1,4 +1,4 @@
-"""The models that a visitor compares: the loaded one, named shapes, one of their own."""
+"""The models to compare: the loaded one, named shapes, and one added by the visitor."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ui.skeleton.work import owner
 from ui.words.language import marked
 from ui.words.refusals import told
 
-GRACE_SECONDS = 0.3  # that a drawing waits for what is nearly done
-MOST = 64  # models that are remembered
+GRACE_SECONDS = 0.3  # for which a drawing waits for nearly finished counts
+MOST = 64  # models to remember
 
 _lock = threading.Lock()
 _counts: OrderedDict[tuple[str, ...], Call[Estimate]] = OrderedDict()
 
 
 def counted(models: Sequence[Described], owner: Owner = UNKNOWN) -> list[Call[Estimate]]:
-    """Compute an estimate for each model; slow ones go on in the background.
+    """Compute an estimate for each model; slow ones continue in the background.
 
     A deep model takes seconds. Equal configurations are counted once in this process.
     """
@@ -53,9 +53,9 @@ def _count(model: Described, owner: Owner) -> Call[Estimate]:
         return _counts[key]
 
 
-LOADED = marked("configuration of the loaded model")  # said where it is shown
+LOADED = marked("configuration of the loaded model")  # translated when shown
 FOLDER, HUB, PASTED = "folder", "hub", "pasted"
-OWN = {  # what else a visitor may add, by what the page calls it
+OWN = {  # further models to add, with the page's names for them
     "": marked("None"),
     PASTED: marked("Paste its config.json"),
     FOLDER: marked("A folder on this computer"),
@@ -68,9 +68,9 @@ class Compared:
     """Results for the models so far.
 
     Attributes:
-        models: that are computed, in the order of the page.
-        to_come: names of those whose weights are still counted.
-        problem: why some are left out; empty where none is.
+        models: the computed models, in the order of the page.
+        to_come: names of the models whose weights are still being counted.
+        problem: why some are left out; empty if none are.
     """
 
     models: tuple[Estimate, ...]
@@ -110,7 +110,7 @@ def compared(model: LanguageModel | None, shapes: list[str], own: str, text: str
 
 
 def formula_of_shape(name: str) -> CacheFormula:
-    """The formula of a well-known model's cache, in 16 bits a value; no weights are counted."""
+    """Return the formula of a well-known model's cache, in 16 bits per value, without weights."""
     return formula_of(_named(name).config, HALF)
 
 

@@ -1,4 +1,4 @@
-"""The calculator: cache and weights of any model, and what fits on a card."""
+"""The calculator: cache and weights of any model, and their fit on a card."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ COMPUTED = marked(
 
 @dataclass(frozen=True)
 class CalculatorInputs(PlainInputs):
-    """Inputs of the calculator: the models compared, and the numbers they are computed with.
+    """Inputs of the calculator: the models to compare, and the numbers for the computation.
 
     Attributes:
         shapes: names of shapes, as `ui.labs.fields.several` keeps them.
         loaded: whether the loaded model is among them.
-        own: what else is compared, a key of `OWN`; `own_text` says which.
-        positions, batch: tokens of each text, and how many texts.
-        stored, weighed: what caches and weights are stored in.
-        block: positions of a block.
-        card: its name; for own numbers `gigabytes` and `bandwidth` count.
-        reserve: percent of its memory that is left free.
+        own: kind of the additional model, a key of `OWN`; `own_text` specifies it.
+        positions, batch: tokens per text, and number of texts.
+        stored, weighed: storage of caches and of weights.
+        block: positions per block.
+        card: its name; for a custom card `gigabytes` and `bandwidth` count.
+        reserve: percentage of its memory that is left free.
     """
 
     shapes: str = fields.SEPARATOR.join(FIRST)
@@ -166,7 +166,7 @@ def _fields(held: Held) -> None:
 
 
 def _said(names: Iterable[str] | Mapping[str, str]) -> dict[str, str]:
-    """Values by what the page calls them."""
+    """Map values to the page's names for them."""
     words = names if isinstance(names, Mapping) else {name: name for name in names}
     return {value: say(word) for value, word in words.items()}
 
@@ -224,7 +224,7 @@ def _picture(result: Costs, shown: Shown) -> None:
 
 
 def _to_come(held: Held) -> None:
-    """Models whose weights are still counted; once there is another one, all is drawn again."""
+    """List the models whose weights are still being counted; redraw all when the list changes."""
     names = _compared(held.model, held.inputs).to_come
 
     def look() -> None:
@@ -288,7 +288,7 @@ def _per_token(one: Cost) -> int:
 
 
 def growth_figure(result: Costs, dark: bool = False) -> go.Figure:
-    """GB over positions, both logarithmic; dotted beyond the model's context."""
+    """Chart GB over positions, both logarithmic; dotted beyond the model's context."""
     colours = palette(dark)
     figure = go.Figure()
     for place, model in enumerate(result.models):
@@ -298,7 +298,7 @@ def growth_figure(result: Costs, dark: bool = False) -> go.Figure:
     figure.add_annotation(
         x=0,
         xref="paper",
-        y=math.log10(memory),  # as Plotly places annotations on a logarithmic axis
+        y=math.log10(memory),  # Plotly places annotations so on a logarithmic axis
         yref="y",
         text=say("memory of the card, {memory} GB", memory=f"{memory:,.0f}"),
         showarrow=False,

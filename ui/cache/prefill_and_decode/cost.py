@@ -1,4 +1,4 @@
-"""The cost lens: prices that a person types, beside times that are measured."""
+"""The cost lens: prices that a visitor types, next to measured times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Prices(Protocol):
 
 
 def cost_fields(held: InputsState) -> None:
-    """The prices, and whose they are where they are published ones."""
+    """Draw the prices, and their provider if they are published ones."""
     inputs: Prices = held.inputs
     names = [OWN, *published()]
     whose = source_of(inputs.input_price, inputs.output_price)
@@ -73,14 +73,14 @@ def cost_fields(held: InputsState) -> None:
 
 
 def cost_lens(result: PrefillAndDecode, inputs: Prices) -> None:
-    """The largest request by time and by money."""
+    """Show the largest request by time and by money."""
     cost = Cost(result.largest, inputs.input_price, inputs.output_price)
     sheet(cost_table(cost, result.weight_bytes))
     st.markdown(markdown_text(cost_words(cost, result.weight_bytes)))
 
 
 def cost_table(cost: Cost, weight_bytes: int) -> Table:
-    """An input token beside an output token."""
+    """Return a table of an input token next to an output token."""
     cell = cost.cell
     rows = [
         (

@@ -18,7 +18,7 @@ OWN = marked("Own prices")
 
 
 class Price(TypedDict):
-    """A published price: dollars per million tokens, and where both stood on which day."""
+    """A published price: dollars per million tokens, the source of both, and the date."""
 
     input: float
     output: float
@@ -29,12 +29,12 @@ class Price(TypedDict):
 
 @cache
 def published() -> dict[str, Price]:
-    """Published prices by model."""
+    """Load published prices by model."""
     return tomllib.loads(FILE.read_text("utf-8"))
 
 
 def source_of(input_price: float, output_price: float) -> str:
-    """The model whose published prices these are; `OWN` for any others."""
+    """Return the model with these published prices; `OWN` for any others."""
     prices = published().items()
     found = (
         name for name, one in prices if (one["input"], one["output"]) == (input_price, output_price)
@@ -43,7 +43,7 @@ def source_of(input_price: float, output_price: float) -> str:
 
 
 def checked_price(field: str, price: float) -> float:
-    """A price per million tokens; raises `SettingError` for one that is none."""
+    """Return a price per million tokens; raises `SettingError` if it is not a price."""
     if not 0 <= price <= 1e6:
         raise SettingError(field, price, say("is no price"), say("use dollars from 0 to 1,000,000"))
     return price
@@ -64,17 +64,17 @@ class Cost:
 
     @property
     def input_ms(self) -> float:
-        """Measured time of an input token: the prefill, by token."""
+        """Measured time of an input token: the prefill time per token."""
         return self.cell.first / self.cell.prompt
 
     @property
     def output_ms(self) -> float | None:
-        """Measured time of an output token after the first; None where there is none."""
+        """Measured time of an output token after the first; None without one."""
         return self.cell.per_output
 
     @property
     def time_ratio(self) -> float | None:
-        """Time of an output token divided by that of an input token; None if not known."""
+        """Time of an output token divided by that of an input token; None if unknown."""
         return None if self.output_ms is None else self.output_ms / self.input_ms
 
     @property

@@ -1,4 +1,4 @@
-"""Prefill and decode over prompt length x output length, and what output costs."""
+"""Prefill and decode over prompt length x output length, and the price of output."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ SHADES = 5  # of the cells, from the least to the most (see `ui/skeleton/theme.p
 
 @dataclass(frozen=True)
 class GridMetric:
-    """A figure that a cell may show.
+    """A figure for the cells.
 
     Attributes:
-        name: with its unit.
-        about: what it is.
-        of: its value; None where the cell has none.
+        name: its name with its unit.
+        about: explanation of the figure.
+        of: its value; None if the cell has none.
     """
 
     name: str
@@ -82,7 +82,7 @@ METRICS = {
 def grid_table(
     result: PrefillAndDecode, metric: str, other: Laid[PrefillAndDecode] | None = None
 ) -> str:
-    """Rows are prompts, columns outputs; another machine's figure stands below ours."""
+    """Format rows of prompts and columns of outputs; another machine's figure is below ours."""
     shown = METRICS[metric]
     values = [value for one in result.cells if (value := shown.of(one)) is not None]
     most = max(values, default=1.0) or 1.0
@@ -143,13 +143,13 @@ TIMED = marked(
 
 @dataclass(frozen=True)
 class GridInputs(PlainInputs):
-    """The grid, what its cells show, and prices.
+    """The grid, the content of its cells, and prices.
 
     Attributes:
-        prompts: lengths of prompts, as they were typed.
+        prompts: lengths of prompts, as typed.
         outputs: lengths of outputs.
-        rounds: how often each cell is measured.
-        metric: what the grid shows, a key of `METRICS`.
+        rounds: number of measurements of each cell.
+        metric: the figure in the grid, a key of `METRICS`.
         input_price, output_price: dollars per million tokens.
     """
 
@@ -162,7 +162,7 @@ class GridInputs(PlainInputs):
 
 
 def _first(model: LanguageModel) -> GridInputs:
-    """Lengths that fit the model's context, where that is short."""
+    """Return lengths that fit the model's context, if that is short."""
     usual = GridInputs()
     room = model.context_length
     if room is None or room >= 256 + 64:
@@ -200,7 +200,7 @@ def _seconds(model: LanguageModel, inputs: GridInputs, pace: Pace) -> float:
 
 
 def _fields(held: Held) -> None:
-    if held.inputs.metric not in METRICS:  # of another version
+    if held.inputs.metric not in METRICS:  # from a different version
         held.change(metric=GridInputs.metric)
     with fields.row():
         fields.line(

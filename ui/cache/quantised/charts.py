@@ -14,7 +14,7 @@ from ui.measurements.section import Laid
 from ui.words.labels import token_label
 from ui.words.language import say
 
-LEAST = 1e-9  # bits, from which a logarithmic axis begins at most
+LEAST = 1e-9  # bits, the lowest value that a logarithmic axis shows
 LOG = {"type": "log", "dtick": 1, "exponentformat": "power"}
 SIZES = ((16, 8), (32, 11), (64, 15))  # largest group, pixels of its mark
 
@@ -22,7 +22,7 @@ SIZES = ((16, 8), (32, 11), (64, 15))  # largest group, pixels of its mark
 def divergence_figure(
     result: QuantisedResult, dark: bool = False, other: Laid[QuantisedResult] | None = None
 ) -> go.Figure:
-    """KL at each position, a line for each number of bits; another machine's faint."""
+    """Chart KL at each position, a line per number of bits; another machine's lines are faint."""
     colours = palette(dark)
     figure = go.Figure()
     if other is not None:
@@ -85,7 +85,7 @@ def _line(
 
 
 def _changed(figure: go.Figure, result: QuantisedResult, one: Along, colours: Palette) -> None:
-    """A cross at every position with another likeliest token."""
+    """Draw a cross at every position with a different likeliest token."""
     places = [place for place, is_changed in enumerate(one.is_changed) if is_changed]
     if not places:
         return
@@ -134,7 +134,7 @@ def _above_zero(values: Sequence[float]) -> list[float | None]:
 def saving_figure(
     result: QuantisedResult, dark: bool = False, other: Laid[QuantisedResult] | None = None
 ) -> go.Figure:
-    """Every setting: bytes in per cent of the exact cache against the mean divergence."""
+    """Chart every setting: bytes in per cent of the exact cache against the mean divergence."""
     colours = palette(dark)
     figure = go.Figure()
     if other is not None:
@@ -163,7 +163,7 @@ def saving_figure(
 def _points(
     figure: go.Figure, result: QuantisedResult, colours: Palette, machine: str = ""
 ) -> None:
-    """A series for each number of bits and pair of axes."""
+    """Draw a series for each number of bits and pair of axes."""
     axes = sorted({(point.keys, point.values) for point in result.points})
     for bits in BITS:
         for place, pair in enumerate(axes):
@@ -198,7 +198,7 @@ def _points(
 
 
 def _share(point: QuantisedPoint, result: QuantisedResult) -> float:
-    """Bytes in per cent of the exact cache."""
+    """Compute bytes in per cent of the exact cache."""
     return 100 * point.bytes / max(result.exact_bytes, 1)
 
 

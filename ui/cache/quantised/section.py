@@ -56,14 +56,14 @@ HOW = marked(
 
 @dataclass(frozen=True)
 class QuantisedInputs(Inputs):
-    """Inputs that say which text is read and how it is cached.
+    """Inputs that select the text and the cache.
 
     Attributes, besides the prompt:
-        text: who writes what follows the prompt, a key of `TEXTS`.
-        positions: tokens that are read, the prompt among them.
-        temperature, seed: of a sampled text.
+        text: author of the continuation, a key of `TEXTS`.
+        positions: number of tokens to read, the prompt included.
+        temperature, seed: settings of a sampled text.
         keys, values, group, residual: see `Quantisation`.
-        compares: whether other groups and axes are measured as well.
+        compares: whether to measure other groups and axes as well.
     """
 
     prompt: str = "Once upon a time, there was a little"
@@ -177,12 +177,12 @@ def _picture(result: QuantisedResult, shown: Shown) -> None:
 
 
 SHADES = 6  # `--dv-shade-0` to `-5`
-LEAST, MOST = 1e-4, 1.0  # bits: of the lightest shade and of the darkest, in equal ratios
+LEAST, MOST = 1e-4, 1.0  # bits: of the lightest and the darkest shade, in equal ratios
 SHOWN_BITS = 4
 
 
 def strip(result: QuantisedResult) -> str:
-    """The text with 4 bits: a shade for the divergence after each token, a line for a change."""
+    """Format the text with 4 bits: a shade per token's divergence, a line for a change."""
     one = next(along for along in result.along if along.bits == SHOWN_BITS)
     tokens = "".join(
         _token(read, kl, is_changed, exact, own)
@@ -207,7 +207,7 @@ def strip(result: QuantisedResult) -> str:
 
 
 def shade_of(kl: float) -> int:
-    """The shade of a divergence in bits, 0 to 5."""
+    """Return the shade of a divergence in bits, 0 to 5."""
     if kl <= LEAST:
         return 0
     share = math.log(kl / LEAST) / math.log(MOST / LEAST)

@@ -1,4 +1,4 @@
-"""The roofline of this machine, where the model's passes lie under it, and the decode law."""
+"""The roofline of this machine, the model's passes under it, and the decode law."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RooflineInputs(PlainInputs):
     """Inputs of the measurement.
 
     Attributes:
-        batches: how many texts are decoded in one pass, as they were typed.
+        batches: numbers of texts to decode in one pass, as typed.
     """
 
     batches: str = "1, 2, 4, 8, 16, 32, 64"
@@ -182,7 +182,7 @@ KINDS = {PREFILL: marked("prefill"), DECODE: marked("decode"), BATCH: marked("ba
 def roofline_figure(
     result: Roofline, dark: bool = False, other: Laid[Roofline] | None = None
 ) -> go.Figure:
-    """Ceilings as lines, passes as points; another machine's dashed and open."""
+    """Chart ceilings as lines and passes as points; another machine's are dashed and open."""
     colours = palette(dark)
     figure = go.Figure()
     every = [*result.passes, *(other.result.passes if other else ())]
@@ -227,7 +227,7 @@ def _roof(
     colours: Palette,
     machine: str = "",
 ) -> None:
-    """The two ceilings as one line, and the memory ceiling of as little as the weights."""
+    """Draw the two ceilings as one line, and the memory ceiling for as little as the weights."""
     if result.peak is None or result.bandwidth is None:
         return
     low, high = ends

@@ -9,7 +9,7 @@ from ui.words.language import say
 
 
 def ceilings_table(result: Roofline) -> Table:
-    """Return a table of how fast memory and arithmetic are here."""
+    """Return a table of this machine's memory and arithmetic speeds."""
     rows = [
         (
             say(one.way),
@@ -33,19 +33,19 @@ def ceilings_table(result: Roofline) -> Table:
 
 
 def rate_text(ceiling: Ceiling) -> str:
-    """A ceiling with its unit."""
+    """Format a ceiling with its unit."""
     if ceiling.kind == PRODUCT:
         return f"{ceiling.best / 1e9:,.0f} GFLOP/s"
     return bandwidth_text(ceiling)
 
 
 def bandwidth_text(ceiling: Ceiling) -> str:
-    """A bandwidth with its unit."""
+    """Format a bandwidth with its unit."""
     return f"{ceiling.best / 1e9:,.1f} GB/s"
 
 
 def passes_table(result: Roofline) -> Table:
-    """Every pass: what it does, how long it takes, and its share of the roof."""
+    """Return a table of every pass: its work, its duration, and its share of the roof."""
     rows = [
         (
             pass_name(one),
@@ -77,7 +77,7 @@ def passes_table(result: Roofline) -> Table:
 
 
 def pass_name(one: Pass) -> str:
-    """A pass in words."""
+    """Describe a pass in words."""
     if one.kind == DECODE:
         return say("decode after {positions} tokens", positions=f"{one.positions:,}")
     if one.rows > 1 or one.kind != "prefill":
@@ -99,7 +99,7 @@ def _percent(share: float) -> str:
 
 
 def law_table(result: Roofline) -> Table:
-    """The decode law beside what is measured."""
+    """Return a table of the decode law next to the measurements."""
     small = result.small_bandwidth
     rows = []
     for one in result.of_kind(DECODE):

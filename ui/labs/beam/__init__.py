@@ -1,9 +1,9 @@
 """The page of beam search.
 
-inputs    what a person chooses
-lab       one visitor's search, what is chosen in its tree, both experiments in the background
+inputs    inputs that a person chooses
+lab       one visitor's search, the choice in its tree, both experiments in the background
 tree      the hypotheses of a search as places in a picture
 charts    the tree, and texts by likelihood and variety
 view      tables and sentences
-page      all of it
+page      the whole page
 """

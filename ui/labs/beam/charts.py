@@ -17,7 +17,7 @@ from ui.words.labels import with_minus
 from ui.words.language import say, with_figures
 
 ROW_PIXELS = 50  # a node, its token and its figures
-FEWEST_ROWS = 4  # that a chart has room for: on a phone its legend takes two lines
+FEWEST_ROWS = 4  # that a chart has room for: on a phone, its legend takes two lines
 LONGEST_TOKEN = 11  # characters of a token in the tree
 # By fate: symbol, place in the palette's series (None: muted), dash of the line that leads to it.
 LOOKS = {
@@ -30,14 +30,14 @@ LOOKS = {
 def tree_figure(
     tree: Tree, label: Callable[[int], str], chosen: Place | None, dark: bool = False
 ) -> go.Figure:
-    """The tree: a column for each step, a row for each hypothesis, the best way bold.
+    """The tree: a column for each step, a row for each hypothesis, the best path bold.
 
     Each node's `customdata` is its step and its place among that step's candidates.
 
     Args:
-        tree: what is shown.
+        tree: the tree to show.
         label: the visible text of a token.
-        chosen: the node that is chosen, ringed.
+        chosen: the chosen node, which is ringed.
         dark: whether the theme is dark.
     """
     colours = palette(dark)
@@ -70,7 +70,7 @@ def tree_figure(
             customdata=[list(node.place) for node in some],
             hovertext=[_hover(node, label) for node in some],
             hovertemplate="%{hovertext}<extra></extra>",
-            # What is chosen is ringed; the others stay as they are.
+            # The chosen node is ringed; the others stay as they are.
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
         )
@@ -165,7 +165,7 @@ def _beginnings(figure: go.Figure, tree: Tree, muted: str, best: str) -> None:
 
 
 def _words(node: TreeNode, label: Callable[[int], str]) -> str:
-    """The token; below it the step's score and the sum."""
+    """Return the token; below it, the step's score and the sum."""
     token = literal(label(node.token_id), LONGEST_TOKEN)
     if node.is_best:
         token = f"<b>{token}</b>"
@@ -187,7 +187,7 @@ def _hover(node: TreeNode, label: Callable[[int], str]) -> str:
 
 
 def likely_figure(texts: Sequence[SetText], dark: bool = False) -> go.Figure:
-    """Every text by the share of its tokens that differ, and by its likelihood per token."""
+    """Every text by its share of distinct tokens, and by its likelihood per token."""
     colours = palette(dark)
     figure = go.Figure()
     per_token = say("{nats} nats per token", nats="%{y:.2f}")

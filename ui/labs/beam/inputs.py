@@ -16,10 +16,11 @@ class BeamInputs(ConstrainableInputs):
     """Inputs of a beam search, and of the experiments below it.
 
     Attributes, besides prompt, constraint and those of `BeamSettings`:
-        stop_strings: texts that end a hypothesis, one in each line.
+        stop_strings: texts that end a hypothesis, one on each line.
         early_stopping: a key of `EARLY_STOPPING`.
         exact_tokens: most tokens of a text in the exact search.
-        exact_by_sum: whether that ranks by the plain sum; else by the page's length penalty.
+        exact_by_sum: whether the exact search ranks by the plain sum; else by the page's length
+        penalty.
     """
 
     prompt: str = "At the end of the day,"
@@ -35,18 +36,18 @@ class BeamInputs(ConstrainableInputs):
 
     @property
     def of_texts(self) -> BeamInputs:
-        """Those on which texts depend: the ones of the exact search stand at their defaults."""
+        """The inputs on which texts depend: those of the exact search get their defaults."""
         default = type(self)
         return replace(self, exact_tokens=default.exact_tokens, exact_by_sum=default.exact_by_sum)
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The stop strings; raises `DecodingError` where they are too many or too long."""
+        """The stop strings; raises `DecodingError` if they are too many or too long."""
         return checked_stops([line for line in self.stop_strings.split("\n") if line])
 
     @property
     def settings(self) -> BeamSettings:
-        """For the engine.
+        """The settings for the engine.
 
         Raises:
             SettingError: a value out of range.

@@ -1,4 +1,4 @@
-"""One visitor's beam search, what is chosen in its tree, and the experiments below it."""
+"""One visitor's beam search, the choice in its tree, and the experiments below it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ui.texts.texts import check_prompt
 from ui.words.labels import with_minus
 from ui.words.language import marked, say
 
-MOST_WRITTEN = 16  # sets of texts that are kept of a model
+MOST_WRITTEN = 16  # sets of texts that are kept for a model
 # Equal inputs give every visitor equal texts, so they are written once for all.
 _written: WeakKeyDictionary[LanguageModel, dict[BeamInputs, list[SetText]]] = WeakKeyDictionary()
 _lock = threading.Lock()
@@ -41,11 +41,11 @@ _lock = threading.Lock()
 class TextsWork(Job):
     """The texts of beam search, greedy decoding and nucleus sampling.
 
-    Those that another visitor has asked for are there at once.
+    Texts that another visitor has asked for are available at once.
 
     Attributes:
-        inputs: what they begin with.
-        texts: those there are so far.
+        inputs: the inputs that they begin with.
+        texts: the texts so far.
     """
 
     doing = marked("the texts")
@@ -60,14 +60,14 @@ class TextsWork(Job):
         self._take()
 
     def _take(self) -> None:
-        """Take what another visitor's work has written, if it has."""
+        """Take the texts that another visitor's work has written, if any."""
         with _lock:
             written = _written.get(self._model, {}).get(self.inputs.of_texts)
         if written is not None:
             self.texts, self._is_over = list(written), True
 
     def _keep(self) -> None:
-        """Let others have the texts; the oldest go where there are too many."""
+        """Share the texts with others; the oldest go if there are too many."""
         with _lock:
             of_model = _written.setdefault(self._model, {})
             of_model[self.inputs.of_texts] = list(self.texts)
@@ -76,7 +76,7 @@ class TextsWork(Job):
 
     def _passes(self) -> Iterator[float | None]:
         if not self.texts:
-            self._take()  # what was written while this one waited in line
+            self._take()  # texts written while this work waited in line
         if self._is_over:
             return
         try:
@@ -94,17 +94,17 @@ class TextsWork(Job):
 
     @property
     def is_done(self) -> bool:
-        """Return whether all texts are there, or no more can be."""
+        """Return whether all texts are written, or no more can be."""
         return self._is_over
 
     @property
     def share(self) -> float:
-        """Share of the texts that are there."""
+        """Share of the texts that are written."""
         return min(1.0, len(self.texts) / self.count)
 
     @property
     def texts_done(self) -> int:
-        """Texts that have ended."""
+        """The number of finished texts."""
         return len(self.texts)
 
 
@@ -112,8 +112,8 @@ class ExactWork(Job):
     """Beam searches of several widths, and the exact search.
 
     Attributes:
-        inputs: what they begin with.
-        exact: how far the exact search is; None before it.
+        inputs: the inputs that they begin with.
+        exact: the progress of the exact search; None before it.
 
     Raises:
         DecodingError: the inputs allow no search.
@@ -161,12 +161,12 @@ class ExactWork(Job):
 
     @property
     def texts_done(self) -> int:
-        """Searches that have ended."""
+        """The number of finished searches."""
         return self._beams_done + self._is_over
 
     @property
     def share(self) -> float:
-        """Share already read of the known beginnings that may win."""
+        """Share of the known promising beginnings that are already read."""
         if self.is_done:
             return 1.0
         if self.exact is None:
@@ -186,16 +186,16 @@ class ExactWork(Job):
         )
 
 
-CANDIDATES = 10  # that the page names of a distribution
+CANDIDATES = 10  # named on the page, of a distribution
 
 
 class BeamLab(Lab[BeamInputs, BeamSearch]):
     """A beam search.
 
     Attributes, besides those of `Lab`:
-        shown: how many steps the tree shows.
-        last_shown: the last of them; None for the newest.
-        texts: the texts set side by side; None before the first.
+        shown: number of steps that the tree shows.
+        last_shown: the last step shown; None for the newest.
+        texts: the texts side by side; None before the first.
         exact: the exact search; None before the first.
     """
 
@@ -250,7 +250,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         return max(0, last - self.shown + 1), last
 
     def show(self, shown: int | None = None, last: int | None = None) -> None:
-        """Show another number of steps, or those up to another one; the newest goes on moving."""
+        """Show a different number of steps, or those up to another one; the newest keeps moving."""
         if shown is not None:
             self.shown = shown
         if last is not None:
@@ -258,7 +258,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     @property
     def chosen(self) -> Place | None:
-        """The node chosen in the tree; if none is, the newest one shown of the best hypothesis."""
+        """The node chosen in the tree; by default, the newest one shown of the best hypothesis."""
         steps = self.text.steps if self.text else []
         if self._chosen is not None:
             step, at = self._chosen
@@ -307,7 +307,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
             super().begin_alone(owner)
 
     def begin_exact(self, owner: Owner) -> None:
-        """Search the best text and prove it."""
+        """Search for the best text and prove it."""
         self.begin_work("exact", lambda: ExactWork(self.model, self._checked_inputs), owner)
 
     @property

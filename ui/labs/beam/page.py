@@ -1,4 +1,4 @@
-"""Beam search: its fields, the tree, what follows a node, and two experiments."""
+"""Beam search: its fields, the tree, the tokens after a node, and two experiments."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _node(lab: BeamLab, labels: TokenLabels) -> None:
     ]
     if place not in places:
         places.insert(0, place)
-    # Names, not places: Streamlit gives back the name where the list has changed meanwhile.
+    # Names, not places: Streamlit gives back the name if the list has changed.
     named = {view.place_name(steps, one, labels.__getitem__): one for one in places}
     name = view.place_name(steps, place, labels.__getitem__)
     st.selectbox(

@@ -1,4 +1,4 @@
-"""The hypotheses of a search as places in a picture: steps from left to right, best ones on top."""
+"""The hypotheses of a search as places in a picture: steps from left to right, the best on top."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class TreeNode:
 
     Attributes:
         place: its step, and its place among that step's candidates.
-        row: where it stands in its column, 0 on top.
-        parent_row: where its parent stands in the column before; None for the first step's.
+        row: its row in its column, 0 on top.
+        parent_row: its parent's row in the column before; None in the first step.
         token_id: its last token.
-        logprob, total: of the token, and of the whole, in nats.
+        logprob, total: log-probability of the token, and of the whole, in nats.
         fate: kept, pruned or finished.
         group: its group.
-        is_best: whether it is on the way to the best hypothesis.
+        is_best: whether it is on the path to the best hypothesis.
     """
 
     place: Place
@@ -45,7 +45,7 @@ class Tree:
     Attributes:
         first: the first step shown.
         nodes: all hypotheses shown, step by step.
-        before: (row, whether on the best way) of each beam that the first step goes on from.
+        before: (row, whether on the best path) of each beam that the first step continues.
         rows: rows of the highest column.
         hidden: pruned hypotheses that are not shown.
     """
@@ -58,7 +58,7 @@ class Tree:
 
 
 def way_to(steps: Sequence[BeamStep], place: Place) -> list[Place]:
-    """The hypotheses that one grew from, itself included, first token first."""
+    """The hypotheses that this one grew from, itself included, first token first."""
     way = [place]
     step, at = place
     while step:
@@ -70,7 +70,7 @@ def way_to(steps: Sequence[BeamStep], place: Place) -> list[Place]:
 
 
 def place_of_beam(step: BeamStep, beam: int) -> int:
-    """The place among a step's candidates of the one that became this beam."""
+    """The place, among a step's candidates, of the one that became this beam."""
     return next(at for at, one in enumerate(step.candidates) if one.beam == beam)
 
 
@@ -131,7 +131,7 @@ def tree_of(steps: Sequence[BeamStep], first: int, last: int) -> Tree:
 
 
 def _rows(step: BeamStep) -> dict[int, int]:
-    """Rows of the candidates that are shown, by place; groups stand apart by an empty row."""
+    """Rows of the candidates shown, by place; an empty row separates groups."""
     others = sum(one.fate != PRUNED for one in step.candidates)
     room = max(0, MOST_ROWS - others)
     groups = len({one.group for one in step.candidates})

@@ -1,4 +1,4 @@
-"""The search in words and tables; every text that is not ours is escaped here."""
+"""The search in words and tables; every foreign text is escaped here."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ui.words.language import marked, say, say_counted
 from ui.words.metrics import number, percent
 
 STAGED = 6  # hypotheses in stage view
-LONGEST = 60  # characters of a text within a sentence
+LONGEST = 60  # characters of a text in a sentence
 NOT_CONSIDERED = marked("not considered")
 RULED_OUT = marked("ruled out")  # by the constraint
 
 
 def notice(search: BeamSearch) -> str:
-    """Say what to notice in the tree now: what became of greedy decoding, and of the beams."""
+    """Say what to notice in the tree now: the fate of greedy decoding and of the beams."""
     steps = search.steps
     last = steps[-1]
     way = _greedy_way(steps)
@@ -94,7 +94,7 @@ def _greedy_way(steps: Sequence[BeamStep]) -> list[Place]:
 
 
 def plain(text: str) -> str:
-    """A text on one line, what has no ink as glyphs, spaces as they are."""
+    """A text on one line, with glyphs for invisible characters, and spaces as they are."""
     return " ".join(visible(word) for word in text.split(" ")).strip() or "⟨empty⟩"
 
 
@@ -132,7 +132,7 @@ def hypothesis(prompt: str, steps: Sequence[BeamStep], place: Place) -> str:
 
 
 def no_more(steps: Sequence[BeamStep], place: Place) -> str:
-    """Say why nothing follows a hypothesis."""
+    """Say why no token follows a hypothesis."""
     step, at = place
     one = steps[step].candidates[at]
     if one.fate == FINISHED:
@@ -150,7 +150,7 @@ def no_more(steps: Sequence[BeamStep], place: Place) -> str:
 def following_table(
     steps: Sequence[BeamStep], place: Place, found: NextTokens, label: Callable[[int], str]
 ) -> str:
-    """Return a table of the tokens that may follow a beam, and what became of each."""
+    """Return a table of the tokens that may follow a beam, with the fate of each."""
     step, at = place
     beam = steps[step].candidates[at].beam
     fates: dict[int, str] = {}
@@ -195,7 +195,7 @@ def hidden(tree: Tree) -> str:
 
 
 def ranking_table(search: BeamSearch) -> str:
-    """All hypotheses of the search as it stands, best first."""
+    """A table of all current hypotheses of the search, best first."""
     rows = [
         (
             f"{place}",
@@ -219,7 +219,7 @@ def ranking_table(search: BeamSearch) -> str:
 
 
 def staged(prompt: str, search: BeamSearch) -> str:
-    """The leading hypotheses for stage view, each with what it shares with the best one muted."""
+    """The leading hypotheses for stage view; the part shared with the best one is muted."""
     if not search.steps:
         return staged_text(prompt, "")
     best = search.hypotheses[0].text
@@ -298,7 +298,7 @@ def texts_notice(texts: Sequence[SetText]) -> str:
 
 
 def verdict(found: SearchError, inputs: BeamInputs) -> str:
-    """Say what the exact search found, and how the page's own width compares."""
+    """Say what the exact search found, and how the page's width compares."""
     own = next(miss for miss in found.misses if miss.width == inputs.width)
     tokens = counted(inputs.exact_tokens, "token")
     if not found.best.is_proven:
@@ -381,7 +381,7 @@ def proof(found: SearchError, dtype: str) -> str:
 
 
 def misses_table(found: SearchError) -> str:
-    """The best text, and what every width found."""
+    """A table of the best text and the result of every width."""
     name = say("exact") if found.best.is_proven else say("best known")
     rows = [(name, number(found.score, 3), "", plain(found.best.text))]
     rows += [

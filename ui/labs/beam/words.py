@@ -17,7 +17,7 @@ _WORDS = {
 
 
 def word(name: str) -> str:
-    """A fate of a hypothesis, or a kind of text."""
+    """Name a fate of a hypothesis, or a kind of text."""
     return say(_WORDS[name])
 
 

@@ -1,4 +1,4 @@
-"""Constrained decoding: the allowed tokens, the price, and what the model wanted instead.
+"""Constrained decoding: the allowed tokens, the price, and the tokens the model wanted.
 
 lab.py          the text, and the figures of its steps
 view.py         the text with its forced parts, figures and sentences

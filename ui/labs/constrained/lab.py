@@ -42,14 +42,14 @@ class ConstrainedInputs(ConstrainableInputs):
     """Inputs of a constrained text.
 
     Attributes, besides prompt and constraint:
-        temperature, seed: of the draws.
+        temperature, seed: settings of the draws.
     """
 
     prompt: str = EXAMPLES[0].prompt
     language: str = EXAMPLES[0].language
     source: str = EXAMPLES[0].source
     temperature: float = 1.0
-    seed: int = 5  # by which the first example reads well
+    seed: int = 5  # with which the first example reads well
 
 
 MOST_PASSES = 300
@@ -84,12 +84,12 @@ class WalkWork(Job):
 
     @property
     def is_done(self) -> bool:
-        """True if the walk is over: everything found, or all passes used."""
+        """True if the walk is over: all texts found, or all passes used."""
         return self._ended_by_itself
 
     @property
     def texts_done(self) -> int:
-        """Beginnings that were looked at."""
+        """The number of beginnings visited."""
         return self._last.passes if self._last else 0
 
     @property
@@ -108,7 +108,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     Attributes, besides those of `Lab`:
         looked_at: the step whose figures are shown; None for the one with the highest price.
-        broken: what came of the last wrong token; None before the first.
+        broken: the outcome of the last wrong token; None before the first.
         walk: the walk over all texts; None before the first.
     """
 
@@ -171,7 +171,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         return None if self._is_example else super().prompt_held
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Begin with another prompt; that of an example stays unless a constraint comes along."""
+        """Begin with another prompt; an example's prompt stays unless a constraint comes along."""
         has_constraint = settings is not None and typed_of(settings) != NOTHING
         if has_constraint or not self._is_example:
             super().take_prompt(prompt, settings)
@@ -183,7 +183,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def steps_again(self) -> int:
-        """As many as a new page has, for another constraint may need more; none once rewound."""
+        """The steps of a new page, as another constraint may need more; none once rewound."""
         return self.first_steps if self.text is None or self.player.aim else 0
 
     def choose(self, example: Example) -> None:
@@ -191,7 +191,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         self.change(language=example.language, source=example.source, prompt=example.prompt)
 
     def take_source(self, language: str, source: str) -> bool:
-        """Another source, or the first example of another language; whether it is taken."""
+        """Take another source, or the first example of another language; return if it is taken."""
         if language != self.inputs.language:
             self.choose(FIRST[language])
         else:
@@ -247,7 +247,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         return judge(self.constraint, self.text.text)
 
     def break_at(self, index: int, token_id: int) -> None:
-        """Force a token in a step of a second text, which goes on without the constraint."""
+        """Force a token in a step of a second text, which continues without the constraint."""
 
         def work() -> None:
             self.broken = without_constraint(self.text, index, token_id)
@@ -262,5 +262,5 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
 
 def written(text: Decoder) -> bytes:
-    """The bytes of a text's tokens, but for control tokens."""
+    """The bytes of a text's tokens, except control tokens."""
     return b"".join(step.token_bytes for step in text.steps if not step.is_special)

@@ -66,7 +66,7 @@ def _picture(lab: ConstrainedLab) -> None:
     st.html(view.state_html(figures, text, lab.verdict))
     left, right = st.columns([3, 2])
     with left:
-        # A worker may have taken further steps meanwhile.
+        # A worker may have taken further steps in between.
         labels = [view.label(vocabulary, text.steps[each.index].token_id) for each in figures]
         chart = price_figure(figures, labels, shown, is_dark())
         alt = say("What the constraint costs at every step, in bits")
@@ -167,13 +167,13 @@ MOST_TEXTS = 8
 def price_figure(
     figures: Sequence[ConstraintFigures], tokens: Sequence[str], shown: int | None, dark: bool
 ) -> go.Figure:
-    """Above the allowed probability of each step, below its price and the price so far.
+    """The allowed probability of each step on top; below, its price and the price so far.
 
     Args:
-        figures: of every step.
-        tokens: what was written in each, as a label.
-        shown: the step that is looked at.
-        dark: which theme.
+        figures: the figures of every step.
+        tokens: the token written in each step, as a label.
+        shown: the step to highlight.
+        dark: whether the theme is dark.
     """
     colours = palette(dark)
     free, forced, total = colours.series[0], colours.series[1], colours.series[5]
@@ -240,7 +240,7 @@ def price_figure(
 
 
 def whole_texts_figure(texts: Sequence[WholeText], dark: bool) -> go.Figure:
-    """For the likeliest texts two bars: the model's odds among allowed texts, and masking's."""
+    """For each of the likeliest texts, the model's odds among allowed texts, and masking's."""
     colours = palette(dark)
     leading = sorted(texts, key=lambda each: -max(each.conditional, each.masked))[:MOST_TEXTS]
     figure = go.Figure()

@@ -1,4 +1,4 @@
-"""A constrained text in words and HTML; all texts of a model or a person are escaped here."""
+"""A constrained text in words and HTML; all foreign texts are escaped here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bits(value: float) -> str:
 
 
 def text_html(prompt: str, text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
-    """The prompt, then every token: its forced characters underlined, the step looked at marked."""
+    """The prompt, then every token: forced characters underlined, the chosen step marked."""
     name = html.escape(say("Text under the constraint"))
     dashed, no_choice = say("dashed"), say("nothing else could stand there")
     between = say("between tokens")
@@ -48,7 +48,7 @@ def text_html(prompt: str, text: Decoder, ribbon: Ribbon, shown: int | None) -> 
 
 
 def staged(prompt: str, text: Decoder, ribbon: Ribbon, last: ConstraintFigures | None) -> str:
-    """The text for stage view, and the likeliest tokens of its last step, the refused ones too."""
+    """The text for stage view, with the likeliest tokens of its last step, refused or not."""
     written = staged_text(prompt, _tokens(text, ribbon, last.index if last else None))
     if last is None:
         return written
@@ -75,7 +75,7 @@ def staged(prompt: str, text: Decoder, ribbon: Ribbon, last: ConstraintFigures |
 
 
 def _tokens(text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
-    """Every token: its forced characters underlined, the step looked at marked."""
+    """Every token: forced characters underlined, the chosen step marked."""
     parts, start, pending = [], 0, []
     for step in text.steps:
         if step.is_special:
@@ -94,7 +94,7 @@ def _tokens(text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
 
 
 def _runs(characters: Sequence[tuple[str, bool]]) -> str:
-    """Characters, forced ones that stand together in one box."""
+    """Return the characters, with adjacent forced ones in one box."""
     parts, run, kind = [], "", False
     for character, is_forced in [*characters, ("", None)]:
         if is_forced is not kind and run:
@@ -171,7 +171,7 @@ def step_text(each: ConstraintFigures) -> str:
 
 
 def steps_html(vocabulary: Vocabulary, text: Decoder, figures: Sequence[ConstraintFigures]) -> str:
-    """All steps: token, allowed tokens and probability, price, and what was wanted most."""
+    """All steps: token, allowed tokens and probability, price, and the token wanted most."""
     rows, total = [], 0.0
     for each in figures:
         total += each.price_bits
@@ -243,7 +243,7 @@ def notice(
 
 
 def broken_html(prompt: str, broken: Broken, text: Decoder, verdict: Verdict) -> str:
-    """The broken text beside the constrained one, each with its verdict."""
+    """The broken text next to the constrained one, each with its verdict."""
     where = ""
     if broken.left_at is not None:
         where = say("leaves the constraint at character {place}", place=f"{broken.left_at + 1:,}")
@@ -272,7 +272,7 @@ def _card(name: str, body: str, words: Sequence[str]) -> str:
 
 
 def whole_texts_text(found: WholeTexts) -> str:
-    """Sum up in a few sentences what the walk over all texts found."""
+    """Sum up the results of the walk over all texts in a few sentences."""
     if not found.texts:
         return say(
             "No complete text was found in {passes}; choose a smaller constraint, such as the "

@@ -16,7 +16,7 @@ from ui.words.language import marked, say, with_figures
 
 COMMITTED_MARK, REMASKED_MARK = "●", "↺"
 _DID = {COMMITTED_MARK: marked("committed here"), REMASKED_MARK: marked("masked again here")}
-MOST_CELLS = 6_000  # of a heat map whose cells can be clicked: a browser draws a point for each
+MOST_CELLS = 6_000  # of a clickable heat map: a browser draws a point for each cell
 MOST_MARKS = 60  # positions of a heat map whose cells still have room for a mark
 
 
@@ -25,11 +25,11 @@ class ConfidenceMap:
     """Confidence at every position before every step.
 
     Attributes:
-        positions: of the gaps, ascending.
-        names: by step and position, the token predicted or standing; of `can_be_clicked` alone.
+        positions: positions of the gaps, ascending.
+        names: by step and position, the predicted or present token; only with `can_be_clicked`.
         values: (positions, steps) 0 to 1; NaN where unknown.
-        marks: by step and position, what the step did there: `COMMITTED_MARK` or `REMASKED_MARK`.
-        rows: steps that there will be, so that the map keeps its size.
+        marks: by step and position, the step's action there: `COMMITTED_MARK` or `REMASKED_MARK`.
+        rows: the final number of steps, so that the map keeps its size.
     """
 
     positions: Sequence[int]
@@ -47,14 +47,14 @@ def can_be_clicked(positions: int, steps: int) -> bool:
 def confidence_figure(
     shown: ConfidenceMap, chosen: tuple[int, int] | None = None, dark: bool = False
 ) -> go.Figure:
-    """Positions from left to right, steps from top to bottom; what each step committed is marked.
+    """Positions from left to right, steps from top to bottom; a step's committed tokens are marked.
 
     Each point's `customdata` is its position on the canvas, and its step from 1.
 
     Args:
         shown: the figures.
         chosen: position and step to frame.
-        dark: the theme.
+        dark: whether the theme is dark.
     """
     look = palette(dark)
     columns, rows = shown.values.shape
@@ -123,7 +123,7 @@ def confidence_figure(
 
 
 def _add_points(figure: go.Figure, shown: ConfidenceMap, dark: bool) -> None:
-    """An unseen point in every cell: it bears the mark, and is what a click finds."""
+    """Add an invisible point in every cell: it bears the mark and receives clicks."""
     columns, rows = shown.values.shape
     places = [(column, row) for row in range(rows) for column in range(columns)]
     marks = [shown.marks[row].get(shown.positions[column], "") for column, row in places]
@@ -147,7 +147,7 @@ def _add_points(figure: go.Figure, shown: ConfidenceMap, dark: bool) -> None:
 
 
 def _ink(value: float, dark: bool) -> str:
-    """A colour that can be read on a cell: the scale runs from the ground to its opposite."""
+    """A readable colour on a cell: the scale runs from the ground to its opposite."""
     look = palette(dark)
     if math.isnan(value) or value < 0.5:
         return look.text
@@ -173,13 +173,13 @@ def _cell(shown: ConfidenceMap, column: int, row: int, mark: str) -> str:
 def order_figure(
     order: Order, names: Sequence[str], gaps: Sequence[int], dark: bool = False
 ) -> go.Figure:
-    """The step that committed each position's token; from left to right it would rise steadily.
+    """The step that committed each position's token; it rises steadily in left-to-right order.
 
     Args:
-        order: of the tokens that stand.
-        names: of those tokens.
+        order: the order of the committed tokens.
+        names: the names of those tokens.
         gaps: all positions that had a mask.
-        dark: the theme.
+        dark: whether the theme is dark.
     """
     look = palette(dark)
     figure = go.Figure()
@@ -251,11 +251,11 @@ class Bars:
     """The leading tokens of a distribution, and all others as one.
 
     Attributes:
-        names: of the tokens, best first.
+        names: names of the tokens, best first.
         shares: their probabilities.
-        rest: of all other tokens together.
-        others: how many those are.
-        chosen: place of the token that was drawn or stands, None where it is not among them.
+        rest: the probability of all other tokens together.
+        others: the number of other tokens.
+        chosen: place of the drawn or present token, None if it is not among the names.
     """
 
     names: Sequence[str]
@@ -266,7 +266,7 @@ class Bars:
 
 
 def distribution_figure(bars: Bars, dark: bool = False) -> go.Figure:
-    """Bars from top to bottom, the token that was drawn or stands in another colour and pattern."""
+    """Bars from top to bottom; the drawn or present token has a different colour and pattern."""
     look = palette(dark)
     names = [*map(literal, bars.names), counted(bars.others, "other")]
     shares = [*bars.shares, bars.rest]
@@ -306,7 +306,7 @@ def distribution_figure(bars: Bars, dark: bool = False) -> go.Figure:
 
 
 def joint_figure(errors: Sequence[JointError], dark: bool = False) -> go.Figure:
-    """The total variation of each order: what was computed, and how much more it may be."""
+    """The total variation of each order: the computed part, and the most that may be missing."""
     look = palette(dark)
     names = [say("{place} first", place=error.first) for error in errors]
     figure = go.Figure()
@@ -348,9 +348,9 @@ def quality_figure(rows: Sequence[StepsSummary], field: str, dark: bool = False)
     """One measure against the number of steps, with the spread over the seeds.
 
     Args:
-        rows: one for each number of steps, and one for the autoregressive model.
-        field: of `QUALITIES`.
-        dark: the theme.
+        rows: summaries, one for each number of steps, and one for the autoregressive model.
+        field: a key of `QUALITIES`.
+        dark: whether the theme is dark.
     """
     look = palette(dark)
     diffusion = [row for row in rows if row.steps is not None]

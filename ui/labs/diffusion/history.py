@@ -1,7 +1,7 @@
 """History of the canvas shown: confidence, one distribution, order, positions per step.
 
-Streamlit replaces every chart that changes, which flickers. So these are drawn apart from the
-tiles, and wait while the text grows by itself.
+Streamlit replaces every chart that changes, which flickers. So these charts are drawn apart from
+the tiles, and wait while the text grows by itself.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from ui.skeleton.theme import is_dark
 from ui.words.labels import with_minus
 from ui.words.language import marked, say
 
-NAMED = 10  # tokens of a distribution with a bar of their own
+NAMED = 10  # tokens of a distribution with their own bar
 
 
 def history(lab: DiffusionLab) -> None:
-    """Draw it."""
+    """Draw the history."""
     if lab.has_looked:
         lab.has_looked = False
-        st.rerun()  # the tiles show what was chosen here
+        st.rerun()  # the tiles show the choice made here
     if lab.text is None or not lab.text.steps:
         return
     if lab.player.is_growing:

@@ -45,7 +45,7 @@ def joint(lab: DiffusionLab) -> None:
 
 
 def look_every(lab: DiffusionLab) -> float | None:
-    """Seconds between two looks at a comparison; None where there is none."""
+    """Seconds between two looks at a comparison; None if there is none."""
     return LOOK_SECONDS if lab.is_comparing else None
 
 

@@ -1,4 +1,4 @@
-"""One visitor's canvas, and which step and position of it are looked at."""
+"""One visitor's canvas, with the step and position shown."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ WHY = marked(
 
 
 def masked_model(folder: str) -> DiffusionModel:
-    """The masked diffusion model of a folder; the bundled one where that is empty.
+    """The masked diffusion model of a folder; the bundled one if `folder` is empty.
 
     Raises:
-        ModelError: no such folder, one that may not be loaded here, or no masked diffusion model.
+        ModelError: the folder is missing, may not be loaded here, or holds no masked diffusion
+            model.
     """
     source = folder.strip() or BUNDLED
     if source != BUNDLED:
@@ -60,19 +61,19 @@ def masked_model(folder: str) -> DiffusionModel:
     return _MODELS.get(source, None, lambda: load_diffusion_model(source))
 
 
-GAPS, AFTER = "gaps", "after"  # where the masks are
+GAPS, AFTER = "gaps", "after"  # positions of the masks
 WHERE = {GAPS: marked("In the gaps marked [n]"), AFTER: marked("After the prompt")}
 
 
 @dataclass(frozen=True)
 class DiffusionInputs(Inputs):
-    """A canvas and how it is filled; 0 stands for None in steps and block length.
+    """A canvas and its settings; 0 means None in steps and block length.
 
     Attributes:
-        where: ``gaps`` for masks at every ``[n]`` of the prompt, ``after`` for masks behind it.
-        masks: how many, where they stand behind it.
+        where: ``gaps`` for masks at every ``[n]`` of the prompt, ``after`` for masks after it.
+        masks: the number of masks after the prompt.
         steps, remasking, temperature, eta, block_length, seed: see `DiffusionSettings`.
-        folder: of a masked diffusion model; empty for the bundled one.
+        folder: the folder of a masked diffusion model; empty for the bundled one.
     """
 
     prompt: str = "Once upon a time, there was a[16]. She was very happy.[12]"
@@ -87,7 +88,7 @@ class DiffusionInputs(Inputs):
     folder: str = ""
 
     def canvas(self, model: DiffusionModel) -> tuple[int, ...]:
-        """The token ids with masks; raises what `fill_gaps` and `continuation` raise."""
+        """The token ids with masks; raises the errors of `fill_gaps` and `continuation`."""
         if self.where == GAPS:
             return fill_gaps(model, self.prompt)
         if self.where == AFTER:
@@ -95,7 +96,7 @@ class DiffusionInputs(Inputs):
         raise SettingError("where", self.where, say("is not known"), f"use {GAPS} or {AFTER}")
 
     def settings(self) -> DiffusionSettings:
-        """Settings that fill the masks; raises what `DiffusionSettings` raises."""
+        """Settings that fill the masks; raises the errors of `DiffusionSettings`."""
         return DiffusionSettings(
             self.steps or None,
             self.temperature,
@@ -106,7 +107,7 @@ class DiffusionInputs(Inputs):
         )
 
     def fitted(self, masks: int) -> DiffusionInputs:
-        """Fit steps and block length to this number of masks; return itself if they do."""
+        """Fit steps and block length to this number of masks; return itself if they already fit."""
         block = self.block_length if self.block_length in block_lengths(masks) else 0
         fitting = step_counts(masks, block or None)
         steps = self.steps
@@ -117,23 +118,23 @@ class DiffusionInputs(Inputs):
 
 MOST_SEEDS = 20
 MOST_STEP_COUNTS = 7  # points of the chart of quality
-TRIED = 48  # values of the first position, each by a pass
+TRIED = 48  # values of the first position, each tried with a pass
 
 
 class PassagesWork(Job):
     """All passages of a plan.
 
     Args:
-        plan: which they are.
+        plan: the passages to write.
         model: fills the canvas.
         judge: writes autoregressively, and scores every passage.
 
     Attributes:
         plan, model, judge: as given.
-        passages: those that are done.
+        passages: the finished passages.
 
     Raises:
-        PromptError, SettingError: what does not fit the models.
+        PromptError, SettingError: the plan does not fit the models.
     """
 
     doing = marked("the passages")
@@ -159,17 +160,17 @@ class PassagesWork(Job):
 
     @property
     def version(self) -> int:
-        """Counts the passages; each one more on screen is a new one."""
+        """The number of passages; it changes with each new one on screen."""
         return len(self.passages)
 
 
 @dataclass(frozen=True)
 class View:
-    """The part of the text that is looked at.
+    """The part of the text that is shown.
 
     Attributes:
         steps: number of steps after which the canvas is shown; None for the latest.
-        position: of the distribution; None for the first one that the step committed.
+        position: position of the distribution; None for the first one that the step committed.
         pair: the two masks that are compared; None for the first two.
     """
 
@@ -182,20 +183,20 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     """A canvas being filled.
 
     Attributes, besides those of `Lab`:
-        view: what is looked at.
+        view: the part that is shown.
         has_looked: whether the view has changed since the page was drawn.
-        adjusted: what was changed beside the input that a person changed; empty if nothing was.
+        adjusted: a sentence on inputs changed along with a person's change; empty if none were.
         joint: the last comparison of two positions, in both orders, and its canvas.
         joint_task: the work on it; None before the first.
         passages: the last passages in few and in many steps; None before the first.
-        seeds: how many passages are written in each number of steps.
+        seeds: number of passages written for each number of steps.
     """
 
     name: ClassVar[str] = "diffusion"
     inputs_class: ClassVar[type[Inputs]] = DiffusionInputs
     first_steps: ClassVar[int] = 9
-    prompt_holders: ClassVar[tuple[()]] = ()  # its prompt marks gaps, as no other page's does
-    limit: ClassVar[int | None] = None  # there are as many steps as the settings say
+    prompt_holders: ClassVar[tuple[()]] = ()  # its prompt marks gaps, unlike other pages' prompts
+    limit: ClassVar[int | None] = None  # the settings give the number of steps
     opens: ClassVar[tuple[str, ...]] = ("diffusion",)
     works: ClassVar[tuple[str, ...]] = ("passages", "joint_task")
     view = View()
@@ -207,7 +208,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     seeds = 3
 
     def take_seeds(self, typed: float | None) -> None:
-        """Another number of seeds, as it was typed."""
+        """Take another number of seeds, as typed."""
         try:
             self.seeds = checked_whole(say("Seeds"), typed, 1, MOST_SEEDS)
             self.error = ""
@@ -239,7 +240,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         self.view, self.joint = View(), None
 
     def change(self, **changes: Any) -> None:
-        """Other inputs; those that no longer fit follow, and `adjusted` says so."""
+        """Change inputs; those that no longer fit are adapted, and `adjusted` says so."""
         self.adjusted = ""
         self.forget_works("joint_task")
         if changes.get("remasking", "low_confidence") != "low_confidence" and self.inputs.eta:
@@ -256,12 +257,12 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
             self.adjusted = ""
 
     def _fitting(self, inputs: DiffusionInputs, changes: dict[str, Any]) -> dict[str, Any]:
-        """Changes of steps and block length that another canvas needs; none where it is refused."""
+        """Return the changes of steps and block length for a new canvas; none if it is refused."""
         try:
             masked = masked_model(inputs.folder)
             masks = inputs.canvas(masked).count(masked.mask_id)
         except DecodingError:
-            return {}  # the change itself is refused, and says why
+            return {}  # the change itself is refused, with a reason
         asked = inputs.block_length
         if "block_length" in changes and asked and asked not in block_lengths(masks):
             return {}
@@ -285,17 +286,17 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         self.adjusted = " ".join(words)
         return {"steps": fitted.steps, "block_length": fitted.block_length}
 
-    # --- what is looked at ------------------------------------------------------------------------
+    # --- view -------------------------------------------------------------------------------------
 
     def look_at(self, **changes: Any) -> None:
-        """Look at another step, position or pair."""
+        """Show another step, position or pair."""
         self.view = replace(self.view, **changes)
         if self.view.steps == len(self.text.steps):
             self.pressed()
         self.has_looked = True
 
     def pressed(self) -> None:
-        """Look at the latest step."""
+        """Show the latest step."""
         self.view = replace(self.view, steps=None)
 
     @property
@@ -329,7 +330,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
 
     @property
     def pair(self) -> tuple[int, int] | None:
-        """The two masks to compare; None where there are fewer than two."""
+        """The two masks to compare; None if there are fewer than two."""
         masks = self.shown_masks
         if len(masks) < 2:
             return None

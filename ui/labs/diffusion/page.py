@@ -1,4 +1,4 @@
-"""The diffusion page: fields, and what the page is made of."""
+"""The diffusion page: fields, and the parts of the page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ORDERS = {
 
 
 def draw_fields(lab: DiffusionLab) -> None:
-    """The inputs."""
+    """Draw the fields of the inputs."""
     fields.prompt(
         lab,
         EXAMPLES,

@@ -1,4 +1,4 @@
-"""The canvas as it stands at one step: a tile for every position, and the scrubber."""
+"""The canvas after one step: a tile for every position, and the scrubber."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _RIGHT = marked(
 _LEFT = marked(
     "The order goes from right to left: Kendall's tau, its agreement with left to right, is {tau}."
 )
-DOUBT = 0.2  # of the model's probability, below which a token that stands is worth a word
+DOUBT = 0.2  # of the model's probability, below which a present token is worth a remark
 
 
 def percent(share: float) -> str:
@@ -66,7 +66,7 @@ def token(lab: DiffusionLab, token_id: int) -> str:
 
 
 def notice(lab: DiffusionLab) -> str:
-    """The things there are to see."""
+    """Say what to notice."""
     step = lab.shown
     if step is None:
         return say("Nothing is filled yet: move the scrubber to the first step.")
@@ -84,7 +84,7 @@ def _step(lab: DiffusionLab, step: DiffusionStep) -> str:
 
 
 def _doubt(lab: DiffusionLab, done: list[DiffusionStep]) -> str:
-    """The token that the model has come to doubt most, masked again or not."""
+    """Name the token that the model has come to doubt most, masked again or not."""
     step = done[-1]
     if not step.committed_confidence:
         return ""
@@ -139,21 +139,21 @@ SIGNS = {MASKED: "░", NEW: "●", COMMITTED: "■", REMASKED: "↺"}
 
 
 def picture(lab: DiffusionLab) -> None:
-    """Draw it."""
+    """Draw the picture."""
     if lab.has_looked:
         lab.has_looked = False
-        st.rerun()  # the experiments are of the canvas that is shown, too
+        st.rerun()  # the experiments also use the canvas on screen
     with stage_slider():
         _scrubber(lab)
     st.html(canvas(lab))
 
 
 def canvas(lab: DiffusionLab, *, is_short: bool = False) -> str:
-    """The canvas with what its tiles mean.
+    """The canvas, with a legend of its tiles.
 
     Args:
-        lab: whose.
-        is_short: whether a tile tells its state by the sign alone.
+        lab: the lab.
+        is_short: whether a tile shows its state only by the sign.
     """
     tiles = _tiles(lab, is_short) if lab.text.steps else _tiles_before(lab, is_short)
     return _legend() + f'<div class="dv-canvas">{tiles}</div>'
@@ -161,7 +161,7 @@ def canvas(lab: DiffusionLab, *, is_short: bool = False) -> str:
 
 def _scrubber(lab: DiffusionLab) -> None:
     taken = len(lab.text.steps)
-    if taken < 2:  # there is nothing to choose yet; the place is kept, so that nothing moves
+    if taken < 2:  # nothing to choose yet; the place is reserved, so that nothing moves
         st.slider(say("Canvas after step"), 0, 1, taken, disabled=True)
         return
     st.slider(
@@ -229,7 +229,7 @@ def _state(state: str, is_short: bool) -> str:
 def _tile(lab: DiffusionLab, step: DiffusionStep, place: int, state: str, is_short: bool) -> str:
     if state == GIVEN:
         return _given(lab, step.ids_after[place])
-    # A masked tile shows what was predicted and not kept; a re-masked one what stood there.
+    # A masked tile shows the rejected prediction; a re-masked one shows its former token.
     token_id = {MASKED: step.predicted[place], REMASKED: step.ids_before[place]}.get(
         state, step.ids_after[place]
     )

@@ -1,4 +1,4 @@
-"""Quality and time against the number of steps, beside an autoregressive model."""
+"""Quality and time against the number of steps, compared with an autoregressive model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ui.words.language import say
 
 
 def quality(lab: DiffusionLab) -> None:
-    """Buttons, progress, charts, table."""
+    """Draw buttons, progress, charts and table."""
     st.subheader(say("Quality and time against the number of steps"), anchor=False)
     if lab.text is None:
         return
@@ -58,7 +58,7 @@ def quality(lab: DiffusionLab) -> None:
 
 
 def look_every(lab: DiffusionLab) -> float | None:
-    """Seconds between two looks at the passages; None where they stand still."""
+    """Seconds between two looks at the passages; None if no work is running."""
     return work_look_every(lab.passages)
 
 

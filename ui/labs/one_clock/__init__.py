@@ -1,1 +1,1 @@
-"""The page on which every decoder goes on from one prompt, under one clock."""
+"""The page on which every decoder continues one prompt, under one clock."""

@@ -36,11 +36,11 @@ class Beginning:
     """The inputs that every decoder begins with.
 
     Attributes:
-        model: the model that writes, and judges what others wrote.
-        prompt: the text to go on from.
+        model: the model that writes, and judges the texts of others.
+        prompt: the text to continue from.
         tokens: most new tokens.
-        seed: of those that leave something to chance.
-        constraint: of constrained decoding; no other decoder keeps to it.
+        seed: the seed of decoders that draw at random.
+        constraint: the constraint of constrained decoding; no other decoder follows it.
     """
 
     model: LanguageModel
@@ -52,12 +52,12 @@ class Beginning:
 
 @dataclass(frozen=True)
 class TimedDecoder:
-    """A decoder as the page has it.
+    """A decoder on the page.
 
     Attributes:
-        name: what it is called, marked.
+        name: its name, marked.
         about: its settings in a few words, marked.
-        entrant: how it takes part; raises `DecodingError` where it cannot.
+        entrant: makes its entrant; raises `DecodingError` if it cannot take part.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _speculative(name: str, one: Beginning) -> Entrant:
     begin = partial(
         SpeculativeDecoder, one.model, one.prompt, shared_model(Choice(BUNDLED_DRAFT)), settings
     )
-    begin()  # so that a draft that does not fit is refused here
+    begin()  # refuses a draft that does not fit here
     return Entrant(name, begin, None)
 
 
@@ -134,7 +134,7 @@ class ClockInputs(ConstrainableInputs):
 
     Attributes, besides the prompt and the constraint of constrained decoding:
         tokens: most new tokens of each.
-        seed: of those that leave something to chance.
+        seed: the seed of decoders that draw at random.
     """
 
     prompt: str = "Once upon a time, there was a little"
@@ -148,7 +148,7 @@ class ClockWork(Job):
     """All decoders on one prompt.
 
     Args:
-        beginning: what they begin with.
+        beginning: the inputs that they begin with.
 
     Attributes:
         beginning: as given.
@@ -193,7 +193,7 @@ class ClockWork(Job):
 
     @property
     def texts_done(self) -> int:
-        """Runs that are over."""
+        """The number of finished runs."""
         return self._clock.done
 
     @property
@@ -204,7 +204,7 @@ class ClockWork(Job):
 
     @property
     def failed(self) -> dict[str, str]:
-        """Reasons why decoders could not be run, by decoder."""
+        """Reasons of decoders that could not be run, by decoder."""
         return self._refused | self._clock.failed
 
 
@@ -225,7 +225,7 @@ class Clock(InputsState[ClockInputs]):
         super().take(inputs)
 
     def begin(self, owner: Owner) -> None:
-        """Begin runs from the inputs; what is refused leaves the last ones."""
+        """Begin runs from the inputs; a refusal leaves the last ones."""
         self.begin_work("work", self._runs, owner)
 
     def _runs(self) -> ClockWork:

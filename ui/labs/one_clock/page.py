@@ -76,7 +76,7 @@ def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
 
 
 def balance_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
-    """Each text by what a token took and by how likely the model finds it."""
+    """Each text by its time per token and by its likelihood under the model."""
     colours = palette(dark)
     figure = go.Figure()
     for place, (name, one) in enumerate(timed.items()):
@@ -132,7 +132,7 @@ def one_clock_page() -> None:
         return
     with st.container(key="one_clock_fields"):
         guarded(_fields, "the fields")(clock)
-    clock.begin_alone(owner())  # something to look at, without a press
+    clock.begin_alone(owner())  # something to see, without a press
     watching(guarded(_runs, "the runs"), lambda: look_every(clock.work))(clock)
 
 
@@ -156,7 +156,7 @@ def _fields(clock: Clock) -> None:
 
 
 def _runs(clock: Clock) -> None:
-    """Buttons, progress, and what there is so far."""
+    """Draw buttons, progress, and the results so far."""
     with stage():
         with st.container(key="one_clock_transport", horizontal=True):
             work_buttons("one_clock", say("Run all"), clock.work, clock.begin)
@@ -175,7 +175,7 @@ def _runs(clock: Clock) -> None:
     if not timed:
         return
     st.html(figures(timed))
-    if work.is_running:  # drawing charts takes time from what is measured
+    if work.is_running:  # drawing charts takes time from the measured runs
         return
     left, right = st.columns(2)
     with left:

@@ -1,4 +1,4 @@
-"""The runs in words: texts, figures, and what there is to notice; all texts are escaped here."""
+"""The runs in words: texts, figures, and what to notice; all texts are escaped here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ABOUT = {one.name: one.about for one in DECODERS}
 
 
 def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) -> str:
-    """Every decoder's text."""
+    """Return every decoder's text."""
     parts = []
     for name in ABOUT:
         if name in timed:
@@ -55,7 +55,7 @@ def staged_runs(prompt: str, timed: Mapping[str, Timed]) -> str:
 
 
 def figures(timed: Mapping[str, Timed]) -> str:
-    """Return a table of each decoder's cost, and of how likely its text is."""
+    """Return a table of each decoder's cost, and of its text's likelihood."""
     head = (
         say("decoder"),
         say("tokens"),
@@ -75,7 +75,7 @@ def figures(timed: Mapping[str, Timed]) -> str:
             f"{one.passes:,}",
             f"{one.passes - one.judge_passes:,}",
             f"{one.positions:,}",
-            f"{one.weight_bytes / 2**30:.2f} GiB",  # of one unit, to be compared
+            f"{one.weight_bytes / 2**30:.2f} GiB",  # in one unit, for comparison
             f"{one.median_ms:,.0f} ms",
             "–" if one.ms_per_token is None else f"{one.ms_per_token:.1f} ms",
             say("{nats} nats", nats=number(one.logprob, 1)),

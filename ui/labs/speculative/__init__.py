@@ -1,1 +1,1 @@
-"""The page of speculative decoding: rounds, distributions, what it costs."""
+"""The page of speculative decoding: rounds, distributions, and its cost."""

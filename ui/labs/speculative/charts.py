@@ -22,7 +22,7 @@ class TokenBar:
     """One token of two distributions.
 
     Attributes:
-        label: the token, visible, with a mark where it was proposed or drawn.
+        label: the token, visible, with a mark if it was proposed or drawn.
         target, draft: its probabilities.
     """
 
@@ -32,7 +32,7 @@ class TokenBar:
 
 
 def overlap_figure(bars: Sequence[TokenBar], dark: bool = False) -> go.Figure:
-    """Each token's two probabilities as one bar: what they share, and which has more."""
+    """Each token's two probabilities as one bar: the shared part, and which has more."""
     labels = [f"{place}. {literal(bar.label, 24)}" for place, bar in enumerate(bars, start=1)]
     parts = (
         (BOTH, "kept", "", [min(bar.target, bar.draft) for bar in bars]),
@@ -96,7 +96,7 @@ def acceptance_figure(found: Acceptance, dark: bool = False) -> go.Figure:
 
 
 def curve_figure(curve: SpeedCurve, dark: bool = False) -> go.Figure:
-    """Speed-up by draft length: the formula's beside the measured one, with its single turns."""
+    """Speed-up by draft length: the formula's next to the measured one, with its single turns."""
     colours = palette(dark)
     lengths = [point.length for point in curve.points]
     figure = go.Figure()
@@ -137,7 +137,7 @@ def waterfall_figure(point: SpeedPoint, words: dict[str, str], dark: bool = Fals
     Args:
         point: one draft length.
         words: a short name for every loss, marked.
-        dark: the theme.
+        dark: whether the theme is dark.
     """
     fall = point.waterfall
     rows = [(say("one pass a round"), 0.0, fall.tokens, "t")]
@@ -152,7 +152,7 @@ def waterfall_figure(point: SpeedPoint, words: dict[str, str], dark: bool = Fals
     for label, start, end, kind in rows:
         colour, pattern, sign = looks[kind]
         figure.add_bar(
-            # Beside the bar, which may be too short to write on.
+            # Next to the bar, which may be too short for text.
             y=[with_figures(f"{label} {sign}{abs(end - start):.2f}")],
             x=[abs(end - start)],
             base=[min(start, end)],

@@ -29,7 +29,7 @@ class SpeculativeInputs(ConstrainableInputs):
 
     Attributes, besides prompt and constraint:
         proposer: a key of `PROPOSERS`, or the folder or hub id of a draft.
-        draft_length, adaptive, ngram, max_tokens: as `SpeculativeSettings` has them.
+        draft_length, adaptive, ngram, max_tokens: as in `SpeculativeSettings`.
         temperature, top_p, seed: of both models.
         forced: whether acceptance is forced.
         acceptance: the probability that it is forced to.
@@ -49,7 +49,7 @@ class SpeculativeInputs(ConstrainableInputs):
 
     @property
     def settings(self) -> SpeculativeSettings:
-        """As the engine takes them; raises `SettingError` where one is out of range."""
+        """The settings for the engine; raises `SettingError` if one is out of range."""
         return SpeculativeSettings(
             SamplingSettings(
                 temperature=self.temperature,
@@ -65,7 +65,7 @@ class SpeculativeInputs(ConstrainableInputs):
         )
 
 
-TOKENS = 40  # of each text
+TOKENS = 40  # length of each text
 TURNS = 3
 
 
@@ -73,7 +73,7 @@ class SpeedWork(Job):
     """One speed trial.
 
     Args:
-        model, prompt_ids, draft, settings: as `SpeedTrial` has them.
+        model, prompt_ids, draft, settings: as in `SpeedTrial`.
 
     Raises:
         DecodingError: a setting out of range, or a draft that does not fit.
@@ -101,20 +101,20 @@ class SpeedWork(Job):
 
     @property
     def texts_done(self) -> int:
-        """Texts that are there."""
+        """The number of finished texts."""
         return self._trial.done
 
     @cached_property
     def curve(self) -> SpeedCurve:
-        """The figures, once it is done; raises `SettingError` where there is nothing to measure."""
+        """The figures, once it is done; raises `SettingError` if there is nothing to measure."""
         return self._trial.result()
 
 
 class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
-    """Rounds of one text, the position that is looked at, the last speed trial.
+    """Rounds of one text, the position shown, and the last speed trial.
 
     Attributes, besides those of `Lab`:
-        chosen: round and position that the person chose to look at; None for the latest rejection.
+        chosen: round and position that the person chose; None for the latest rejection.
         fell_back: why prompt lookup proposes though another proposer was chosen; else empty.
         work: the last speed trial, None before the first.
     """
@@ -174,7 +174,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         )
 
     def _proposer_of(self, draft: Mapping[str, Any] | None) -> str:
-        """The proposer that a trace's draft is; raises `ModelError` where it may not be loaded."""
+        """The proposer of a trace's draft; raises `ModelError` if it may not be loaded."""
         if draft is None:
             return LOOKUP
         if draft["source"] == "memory":
@@ -194,7 +194,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         if proposer == ITSELF:
             return model
         if proposer not in self._loaded:
-            choice = replace(Choice.parse(proposer), local_files_only=True)  # a trace names it
+            choice = replace(Choice.parse(proposer), local_files_only=True)  # named by a trace
             if proposer != BUNDLED_DRAFT:
                 check_allowed(choice)
             self._loaded[proposer] = shared_model(choice)
@@ -210,7 +210,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         self.chosen = None
 
     def load_draft(self, typed: str) -> None:
-        """Load a draft by folder or hub id in a job; it proposes once it is there."""
+        """Load a draft by folder or hub id in a job; it proposes once it is loaded."""
         typed = typed.strip()
         try:
             if not typed:
@@ -230,11 +230,11 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         self.player.stop()
         self.player.do("Loading the draft", load, lambda _: self.change(proposer=typed))
 
-    # --- what is looked at ------------------------------------------------------------------------
+    # --- view -------------------------------------------------------------------------------------
 
     @property
     def looked_at(self) -> tuple[int, int] | None:
-        """Round and position of the proposal on show; None where nothing was proposed."""
+        """Round and position of the proposal on show; None if nothing was proposed."""
         steps = self.text.steps if self.text else []
         if self.chosen is not None:
             index, position = self.chosen
@@ -253,7 +253,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
     # --- the speed trial --------------------------------------------------------------------------
 
     def begin(self, owner: Owner) -> None:
-        """Begin a speed trial from the inputs; what is refused leaves the last one."""
+        """Begin a speed trial from the inputs; a refusal leaves the last one."""
         if self.text is not None:
             self.begin_work("work", self._trial, owner)
 

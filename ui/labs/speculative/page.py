@@ -119,7 +119,7 @@ def _picture(lab: SpeculativeLab) -> None:
 
 
 def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
-    """The two distributions at the proposal that is looked at, and what they share."""
+    """Draw the two distributions at the chosen proposal, and their overlap."""
     text = lab.text
     with fields.row():
         drafted = [step.index for step in text.steps if step.proposed]
@@ -155,13 +155,13 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
 
 
 def _choose(lab: SpeculativeLab, index: object, position: object) -> None:
-    """Look at another proposal; Streamlit gives a name where the list has changed meanwhile."""
+    """Show another proposal; Streamlit gives a name if the list has changed."""
     if isinstance(index, int) and isinstance(position, int):
         lab.chosen = (index, position)
 
 
 def _speed(lab: SpeculativeLab) -> None:
-    """The speed trial: begin, progress, curve, waterfall."""
+    """Draw the speed trial: begin, progress, curve, waterfall."""
     st.subheader(say("Speed against plain decoding"), anchor=False)
     with fields.row():
         work_buttons(

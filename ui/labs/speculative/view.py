@@ -16,7 +16,7 @@ from ui.skeleton.tables import escaped, table
 from ui.words.labels import counted, size, token_label, with_minus
 from ui.words.language import marked, say, with_figures
 
-SIGNS = {  # of a verdict or a kind: never told by colour alone
+SIGNS = {  # signs of a verdict or a kind, which is never shown by colour alone
     marked("accepted"): "✓",
     marked("rejected"): "✗",
     marked("not looked at"): "–",
@@ -57,7 +57,7 @@ def staged(text: SpeculativeDecoder, prompt: str) -> str:
 
 
 def written(text: SpeculativeDecoder, prompt: str) -> str:
-    """The text so far, with its mark where acceptance was forced."""
+    """The text so far, with its mark if acceptance was forced."""
     mark = _invalid(text)
     name = say("Text")
     body = f"<span>{escaped(prompt)}</span>{escaped(text.text)}"
@@ -137,7 +137,7 @@ def position_name(place: int, token: ProposedToken) -> str:
 def bars(
     found: RoundDistributions, step: SpeculativeStep, text: SpeculativeDecoder
 ) -> list[TokenBar]:
-    """The leading tokens of both distributions, and those that the round is about."""
+    """The leading tokens of both distributions, and the tokens of this round."""
     both, vocabulary = found.overlap, text.model.vocabulary
     most = np.maximum(both.target, both.draft)
     ids = np.argsort(-most, kind="stable")[:MOST_BARS].tolist()
@@ -180,7 +180,7 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
 
 
 def _why(token: ProposedToken, step: SpeculativeStep) -> str:
-    """Say why a proposal that was looked at is accepted or rejected."""
+    """Say why an examined proposal is accepted or rejected."""
     is_accepted = token.verdict == ACCEPTED
     if token.u is None:
         return say("So it is accepted.") if is_accepted else say("So it is rejected.")
@@ -253,7 +253,7 @@ def notice(text: SpeculativeDecoder) -> str:
 
 
 def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
-    """Say in words how the trial came out: faster or slower, and the largest loss."""
+    """Say in words the outcome of the trial: faster or slower, and the largest loss."""
     plain, own = curve.plain.ms_per_token, point.cost.ms_per_token
     largest = point.waterfall.largest
     verdict = (
@@ -296,7 +296,7 @@ def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
 
 
 def speed_table(curve: SpeedCurve) -> str:
-    """Every draft length of the trial."""
+    """A table of every draft length of the trial."""
     head = (
         "g",
         say("acceptance"),

@@ -1,11 +1,11 @@
 """Live panels of lessons: real parts of the app, set up by a lesson.
 
-    panel.py     what a panel is
+    panel.py     the base class of panels
     step/        the step page, with the parts that a lesson chooses
     lab/         the decoder pages, with their transport and picture
     measurement/ sections of the cache page, and claims
     inside/      the inside of the model: weights, attention, loss, training
-    inputs.py    inputs of those pages, as lessons give them and ask for them
+    inputs.py    inputs of those pages, given and checked by lessons
 
 To add a kind: a folder with a `Panel`, its measures and its actions, and its name in `AnyPanel`.
 """
@@ -35,7 +35,7 @@ class Same(Written, tag_field="kind", tag="same"):
     """The panel of the step before, in a table of lesson.toml.
 
     Attributes:
-        parts: what is shown from here on; None for what was shown before.
+        parts: the parts shown from here on; None for those shown before.
     """
 
     parts: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""Inputs of a page as a lesson gives them and asks for them."""
+"""Inputs of a page, given and checked by a lesson."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class InputsPanel(Panel[Live], kw_only=True):
     """A panel that begins with inputs of a page.
 
     Attributes, besides those of `Panel`:
-        given: the inputs that are not the page's own, by name.
+        given: the inputs that differ from the page's own, by name.
     """
 
     given: dict[str, Any] = field(name="inputs", default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.inputs  # what they refuse is said at once
+        _ = self.inputs  # refuses wrong inputs at once
 
     @abstractmethod
     def usual(self) -> PlainInputs:
-        """The page's own inputs."""
+        """Return the page's own inputs."""
 
     @cached_property
     def inputs(self) -> Any:
@@ -47,7 +47,7 @@ def input_measures(inputs_of: Callable[[Any], PlainInputs]) -> Functions:
     """Return the measures of a page's inputs, for checks.
 
     Args:
-        inputs_of: the inputs of a live state.
+        inputs_of: returns the inputs of a live state.
     """
     measures = Functions()
 

@@ -1,4 +1,4 @@
-"""Live panel of a lesson: how it begins, what can be done in it, and what can be measured."""
+"""Live panel of a lesson: its beginning, its actions, and its measures."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ LoadModel = Callable[[str, str | None], LanguageModel]
 
 
 class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
-    """A part of the app as a lesson sets it up; a frozen value, of which visitors have live states.
+    """A part of the app, set up by a lesson; a frozen value, of which visitors have live states.
 
     Attributes:
-        parts: what is shown, of the parts that the kind has.
+        parts: the parts shown, out of those of the kind.
 
     Attributes of a kind:
-        measures: what checks may ask of a live state. A measure returns None where there is nothing
-            to measure.
-        actions: what a person does in it, done without a browser; they raise `DecodingError` where
-            the panel refuses.
-        page: the name of the page that shows all of it, as the band calls it; empty
-            for a panel of lessons alone.
+        measures: measures of a live state, for checks. A measure returns None if there is nothing
+        to measure.
+        actions: a person's actions in it, done without a browser; they raise `DecodingError` if the
+        panel refuses.
+        page: the band's name for the page that shows the whole panel; empty for a panel that is
+        only in lessons.
     """
 
     parts: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
     @property
     @abstractmethod
     def page(self) -> str:
-        """Name of the page that shows all of it, as the band calls it."""
+        """The band's name for the page that shows the whole panel."""
 
     def __post_init__(self) -> None:
         check_known("parts", self.parts, self.known_parts())
@@ -52,12 +52,12 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
         return ()
 
     def continued(self, parts: tuple[str, ...] | None) -> Self:
-        """The same over the same live state, perhaps with other parts; raises `Refused`."""
+        """Return the panel over the same live state, perhaps with other parts; raises `Refused`."""
         return self if parts is None else replace(self, parts=parts)
 
     @abstractmethod
     def begun(self, model: LanguageModel) -> Live:
-        """A new live state.
+        """Return a new live state.
 
         Raises:
             DecodingError: the panel cannot begin like this.
@@ -65,13 +65,13 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
 
     @abstractmethod
     def restored(self, record: dict[str, Any], load: LoadModel) -> Live:
-        """A live state from its record; raises `DecodingError`."""
+        """Restore a live state from its record; raises `DecodingError`."""
 
     @abstractmethod
     def begin_anew(self, live: Live, actions: Iterable[Call] = ()) -> None:
         """Set a live state back to the beginning of the panel, then do the actions.
 
-        Anyone who looks at the live state sees the result at once.
+        All viewers of the live state see the result at once.
 
         Raises:
             DecodingError: an action is refused.
@@ -79,22 +79,22 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
 
     @abstractmethod
     def draw(self, live: Live, address: str, key: str) -> None:
-        """Draw it.
+        """Draw the panel.
 
         Args:
             live: its state.
-            address: names the state among those of all lessons: ``the_loop/press``.
-            key: names the drawing.
+            address: the name of the state among all lessons: ``the_loop/press``.
+            key: the name of the drawing.
         """
 
     @abstractmethod
     def open_page(self, live: Live, visit: Visit) -> NoReturn:
-        """Go to the page that shows all of it, in the same state."""
+        """Go to the page that shows the whole panel, in the same state."""
 
     def at_rest(self, live: Live) -> AbstractContextManager[object]:
         """Return a context that keeps the live state as it is, so that checks see one moment."""
         return nullcontext()
 
     def look_every(self, live: Live) -> float | None:
-        """Seconds between two drawings; None where it stands still, or draws itself."""
+        """Seconds between two drawings; None if the panel is at rest, or draws itself."""
         return None

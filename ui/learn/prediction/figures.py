@@ -26,11 +26,11 @@ class Figure:
     """Something that is measured at every step.
 
     Attributes:
-        label: what it is called, marked.
-        unit: of its values.
-        high: the end of its scale; None where only the lesson can tell.
-        of: computes it from a step, what settings made of its logits, and the model.
-        follows_settings: whether other settings change it with the same logits.
+        label: its name, marked.
+        unit: the unit of its values.
+        high: the end of its scale; None if only the lesson can give it.
+        of: computes it from a step, its distribution under the settings, and the model.
+        follows_settings: whether it depends on the settings, given the same logits.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Kinds of predictions, by the name that lessons write; each as its table in a file."""
+"""Kinds of predictions, by the name in lessons; each is defined as its table in a file."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ Values = Annotated[tuple[float, ...], Meta(min_length=FEWEST, max_length=MOST)]
 
 
 class ScaledPrediction(Prediction, kw_only=True):
-    """One about values on a scale.
+    """A prediction of values on a scale.
 
     Attributes, besides those of `Prediction`:
-        low, high: the ends of the scale; `high` may be left out if the unit has an end of its own.
+        low, high: the ends of the scale; `high` may be left out if the unit has its own end.
     """
 
     low: float = 0.0
     high: float | None = None
 
     def check_scale(self, usual: float | None = None) -> None:
-        """Let the scale end at the usual value without a `high`; raises `Refused`."""
+        """Let the scale end at the usual value if there is no `high`; raises `Refused`."""
         if self.high is None:
             if usual is None:
                 refuse("high", "is missing", "give the end of the scale")
@@ -51,7 +51,7 @@ class ScaledPrediction(Prediction, kw_only=True):
 
 
 class FigurePrediction(WithSettings, ScaledPrediction, kw_only=True):
-    """One about a figure of the steps of a text; a kind has it as a field, a key of `FIGURES`."""
+    """A prediction of a figure of a text's steps; a kind has it as a field, a key of `FIGURES`."""
 
     named: dict[str, Any] = field(name="settings", default_factory=dict)
 
@@ -62,7 +62,7 @@ class FigurePrediction(WithSettings, ScaledPrediction, kw_only=True):
 
     def __post_init__(self) -> None:
         self.check_scale(self.measured.high)
-        _ = self.settings  # what they refuse is said at once
+        _ = self.settings  # refuses wrong settings at once
 
     def curve(self, labels: tuple[str, ...], axis: str) -> Bars:
         """Bars of the figure over these labels."""
@@ -71,7 +71,7 @@ class FigurePrediction(WithSettings, ScaledPrediction, kw_only=True):
 
 
 OTHERS = marked("All other tokens")
-LEADING = 4  # tokens of the model's own choice
+LEADING = 4  # tokens that the model chooses itself
 
 
 class NextToken(WithSettings, Prediction, kw_only=True, tag="next_token"):
@@ -79,9 +79,10 @@ class NextToken(WithSettings, Prediction, kw_only=True, tag="next_token"):
 
     Attributes, besides those of `Prediction`:
         named: the settings by name.
-        tokens: their texts; for the first prompt alone, as others have leading tokens of their own.
-        negative_prompt: what guidance leads away from; None without guidance.
-        guidance_scale: how strongly.
+        tokens: their texts; only for the first prompt, as other prompts have their own leading
+        tokens.
+        negative_prompt: the prompt that guidance leads away from; None without guidance.
+        guidance_scale: the strength of guidance.
     """
 
     named: dict[str, Any] = field(name="settings", default_factory=dict)
@@ -91,7 +92,7 @@ class NextToken(WithSettings, Prediction, kw_only=True, tag="next_token"):
 
     def __post_init__(self) -> None:
         check_once("tokens", self.tokens)
-        _ = self.settings  # what they refuse is said at once
+        _ = self.settings  # refuses wrong settings at once
         with refusing("guidance_scale"):
             checked_scale(self.guidance_scale)
 
@@ -116,7 +117,7 @@ class NextToken(WithSettings, Prediction, kw_only=True, tag="next_token"):
         if self.tokens and prompt == self.prompt:
             return [_id(model, text) for text in self.tokens]
         found = self._row(model, prompt).candidates(LEADING)
-        # By their letters, as their order would give their probabilities away.
+        # In alphabetical order, as their rank would give their probabilities away.
         return sorted((one.token_id for one in found), key=model.vocabulary.label)
 
 
@@ -140,7 +141,7 @@ class AgainstSetting(FigurePrediction, kw_only=True, tag="against_setting"):
 
     Attributes, besides those of `FigurePrediction`:
         setting: a sampler of one number.
-        values: of that.
+        values: its values.
     """
 
     figure: Literal[tuple(name for name, each in FIGURES.items() if each.follows_settings)]
@@ -173,7 +174,7 @@ class PerStep(FigurePrediction, kw_only=True, tag="per_step"):
     """A figure of every step of a text, computed or measured as the text is generated.
 
     Attributes, besides those of `FigurePrediction`:
-        steps: how many.
+        steps: the number of steps.
     """
 
     figure: Literal[tuple(FIGURES)]
@@ -205,7 +206,7 @@ OF_TEXTS: dict[str, tuple[str, Unit]] = {  # check of a panel: its label and its
     "price": (marked("Price of the constraint"), Unit(marked("bits"), 1)),
     "mean_confidence": (marked("Mean confidence of the tokens when they are kept"), SHARE),
 }
-INPUTS = {  # those that lessons use; another one is called as it is written
+INPUTS = {  # those that lessons use; any other has its name in the code
     "width": marked("Width"),
     "draft_length": marked("Draft length g"),
     "steps": marked("Steps"),
@@ -218,8 +219,8 @@ class AgainstInput(ScaledPrediction, kw_only=True, tag="against_input"):
 
     Attributes, besides those of `ScaledPrediction`:
         panel: the page and its inputs.
-        input: name of the one that changes.
-        values: of that.
+        input: name of the input that changes.
+        values: its values.
         figure: a key of `OF_TEXTS`.
     """
 
@@ -271,7 +272,7 @@ WORD = re.compile(r"\s?\S+")
 
 
 class TokensPerWord(ScaledPrediction, kw_only=True, tag="tokens_per_word"):
-    """Into how many tokens each word of a text is cut, together with the space before it."""
+    """The number of tokens in each word of a text, together with the space before it."""
 
     def __post_init__(self) -> None:
         self.check_scale()

@@ -1,4 +1,4 @@
-"""Predictions of a person, and the truth that is computed from the loaded model."""
+"""Predictions of a person, and the truth computed from the loaded model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Gap:
 
 
 def total_variation(drawn: Sequence[float], truth: Sequence[float]) -> Gap:
-    """Half the sum of the absolute differences: how much probability would have to move, 0 to 1.
+    """Half the sum of the absolute differences: the probability that would have to move, 0 to 1.
 
     Args:
         drawn, truth: two distributions over the same outcomes.
@@ -73,9 +73,9 @@ class Unit:
     """Unit and precision in which values are shown.
 
     Attributes:
-        name: behind a number, marked: ``bits``; ``%`` for probabilities, which are 0 to 1.
-        digits: behind the decimal point.
-        one: the name behind 1, where that differs: ``token``.
+        name: the unit after a number, marked: ``bits``; ``%`` for probabilities, which are 0 to 1.
+        digits: digits after the decimal point.
+        one: the name after 1, if it differs: ``token``.
     """
 
     name: str
@@ -106,14 +106,14 @@ class Bars:
     """Bars for a person to draw.
 
     Attributes:
-        labels: one a bar.
-        axis: what the labels are: ``Temperature``; empty for tokens.
-        figure: what the values are: ``Uncertainty (entropy)``.
-        unit: of the values.
+        labels: one for each bar.
+        axis: the meaning of the labels: ``Temperature``; empty for tokens.
+        figure: the meaning of the values: ``Uncertainty (entropy)``.
+        unit: the unit of the values.
         low, high: the ends of the scale.
         is_curve: whether the bars stand side by side and are drawn by sweeping across.
-        is_distribution: whether the values are probabilities of all that can happen, so that their
-            sum is kept at 1.
+        is_distribution: whether the values are the probabilities of all outcomes, so that their sum
+            is kept at 1.
     """
 
     labels: tuple[str, ...]
@@ -133,7 +133,7 @@ class Bars:
         return (value,) * count
 
     def taken(self, values: Any) -> tuple[float, ...] | None:
-        """Values as a browser says them, if they can have been drawn on these bars."""
+        """Return values from a browser, if they can have been drawn on these bars; else None."""
         if not isinstance(values, Sequence) or len(values) != len(self.labels):
             return None
         if not all(isinstance(v, (int, float)) and math.isfinite(v) for v in values):
@@ -147,7 +147,7 @@ class Bars:
         return tuple(v / total for v in drawn) if abs(total - 1.0) < 0.01 else None
 
     def gap(self, drawn: Sequence[float], truth: Sequence[float]) -> Gap:
-        """Return the distance between what was drawn and the truth."""
+        """Return the distance between the drawn values and the truth."""
         if self.is_distribution:
             return total_variation(drawn, truth)
         return mean_difference(drawn, truth, self.low, self.high)
@@ -157,9 +157,9 @@ class Prediction(Written, kw_only=True, tag_field="kind"):
     """Something to predict.
 
     Attributes:
-        key: names it within its step.
-        prompt: the text that it is about.
-        more_prompts: those that are offered to predict again.
+        key: its name within its step.
+        prompt: the text to predict from.
+        more_prompts: prompts offered for further attempts.
     """
 
     key: str
@@ -168,30 +168,30 @@ class Prediction(Written, kw_only=True, tag_field="kind"):
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """All of them, its own first."""
+        """All prompts, its own first."""
         return self.prompt, *self.more_prompts
 
     @abstractmethod
     def bars(self, model: LanguageModel, prompt: str) -> Bars:
-        """Return the bars to draw; raises `DecodingError` if the model allows none of them."""
+        """Return the bars to draw; raises `DecodingError` if the model allows none."""
 
     @abstractmethod
     def truth(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[float, ...]:
-        """The model's own values, computed now.
+        """Compute the model's own values.
 
         Args:
             model: the loaded model.
-            prompt: what it goes on from.
-            bars: what `bars` gave for them.
+            prompt: the prompt to continue from.
+            bars: the output of `bars` for them.
 
         Raises:
             DecodingError: the model cannot compute them.
         """
 
     def revealed_labels(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[str, ...]:
-        """The labels of the bars once they are revealed; raises `DecodingError`, as `truth`."""
+        """Return the bars' labels after the reveal; raises `DecodingError`, as `truth` does."""
         return bars.labels
 
 
 class PredictionError(DecodingError):
-    """A prediction that this model cannot be asked for."""
+    """A prediction that this model cannot make."""

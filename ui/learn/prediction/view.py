@@ -1,4 +1,4 @@
-"""A prediction on a page: bars to draw, the model's values beside them, the gap as a number."""
+"""A prediction on a page: bars to draw, the model's values next to them, the gap as a number."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ APP = "prediction"
 
 @dataclass(frozen=True)
 class Revealed:
-    """Draw what a person has predicted, and what the model gives.
+    """A person's prediction and the model's values.
 
     Attributes:
-        drawn, truth: values, one a bar.
-        gap: how far apart they are.
+        drawn, truth: values, one for each bar.
+        gap: the distance between them.
     """
 
     drawn: tuple[float, ...]
@@ -44,12 +44,12 @@ class Attempt:
     """One prediction on this page.
 
     Attributes:
-        prompt: what it is about.
+        prompt: the prompt to predict from.
         number: counts attempts, so that the browser begins again with each.
-        tries: how often the truth was asked for, as the model may fail to compute it.
-        bars: what there is to draw; None before they are computed.
-        drawn: what was drawn, once it is to be revealed.
-        revealed: the truth beside it, once it is computed; never changed after that.
+        tries: number of requests for the truth, as the model may fail to compute it.
+        bars: the bars to draw; None before they are computed.
+        drawn: the drawn values, once the truth is requested.
+        revealed: the drawn values with the truth, once it is computed; not changed after that.
     """
 
     prompt: str
@@ -60,17 +60,17 @@ class Attempt:
     revealed: Revealed | None = None
 
     def reveal(self, said: Any) -> None:
-        """Take what the browser says was drawn; what cannot have been drawn is passed over."""
+        """Take the drawn values from the browser; ignore values that cannot have been drawn."""
         if self.bars is None or self.drawn is not None or not hasattr(said, "get"):
             return
         if said.get("number") == self.number:
             self.drawn, self.tries = self.bars.taken(said.get("values")), self.tries + 1
 
     def compute(self, prediction: Prediction, model: LanguageModel) -> Revealed | None:
-        """Bars, and the truth once it is asked for; gives a truth that is new.
+        """Compute the bars, and the truth once it is asked for; return a new truth, else None.
 
         Raises:
-            DecodingError: the model cannot compute them; what was drawn may be revealed again.
+            DecodingError: the model cannot compute them; the drawn values may be revealed again.
         """
         if self.bars is None:
             check_prompt("prompt", self.prompt)
@@ -101,16 +101,16 @@ def draw_prediction(
     model: LanguageModel,
     done: Done,
 ) -> None:
-    """Draw it, for a fragment.
+    """Draw a prediction, for a fragment.
 
     Args:
         lesson: the key of the lesson.
-        place: names it within the lesson.
-        prediction: what is predicted.
-        asks: what the person is asked, in Markdown.
-        seen: what there is to learn from it, shown once it is revealed.
+        place: its name within the lesson.
+        prediction: the prediction.
+        asks: the question to the person, in Markdown.
+        seen: the lesson from it, shown after the reveal.
         model: computes the truth.
-        done: what the person has done; gets what is revealed, of which the first counts.
+        done: the person's progress; gets each reveal, of which the first counts.
     """
     name = f"{lesson}/{place}"
     key = f"prediction_{name}"
@@ -153,7 +153,7 @@ def draw_prediction(
 
 
 def _resumed(prediction: Prediction, model: LanguageModel, before: Predicted | None) -> Attempt:
-    """An attempt as it was left; a new one where its bars are others by now."""
+    """Return an attempt as it was left; a new one if its bars have changed."""
     fresh = Attempt(prediction.prompts[0])
     if before is None:
         return fresh
@@ -164,7 +164,7 @@ def _resumed(prediction: Prediction, model: LanguageModel, before: Predicted | N
             return fresh
         attempt._name_bars(prediction, model)
     except DecodingError:
-        return fresh  # drawing it says why
+        return fresh  # drawing it reports the reason
     drawn, truth = before.drawn, before.truth
     attempt.drawn = drawn
     attempt.revealed = Revealed(drawn, truth, attempt.bars.gap(drawn, truth))
@@ -177,7 +177,7 @@ def _mount(key: str, attempt: Attempt) -> None:
     data = {
         "name": f"{key}_{attempt.number}_{attempt.prompt}",
         "number": attempt.number,
-        "tries": attempt.tries,  # so that the browser hears of one that failed
+        "tries": attempt.tries,  # lets the browser hear of one that failed
         "labels": bars.labels,
         "axis": say(bars.axis) if bars.axis else "",
         "figure": say(bars.figure),
@@ -203,7 +203,7 @@ def _mount(key: str, attempt: Attempt) -> None:
 
 
 def gap_sentence(bars: Bars, revealed: Revealed) -> str:
-    """The gap as a number, what it means, and where it is largest."""
+    """The gap as a number, its meaning, and the place where it is largest."""
     gap = revealed.gap
     if bars.is_distribution:
         distance = say(
@@ -231,7 +231,7 @@ def gap_sentence(bars: Bars, revealed: Revealed) -> str:
 def _again(
     key: str, prediction: Prediction, attempt: Attempt, begin: Callable[[Attempt], None]
 ) -> None:
-    """Another prompt, and a new attempt with it."""
+    """Draw the choice of another prompt, and begin a new attempt with it."""
     offered = [prompt for prompt in prediction.prompts if prompt != attempt.prompt]
     number = attempt.number
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,19 +1,20 @@
-"""Entries of progress: one for each thing that a person did.
+"""Entries of progress: one for each action of a person.
 
     StepRead     a step of a lesson was shown
     TaskSolved   a task was solved, with or without help
     Predicted    a prediction was revealed
     Answered     a question of a quiz was answered
 
-An entry is never changed. Of two about the same thing the earlier one counts: a person who has
-seen the reason knows the answer.
+An entry is never changed. Of two entries about the same thing, the earlier one counts: a person who
+has seen the reason knows the answer.
 
 The rule for an answer with a confidence is the quadratic score of Brier (1950), "Verification of
 forecasts expressed in terms of probability", Monthly Weather Review 78. The forecast is the
-confidence for the chosen answer, and the rest of the probability in equal parts for the others; the
-score is the sum of the squared differences to what is so. It is proper: a person who states their
-true confidence can expect the best score. The logarithmic score is proper too, but takes away
-infinitely many points from a person who was certain and wrong. Points put that score on a scale.
+confidence for the chosen answer, and equal parts of the remaining probability for the others. The
+score is the sum of the squared differences between forecast and outcome. It is proper: a person who
+states their true confidence can expect the best score. The logarithmic score is proper too, but
+takes away infinitely many points from a person who was certain and wrong. Points put that score on
+a scale.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from ui.words.labels import counted
 from ui.words.language import say
 
 MOST_POINTS = 10.0  # of an answer
-FEW = 10  # answers; fewer do not tell luck from calibration
-NEAR = 0.1  # confidence and share of right answers that differ by no more fit each other
+FEW = 10  # answers; with fewer, luck and calibration look alike
+NEAR = 0.1  # confidence and share of right answers fit each other within this difference
 
 
 def brier(confidence: float, is_right: bool, answers: int) -> float:
@@ -39,7 +40,7 @@ def brier(confidence: float, is_right: bool, answers: int) -> float:
     Args:
         confidence: probability of the chosen answer.
         is_right: whether that is the right one.
-        answers: how many there were to choose from.
+        answers: number of answers to choose from.
     """
     rest = (1.0 - confidence) / (answers - 1)
     if is_right:
@@ -48,8 +49,8 @@ def brier(confidence: float, is_right: bool, answers: int) -> float:
 
 
 def points(confidence: float, is_right: bool, answers: int) -> float:
-    """The same as points: 10 for certain and right, 0 for a guess, less for sure and wrong."""
-    guess = 1.0 - 1.0 / answers  # what a guess scores, whatever is right
+    """Brier's score as points: 10 for certain and right, 0 for a guess, less for sure and wrong."""
+    guess = 1.0 - 1.0 / answers  # the score of a guess, whichever answer is right
     return MOST_POINTS * (1.0 - brier(confidence, is_right, answers) / guess)
 
 
@@ -58,7 +59,7 @@ class Calibration:
     """Mean confidence of a person's answers, and the share that was right.
 
     Attributes:
-        answers: how many.
+        answers: the number of answers.
         confidence: mean confidence, 0 to 1.
         right: share that was right, 0 to 1.
     """
@@ -79,7 +80,7 @@ class Calibration:
 
 
 def calibration(answers: Iterable[tuple[float, bool]]) -> Calibration | None:
-    """The summary of answers as (confidence, whether right); None without any."""
+    """Summarise answers given as (confidence, whether right); None without answers."""
     given = list(answers)
     if not given:
         return None
@@ -130,8 +131,8 @@ class Entry(Struct, frozen=True, tag_field="kind"):
     """Something that a person did.
 
     Attributes:
-        topic: key of the lesson, or of another page that asks.
-        key: what it is about, within the topic.
+        topic: key of the lesson, or of the page that asks.
+        key: its subject within the topic.
         when: seconds since 1970.
     """
 
@@ -141,16 +142,16 @@ class Entry(Struct, frozen=True, tag_field="kind"):
 
     @property
     def about(self) -> tuple[str, str, str]:
-        """Subject of the entry; of two entries with the same subject, one counts."""
+        """The subject of the entry; of two entries with the same subject, one counts."""
         return self.kind(), self.topic, self.key
 
     @classmethod
     def kind(cls) -> str:
-        """The name of what was done, in records."""
+        """The name of the action, in records."""
         return cls.__struct_config__.tag
 
     def record(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the entry as plain values."""
         return to_builtins(self)
 
 
@@ -172,9 +173,9 @@ class Predicted(Entry, tag="prediction"):
     """A prediction was revealed.
 
     Attributes, besides those of `Entry`:
-        prompt: the text that it was about.
+        prompt: the text to predict from.
         drawn, truth: the person's values and the model's, one for each bar.
-        gap: how far apart they are, by the measure of the prediction.
+        gap: the distance between them, by the measure of the prediction.
         largest: the largest gap that there can be.
     """
 
@@ -186,7 +187,7 @@ class Predicted(Entry, tag="prediction"):
 
     @property
     def closeness(self) -> float:
-        """From 0, as far off as can be, to 1, the model's own values."""
+        """The closeness from 0, the largest possible gap, to 1, the model's own values."""
         return 1.0 - self.gap / self.largest
 
     def __post_init__(self) -> None:
@@ -203,7 +204,7 @@ class Answered(Entry, tag="answer"):
         answer: key of the chosen answer.
         right: whether it is the right one.
         confidence: the probability that the person gave it, from 1 / answers to 1.
-        answers: how many there were to choose from.
+        answers: number of answers to choose from.
     """
 
     answer: ShortText

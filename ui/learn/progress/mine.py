@@ -1,4 +1,4 @@
-"""The progress of the person at the page, and what this tab shows of it."""
+"""The progress of the person at the page, and this tab's view of it."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from ui.server.visitor import this_address
 from ui.visits.tab import this_person
 
 # In the session's state:
-_PROBLEM = "progress_problem"  # why the last change was not taken down
-_ON_SCREEN = "progress_on_screen"  # predictions and quizzes that this tab is in the middle of
+_PROBLEM = "progress_problem"  # why the last change was not recorded
+_ON_SCREEN = "progress_on_screen"  # predictions and quizzes in progress in this tab
 
 
 class Done:
-    """Progress in memory alone, as where no person is.
+    """Progress only in memory, for use without a person.
 
     Attributes:
-        progress: all of it, as it was looked at last.
+        progress: all of it, as of the last look.
     """
 
     def __init__(self) -> None:
         self.progress = NOTHING
 
     def look(self) -> Progress:
-        """Look at it again: other tabs may have added to it."""
+        """Look again: other tabs may have added to it."""
         return self.progress
 
     def note(self, *entries: Entry) -> None:
-        """Take down what was done."""
+        """Record new entries."""
         self.progress = self.progress.joined(entries)
 
 
@@ -42,7 +42,7 @@ class MyDone(Done):
 
     def __init__(self) -> None:
         super().__init__()
-        self._refused: list[Entry] = []  # shown on this page all the same
+        self._refused: list[Entry] = []  # still shown on this page
 
     def look(self) -> Progress:
         self.progress = my_progress().joined(self._refused)
@@ -55,7 +55,7 @@ class MyDone(Done):
 
 
 def _kept(entries: Iterable[Entry]) -> bool:
-    """Tell if entries are kept on disk; if that is refused, `my_problem` says why."""
+    """Keep entries on disk; if that is refused, return False, and `my_problem` says why."""
     person = this_person()
     if person is None:
         return False
@@ -69,7 +69,7 @@ def _kept(entries: Iterable[Entry]) -> bool:
 
 
 def my_progress() -> Progress:
-    """Return what this person has done; nothing if it cannot be read, which `my_problem` says."""
+    """Return this person's progress; nothing if it cannot be read, which `my_problem` reports."""
     person = this_person()
     if person is None:
         return NOTHING
@@ -88,7 +88,7 @@ def take_in(text: str) -> None:
 
 
 def forget_mine() -> None:
-    """Delete what this person has done, on screen too; raises `ProgressError`."""
+    """Delete this person's progress, on screen too; raises `ProgressError`."""
     person = this_person()
     if person is not None:
         STORE.forget(person.token)
@@ -102,5 +102,5 @@ def my_problem() -> str:
 
 
 def on_screen(kind: str) -> dict[str, Any]:
-    """Return what this tab is in the middle of, by name: ``quizzes`` or ``predictions``."""
+    """Return this tab's work in progress, by name: ``quizzes`` or ``predictions``."""
     return st.session_state.setdefault(_ON_SCREEN, {}).setdefault(kind, {})

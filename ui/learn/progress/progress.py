@@ -1,4 +1,4 @@
-"""All that a person has done, and its file."""
+"""A person's whole progress, and its file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 
 class ProgressError(DecodingError):
-    """A file that is no progress, or more of it than is kept."""
+    """A file that is not progress, or more progress than is kept."""
 
 
 class _Head(Struct):
@@ -49,14 +49,14 @@ class Progress:
     """Everything that a person has done so far.
 
     Attributes:
-        entries: by what they are about, the earlier one of two.
+        entries: by subject, the earlier one of two.
     """
 
     entries: dict[tuple[str, str, str], Entry]
 
     @classmethod
     def of(cls, entries: Iterable[Entry] = ()) -> Progress:
-        """Progress from entries in any order, several about the same among them."""
+        """Build progress from entries in any order; several may be about the same subject."""
         found: dict[tuple[str, str, str], Entry] = {}
         for entry in entries:
             before = found.get(entry.about)
@@ -71,10 +71,10 @@ class Progress:
         return len(self.entries)
 
     def joined(self, other: Iterable[Entry]) -> Progress:
-        """Both; the same whichever is joined to which.
+        """Join both; the order does not matter.
 
         Raises:
-            ProgressError: that is more than is kept.
+            ProgressError: the result is more than is kept.
         """
         joined = Progress.of([*self, *other])
         if len(joined) > MOST_ENTRIES:
@@ -89,18 +89,18 @@ class Progress:
         return joined
 
     def find(self, kind: type[AnyEntry], topic: str, key: str) -> AnyEntry | None:
-        """The entry about something, None where it was not done."""
+        """The entry about a subject, None if there is none."""
         return self.entries.get((kind.kind(), topic, key))
 
     def all(self, kind: type[AnyEntry], topic: str | None = None) -> list[AnyEntry]:
-        """All of a kind, of one topic or of all."""
+        """All entries of a kind, of one topic or of all."""
         return [
             entry
             for entry in self
             if isinstance(entry, kind) and (topic is None or entry.topic == topic)
         ]
 
-    # --- by what was done -------------------------------------------------------------------------
+    # --- by action --------------------------------------------------------------------------------
 
     @property
     def steps(self) -> list[StepRead]:
@@ -130,7 +130,7 @@ class Progress:
     # --- files ------------------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the progress as plain values."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -138,17 +138,17 @@ class Progress:
         }
 
     def exported(self) -> str:
-        """A file of it, as JSON."""
+        """Return a file of the progress, as JSON."""
         return json.dumps(self.record(), indent=1, ensure_ascii=False)
 
     @classmethod
     def restored(cls, data: Any) -> Progress:
-        """The inverse of `record`; raises `ProgressError`."""
+        """Restore the output of `record`; raises `ProgressError`."""
         return cls._read(partial(convert, data))
 
     @classmethod
     def imported(cls, text: str) -> Progress:
-        """The inverse of `exported`; raises `ProgressError` for any other text."""
+        """Read the output of `exported`; raises `ProgressError` for any other text."""
         try:
             return cls._read(partial(decode, text.encode("utf-8", "replace")))
         except NoJson:

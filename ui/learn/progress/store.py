@@ -1,12 +1,11 @@
 """Progress by person, on disk.
 
 A person is known by a secret that their browser keeps (`ui.visits.tab.this_person`). All tabs of
-that browser write to the same progress, and what two of them do at once is joined. It is written at
+that browser write to the same progress, and simultaneous changes are joined. Progress is written at
 once: there are few entries, and none may be lost.
 
-Progress that cannot be read, as after a downgrade, is refused with a sentence and stays as it is;
-what there is no room for is refused too. A file that cannot be reached stops no one: what is new
-waits in memory.
+Progress that cannot be read, as after a downgrade, is refused with a sentence and stays as it is.
+Progress without room is refused too. If the file cannot be reached, new entries wait in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class ProgressStore:
     """The progress of all persons.
 
     Args:
-        keeper: where it is kept.
+        keeper: keeps the records.
     """
 
     def __init__(self, keeper: Keeper) -> None:
@@ -51,15 +50,15 @@ class ProgressStore:
             return self._read(person)
 
     def add(self, person: str, *entries: Entry, address: str = "") -> Progress:
-        """Take down what a person did; all that is there now.
+        """Record a person's entries; return all of their progress.
 
         Args:
             person: their secret.
-            entries: what they did.
-            address: from which they did it; see `ui.visits.keeping.Owner`.
+            entries: the new entries.
+            address: the address that they came from; see `ui.visits.keeping.Owner`.
 
         Raises:
-            ProgressError: what is there cannot be read, or that is more than is kept.
+            ProgressError: the old progress cannot be read, or the new one is more than is kept.
         """
         with self._lock:
             before = self._read(person)
@@ -77,10 +76,10 @@ class ProgressStore:
             return after
 
     def forget(self, person: str) -> None:
-        """Delete all that a person has done.
+        """Delete a person's progress.
 
         Raises:
-            ProgressError: the file cannot be written just now.
+            ProgressError: the file cannot be written at present.
         """
         with self._lock:
             if not self._keeper.forget(person):
@@ -108,7 +107,7 @@ class ProgressStore:
 
     @property
     def problem(self) -> str:
-        """Reason that nothing can be kept now, for a person to read; empty if it can."""
+        """The reason that nothing can be kept now, for a person to read; empty if it can."""
         return self._keeper.problem
 
     @property
@@ -117,7 +116,7 @@ class ProgressStore:
         return self._keeper.is_on_disk
 
     def close(self) -> None:
-        """Write what waits."""
+        """Write waiting progress."""
         self._keeper.close()
 
 
@@ -128,7 +127,7 @@ def _no_room() -> ProgressError:
 
 
 def now() -> int:
-    """The time of an entry."""
+    """The time of a new entry, in seconds since 1970."""
     return int(time.time())
 
 

@@ -1,4 +1,4 @@
-"""Progress on a page: where it is kept, and its file."""
+"""Progress on a page: its place on disk, and its file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ui.visits.tab import this_person
 from ui.words.labels import markdown_text
 from ui.words.language import say
 
-_SAID = "progress_said"  # in the session's state: what came of the last file or deletion
+_SAID = "progress_said"  # in the session's state: the outcome of the last file or deletion
 _REFUSED = "progress_refused"
 
 

@@ -1,10 +1,10 @@
-"""Questions as data: the structure in quiz.toml, the words beside it, one Markdown file a language.
+"""Questions as data: the structure is in quiz.toml, the words in one Markdown file per language.
 
 Every answer has its reason, the right one too. `try` names the page on which a person can test it,
-and the state that the page is to be in.
+and the state that the page is to have.
 
-`page` is the name of a file in `pages/`; what stands next to it is the page's own: see `PLACES`. A
-decoder page takes its inputs by name. What is not named is left as the person has it.
+`page` is the name of a file in `pages/`. The other fields depend on the page: see `PLACES`. A
+decoder page takes its inputs by name. Inputs that are not named stay as they are.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from ui.visits.handover import STEP, HandedOver
 from ui.visits.visits import Visit
 from ui.words.language import say
 
-MOST_TOKENS = 64  # of a text on the step page, where the question names no other number
+MOST_TOKENS = 64  # of a text on the step page, if the question names no other number
 
 
 class Place(Written, kw_only=True, tag_field="page"):
-    """A page and the state that it is to be in; the tag is the name of its file in `pages/`."""
+    """A page and the state that it is to have; the tag is the name of its file in `pages/`."""
 
     @property
     def page(self) -> str:
@@ -60,13 +60,13 @@ class Place(Written, kw_only=True, tag_field="page"):
 
     @abstractmethod
     def prepare(self, visit: Visit) -> None:
-        """Bring the page into that state; raises `DecodingError`."""
+        """Bring the page into its state; raises `DecodingError`."""
 
     def open(self, visit: Visit) -> NoReturn:
-        """Go there.
+        """Go to the page.
 
         Raises:
-            DecodingError: the page cannot be brought into that state; nothing is lost.
+            DecodingError: the page cannot be brought into its state; nothing is lost.
         """
         self.prepare(visit)
         st.switch_page(self.file)
@@ -90,7 +90,7 @@ class _Step(WithSettings, Place, kw_only=True, tag="step"):
     max_tokens: int = MOST_TOKENS
 
     def __post_init__(self) -> None:
-        _ = self.settings, self.beginning  # what they refuse is said at once
+        _ = self.settings, self.beginning  # refuses wrong values at once
 
     @cached_property
     def beginning(self) -> Beginning:
@@ -109,17 +109,17 @@ class _Step(WithSettings, Place, kw_only=True, tag="step"):
 
 
 class _Visited(Place, kw_only=True):
-    """A page whose state lies in the visit.
+    """A page whose state is in the visit.
 
     Class attributes:
-        module: has it as `PAGE`; imported when the page is opened.
+        module: the module that has the page as `PAGE`; imported when the page is opened.
     """
 
     module: ClassVar[str]
 
     @classmethod
     def visit_page(cls) -> VisitPage:
-        """The page."""
+        """Return the page."""
         page = import_module(cls.module).PAGE
         return page if isinstance(page, VisitPage) else page.visit_page
 
@@ -169,7 +169,7 @@ class _Decoder(_Visited):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The inputs by name."""
+        """The named inputs, by name."""
         values = {each.name: getattr(self, each.name) for each in fields(self.inputs)}
         return {name: value for name, value in values.items() if value is not UNSET}
 
@@ -178,7 +178,7 @@ class _Decoder(_Visited):
 
 
 def _decoder(page: str, module: str, inputs: type[PlainInputs]) -> type[_Decoder]:
-    """The place of a page with a field for each of its inputs."""
+    """Make the place of a page, with a field for each of its inputs."""
     hints = get_type_hints(inputs, include_extras=True)
     given = {each.name: hints[each.name] | UnsetType for each in fields(inputs)}
     own = {"__annotations__": given, "module": module, "inputs": inputs}
@@ -200,7 +200,7 @@ PLACES: dict[str, type[Place]] = {
 }
 
 
-FOLDER, FILE = "quiz", "quiz.toml"  # within the folder of a lesson
+FOLDER, FILE = "quiz", "quiz.toml"  # in the folder of a lesson
 FEWEST, MOST = 2, 5  # answers of a question
 
 
@@ -209,8 +209,8 @@ class Answer:
     """One answer to choose.
 
     Attributes:
-        key: names it within its question.
-        text: what it says.
+        key: its name within its question.
+        text: its words.
         reason: why it is right or wrong.
     """
 
@@ -224,12 +224,12 @@ class Question:
     """A question, in one language.
 
     Attributes:
-        key: names it within its quiz.
-        text: what is asked.
-        answers: in the order in which they are shown.
-        right: key of the right one.
-        trying: how a person can find the answer by trying.
-        place: where.
+        key: its name within its quiz.
+        text: the question.
+        answers: the answers, in the order in which they are shown.
+        right: key of the right answer.
+        trying: a way to find the answer by trying.
+        place: where to try.
     """
 
     key: str
@@ -240,12 +240,12 @@ class Question:
     place: Place
 
     def answer(self, key: str) -> Answer | None:
-        """The answer of a key; None where there is none, as after an edit of the file."""
+        """The answer of a key; None if there is none, as after an edit of the file."""
         return next((answer for answer in self.answers if answer.key == key), None)
 
     @property
     def right_answer(self) -> Answer:
-        """The right one."""
+        """The right answer."""
         return next(answer for answer in self.answers if answer.key == self.right)
 
 
@@ -255,7 +255,7 @@ class Quiz:
 
     Attributes:
         topic: key of the lesson.
-        title: what they are about.
+        title: their subject.
         questions: in order.
     """
 
@@ -275,7 +275,7 @@ class _Question(Written):
         check_known("right", [self.right], self.answers)
 
     def places(self) -> list[str]:
-        """The places of its words and of those of its answers."""
+        """The places of its words and of its answers' words."""
         return [self.key, *(f"{self.key}/{answer}" for answer in self.answers)]
 
 
@@ -291,7 +291,7 @@ def quiz_of(folder: Path, language: str = ENGLISH) -> Quiz:
     """The quiz in a folder, read once, with words in a language, in English if that lacks them.
 
     Raises:
-        LessonError: a mistake in its files; the sentence says where and what to do.
+        LessonError: a mistake in its files; the sentence gives its place and a remedy.
     """
     asked = read_file(folder / FILE, _Quiz).questions
     languages = read_words(folder)

@@ -23,7 +23,7 @@ from ui.words.labels import markdown_text, with_minus
 from ui.words.language import marked, say
 from ui.words.refusals import told
 
-WANTED = "quiz_wanted"  # in the session's state: the question to be at, by topic
+WANTED = "quiz_wanted"  # in the session's state: the question to show, by topic
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
 _SCORING = marked(
     "Certain and right gives {points} points, a guess 0, certain and wrong takes {loss} away. "
@@ -39,8 +39,8 @@ class Round:
 
     Attributes:
         given: answers by question.
-        place: the question in sight; behind the last one stands the summary.
-        number: 1 more with each time that the quiz is begun again.
+        place: the question on screen; the summary comes after the last one.
+        number: counts how often the quiz was begun again.
     """
 
     given: dict[str, Answered] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Round:
         self.given, self.place, self.number = {}, 0, self.number + 1
 
     def go_on(self) -> None:
-        """To the next question, or to the summary."""
+        """Go to the next question, or to the summary."""
         self.place += 1
 
 
@@ -63,7 +63,7 @@ def scoring(answers: int) -> str:
 
 
 def at_stake(confidence: float, answers: int) -> str:
-    """The points that an answer with a confidence gives if it is right, and if it is wrong."""
+    """The points for an answer with a confidence, if it is right and if it is wrong."""
     gain, loss = (points(confidence, is_right, answers) for is_right in (True, False))
     return say(
         "If you are right: {gain} points. If not: {loss}.",
@@ -79,17 +79,17 @@ def confidences(answers: int) -> list[float]:
 
 
 def turn_to(topic: str, question: str) -> None:
-    """Let a quiz be at one of its questions when it is drawn next."""
+    """Let a quiz show one of its questions when it is next drawn."""
     st.session_state.setdefault(WANTED, {})[topic] = question
 
 
 def draw_quiz(quiz: Quiz, done: Done, visit: Visit) -> None:
-    """Draw the question that a person is at, or the summary; for a fragment.
+    """Draw the person's current question, or the summary; for a fragment.
 
     Args:
         quiz: the questions.
-        done: what the person has done; gets each answer, of which the first counts.
-        visit: where a question is tried out.
+        done: the person's progress; gets each answer, of which the first counts.
+        visit: the visit in which a question is tried out.
     """
     rounds = on_screen("quizzes")
     if quiz.topic not in rounds:
@@ -108,7 +108,7 @@ def draw_quiz(quiz: Quiz, done: Done, visit: Visit) -> None:
 
 
 def _is_of(given: Answered | None, question: Question) -> bool:
-    """Return whether an answer belongs to the question as it stands; its file may be edited."""
+    """Return whether an answer belongs to the present question; its file may be edited."""
     return given is not None and question.answer(given.answer) is not None
 
 
@@ -188,7 +188,7 @@ def _feedback(question: Question, given: Answered) -> None:
 
 
 def _worth(given: Answered) -> str:
-    """Describe what an answer is worth, in a sentence."""
+    """Describe the worth of an answer, in a sentence."""
     sure, worth = percent(given.confidence), abs(given.points)
     if worth < 0.05:
         return say("You marked this as a guess ({sure}), so it gives 0 points.", sure=sure)

@@ -36,7 +36,7 @@ class Attention:
 
     Attributes:
         tokens: labels of the text's tokens, n.
-        weights: (n, n), each row what that token takes from each.
+        weights: (n, n), in each row the share that a token takes from each token.
     """
 
     tokens: tuple[str, ...]
@@ -66,9 +66,9 @@ def _picture(result: Attention, shown: Shown) -> None:
 
 
 def attention_figure(result: Attention, dark: bool = False) -> go.Figure:
-    """A row for each token: how much it takes from itself and from each one before it."""
+    """A row for each token, with its share from itself and from each one before it."""
     count = len(result.tokens)
-    later = np.triu(np.ones((count, count), bool), 1)  # not yet written: nothing to look at
+    later = np.triu(np.ones((count, count), bool), 1)  # not yet written, so empty
     names = [f"{place + 1} {token}" for place, token in enumerate(result.tokens)]
     figure = go.Figure(
         go.Heatmap(

@@ -1,4 +1,4 @@
-"""The loss of a text: how little of its probability the model gave to each token that came."""
+"""The loss of a text: how little probability the model gave to each token that came."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Loss:
     """The loss of a text.
 
     Attributes:
-        tokens: labels of all tokens but the first, before which nothing is read.
+        tokens: labels of all tokens except the first, before which nothing is read.
         bits: loss of each: -log2 of the probability that the model gave it.
     """
 

@@ -53,7 +53,7 @@ def tokens_predicted(state: MeasurementState) -> float | None:
 
 
 class InsidePanel(MeasurementPanel, tag="inside"):
-    """A picture of the model's inside; it has no page of its own."""
+    """A picture of the model's inside; it has no page."""
 
     measures: ClassVar[Functions] = MEASURES
     measured_on: ClassVar[MeasurementPage] = MeasurementPage("inside", "", SECTIONS)

@@ -23,7 +23,7 @@ from ui.words.metrics import number
 
 @dataclass(frozen=True)
 class TrainingInputs(PlainInputs):
-    """The moment of the training to look at, in millions of tokens read."""
+    """The moment of the training to show, in millions of tokens read."""
 
     read: int = 1
 
@@ -33,9 +33,9 @@ class Training:
     """The training of the model.
 
     Attributes:
-        tokens: read until each entry of the log.
+        tokens: tokens read until each entry of the log.
         bits: mean loss on the texts of that entry, bits per token.
-        place: the entry that is looked at.
+        place: the entry that is shown.
     """
 
     tokens: np.ndarray
@@ -44,7 +44,7 @@ class Training:
 
     @property
     def mean(self) -> float:
-        """The loss that is looked at."""
+        """The loss that is shown."""
         return float(self.bits[self.place])
 
 

@@ -1,4 +1,4 @@
-"""The weights: how many each part of the model has, and a corner of one of its matrices."""
+"""The weights: their number in each part of the model, and a corner of one matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ui.measurements.section import Section, Shown, Table
 from ui.words.language import marked, say
 from ui.words.metrics import number, percent
 
-PARTS = {  # by what the names of their weights hold
+PARTS = {  # by a part of their weights' names
     "norm": marked("Norms"),
     "embed_tokens": marked("Embedding, also the output layer"),
     "self_attn": marked("Attention"),
@@ -27,7 +27,7 @@ CORNER = 6  # rows and columns shown of a matrix
 
 @dataclass(frozen=True)
 class WeightsInputs(PlainInputs):
-    """The part that is looked at, a key of `PARTS`."""
+    """The part to show, a key of `PARTS`."""
 
     part: str = "norm"
 
@@ -37,9 +37,9 @@ class Weights:
     """The weights of the model by part.
 
     Attributes:
-        counts: numbers by part, in the order of `PARTS`.
-        name: of a tensor of the chosen part.
-        shape: of that tensor.
+        counts: number of weights by part, in the order of `PARTS`.
+        name: the name of a tensor of the chosen part.
+        shape: the shape of that tensor.
         corner: its first rows and columns.
     """
 

@@ -1,6 +1,7 @@
-"""Decoder pages in a lesson: a file each, with what checks may ask of it.
+"""Decoder pages in a lesson: one file each, with its measures for checks.
 
-    panel.py      what they have in common: inputs, transport, picture, measures, actions
+    panel.py      their common parts: inputs, transport, picture, measures, actions
 
-To add one: a file with its measures and a `LabPanel`, and its name in `DecoderPanel` beside.
+To add one: a file with its measures and a `LabPanel`, and its name in `DecoderPanel` in the parent
+folder.
 """

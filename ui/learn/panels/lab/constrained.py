@@ -45,7 +45,7 @@ def without_choice(lab: ConstrainedLab) -> int:
 
 @MEASURES.add
 def broken(lab: ConstrainedLab) -> bool:
-    """True if a refused token was forced in the experiment and the text went on without rules."""
+    """True if a refused token was forced in the experiment and the text continued without rules."""
     return lab.broken is not None
 
 

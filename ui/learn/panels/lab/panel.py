@@ -23,7 +23,7 @@ from ui.visits.visits import Visit
 from ui.words.labels import stop_name
 from ui.words.language import say
 
-FIELDS = "fields"  # among the parts: the inputs of the page
+FIELDS = "fields"  # one of the parts: the inputs of the page
 TASK_SECONDS = 120.0  # that an action waits for a worker
 
 ACTIONS = Functions()
@@ -33,10 +33,10 @@ class LabPanel(InputsPanel[Lab], kw_only=True):
     """A text on a decoder page.
 
     Attributes, besides those of `InputsPanel`:
-        steps: how many steps it has when the panel begins; None for as many as on the page.
-        parts: what is shown with transport and picture: ``fields``, and names of experiments.
+        steps: number of steps when the panel begins; None for as many as on the page.
+        parts: parts shown with transport and picture: ``fields``, and names of experiments.
 
-    A kind also says `lab_page`, its page, and `measures`.
+    A kind also sets `lab_page`, its page, and `measures`.
     """
 
     steps: int | None = None
@@ -101,7 +101,7 @@ class LabPanel(InputsPanel[Lab], kw_only=True):
 
 
 def settle(lab: Lab) -> None:
-    """Wait until nothing is growing; raises `DecodingError` where the lab says why not."""
+    """Wait until nothing is growing; raises `DecodingError` if a step fails or takes too long."""
     if not lab.player.settle(TASK_SECONDS):
         seconds = f"{TASK_SECONDS:g}"
         raise DecodingError(
@@ -135,13 +135,13 @@ def text(lab: Lab) -> str:
 @MEASURES.add
 @shown_as(stop_name)
 def stopped_by(lab: Lab) -> str:
-    """Reason the text ended: max_tokens, eos, full_pool, ...; empty while it goes on."""
+    """Reason the text ended: max_tokens, eos, full_pool, ...; empty while it continues."""
     if lab.text is None or lab.player.can_go_on:
         return ""
     return lab.text.stop_reason or "max_tokens"
 
 
-# --- of those that append tokens ------------------------------------------------------------------
+# --- for strategies that append tokens ------------------------------------------------------------
 
 OF_TOKENS = Functions(MEASURES)
 

@@ -17,7 +17,7 @@ MEASURES, ACTIONS = Functions(OF_TOKENS), Functions(ANY_ACTIONS)
 
 
 def _counts(lab: SpeculativeLab) -> tuple[int, int, int]:
-    """Proposed tokens, accepted ones, rounds."""
+    """Count proposed tokens, accepted ones, and rounds."""
     rounds = lab.text.steps if lab.text else []
     proposed = sum(len(each.proposed) for each in rounds)
     drawn = sum(each.drawn is not None for each in rounds)

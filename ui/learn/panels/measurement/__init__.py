@@ -1,5 +1,5 @@
-"""Sections of measuring pages in a lesson: what the cache saves and costs, and claims.
+"""Sections of measuring pages in a lesson: savings and costs of the cache, and claims.
 
-panel.py     what they have in common
+panel.py     their common parts
 pages.py     the cache page, the claims page
 """

@@ -28,12 +28,12 @@ ACTIONS = Functions()
 
 
 class MeasurementPanel(InputsPanel[MeasurementState], kw_only=True):
-    """One section, of which everything but the choice among others is there.
+    """One section, complete except for the choice of other sections.
 
     Attributes, besides those of `InputsPanel`:
-        key: of the section.
+        key: the key of the section.
 
-    A kind also says `measured_on`, its page.
+    A kind also sets `measured_on`, its page.
     """
 
     key: str = field(name="section")
@@ -95,7 +95,7 @@ class MeasurementPanel(InputsPanel[MeasurementState], kw_only=True):
 
 
 def _at_a_press(state: MeasurementState) -> MeasurementState:
-    """Let nothing be measured before the person asks for it: that may be their task."""
+    """Prevent measuring before the person asks for it: that may be their task."""
     state.held.began_alone = True
     return state
 
@@ -111,8 +111,8 @@ def measured(state: MeasurementState) -> bool:
 def cell(state: MeasurementState, table: str, row: str, column: str) -> float | None:
     """A number in a table of the section.
 
-    The table by the beginning of its name, the row by the text of its first cell, the column by its
-    head. The page shows the tables, or offers them as CSV files.
+    Name the table by the beginning of its name, the row by the text of its first cell, the column
+    by its head. The page shows the tables, or offers them as CSV files.
     """
     result = state.held.result()
     if result is None:
@@ -131,7 +131,7 @@ def cell(state: MeasurementState, table: str, row: str, column: str) -> float | 
 
 @ACTIONS.add
 def measure(state: MeasurementState) -> None:
-    """Press the button that measures, and wait until it has."""
+    """Press the button that measures, and wait until the measurement has ended."""
     state.begin(UNKNOWN)
     if state.held.work is not None:
         state.held.work.wait()

@@ -1,1 +1,1 @@
-"""The step page in a lesson: its own session, and of its parts those that the lesson names."""
+"""The step page in a lesson: its own session, and the parts that the lesson names."""

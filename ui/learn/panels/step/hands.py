@@ -22,12 +22,12 @@ BY_ITSELF = ("settings", "sync")  # actions that the page also sends without a p
 
 
 class LessonSession(Session):
-    """A session as a lesson begins it.
+    """A session that a lesson begins.
 
     Attributes:
         done: how often each kind of action was done since the panel began; a press of Step counts
             each token. A refused action does not count.
-        last_action: the newest of them but settings, which the page also sends by itself; empty
+        last_action: the newest action except settings, which the page also sends by itself; empty
             before the first.
     """
 
@@ -42,7 +42,7 @@ class LessonSession(Session):
         self.last_action = ""
 
     def apply(self, event: Event, **others: Any) -> None:
-        """Do what a person did, once; see `Session.apply`."""
+        """Apply a person's action, once; see `Session.apply`."""
         if self.acknowledged.covers(event.client, event.number):
             return
         super().apply(event, **others)
@@ -60,7 +60,7 @@ class Hands:
     """A person at the step page.
 
     Args:
-        session: what they see; its lock is held.
+        session: the session on their screen; its lock is held.
     """
 
     def __init__(self, session: LessonSession) -> None:
@@ -76,12 +76,12 @@ class Hands:
         self._number = 0
 
     def do(self, actions: Iterable[Call[Hands, None]]) -> None:
-        """Do one after the other; raises `DecodingError` at the first that is refused."""
+        """Do one after the other; raises `DecodingError` at the first refusal."""
         for action in actions:
             action(self)
 
     def send(self, kind: str, **fields: Any) -> None:
-        """One event; raises what the page would say where it is refused."""
+        """Send one event; if it is refused, raises the page's error."""
         session = self.session
         settings, order = parse_settings(self.settings)
         self._number += 1
@@ -107,18 +107,18 @@ class Hands:
             self.what_if = False
 
     def start(self, **changes: Any) -> None:
-        """Press Start, after changes of what the text begins from."""
+        """Press Start, after changes to the text's beginning."""
         self.beginning = replace(self.beginning, **changes)
         self.send("start", prompt=self.beginning.prompt)
 
     def presses(self, kind: str, times: int) -> None:
-        """The same press so often, while it changes the text."""
+        """Repeat the same press, while it changes the text."""
         for _ in range(times):
             self.send(kind)
 
 
 def token_id(model: LanguageModel, text: str) -> int:
-    """The token that a text is; raises `PromptError` where it is none or several."""
+    """Return the token of a text; raises `PromptError` if it is none or several."""
     ids = model.vocabulary.encode(text)
     if len(ids) != 1:
         raise PromptError(

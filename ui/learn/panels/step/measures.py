@@ -1,4 +1,4 @@
-"""Measures of a step panel, for checks: of the text, and of the step that is on screen."""
+"""Measures of a step panel, for checks: of the text, and of the step on screen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEASURES = Functions()
 
 
 def settings_named(names: str) -> str:
-    """Settings as their labels, of names with spaces between them: ``Top-k, Min-p``."""
+    """Labels of settings, from names with spaces between them: ``Top-k, Min-p``."""
     return ", ".join(
         say(STAGES[name].info.label) if name in STAGES else name.replace("_", " ")
         for name in names.split()
@@ -48,7 +48,7 @@ def generated(session: LessonSession) -> int:
 
 @MEASURES.add
 def prompt(session: LessonSession) -> str:
-    """The prompt of the text on screen, not what is only typed."""
+    """The prompt of the text on screen, not one that is only typed."""
     return session.prompt
 
 
@@ -117,7 +117,7 @@ def branches(session: LessonSession) -> int:
 @MEASURES.add
 @shown_as(stop_name)
 def stopped_by(session: LessonSession) -> str:
-    """Reason the text ended: max_tokens, eos, stop_string, context; empty while it goes on."""
+    """Reason the text ended: max_tokens, eos, stop_string, context; empty while it continues."""
     return (session.decoder.stop_reason or "max_tokens") if session.has_reached_limit else ""
 
 
@@ -150,8 +150,8 @@ def done_last(session: LessonSession, action: str) -> bool:
 def setting(session: LessonSession, name: str, field: str = "") -> float | None:
     """A setting of one number: temperature, top_k, top_p, min_p, repetition_penalty, ..., seed.
 
-    Of a sampler of several numbers the one that `field` names, while it is on: xtc has threshold
-    and probability, mirostat tau and eta, dry multiplier, base and allowed_length.
+    For a sampler of several numbers, the one that `field` names, while the sampler is on: xtc has
+    threshold and probability, mirostat tau and eta, dry multiplier, base and allowed_length.
     """
     if name == "seed":
         return session.settings.seed
@@ -242,7 +242,7 @@ def lacking(session: LessonSession, program: str) -> str:
 @MEASURES.add
 @shown_as(settings_named)
 def differing(session: LessonSession, program: str) -> str:
-    """The settings in force that mean something else in a program, or stand elsewhere there."""
+    """The settings in force that have a different meaning or place in a program."""
     return _listed(_snippet(session, program).differs)
 
 
@@ -263,7 +263,7 @@ def token_to_come(session: LessonSession) -> bool:
 
 @contextmanager
 def _shown(session: LessonSession) -> Iterator[Distribution | None]:
-    """Yield the distribution that the settings on screen make of the step on screen."""
+    """Yield the distribution of the step on screen under the settings on screen."""
     kept = session.error, session.cancelled
     yield session.distribution()
     session.error, session.cancelled = kept
@@ -296,7 +296,7 @@ def top_probability(session: LessonSession) -> float | None:
 @MEASURES.add
 @shown_as(percent)
 def probability(session: LessonSession, token: str) -> float | None:
-    """The probability of a token after all settings, 0 to 1; 0 where it was removed."""
+    """The probability of a token after all settings, 0 to 1; 0 if it was removed."""
     with _shown(session) as found:
         return None if found is None else found.probability(token_id(session.model, token))
 
@@ -362,7 +362,7 @@ def kept(session: LessonSession) -> int | None:
 
 @MEASURES.add
 def removed_by(session: LessonSession, token: str) -> str | None:
-    """The sampler that removed a token, such as top_p; empty where it is kept."""
+    """The sampler that removed a token, such as top_p; empty if it is kept."""
     with _shown(session) as found:
         if found is None:
             return None
@@ -371,7 +371,7 @@ def removed_by(session: LessonSession, token: str) -> str | None:
 
 @MEASURES.add
 def figure(session: LessonSession, sampler: str, name: str) -> float | None:
-    """A figure of a sampler in the step on screen, where that sampler is on.
+    """A figure of a sampler in the step on screen, if that sampler is on.
 
     Mirostat has mu, xtc u, eta_cutoff threshold, top_n_sigma sigma and least_score, typical_p
     entropy; each has removed and mass_removed.
@@ -403,7 +403,7 @@ def model_uncertainty(session: LessonSession) -> float | None:
     return None if raw is None else raw.entropy_bits
 
 
-# --- the token that was drawn ---------------------------------------------------------------------
+# --- the drawn token ------------------------------------------------------------------------------
 
 
 @MEASURES.add

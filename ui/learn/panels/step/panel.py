@@ -24,7 +24,7 @@ from ui.texts.settings import FIRST, is_one_number, parse_settings, plain_settin
 from ui.texts.texts import Beginning
 from ui.visits.visits import Visit
 
-LINE = "line"  # the part of the step component that says what goes wrong; it is always shown
+LINE = "line"  # the part of the step component that shows errors; it is always shown
 PARTS = [
     "prompt",
     "transport",
@@ -43,10 +43,10 @@ class StepPanel(Panel[LessonSession], kw_only=True, tag="step"):
     """A text that is stepped.
 
     Attributes:
-        prompt: what it goes on from.
-        values: of the settings, by their names.
+        prompt: the prompt to continue from.
+        values: values of the settings, by name.
         shown: the samplers that are shown, in the order of the chain; None for the usual ones.
-        parts: of `PARTS`, those that are shown.
+        parts: the parts that are shown, out of `PARTS`.
         max_tokens: stop rule of Play and Run to end.
         stop_strings: the other stop rule.
         generated: tokens that the text has when the panel begins.
@@ -73,7 +73,7 @@ class StepPanel(Panel[LessonSession], kw_only=True, tag="step"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.chain  # what it refuses is said at once
+        _ = self.chain  # refuses wrong settings at once
 
     @cached_property
     def chain(self) -> tuple[SamplingSettings, tuple[str, ...]]:
@@ -136,4 +136,4 @@ class StepPanel(Panel[LessonSession], kw_only=True, tag="step"):
 
 
 def _on_change() -> None:
-    """Something was done in the panel: what stands around it is drawn again by this alone."""
+    """Do nothing: the call itself redraws the surroundings of the panel."""
