@@ -1,1 +1,1 @@
-"""Benchmarks: `make benchmark`, or `python -m benchmarks NAME` for one module in here."""
+"""Benchmarks: `make benchmark`, or `python -m benchmarks NAME` for one of these modules."""

@@ -2,9 +2,9 @@
 
     python -m benchmarks cache [--sizes bundled,0.5B] [--turns N] [--quick]
 
-Both hold the same random keys and values, and take turns. First the caches alone: the keys and
-values of one token written in every layer. Then whole forward passes, whose logits must be equal
-bit for bit.
+Both hold the same random keys and values, and take turns. First come the caches alone: one token's
+keys and values are written in every layer. Then come whole forward passes, whose logits must be
+equal bit for bit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from engine.model.kernels import keep_freed_memory
 
 POSITIONS = (512, 2048, 4096)
 TURNS = 24
-# From here on our cache must be the faster one, alone and with the pass.
+# From here on our cache must be the faster one, alone and within the pass.
 _GOAL_FROM = 2048
 OURS, THEIRS = "ours", "DynamicCache"
 
@@ -99,7 +99,7 @@ def _write(cache: Cache, states: States) -> None:
 
 
 class _Loop:
-    """Forward passes of one token after the other, the same ones for every cache."""
+    """Forward passes of one token at a time, the same for every cache."""
 
     def __init__(self, model: LanguageModel, cache: Cache) -> None:
         self._model, self._cache = model, cache
@@ -144,7 +144,7 @@ def _report(
 
 
 def main(arguments: Sequence[str] | None = None) -> dict:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks cache", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--sizes", default="bundled,0.5B", help=f"of {', '.join(SIZES)}")

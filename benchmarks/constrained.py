@@ -1,9 +1,9 @@
-"""Constrained decoding measured: objects of fifty schemas at T = 1.2, and what a mask costs.
+"""Constrained decoding: objects of fifty schemas at T = 1.2, and the cost of a mask.
 
     python -m benchmarks constrained [--objects 4]
 
-Every object is judged by `jsonschema`. Masks are timed along random texts of five constraints, over
-the bundled vocabulary and over 151,936 made-up tokens.
+`jsonschema` judges every object. Masks are timed along random texts of five constraints, over the
+bundled vocabulary and over 151,936 made-up tokens.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ TEMPERATURE = 1.2
 MOST_TOKENS = 400
 LARGE = 151_936
 STEPS = 60
-MOST_US = 2000.0  # of the median mask: below the forward pass of a model with such a vocabulary
+MOST_US = 2000.0  # for the median mask: below the forward pass of a model with such a vocabulary
 
 
 def of(**properties: object) -> dict:
-    """An object that needs all of these and takes no others."""
+    """Return the schema of an object that needs all of these properties and allows no others."""
     return {
         "type": "object",
         "properties": properties,
@@ -45,12 +45,12 @@ def text(most: int = 12, **more: object) -> dict:
 
 
 def whole(low: int = 0, high: int = 999) -> dict:
-    """A whole number in a range."""
+    """Return the schema of a whole number in a range."""
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
 def some(items: object, least: int = 0, most: int = 3) -> dict:
-    """An array."""
+    """Return the schema of an array."""
     return {"type": "array", "items": items, "minItems": least, "maxItems": most}
 
 
@@ -118,7 +118,7 @@ SCHEMAS: tuple[object, ...] = (
 
 
 def measure_objects(report: Report, model: LanguageModel, schemas: Sequence, count: int) -> None:
-    """Generate objects and have them judged; what is not valid is told."""
+    """Generate objects and have them judged; invalid ones are reported."""
     valid, tokens, began = 0, 0, time.perf_counter()
     for number, schema in enumerate(schemas):
         constraint = Constraint("json_schema", json.dumps(schema, ensure_ascii=False))
@@ -150,7 +150,7 @@ TIMED = {
 
 
 def measure_masks(report: Report, places: Places, ends: tuple[int, ...], steps: int) -> None:
-    """Microseconds of each new mask along a random text."""
+    """Measure the microseconds of each new mask along a random text."""
     for name, (language, source) in TIMED.items():
         rng, ids, took = np.random.default_rng(1), [], []
         for _ in range(steps):
@@ -168,7 +168,7 @@ def measure_masks(report: Report, places: Places, ends: tuple[int, ...], steps: 
 
 
 def large_places(model: LanguageModel) -> Places:
-    """As many tokens as a large model has: the bundled ones, then pairs of them."""
+    """Create as many tokens as a large model has: the bundled ones, then pairs of these."""
     vocabulary = model.vocabulary
     own = [vocabulary.token_bytes(i) for i in range(model.vocab_size)]
     rng = np.random.default_rng(7)
@@ -179,7 +179,7 @@ def large_places(model: LanguageModel) -> Places:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks constrained", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--objects", type=int, default=4, help="objects of each schema")

@@ -1,11 +1,11 @@
-"""Speed and memory of the engine, against the bare model, against transformers, against the memory.
+"""Speed and memory of the engine, compared with the bare model, transformers, and the memory limit.
 
     python -m benchmarks.engine [--sizes bundled,0.13B,0.5B] [--steps N] [--rounds N] [--quick]
 
-Models other than the bundled one have the shapes of well-known ones and random weights, with the
-last norm scaled so that their logits are about as sharp as a trained model's. Speed depends on the
-shapes, not on what the weights say. The parts are in `benchmarks.measures`; ``--sizes ''`` leaves
-the shaping pipeline alone.
+Models other than the bundled one have the shapes of well-known ones and random weights. Their last
+norm is scaled so that their logits are about as sharp as a trained model's. Speed depends on the
+shapes, not on the values of the weights. The parts are in `benchmarks.measures`. ``--sizes ''``
+measures only the shaping pipeline.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from engine.model.kernels import keep_freed_memory, speed_up_exponentials
 
 
 def measure_size(report: Report, name: str, effort: Effort, device: str) -> None:
-    """Everything that is measured on one model, in bf16 and in float32."""
+    """Measure everything on one model, in bf16 and in float32."""
     size = SIZES[name]
     chosen = chosen_dtype(name, device)
     dtypes = [torch.bfloat16] if size.gpu_only else [torch.bfloat16, torch.float32]
@@ -88,7 +88,7 @@ def measure_size(report: Report, name: str, effort: Effort, device: str) -> None
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engine", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     on_cpu = [name for name, size in SIZES.items() if not size.gpu_only]
@@ -106,7 +106,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     options = parse(arguments)
     transformers_logging.set_verbosity_error()
     effort = Effort(options.steps, options.rounds or (1 if options.quick else 3), options.quick)
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> dict:
         torch.set_num_threads(options.threads)
     report = Report("engine")
     print(f"CPU threads: {default_threads()}")
-    keep_freed_memory()  # as loading a model does, and this:
+    keep_freed_memory()  # as loading a model does, and so does this:
     speed_up_exponentials()
     devices = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
     measure_pipelines(report, effort)

@@ -1,10 +1,10 @@
-"""The measurements of the cache page: their time, their figures, what a neighbour waits for.
+"""The measurements of the cache page: their duration, their figures, a neighbour's waiting times.
 
     python -m benchmarks measuring [--model bundled] [--positions 1024] [--every 16] [--quick]
 
-Each runs alone first, then again and again beside a visitor who steps once a second through a text
-of their own, in the same process, as in the app. A step is timed by the wall clock from the press
-to its end. So these figures need an idle machine.
+Each runs alone first, then repeatedly next to a visitor who takes a step each second in a separate
+text. Both share one process, as in the app. A step is timed by the wall clock from the press to its
+end. So these figures need an idle machine.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from engine.measure import (
 from engine.model import LanguageModel, Quantisation
 
 CALM = 1.0  # seconds between two steps of the neighbour
-GOAL_MS = 250.0  # as beside 20 visitors
+GOAL_MS = 250.0  # as with 20 visitors
 PROMPT = 9
 
 Made = Callable[[], Measurement]
@@ -71,7 +71,7 @@ def measurements(model: LanguageModel, options: argparse.Namespace) -> Mapping[s
 
 
 def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -> None:
-    """All figures of one model."""
+    """Measure all figures of one model."""
     report.section(f"{model.name}, {dtype_name(model)}, a neighbour alone")
     pace = Pace(CALM, options.seconds)
     _waits(report, "a step each second", together(options.seconds, steps(model, pace))[0], None)
@@ -88,7 +88,7 @@ def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -
 
 
 def _again_and_again(made: Made) -> Work:
-    """The same measurement until the time is over, from one part to the next."""
+    """Return work that repeats the measurement part by part until the time is over."""
 
     def work(seen: Seen, over: Callable[[], bool]) -> None:
         while not over():
@@ -112,7 +112,7 @@ def _waits(report: Report, name: str, seen: Seen, goal: float | None) -> None:
     )
 
 
-# --- what the measurements say --------------------------------------------------------------------
+# --- results of the measurements ------------------------------------------------------------------
 
 
 def _text(report: Report, result: WithAndWithout) -> None:
@@ -228,7 +228,7 @@ SAID = {
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks measuring", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--model", default="bundled", choices=list(SIZES))
@@ -250,7 +250,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     options = parse(arguments)
     report = Report("measuring")
     model = load(options.model, chosen_dtype(options.model, options.device), options.device)

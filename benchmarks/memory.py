@@ -1,10 +1,10 @@
-"""Memory of a server whose visitors come, step and leave, and choose one model after another.
+"""Memory of a server whose visitors come, step and leave, and load one model after another.
 
     python -m benchmarks memory [--visits 200] [--steps 50] [--models 10] [--quick]
 
-Both parts go through what the pages use: visits, sessions and their messages, shared models. The
-models have random weights. "After" is what the process has in memory once freed memory has been
-handed back to the system, as the server does by itself.
+Both parts use the same code as the pages: visits, sessions and their messages, shared models. The
+models have random weights. "After" is the memory of the process after it has returned freed memory
+to the system, as the server does by itself.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def used_mb() -> float:
 
 
 def settled_mb() -> float:
-    """The same without what is free already."""
+    """Return the resident memory without the freed part, in MB."""
     give_memory_back()
     return used_mb()
 
 
 def config(vocabulary: int, width: int, layers: int) -> PretrainedConfig:
-    """A model that has few weights besides its embedding."""
+    """Return the configuration of a model with few weights besides its embedding."""
     return LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=width,
@@ -106,7 +106,7 @@ def measure_visits(report: Report, count: int, steps: int, vocabulary: int) -> N
     model = LanguageModel(hf, load_model().tokenizer)
     report.section(f"{count} visits of {steps} steps, V={model.vocab_size:,}, {model.device}")
     visits = Visits(Keeper(None))
-    first = Visitor(visits, model)  # what is made once is there before
+    first = Visitor(visits, model)  # makes one-time allocations early
     for _ in range(3):
         first.step()
     first.leave()
@@ -170,7 +170,7 @@ def measure_models(report: Report, count: int, width: int) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks memory", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--visits", type=int, default=200, help="visitors who are there at once")
@@ -187,7 +187,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     options = parse(arguments)
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()

@@ -1,4 +1,4 @@
-"""Output of every benchmark: the machine, a table with goals, one JSON line at the very end."""
+"""Output of every benchmark: the machine, a table with goals, and one JSON line at the very end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.measure import PACKAGES, Machine, versions
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit on a figure: at most or at least so much."""
+    """A limit on a figure: a maximum or a minimum."""
 
     limit: float
     at_least: bool
@@ -25,12 +25,12 @@ class Goal:
 
 
 def at_most(limit: float) -> Goal:
-    """A goal that larger figures miss."""
+    """Return a goal that larger figures miss."""
     return Goal(limit, at_least=False)
 
 
 def at_least(limit: float) -> Goal:
-    """A goal that smaller figures miss."""
+    """Return a goal that smaller figures miss."""
     return Goal(limit, at_least=True)
 
 
@@ -38,9 +38,9 @@ class Report:
     """Collects figures, prints them as they come, and ends with one JSON line.
 
     Args:
-        name: which benchmark this is.
-        packages: those that its figures depend on.
-        programs: versions of what else they depend on, by name.
+        name: name of the benchmark.
+        packages: packages on which its figures depend.
+        programs: versions of other programs on which they depend, by name.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class Report:
         print(", ".join(f"{package} {number}" for package, number in self._versions.items()))
 
     def section(self, title: str) -> None:
-        """Begin a part; its title goes before the names of its figures in the JSON line."""
+        """Start a part; its title precedes the names of its figures in the JSON line."""
         self._section = title
         print(f"\n{title}", flush=True)
 
     def note(self, text: str) -> None:
-        """A sentence that the figures need to be read rightly."""
+        """Add a sentence that readers need to interpret the figures."""
         self._notes.append(f"{self._section}: {text}")
         print(f"  {text}", flush=True)
 
@@ -85,14 +85,14 @@ class Report:
         detail: str = "",
         **more: object,
     ) -> None:
-        """One figure: printed with its goal, kept for the JSON line.
+        """Add a figure: printed with its goal, kept for the JSON line.
 
         Args:
-            name: what was measured.
-            value: the figure that the goal is about.
+            name: name of the figure.
+            value: the figure to which the goal applies.
             unit: its unit.
-            goal: the limit, where there is one.
-            detail: further figures in words, printed behind it.
+            goal: the limit, if there is one.
+            detail: further figures in words, printed after it.
             more: further figures, for the JSON line only.
         """
         key = f"{self._section} | {name}"
@@ -106,11 +106,11 @@ class Report:
         print(f"  {name:<54} {shown:>14}  {verdict:<24} {detail}".rstrip(), flush=True)
 
     def table(self, header: Sequence[str], lines: Sequence[tuple]) -> None:
-        """Figures that were added one by one, once more side by side; not in the JSON line.
+        """Print figures that were added one by one again side by side; not in the JSON line.
 
         Args:
             header: names of the columns; the first one's entries are text.
-            lines: a text and its figures each.
+            lines: a text and its figures per line.
         """
         width = max(len(header[0]), *(len(line[0]) for line in lines))
         print()
@@ -120,7 +120,7 @@ class Report:
         print(flush=True)
 
     def finish(self) -> dict[str, object]:
-        """Print all goals once more and the JSON line; returns what that line holds."""
+        """Print all goals again, then the JSON line; returns the content of that line."""
         print("\nGoals")
         for entry in self._goals:
             verdict = "met" if entry["met"] else "NOT MET"
@@ -142,7 +142,7 @@ class Report:
 
 
 def number(value: float) -> str:
-    """A number with as many digits as mean something: 1.034, 12.3, 608k as 608,256."""
+    """Format a number with its significant digits: 1.034, 12.3, 608k as 608,256."""
     if isinstance(value, bool) or not isinstance(value, float):
         return f"{value:,}" if isinstance(value, int) else str(value)
     size = abs(value)

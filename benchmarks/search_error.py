@@ -2,9 +2,9 @@
 
     python -m benchmarks search_error [--model bundled] [--tokens 8 16] [--quick]
 
-For every prompt and length: beam searches of widths 1, 2, 4 and 8, and an exact search that proves
+For every prompt and length, beam searches of widths 1, 2, 4 and 8 run. An exact search then proves
 which text of at most that length is the most likely (plain sum of log-probabilities). The model is
-loaded in float32, where passes over many rows round like lone ones.
+loaded in float32, in which passes over many rows round like single ones.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ PROMPTS = (
     "At the end of the day,",
 )
 TOKENS = (8, 16)
-SECONDS = 60  # that 20 prompts of 8 tokens may take on two cores
+SECONDS = 60  # limit for 20 prompts of 8 tokens on two cores
 
 
 def studied(model: LanguageModel, prompt: str, tokens: int) -> SearchError:
-    """One prompt, all widths and the exact search."""
+    """Study one prompt with all widths and the exact search."""
     study = SearchErrorStudy(model, prompt, tokens)
     for _ in study.run():
         pass
@@ -52,7 +52,7 @@ def studied(model: LanguageModel, prompt: str, tokens: int) -> SearchError:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, object]:
-    """Run it; returns what the JSON line holds."""
+    """Run the benchmark; returns the content of the JSON line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks search_error")
     parser.add_argument("--model", default="bundled")
     parser.add_argument("--tokens", type=int, nargs="+", default=TOKENS)

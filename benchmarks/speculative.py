@@ -3,7 +3,7 @@
     python -m benchmarks speculative [--model bundled] [--draft bundled-draft] [--quick]
 
 Plain decoding and the draft lengths 1 to 8 take turns on the same prompts, settings and seeds, at
-several temperatures. Times are without the prefill.
+several temperatures. Times exclude the prefill.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.sampling import SamplingSettings, SpeculativeSettings
 from engine.study import SpeedTrial
 
 PROMPT = "Once upon a time"
-OWN = 0.3  # what our own part of a round may take, beside the passes of both models
+OWN = 0.3  # maximum for our own part of a round, besides the passes of both models
 LOOKUP = "none"  # in place of a draft: prompt lookup
 
 
@@ -30,7 +30,7 @@ def measure(
     temperature: float,
     options: argparse.Namespace,
 ) -> None:
-    """One table: every draft length at one temperature."""
+    """Measure one table: every draft length at one temperature."""
     name = "prompt lookup" if draft is None else draft.name
     dtype = str(model.dtype).removeprefix("torch.")
     report.section(f"{model.name} {dtype} with {name}, T = {temperature:g}")
@@ -70,7 +70,7 @@ def measure(
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks speculative", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--model", default="bundled", help="bundled, a folder or a hub id")
@@ -90,7 +90,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     options = parse(arguments)
     report = Report("speculative")
     print(f"CPU threads: {torch.get_num_threads()}")

@@ -1,9 +1,9 @@
-"""Speed of batched generation, against the same texts from lone decoders.
+"""Speed of batched generation, against the same texts from single decoders.
 
     python -m benchmarks sweep [--model bundled] [--grid 5] [--seeds 4] [--tokens 64] [--quick]
 
-A grid of temperature times top-p is filled with texts in batches of several widths, and a sample of
-the same rows by lone decoders, in turns within one run.
+Texts fill a grid of temperature times top-p in batches of several widths. Single decoders write a
+sample of the same rows, in turns within one run.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from engine.study import Axis, Sweep
 
 PROMPT = "Once upon a time"
 WIDTHS = (8, 32, MOST_ROWS)
-SECONDS = 60  # what the usual grid may take on the bundled model and two cores
+SECONDS = 60  # limit for the usual grid on the bundled model and two cores
 
 
 @dataclass
 class Counted:
-    """Something to be timed, and the tokens that its last run gave."""
+    """Work to be timed, and the tokens of its last run."""
 
     rows: list[Row]
     model: LanguageModel
-    width: int | None  # None: lone decoders, one after another
+    width: int | None  # None: single decoders, one after another
     texts: list[list[int]] = field(default_factory=list)
 
     def __call__(self) -> None:
@@ -54,12 +54,12 @@ class Counted:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the last run."""
+        """Number of tokens of the last run."""
         return sum(map(len, self.texts))
 
 
 def grid(cells: int, seeds: int, tokens: int) -> Sweep:
-    """Temperature times top-p, as a person would try them."""
+    """Create a grid of temperature times top-p, with typical values."""
     return Sweep(
         SamplingSettings(),
         Axis("temperature", np.linspace(0.4, 1.2, cells).round(3)),
@@ -71,7 +71,7 @@ def grid(cells: int, seeds: int, tokens: int) -> Sweep:
 
 
 def rows_of(sweep: Sweep) -> list[Row]:
-    """The rows that a sweep runs, in its order."""
+    """Return the rows that a sweep runs, in its order."""
     return [
         Row(sweep.prompts[0], cell.settings.replace(seed=seed), sweep.max_tokens)
         for seed in sweep.seeds
@@ -80,7 +80,7 @@ def rows_of(sweep: Sweep) -> list[Row]:
 
 
 def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -> None:
-    """Batches of several widths and lone decoders in turns, then a whole sweep with its tables."""
+    """Measure batches and single decoders in turns, then a whole sweep with its tables."""
     sweep = grid(options.grid, options.seeds, options.tokens)
     rows = rows_of(sweep)
     sample = rows[:: max(1, len(rows) // options.lone)]
@@ -90,7 +90,7 @@ def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -
     works["lone decoders"] = Counted(sample, model, None)
     cases = {name: Case(work) for name, work in works.items()}
     synchronize = torch.cuda.synchronize if model.device.type == "cuda" else None
-    # One case is a whole grid, so a turn to warm up would take as long as what is measured.
+    # One case is a whole grid, so a warm-up turn would take as long as the measurement.
     Counted(sample[:2], model, 2)()
     times = in_turns(cases, options.rounds, warm_up=0, synchronize=synchronize)
     _speeds(report, works, times, by_wall=model.device.type == "cuda")
@@ -123,7 +123,7 @@ def _speeds(
 
 
 def _twins(report: Report, works: dict[str, Counted]) -> None:
-    """Count the texts that equal the lone decoder's: all in float32, fewer in bfloat16."""
+    """Count the texts that equal the single decoder's: all in float32, fewer in bfloat16."""
     lone = works["lone decoders"]
     place = {id(row): index for index, row in enumerate(works[f"batch of {MOST_ROWS}"].rows)}
     for name, work in works.items():
@@ -151,7 +151,7 @@ def _whole_sweep(report: Report, model: LanguageModel, sweep: Sweep) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks sweep", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--model", default="bundled", help="bundled, a folder or a hub id")
@@ -170,7 +170,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     options = parse(arguments)
     report = Report("sweep")
     print(f"CPU threads: {torch.get_num_threads()}")

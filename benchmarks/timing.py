@@ -1,8 +1,8 @@
-"""Timing that survives a shared machine.
+"""Timing that works on a shared machine.
 
-Things to be compared take turns within one run, so that whatever else the machine does hits all of
-them alike, and medians are compared. Beside the wall clock stands the CPU time of the calling
-thread, which hardly counts the moments when another program had the core.
+Cases to compare take turns within one run, so that other load on the machine hits all alike, and
+their medians are compared. In addition to the wall clock, the CPU time of the calling thread is
+measured. It hardly counts the moments when another program had the core.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _BUSY = 1.25  # wall clock over CPU time from which the machine counts as busy
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to be timed.
+    """One case to be timed.
 
     Attributes:
-        run: does it once.
-        inside: makes the context it runs in; entering and leaving are not timed.
+        run: runs it once.
+        inside: makes the context in which it runs; entering and leaving are not timed.
     """
 
     run: Callable[[], object]
@@ -38,13 +38,14 @@ class Case:
 
 @dataclass
 class Times:
-    """Durations of one thing.
+    """Durations of one case.
 
     Attributes:
         wall: milliseconds by the wall clock.
         cpu: milliseconds of CPU time of the calling thread.
-        faults: pages of memory that the system had to hand out meanwhile. A hundred of them cost as
-            much as a pass over a large row, so they explain figures that differ from run to run.
+        faults: pages of memory that the system had to provide during each run. A hundred page
+            faults cost as much as a pass over a large row, so they explain figures that differ from
+            run to run.
     """
 
     wall: list[float] = field(default_factory=list)
@@ -63,7 +64,7 @@ class Times:
 
     @property
     def best_ms(self) -> float:
-        """Shortest by the wall clock."""
+        """Shortest duration by the wall clock."""
         return float(np.min(self.wall))
 
     @property
@@ -78,7 +79,7 @@ class Times:
 
     @property
     def busy(self) -> bool:
-        """Tell whether other programs had the processor for much of the time."""
+        """Tell whether other programs used the processor for much of the time."""
         return self.ms > _BUSY * self.cpu_ms
 
     @property
@@ -93,7 +94,7 @@ class Times:
         self.faults += other.faults
 
     def to_dict(self) -> dict[str, float]:
-        """Plain numbers for the JSON line."""
+        """Return plain numbers for the JSON line."""
         return {
             "ms": self.ms,
             "cpu_ms": self.cpu_ms,
@@ -115,10 +116,10 @@ def in_turns(
     """Run every case in each turn; the order rotates, so that none always follows the same one.
 
     Args:
-        cases: what to time, by name.
-        turns: how many turns there are.
-        in_a_row: how often a case runs before the next has its turn.
-        warm_up: turns before those, not counted.
+        cases: the cases to time, by name.
+        turns: number of turns.
+        in_a_row: number of runs of a case before the next has its turn.
+        warm_up: additional turns beforehand, not counted.
         synchronize: waits for a GPU; called before each run, and after it within the timing.
     """
     names = list(cases)
@@ -153,12 +154,12 @@ def _page_faults() -> int:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratio of the times that two things took.
+    """Ratio of the times of two cases.
 
     Attributes:
-        wall, cpu: by the wall clock, by CPU time.
-        busy: whether other programs had the processor for much of the time. The wall clock then
-            measures them, so `value` goes by CPU time.
+        wall, cpu: ratio by the wall clock, and by CPU time.
+        busy: whether other programs used the processor for much of the time. The wall clock then
+            measures them, so `value` uses CPU time.
     """
 
     wall: float
@@ -167,30 +168,30 @@ class Ratio:
 
     @property
     def value(self) -> float:
-        """The figure to go by."""
+        """The ratio to use."""
         return self.cpu if self.busy else self.wall
 
     @property
     def words(self) -> str:
-        """Give the ratio by the other clock; on a busy machine, say why CPU time counts."""
+        """Give the ratio by the other clock; on a busy machine, explain why CPU time counts."""
         if self.busy:
             return f"by CPU time, as the machine is busy (wall clock {self.wall:.3g}x)"
         return f"by CPU time {self.cpu:.3g}x"
 
 
 def ratio(over: Times, under: Times, *, by_wall: bool = False) -> Ratio:
-    """`over` in units of `under`, both measured in turns.
+    """Compute `over` in units of `under`, both measured in turns.
 
     Args:
-        over, under: the two.
-        by_wall: go by the wall clock whatever happens, as where a GPU does the work.
+        over, under: the times of the two cases.
+        by_wall: always use the wall clock, for example if a GPU does the work.
     """
     busy = not by_wall and (over.busy or under.busy)
     return Ratio(over.ms / under.ms, over.cpu_ms / under.cpu_ms, busy)
 
 
 def timed_ms(run: Callable[[], object]) -> float:
-    """Wall time of one run in milliseconds."""
+    """Return the wall time of one run in milliseconds."""
     start = time.perf_counter()
     run()
     return (time.perf_counter() - start) * 1e3

@@ -2,9 +2,9 @@
 
     python -m benchmarks visitors [--model bundled] [--seconds 30] [--quick]
 
-Every visitor is a thread with a text of its own, as in the app, and all share one model. A step is
-timed by the wall clock from the press to its end. So these figures need an idle machine, and a
-machine that is busy with something else shows in the load that is printed.
+Every visitor is a thread with a separate text, as in the app, and all share one model. A step is
+timed by the wall clock from the press to its end. So these figures need an idle machine. The
+printed load reveals a machine that is busy otherwise.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from engine.model import LanguageModel, load_model
 from engine.runner.runner import CHUNK
 
 PERSON = 0.1  # seconds between two steps of a visitor who steps as fast as a person can
-CALM = 1.0  # of a visitor who looks at each
+CALM = 1.0  # for a visitor who looks at each step
 BESIDE, CROWDS = (1, 8, 20, 30), (35, 60, 100)
-BOUND = 20  # visitors beside whom a step has a goal
+BOUND = 20  # visitors next to whom a step has a goal
 EVICTED = (300, 900)
 
 
 def measure(report: Report, model: LanguageModel, options: argparse.Namespace) -> None:
-    """All figures of one model."""
+    """Measure all figures of one model."""
     seconds, once = options.seconds, partial(steps, model)
     person = Pace(PERSON, seconds)
     report.section(f"{model.name}, one visitor, a step each {PERSON * 1e3:.0f} ms")
@@ -136,7 +136,7 @@ def _waits(report: Report, name: str, seen: Seen, goal: Goal | None = None) -> N
 
 
 def _kept(report: Report, name: str, beside: Seen, alone: Seen) -> None:
-    """Report how much work others still get done while one visitor steps."""
+    """Report how much work others still complete while one visitor steps."""
     share = beside.per_second / alone.per_second
     report.add(
         name,
@@ -148,7 +148,7 @@ def _kept(report: Report, name: str, beside: Seen, alone: Seen) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks visitors", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--model", default="bundled", help="bundled, a folder or a hub id")
@@ -166,7 +166,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     options = parse(arguments)
     report = Report("visitors")
     threads = torch.get_num_threads()

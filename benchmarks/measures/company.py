@@ -1,9 +1,9 @@
-"""People who use one model at once: each a thread that decodes until the time is over.
+"""Users who share one model: each is a thread that decodes until the time is over.
 
     >>> together(10.0, steps(model, Pace(1.0, 10.0)), batches(model, 16))
 
-What they do is real: every step, batch and prompt goes through the model and the scheduler, like
-that of a visitor of the app. Only the people are not.
+Their work is real: every step, batch and prompt goes through the model and the scheduler, like that
+of a visitor of the app. Only the people are simulated.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from engine.study import Axis, Sweep
 LENGTH = 1_000  # tokens of a long prompt: the bundled model reads 1,024
 PROMPT_TOKENS = 64
 BATCH_TOKENS = 64
-SEARCHED = 900  # tokens of a prompt for contrastive search: each candidate has them in its cache
-LOOK_SECONDS = 0.1  # between two looks whether the time is over, while nothing is to be done
+SEARCHED = 900  # tokens of a prompt for contrastive search: each candidate caches them
+LOOK_SECONDS = 0.1  # between two checks of the time while idle
 SETTINGS = SamplingSettings(temperature=0.8, top_p=0.95, seed=0)
 TEXT = "Once upon a time there was a small village by the sea. The people there told stories. " * 60
 
@@ -36,7 +36,7 @@ class Pace:
 
     Attributes:
         every: seconds from one step to the next.
-        seconds: how long.
+        seconds: total duration.
     """
 
     every: float
@@ -45,16 +45,17 @@ class Pace:
 
 @dataclass
 class Seen:
-    """Figures of one of them.
+    """Figures of one user.
 
     Attributes:
         ms: wall time of each step.
-        cpu_ms: processor time that this process took meanwhile, everybody's together. What they do
-            hardly overlaps, so on an idle machine a step takes about as long by the wall clock.
-        wanted: steps there would have been without waiting.
+        cpu_ms: processor time that this process took during each step, all threads together. Their
+            work hardly overlaps, so on an idle machine a step takes about as long by the wall
+            clock.
+        wanted: number of steps without any waiting.
         tokens: tokens generated or read.
-        seconds: how long it took.
-        notes: one per step, what is worth to know of it.
+        seconds: total duration.
+        notes: one per step, with noteworthy facts.
     """
 
     ms: list[float] = field(default_factory=list)
@@ -66,16 +67,16 @@ class Seen:
 
     @property
     def done(self) -> int:
-        """Steps there were."""
+        """Number of steps taken."""
         return len(self.ms)
 
     @property
     def per_second(self) -> float:
-        """Tokens a second."""
+        """Tokens per second."""
         return self.tokens / self.seconds
 
     def time(self, step: Callable[[], object]) -> None:
-        """Take one step and note how long it took."""
+        """Take one step and record its duration."""
         wall, cpu = time.perf_counter(), time.process_time()
         step()
         self.ms.append((time.perf_counter() - wall) * 1e3)
@@ -83,7 +84,7 @@ class Seen:
 
     @classmethod
     def of_all(cls, every: Iterable[Seen]) -> Seen:
-        """Figures of all of them together."""
+        """Combine the figures of all users."""
         both = cls()
         for seen in every:
             both.ms += seen.ms
@@ -95,13 +96,13 @@ class Seen:
 
 
 Over = Callable[[], bool]
-Work = Callable[[Seen, Over], None]  # notes what it sees until it is told that the time is over
+Work = Callable[[Seen, Over], None]  # records its figures until told that the time is over
 
 
 def together(seconds: float, *works: Work) -> list[Seen]:
-    """Let them all work for so long at once, each for one step at least; what each saw.
+    """Run all works at the same time, each for at least one step; returns their figures.
 
-    What one of them raises is raised here, and ends the work of all.
+    An exception in any work is raised here, and ends all works.
     """
     every, over, failures = [Seen() for _ in works], threading.Event(), []
 
@@ -134,7 +135,7 @@ def together(seconds: float, *works: Work) -> list[Seen]:
 
 
 def prompt_ids(model: LanguageModel, length: int) -> list[int]:
-    """A prompt of exactly this many tokens: text where the model has a tokenizer."""
+    """Return a prompt of exactly this many tokens; it is text if the model has a tokenizer."""
     if model.tokenizer is not None:
         ids = model.vocabulary.encode(TEXT)
         return (ids * math.ceil(length / len(ids)))[:length]
@@ -142,18 +143,18 @@ def prompt_ids(model: LanguageModel, length: int) -> list[int]:
 
 
 def _usual_prompt(model: LanguageModel) -> list[int]:
-    """A prompt that leaves at least half of the context to the text."""
+    """Return a prompt that leaves at least half of the context to the text."""
     length = model.context_length
     return prompt_ids(model, PROMPT_TOKENS if length is None else min(PROMPT_TOKENS, length // 2))
 
 
 def steps(model: LanguageModel, pace: Pace, seed: int = 0) -> Work:
-    """A visitor who steps through a text of their own; a late step makes none of the next wait.
+    """Return a visitor who steps through their own text; a late step does not delay the next.
 
-    The first step comes after a random part of the pace, as people do not begin together.
+    The first step comes after a random part of the pace, because people do not start together.
     """
     decoder = Decoder(model, _usual_prompt(model), SETTINGS.replace(seed=seed))
-    for _ in range(2):  # the prefill, and a step that is slower than all others
+    for _ in range(2):  # the prefill, and a step that is slower than the others
         decoder.step()
     first = pace.every * np.random.default_rng(seed).random()
 
@@ -172,7 +173,7 @@ def steps(model: LanguageModel, pace: Pace, seed: int = 0) -> Work:
 
 
 def _slept_until(moment: float, over: Over) -> bool:
-    """Sleep until a moment of `perf_counter`; False where the time is over before."""
+    """Sleep until a moment of `perf_counter`; False if the time is over first."""
     while not over():
         left = moment - time.perf_counter()
         if left <= 0:
@@ -182,7 +183,7 @@ def _slept_until(moment: float, over: Over) -> bool:
 
 
 def batches(model: LanguageModel, rows: int) -> Work:
-    """Run one batch of `rows` after another."""
+    """Return work that runs batches of `rows`, one after another."""
 
     def work(seen: Seen, over: Over) -> None:
         ids = _usual_prompt(model)
@@ -201,7 +202,7 @@ def batches(model: LanguageModel, rows: int) -> Work:
 
 
 def prefills(model: LanguageModel, tokens: int) -> Work:
-    """One long prompt after another, each read for the first time."""
+    """Return work that reads long prompts one after another, each for the first time."""
 
     def work(seen: Seen, over: Over) -> None:
         while not (over() and seen.tokens):
@@ -213,7 +214,7 @@ def prefills(model: LanguageModel, tokens: int) -> Work:
 
 
 def sweeps(model: LanguageModel) -> Work:
-    """One sweep of 100 texts after another."""
+    """Return work that runs sweeps of 100 texts, one after another."""
 
     def work(seen: Seen, over: Over) -> None:
         while True:

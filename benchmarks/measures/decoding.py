@@ -41,7 +41,7 @@ PLAIN, KEEPING = "generate", "generate with scores and logits"
 def measure_steps(
     report: Report, model: LanguageModel, size: Size, effort: Effort, *, is_goal: bool
 ) -> dict[str, Times]:
-    """Recorded steps against bare forward passes, a few of each in turns."""
+    """Measure recorded steps against bare forward passes, a few of each in turns."""
     steps = effort.steps or size.steps
     ids = prompt_ids(model, PROMPT_TOKENS)
     flat = SamplingSettings(temperature=LOGIT_SPREAD / FLAT_SPREAD, top_p=0.9)
@@ -101,7 +101,7 @@ def measure_steps(
 def measure_generate(
     report: Report, models: dict[str, LanguageModel], size: Size, effort: Effort
 ) -> None:
-    """Tokens a second against `generate`, plain and with scores and logits, net of the prefill.
+    """Compare tokens/s with `generate`, plain and with scores and logits, net of the prefill.
 
     Args:
         models: the same model by the name of its dtype; each is compared with itself.
@@ -153,12 +153,12 @@ def measure_generate(
 
 
 def once(run: Callable[[], object]) -> Times:
-    """The times of a single run."""
+    """Return the times of a single run."""
     return in_turns({"once": Case(run)}, 1, warm_up=0)["once"]
 
 
 class FirstToken(StoppingCriteria):
-    """Never stops anything; notes when the first token was there, which ends the prefill."""
+    """Never stops anything; records the time of the first token, which ends the prefill."""
 
     def __init__(self, synchronize: Callable[[], None] | None) -> None:
         self.wall = self.cpu = 0.0
@@ -173,7 +173,7 @@ class FirstToken(StoppingCriteria):
 
 
 def generate(model: LanguageModel, ids: list[int], count: int, keep: bool) -> Times:
-    """`generate` as people call it, with the settings of `COMMON` and PyTorch's own kernels.
+    """Run `generate` as users call it, with the settings of `COMMON` and PyTorch's own kernels.
 
     Returns:
         The time from the first token to the end.
@@ -212,7 +212,7 @@ def generate(model: LanguageModel, ids: list[int], count: int, keep: bool) -> Ti
 
 
 def measure_kernels(report: Report, model: LanguageModel, effort: Effort) -> None:
-    """Every way a decode step can run on this CPU, and whether the engine took the fastest."""
+    """Measure every way to run a decode step on this CPU, and the engine's choice."""
     every = default_threads()
     usual = replace(model.kernels, prefill_threads=every)
     name = "onednn_float32" if model.dtype == torch.float32 else "onednn"
@@ -225,7 +225,7 @@ def measure_kernels(report: Report, model: LanguageModel, effort: Effort) -> Non
     loops = {kernels: BareLoop(model, ids) for kernels in options}
     cases = {kernels: Times() for kernels in options}
     for _ in range(effort.rounds):
-        # A few steps of one kind, then of the next: a change of threads wakes and parks them.
+        # A few steps of one kind, then of the next: a change of threads wakes and parks threads.
         for kernels, loop in loops.items():
             run = Case(loop.step, partial(bare_kernels, model, kernels))
             cases[kernels].extend(in_turns({"step": run}, 3)["step"])

@@ -1,4 +1,4 @@
-"""Memory bandwidth and how much of it decoding reaches; memory of the record; the cache's worth."""
+"""Memory bandwidth and its use by decoding; memory of the record; benefit of the cache."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from engine.runner.turns import exclusive
 
 
 def measure_bandwidth(device: torch.device, threads: int, quick: bool) -> tuple[float, str]:
-    """Bytes a second at which memory can be read, and the way that was fastest.
+    """Return the bytes per second at which memory can be read, and the fastest way.
 
-    Reads a buffer well above the caches in several ways, with as many threads as decoding uses; in
-    the quick form a small one.
+    Reads a buffer well above the caches in several ways, with as many threads as decoding uses. The
+    quick form uses a small buffer.
     """
     size = 2**24 if quick else 2**28 if device.type == "cpu" else 2**32
     before = torch.get_num_threads()
@@ -62,7 +62,7 @@ def measure_bandwidth(device: torch.device, threads: int, quick: bool) -> tuple[
 
 @contextmanager
 def bare_flags(device: torch.device) -> Iterator[None]:
-    """oneDNN off, as for single rows; nothing on a GPU."""
+    """Turn oneDNN off, as for single rows; does nothing on a GPU."""
     with exclusive(Kernels(onednn=device.type != "cpu")):
         yield
 
@@ -76,7 +76,7 @@ def report_bandwidth(
     *,
     is_goal: bool,
 ) -> None:
-    """The least a step can take, and how near to it we come."""
+    """Report the minimum time of a step, and how close we come."""
     speed, way = max(floors)
     needed = weight_bytes(model)
     floor_ms = needed / speed * 1e3
@@ -95,7 +95,7 @@ def report_bandwidth(
 
 
 def measure_record(report: Report, model: LanguageModel, effort: Effort) -> None:
-    """Memory of a recorded step, and time to have an old row again."""
+    """Measure the memory of a recorded step, and the time to restore an old row."""
     count = 4 if effort.quick else 48
     decoder = Decoder(model, prompt_ids(model, 8), SETTINGS[COMMON])
     for _ in range(4):
@@ -139,7 +139,7 @@ def measure_record(report: Report, model: LanguageModel, effort: Effort) -> None
 
 
 def measure_history(report: Report, model: LanguageModel, effort: Effort) -> None:
-    """Fork, and rewind with the first step after it, at a short and a long context."""
+    """Measure a fork, and a rewind with its first step, at a short and a long context."""
     for positions in (16, 64) if effort.quick else (64, 512):
         decoder = Decoder(model, prompt_ids(model, positions - 8), SETTINGS[COMMON])
         for _ in range(8):
@@ -163,7 +163,7 @@ def measure_history(report: Report, model: LanguageModel, effort: Effort) -> Non
 
 
 def measure_cache(report: Report, model: LanguageModel, times: dict, effort: Effort) -> None:
-    """A step with the cache against one without, and prefill against decode."""
+    """Measure a step with the cache against one without, and prefill against decode."""
     sync = synchronizer(model)
     turns = 2 if effort.quick else 1 + effort.rounds
     few, many = (16, 64) if effort.quick else (64, 256)

@@ -1,4 +1,4 @@
-"""The models that are measured, the loop they are measured against, and how much is measured."""
+"""The models to measure, the loop for comparison, and the amount of measuring."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.model.kernels import ENGINE_LOCK, cpu_dtype
 from engine.sampling import SamplingSettings
 
 BUNDLED = "bundled"
-IN_A_ROW = 4  # steps of one decoder before the next one has its turn, as caches would have it
+IN_A_ROW = 4  # steps of one decoder before the next one has its turn, as caches prefer
 LOGIT_SPREAD = 4.0  # standard deviation of a trained model's logits, roughly
 FLAT_SPREAD = 0.6  # of an untrained one's: the worst case for top-p, half the vocabulary survives
 
@@ -41,12 +41,12 @@ class Size:
     """Settings and goals for measuring one model.
 
     Attributes:
-        config: its shape; None for the bundled model.
+        config: creates its configuration; None for the bundled model.
         steps: decode steps per round.
-        ratio: most that a recorded step may take, in bare forward passes.
-        gain: how many times as fast as `generate` with scores and logits it should be at least.
-        bandwidth: least share of the memory bandwidth that bf16 decoding should reach, if any.
-        gpu_only: too large for a CPU.
+        ratio: maximum time of a recorded step, in bare forward passes.
+        gain: minimum speed as a multiple of `generate` with scores and logits.
+        bandwidth: minimum share of the memory bandwidth for bf16 decoding, if any.
+        gpu_only: whether it is too large for a CPU.
     """
 
     config: Callable[[], PretrainedConfig] | None
@@ -116,7 +116,7 @@ class Effort:
 
 
 def random_model(config: PretrainedConfig, dtype: torch.dtype, device: str) -> PreTrainedModel:
-    """A model of this shape with random weights and logits of a trained model's spread."""
+    """Build a model of this shape with random weights and a trained model's spread of logits."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -135,12 +135,12 @@ def random_model(config: PretrainedConfig, dtype: torch.dtype, device: str) -> P
 
 @cache
 def default_threads() -> int:
-    """Threads that PyTorch was started with; to be asked before the engine sets its own."""
+    """Number of PyTorch's initial threads; call it before the engine sets its own."""
     return torch.get_num_threads()
 
 
 def load(name: str, dtype: torch.dtype, device: str) -> LanguageModel:
-    """The model of this size as the engine runs it."""
+    """Load the model of this size as the engine runs it."""
     torch.set_num_threads(default_threads())
     if name == BUNDLED:
         model = load_model(device=device, dtype=dtype)
@@ -152,14 +152,14 @@ def load(name: str, dtype: torch.dtype, device: str) -> LanguageModel:
 
 
 def chosen_dtype(name: str, device: str) -> torch.dtype:
-    """The dtype that the engine would run a bf16 checkpoint of this size in."""
+    """Return the dtype in which the engine would run a bf16 checkpoint of this size."""
     if device != "cpu":
         return torch.bfloat16
     return load_model(device="cpu").dtype if name == BUNDLED else cpu_dtype(torch.bfloat16)
 
 
 def weight_bytes(model: LanguageModel) -> int:
-    """Bytes of weights that a decode step reads: all but an embedding used for look-up only."""
+    """Bytes of weights that a decode step reads: all except an embedding used only for look-up."""
     total = sum(weight.numel() * weight.element_size() for weight in model.hf.parameters())
     embedding = model.hf.get_input_embeddings().weight
     if embedding is not model.hf.get_output_embeddings().weight:
@@ -185,7 +185,7 @@ def bare_kernels(model: LanguageModel, kernels: Kernels | None = None) -> Iterat
 
 @contextmanager
 def default_kernels() -> Iterator[None]:
-    """PyTorch as a user of transformers has it."""
+    """Run PyTorch with the defaults of a transformers user."""
     before = torch.get_num_threads()
     torch.set_num_threads(default_threads())
     try:
@@ -195,7 +195,7 @@ def default_kernels() -> Iterator[None]:
 
 
 class BareLoop:
-    """The cheapest loop there is: forward, argmax, and nothing kept."""
+    """The cheapest possible loop: forward, argmax, and nothing kept."""
 
     def __init__(self, model: LanguageModel, ids: Sequence[int]) -> None:
         self._hf = model.hf
@@ -205,7 +205,7 @@ class BareLoop:
             self._token = self._forward(ids)
 
     def step(self) -> None:
-        """One token."""
+        """Decode one token."""
         self._token = self._forward([self._token])
 
     def _forward(self, ids: Sequence[int]) -> int:
@@ -219,12 +219,12 @@ class BareLoop:
 
 
 def dtype_name(model: LanguageModel) -> str:
-    """``bfloat16``, ``float32``..."""
+    """Return the dtype's name: ``bfloat16``, ``float32``..."""
     return str(model.dtype).removeprefix("torch.")
 
 
 def describe(kernels: Kernels) -> str:
-    """Kernels in words."""
+    """Describe kernels in words."""
     threads = kernels.threads or default_threads()
     used = "oneDNN on" if kernels.onednn else "oneDNN off"
     in_float32 = ", in float32 too" if kernels.onednn_float32 else ""

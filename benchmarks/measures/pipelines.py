@@ -39,7 +39,7 @@ EVERY = SamplingSettings(
     mirostat=Mirostat(),
 )
 THEIRS = "every stage that transformers has"
-SHARP_GAIN, FLAT_GAIN = at_least(10.0), at_least(4.0)  # of a large vocabulary
+SHARP_GAIN, FLAT_GAIN = at_least(10.0), at_least(4.0)  # for a large vocabulary
 PIPELINES = {
     COMMON: SETTINGS[COMMON],
     "T 0.8, top-p 0.9": SamplingSettings(temperature=0.8, top_p=0.9),
@@ -52,7 +52,7 @@ VOCABULARIES = (16_384, 49_152, 151_936)
 
 
 def shape_and_record(row: np.ndarray, settings: SamplingSettings, context: Context, u: float):
-    """Do what `Decoder.step` does between the forward pass and the append, with all its figures."""
+    """Do the work of `Decoder.step` between forward pass and append, with all its figures."""
     distribution = shape(row, settings, context)
     stages = tuple(
         StageSummary(stage.name, stage.survivors, stage.mass_removed)
@@ -71,7 +71,7 @@ def shape_and_record(row: np.ndarray, settings: SamplingSettings, context: Conte
 
 
 def measure_pipelines(report: Report, effort: Effort) -> None:
-    """Our shaping and draw, recording, against transformers' processors, recording nothing."""
+    """Measure our recorded shaping and draw against transformers' processors without a record."""
     report.section("shaping and draw")
     report.note(
         "transformers' processors, softmax and multinomial, recording nothing, in units of our "
@@ -98,7 +98,7 @@ def measure_pipelines(report: Report, effort: Effort) -> None:
 def _goal(kind: str, name: str, settings: SamplingSettings) -> Goal | None:
     """Return the goal for a chain, None if it has none.
 
-    On sharp rows, chains of two or more stages have one if transformers has every stage too; on
+    On sharp rows, a chain of two or more stages has one if transformers has every stage too. On
     flat rows, only `THEIRS` has one.
     """
     if kind == "flat":
@@ -116,9 +116,9 @@ def _measure_pipeline(
     turns: int,
     goal: Goal | None,
 ) -> tuple[float, float, float]:
-    """Milliseconds of ours and of theirs, and how many times ours theirs take."""
+    """Return our and their milliseconds, and the ratio of theirs to ours."""
     context = Context(ids, len(ids))
-    # Of "every stage", theirs runs those that transformers has.
+    # Of "every stage", theirs runs only those that transformers has.
     processors = LogitsProcessorList(
         stage.processor(context) for stage in settings.chain if stage.in_transformers
     )
@@ -158,6 +158,6 @@ def _measure_pipeline(
         ours=times["ours"].to_dict(),
         survivors=left,
     )
-    # Of each the clock that `gain` goes by.
+    # The clock that `gain` uses.
     clock = "cpu_ms" if gain.busy else "ms"
     return getattr(times["ours"], clock), getattr(times["theirs"], clock), gain.value

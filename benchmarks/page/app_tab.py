@@ -11,7 +11,7 @@ from playwright.sync_api import Locator
 from benchmarks.page.tab import Tab
 from benchmarks.page.texts import PROMPT, SETTINGS
 
-DRAG_PX = 8  # by which the pointer moves a slider: at least one of its steps
+DRAG_PX = 8  # distance of a slider's drag: at least one of its steps
 
 
 class App(Tab):
@@ -25,16 +25,16 @@ class App(Tab):
     is_usable = f"() => {own}?.state.row && {own}.charts_drawn > 0"
 
     def value(self, expression: str) -> Any:
-        """A JavaScript expression over `own`, the page as data."""
+        """Evaluate a JavaScript expression over `own`, the page as data."""
         return self.page.evaluate(f"(async () => {{ const own = {self.own}; {expression} }})()")
 
     def visit(self) -> None:
-        """The page, once it can be used."""
+        """Open the page, and wait until it can be used."""
         self.page.goto(self.url)
         self.page.wait_for_function(self.is_usable)
 
     def begin(self) -> None:
-        """The text of the benchmark, without a token, on a page that has been visited."""
+        """Start the benchmark's text without a token, on a page that is already open."""
         order = json.dumps([name for name in SETTINGS if name != "seed"])
         settings = json.dumps(SETTINGS)
         self.value(f"own.actions.draft({{ prompt: '{PROMPT}' }}); await own.actions.start();")
@@ -55,7 +55,7 @@ class App(Tab):
 
     @property
     def length(self) -> int:
-        """Tokens generated."""
+        """Number of generated tokens."""
         return self.value("return own.state.steps.length;")
 
     def engine_ms(self) -> list[float]:
@@ -63,12 +63,12 @@ class App(Tab):
         return self.value("return own.state.steps.map(step => step.total_ms);")
 
     def steps(self, count: int) -> list[float]:
-        """Milliseconds of each press of Step, to the frame with token, table and both charts."""
+        """Time each press of Step, in ms, to the frame with token, table and both charts."""
         button = self.button("Step")
         return [self.press(button, self._drawn(longer=True)) for _ in range(count)]
 
     def _drawn(self, *, longer: bool) -> str:
-        """Return JavaScript that tells if all was redrawn, for a longer text or one as long."""
+        """Return JavaScript that detects a full redraw, for a longer text or one as long."""
         return (
             f"(() => {{ const own = {self.own}, {{ draws, charts_drawn }} = own;"
             f" const shown = () => Number(document.querySelector('.dv').dataset.length);"
@@ -78,14 +78,14 @@ class App(Tab):
         )
 
     def keys_pressed(self, count: int) -> list[float]:
-        """Milliseconds of each move of the temperature by an arrow key."""
+        """Measure milliseconds per move of the temperature by an arrow key."""
         slider = self._temperature()
         times = self.keys(slider, count, self._drawn(longer=False))
         slider.fill(str(SETTINGS["temperature"]))
         return times
 
     def drags(self, count: int) -> list[float]:
-        """Milliseconds of each move of the temperature by the pointer, to and fro."""
+        """Measure milliseconds per move of the temperature by the pointer, to and fro."""
         slider = self._temperature()
         box = slider.bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -102,7 +102,7 @@ class App(Tab):
         return times
 
     def _temperature(self) -> Locator:
-        """The slider with its grip in the middle, once the whole row is there."""
+        """Return the slider with its grip in the middle, after the whole row has arrived."""
         slider = self.page.get_by_role("slider", name="Temperature", exact=True)
         slider.hover()
         slider.fill("1")
@@ -110,14 +110,14 @@ class App(Tab):
         return slider
 
     def whole_row(self) -> int:
-        """Bytes received for a step and, as it is quiet, for the whole row that follows."""
+        """Measure bytes received for a step and for the whole row, which follows in idle time."""
         before = self.received
         self.steps(1)
         self.page.wait_for_function(f"() => !{self.own}.state.row.light")
         return self.received - before
 
     def play(self, seconds: float) -> tuple[float, float]:
-        """Tokens and drawings of the charts a second, of Play at full speed."""
+        """Measure Play at full speed: tokens and redraws of the charts per second."""
         self.quiet()
         counts = "return [own.state.steps.length, own.charts_drawn, performance.now()];"
         self.button("Play").click()

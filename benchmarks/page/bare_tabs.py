@@ -25,29 +25,29 @@ class Twin(Tab):
         self.page.wait_for_function(self.picture)
 
     def steps(self, count: int) -> list[float]:
-        """Milliseconds of each press of Step, to the frame with all charts."""
+        """Measure milliseconds per press of Step, to the frame with all charts."""
         return [self.press(self.button("Step"), self.other_picture()) for _ in range(count)]
 
     def keys_pressed(self, count: int) -> list[float]:
-        """Milliseconds of each move of the temperature by an arrow key."""
+        """Measure milliseconds per move of the temperature by an arrow key."""
         return self.keys(self.page.get_by_role("slider"), count, self.other_picture())
 
     def play(self, seconds: float) -> float:
-        """Steps a second while it goes on by itself, of which at least the first chart was seen.
+        """Measure steps per second during Play, counting steps whose first chart was visible.
 
-        All three charts of a step are seldom there before the next one takes their place. The page
-        is left at the end: `open` comes back to it.
+        All three charts of a step are seldom complete before the next step replaces them. The tab
+        leaves the page at the end; `open` returns to it.
         """
         self.quiet()
         toggle = self.page.get_by_text("Play", exact=True)
         toggle.click()
         seen = f"benchmark.pictures_a_second({self.first_chart}, {seconds * 1e3})"
         rate = self.page.evaluate(seen)
-        self.page.goto("about:blank")  # a button on a page that never stands still is hard to press
+        self.page.goto("about:blank")  # a button on a page that keeps moving is hard to press
         return rate
 
     def rounds(self, count: int) -> list[float]:
-        """Milliseconds of each round trip that does nothing."""
+        """Measure milliseconds per empty round trip."""
         shown = f"(() => {{ const was = {self.round}; return () => {self.round} !== was; }})()"
         return [self.press(self.button("Nothing"), shown) for _ in range(count)]
 
@@ -63,9 +63,9 @@ class Floor(Tab):
         self.page.wait_for_function("() => floor.drawn > 0")
 
     def steps(self, count: int) -> list[float]:
-        """Milliseconds of each press of Step, to the frame with both charts."""
+        """Measure milliseconds per press of Step, to the frame with both charts."""
         return [self.press(self.button("Step"), self.other_picture()) for _ in range(count)]
 
     def rounds(self, count: int) -> list[float]:
-        """Milliseconds of each round trip that does nothing."""
+        """Measure milliseconds per empty round trip."""
         return [self.press(self.button("Nothing"), self.other_picture()) for _ in range(count)]

@@ -18,7 +18,7 @@ COMPARE_IS_USABLE = (
 
 
 def measure_start(report: Report, server: Server, app: App) -> None:
-    """From the start of a server whose files were read before to charts, table and buttons."""
+    """Time the start of a server, with files already read, to charts, table and buttons."""
     app.visit()
     seconds = time.perf_counter() - server.began
     report.add("start of the server to a usable page", seconds, "s", goal=at_most(START_SECONDS))
@@ -28,7 +28,7 @@ def measure_start(report: Report, server: Server, app: App) -> None:
 
 
 def measure_ways(report: Report, app: App, times: int) -> None:
-    """From the press of a link to a usable page, from Step to Compare and back."""
+    """Time the press of a link to a usable page, from Step to Compare and back."""
     link = {
         name: app.page.get_by_role("link", name=name, exact=True) for name in ("Step", "Compare")
     }

@@ -15,7 +15,7 @@ LONG_PROMPT = "once upon a time " * 225  # 900 tokens: the bundled model reads 1
 
 
 def measure_crowds(report: Report, name: str, server: Server, effort: Effort) -> None:
-    """Flat out, once a second, and beside long prompts; of a large vocabulary one visitor alone."""
+    """Measure flat out, once a second, and with long prompts; one visitor for large models."""
     report.section(f"{name}, over the live channel")
     plan = partial(Plan, server.url, SETTINGS, steps=effort.crowd_steps)
     for visitors in effort.crowds if name == BUNDLED else (1,):

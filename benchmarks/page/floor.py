@@ -1,7 +1,7 @@
 """The floor: the same step on the smallest page that draws both charts.
 
-One WebSocket, the engine's step, 20 logits and probabilities as JSON, one figure redrawn in place.
-Nothing that a page for people has costs less.
+It has one WebSocket, the engine's step, 20 logits and probabilities as JSON, and one figure redrawn
+in place. No page for people can cost less.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLOTLY = Path(plotly.__file__).parent / "package_data"
 
 
 def routes() -> list[BaseRoute]:
-    """The page, its Plotly.js, its steps."""
+    """Return the routes of the page, its Plotly.js and its steps."""
     return [
         Route("/floor", _page),
         Mount("/plotly", StaticFiles(directory=PLOTLY)),
@@ -38,7 +38,7 @@ async def _page(_request) -> FileResponse:
 
 
 async def _steps(socket: WebSocket) -> None:
-    """Answer `nothing` with nothing, all else with a step."""
+    """Answer `nothing` with nothing, and any other message with a step."""
     await socket.accept()
     tokens = int(socket.query_params.get("tokens", "1"))
     decoder = await asyncio.to_thread(begun_text, tokens)

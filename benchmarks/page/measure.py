@@ -1,12 +1,12 @@
-"""Measure waiting times on the step page in Chromium, and what they cost the server.
+"""Measure waiting times on the step page in Chromium, and their cost to the server.
 
     python -m benchmarks page [--models bundled,152k-bf16,152k-f32] [--quick]
 
-The app is started as `make run` starts it. Beside it runs the twin, which is the same step on an
-ordinary Streamlit page, and the floor, the same step on the smallest page that draws both charts.
-They take turns, so that ratios hold on a busy machine too. A time goes from the press, as the
-browser dates it, to the end of the first frame with the new token, the table and both charts. The
-time at which the twin's table is drawn cannot be observed, so only its three charts count.
+The app is started as `make run` starts it. It runs next to two other pages. The twin is the same
+step on an ordinary Streamlit page. The floor is the same step on the smallest page that draws both
+charts. They take turns, so that ratios also hold on a busy machine. A time runs from the press, as
+the browser dates it, to the end of the first frame with the new token, the table and both charts.
+The drawing of the twin's table cannot be observed, so only its three charts count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WINDOW = {"width": 1440, "height": 900}
 def measure_model(
     report: Report, name: str, scratch: str, context: BrowserContext, effort: Effort
 ) -> None:
-    """All figures of one model."""
+    """Measure all figures of one model."""
     model = None if name == BUNDLED else save_model(name, Path(scratch) / name)
     port = free_port()
     if name == BUNDLED and effort.starts_twice:
@@ -60,7 +60,7 @@ def measure_model(
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks page", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--models", default=",".join(NAMES), help=f"of {', '.join(NAMES)}")
@@ -74,7 +74,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, object]:
-    """Measure, print, and return what the JSON line holds."""
+    """Measure, print, and return the content of the JSON line."""
     options = parse(arguments)
     executable = find()
     if executable is None:

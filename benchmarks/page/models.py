@@ -1,4 +1,4 @@
-"""Models with a large vocabulary, small otherwise: what the page does is what takes time."""
+"""Models with a large vocabulary but otherwise small: the page's work takes most of the time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from benchmarks.measures.models import random_model
 BUNDLED = "bundled"
 LARGE = {"152k-bf16": torch.bfloat16, "152k-f32": torch.float32}
 NAMES = (BUNDLED, *LARGE)
-VOCABULARY = 151_936  # as Qwen3 has it
+VOCABULARY = 151_936  # as in Qwen3
 
 
 def save_model(name: str, folder: Path) -> str:
-    """A folder with random weights and a tokenizer of words: what the app is started with."""
+    """Save random weights and a word tokenizer in a folder, with which the app is started."""
     transformers_logging.disable_progress_bar()
     words = {f"w{number}": number for number in range(VOCABULARY)}
     backend = Tokenizer(WordLevel(words, unk_token="w0"))

@@ -1,4 +1,4 @@
-"""The app and the pages it is compared with, each served by a process of its own."""
+"""The app and the pages for comparison, each served by a separate process."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _STATISTICS = Path("/proc/{pid}/stat")
 
 @dataclass(frozen=True)
 class Server:
-    """A server that answers.
+    """A running server.
 
     Attributes:
         url: its address.
-        process: what serves.
-        began: when the process was started, by `time.perf_counter`.
+        process: the serving process.
+        began: start of the process, by `time.perf_counter`.
     """
 
     url: str
@@ -36,7 +36,7 @@ class Server:
     began: float
 
     def cpu_ms(self) -> float | None:
-        """Milliseconds of processor time so far; None where the system does not tell."""
+        """Milliseconds of processor time so far; None if the system does not report it."""
         file = Path(str(_STATISTICS).format(pid=self.process.pid))
         if not file.exists():
             return None
@@ -53,12 +53,12 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def served(script: str, model: str | None = None, port: int | None = None) -> Iterator[Server]:
-    """A server, started as `make run` does it; its visits are kept in a folder that goes with it.
+    """Start a server as `make run` does; its visits are kept in a folder that is deleted with it.
 
     Args:
         script: `APP` or `BARE`.
         model: a folder; None for the bundled model.
-        port: the port of an earlier one, whose files the browser knows already.
+        port: the port of an earlier server, whose files the browser has cached.
     """
     port = port or free_port()
     kept = {

@@ -1,4 +1,4 @@
-"""A page in the browser: how it is pressed, and how long it takes until it has drawn."""
+"""A page in the browser: pressing its buttons, and timing its drawing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Tab:
     """A page in the browser.
 
     Attributes:
-        picture: JavaScript, a function that says what is on screen as a string; empty while parts
-            of it are missing.
+        picture: a JavaScript function that returns the content of the screen as a string; empty
+            while parts are missing.
     """
 
     picture = "() => ''"
@@ -38,17 +38,18 @@ class Tab:
         socket.on("framereceived", count)
 
     def quiet(self) -> None:
-        """Until nothing changes on screen any more; the tab comes to the front."""
-        self.page.bring_to_front()  # else it draws once a second
+        """Bring the tab to the front, and wait until nothing changes on screen."""
+        self.page.bring_to_front()  # a tab in the background draws once a second
         self.page.evaluate(f"benchmark.quiet({self.picture})")
 
     def watched(self, kinds: list[str], is_shown: str, act: Callable[[], Any]) -> float:
-        """Milliseconds from the event that `act` brings about to the frame that shows its result.
+        """Return the milliseconds from the event triggered by `act` to the frame with its result.
 
         Args:
-            kinds: of events that count as the press.
-            is_shown: JavaScript, a function that tells it from what was there before.
-            act: presses.
+            kinds: types of events that count as the press.
+            is_shown: a JavaScript function that detects the result by comparison with the earlier
+                content.
+            act: performs the press.
         """
         self.quiet()
         self.page.evaluate(f"benchmark.watch({json.dumps(kinds)}, {is_shown})")
@@ -56,23 +57,23 @@ class Tab:
         return self.page.evaluate("benchmark.watched")
 
     def press(self, button: Locator, is_shown: str) -> float:
-        """Milliseconds from the press of a button to the frame that shows its result."""
+        """Return the milliseconds from the press of a button to the frame with its result."""
         button.hover()
         return self.watched(["pointerdown"], is_shown, button.click)
 
     def button(self, name: str) -> Locator:
-        """A button by the name that a screen reader says."""
+        """Return a button by the name that a screen reader reads."""
         return self.page.get_by_role("button", name=name, exact=True)
 
     def other_picture(self) -> str:
-        """JavaScript, a function: whether another whole picture is on screen than now."""
+        """Return a JavaScript function: whether a new complete picture is on screen."""
         return (
             f"(() => {{ const picture = {self.picture}; const before = picture();"
             " return () => picture() && picture() !== before; })()"
         )
 
     def keys(self, slider: Locator, count: int, is_shown: str) -> list[float]:
-        """Milliseconds of each move of a slider by one place, with an arrow key."""
+        """Measure milliseconds per move of a slider by one place, with an arrow key."""
         slider.focus()
         return [
             self.watched(["keydown"], is_shown, lambda: self.page.keyboard.press("ArrowRight"))

@@ -14,7 +14,7 @@ from engine.sampling import SamplingSettings
 
 PROMPT = "Once upon a time"
 SETTINGS: dict[str, Any] = {
-    "min_new_tokens": 4000,  # first, and so that no text ends while it is measured
+    "min_new_tokens": 4000,  # first, and so large that no text ends during a measurement
     "temperature": 0.8,
     "top_k": 50,
     "top_p": 0.95,
@@ -41,6 +41,6 @@ def _begun_text(tokens: int) -> Decoder:
 
 
 def leading(logits: np.ndarray, count: int) -> np.ndarray:
-    """Ids of the tokens with the highest logits, best first."""
+    """Return the ids of the tokens with the highest logits, best first."""
     best = np.argpartition(logits, -count)[-count:]
     return best[np.argsort(-logits[best])]

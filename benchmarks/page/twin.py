@@ -1,7 +1,7 @@
-"""The twin: the same step on an ordinary Streamlit page, as one would write it in an afternoon.
+"""The twin: the same step on an ordinary Streamlit page, as written in an afternoon.
 
-The same model, settings and decoder as in the app; a button, a text, a table, three charts. The
-address says how many tokens the text begins with: `?tokens=10`.
+It has the same model, settings and decoder as the app, and a button, a text, a table, three charts.
+The address sets the initial number of tokens: `?tokens=10`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from benchmarks.page.texts import begun_text, leading
 from engine.decoder import Decoder
 
 ROWS = 30
-PAUSE_SECONDS = 0.2  # without it the browser draws no step to its end
+PAUSE_SECONDS = 0.2  # without it the browser finishes drawing no step
 
 
 def bars(title: str, name: str, table: pd.DataFrame) -> go.Figure:
-    """A chart of one column of the table."""
+    """Chart one column of the table."""
     chart = go.Figure(go.Bar(x=table["token"], y=table[name]))
     return chart.update_layout(title=title, height=250, margin={"t": 40, "b": 20})
 
@@ -35,7 +35,7 @@ def latencies(title: str, decoder: Decoder) -> go.Figure:
 
 
 def draw(decoder: Decoder, temperature: float) -> None:
-    """The text, the table and the charts of the last step; their titles name what they show."""
+    """Draw the text, table and charts of the last step; their titles name the content."""
     shown = f"step {len(decoder.steps)}, T {temperature:.2f}"
     index = len(decoder.steps) - 1
     settings = decoder.settings.replace(temperature=temperature)
@@ -58,7 +58,7 @@ def draw(decoder: Decoder, temperature: float) -> None:
 
 @st.fragment
 def nothing() -> None:
-    """A round trip of Streamlit that does nothing."""
+    """Make a round trip of Streamlit that does nothing."""
     st.button("Nothing")
     st.session_state["rounds"] = st.session_state.get("rounds", 0) + 1
     st.text(f"round {st.session_state['rounds']}")

@@ -1,8 +1,9 @@
 """Many visitors who step at once, over the live channel and without browsers: `measure_visitors`.
 
-The visitors run in a process of their own, `python -m benchmarks.page.visitors`. It reads a plan,
-one line of JSON, and says that all texts have begun; on the next line the visitors step, and what
-they saw is one line of JSON again. So the server's processor time is theirs alone.
+The visitors run in a separate process, `python -m benchmarks.page.visitors`. It reads a plan, one
+line of JSON, and reports when all texts have started. On the next line the visitors step, and the
+process writes their figures as one line of JSON. So their work is not in the server's processor
+time.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ LIMITS = {"max_tokens": 4000, "stop_strings": []}
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan that visitors follow.
+    """Plan for the visitors.
 
     Attributes:
         url: address of the app.
         settings: samplers and seed of every text.
-        visitors: how many of them step.
-        steps: steps of each.
-        every: seconds from one step of a visitor to the next; 0: as soon as the last is answered.
-        prompt: begun again and again by one more visitor meanwhile; empty: by none.
+        visitors: number of visitors who step.
+        steps: steps of each visitor.
+        every: seconds between a visitor's steps; 0 for a step right after the last answer.
+        prompt: prompt that one more visitor starts repeatedly at the same time; empty for none.
     """
 
     url: str
@@ -45,7 +46,7 @@ class Plan:
 
 @dataclass
 class Seen:
-    """Figures of a run: milliseconds of each step, bytes received, seconds in all, prompts."""
+    """Figures of a run: milliseconds per step, bytes received, total seconds, prompts."""
 
     ms: list[float] = field(default_factory=list)
     received: int = 0
@@ -57,7 +58,7 @@ def measure_visitors(plan: Plan, cpu_ms: Callable[[], float | None]) -> tuple[Se
     """Run the visitors; return their figures and the server's processor time in milliseconds.
 
     Args:
-        plan: what they do.
+        plan: the visitors' plan.
         cpu_ms: the server's processor time so far.
     """
     command = [sys.executable, "-m", "benchmarks.page.visitors"]
@@ -76,7 +77,7 @@ def measure_visitors(plan: Plan, cpu_ms: Callable[[], float | None]) -> tuple[Se
 
 
 class Visitor:
-    """One visitor with a text of their own."""
+    """One visitor with a separate text."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -86,7 +87,7 @@ class Visitor:
         self.received = 0
 
     async def open(self) -> None:
-        """Connect, and take the two steps that are slower than all others."""
+        """Connect, and take the two steps that are slower than the others."""
         address = self._plan.url.replace("http", "ws", 1) + "/live"
         self._socket = await websockets.connect(address, origin=self._plan.url, max_size=None)
         hello = {"visit": secrets.token_hex(16), "tab": secrets.token_hex(16), "page": "step"}
@@ -96,7 +97,7 @@ class Visitor:
             await self.do("step")
 
     async def do(self, kind: str, **fields: Any) -> None:
-        """One action, until its answer is here."""
+        """Send one action, and wait for its answer."""
         self._number += 1
         order = [name for name in self._plan.settings if name != "seed"]
         settings = {**self._plan.settings, "order": order}
@@ -105,7 +106,7 @@ class Visitor:
         await self._state()
 
     async def step_all(self, ms: list[float]) -> None:
-        """All steps of the plan; a step that is late does not make the next ones wait."""
+        """Take all steps of the plan; a late step does not delay the next ones."""
         began = time.perf_counter()
         for step in range(self._plan.steps):
             ahead = began + step * self._plan.every - time.perf_counter()

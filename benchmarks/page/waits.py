@@ -18,13 +18,13 @@ class Effort:
     """Number of repetitions of each measurement.
 
     Attributes:
-        lengths: turns of app, floor and twin, by the number of tokens that the text begins with.
-        presses, twin_presses: in a turn.
-        seconds: of Play.
-        ways: from page to page and back.
-        crowd_steps: of each of 1, 5 and 20 visitors, and of one beside long prompts.
-        crowds: how many visitors step at once.
-        starts_twice: whether the server is started once before it is timed.
+        lengths: turns of app, floor and twin, by the initial number of tokens of the text.
+        presses, twin_presses: number of presses per turn.
+        seconds: duration of Play.
+        ways: number of changes from page to page and back.
+        crowd_steps: steps of each of 1, 5 and 20 visitors, and of one among long prompts.
+        crowds: numbers of visitors who step at the same time.
+        starts_twice: whether the server starts once before its timed start.
     """
 
     lengths: dict[int, int]
@@ -43,7 +43,7 @@ QUICK = Effort({2: 1}, 1, 1, 0.5, 1, 3, (1, 2), starts_twice=False)
 
 @dataclass(frozen=True)
 class Three:
-    """The app and what it is compared with."""
+    """The app and the pages for comparison."""
 
     app: App
     twin: Twin
@@ -51,7 +51,7 @@ class Three:
 
 
 def percentile(times: list[float], rank: float) -> float:
-    """A percentile, as a plain number."""
+    """Compute a percentile as a plain number."""
     return float(np.percentile(times, rank))
 
 
@@ -72,7 +72,7 @@ def measure_waits(
     twin.open(tokens)
     floor.open(tokens)
     for tab in (app, twin, floor):
-        tab.steps(1)  # the first press is slower than all others
+        tab.steps(1)  # the first press is slower than the others
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(turns):
         times["step"] += app.steps(effort.presses)

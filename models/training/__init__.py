@@ -2,11 +2,11 @@
 
 One noun per module, in the order of the stages:
 
-`sizes`       what each model of a given size looks like and how it is trained
-`tokenizer`   the byte-level BPE all bundled models share
+`sizes`       shape and training recipe of each model of a given size
+`tokenizer`   the byte-level BPE that all bundled models share
 `corpus`      documents, the overlap check, token files and training windows
 `network`     the network, written for training speed, with the parameter names of Qwen3
-`objectives`  what it learns to predict: the next token, or the tokens under a mask
+`objectives`  the prediction targets: the next token, or the tokens under a mask
 `optimizer`   Muon for matrices, Adam for the embedding and the norms
 `train`       the loop, with checkpoints that resume
 `export`      the folder that `transformers` loads

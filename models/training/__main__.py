@@ -1,6 +1,6 @@
 """`python -m models.training --size small --corpus DIR` trains, exports and measures all models.
 
-What is already there is skipped, and training goes on from its last checkpoint.
+Existing outputs are skipped, and training continues from its last checkpoint.
 """
 
 import argparse

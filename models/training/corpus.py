@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 
 SEPARATOR = "<|endoftext|>"  # alone on a line between two documents
-HELD_OUT = "valid_"  # prefix of the file names that are never trained on
+HELD_OUT = "valid_"  # prefix of the names of files that are never trained on
 
 
 def training_shards(corpus: Path) -> list[Path]:
-    """Training files of the folder, by name."""
+    """Return the folder's training files, by name."""
     return [path for path in _shards(corpus) if not path.name.startswith(HELD_OUT)]
 
 
 def held_out_shards(corpus: Path) -> list[Path]:
-    """Validation files of the folder, by name."""
+    """Return the folder's validation files, by name."""
     return [path for path in _shards(corpus) if path.name.startswith(HELD_OUT)]
 
 
@@ -32,12 +32,12 @@ def _shards(corpus: Path) -> list[Path]:
 
 
 def shard_name(path: Path) -> str:
-    """`stories_simple` for `.../stories_simple.txt.xz`."""
+    """Return the name of a shard: `stories_simple` for `.../stories_simple.txt.xz`."""
     return path.name.removesuffix(".txt.xz")
 
 
 def documents(path: Path) -> Iterator[str]:
-    """The documents of one xz file, without surrounding blank lines."""
+    """Yield the documents of one xz file, without surrounding blank lines."""
     with lzma.open(path, "rt", encoding="utf-8") as file:
         lines: list[str] = []
         for line in file:
@@ -62,10 +62,10 @@ class Overlap:
     """Overlap of one validation shard with the training shards.
 
     Attributes:
-        documents: how many the shard holds.
+        documents: number of documents in the shard.
         repeated: numbers of the documents equal to a training document in letters and digits.
-        mostly_repeated: numbers of those with more than half of their long paragraphs in training;
-            a tale can be in a collection and, passage by passage, in a set of questions.
+        mostly_repeated: numbers of those with more than half of their long paragraphs in training.
+            A tale can be in a collection and also, passage by passage, in a set of questions.
     """
 
     documents: int
@@ -85,7 +85,7 @@ def measure_overlap(corpus: Path, ours: Iterable[str] = ()) -> dict[str, Overlap
 
     Args:
         corpus: the folder of shards.
-        ours: training documents that are in none of its files.
+        ours: training documents outside of these files.
     """
     held_out = {
         shard_name(path): [_fingerprints(text) for text in documents(path)]
@@ -137,7 +137,7 @@ def write_token_files(
 ) -> dict[str, int]:
     """Encode every shard into `folder/<shard>.npy`; returns the token counts.
 
-    Validation documents that training has seen are left out. `ours` adds shards of our own: name ->
+    Validation documents that training has seen are left out. `ours` adds our own shards: name ->
     documents.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ def write_token_files(
 
 
 def read_token_files(folder: Path) -> dict[str, np.ndarray]:
-    """All token files, memory-mapped: shard name -> (tokens,) uint16."""
+    """Load all token files, memory-mapped: shard name -> (tokens,) uint16."""
     return {path.stem: np.load(path, mmap_mode="r") for path in sorted(folder.glob("*.npy"))}
 
 
@@ -162,13 +162,13 @@ class Windows:
     """Draws batches of training windows from a mix of shards.
 
     A batch is a pure function of the seed and the step, so resuming needs no stored data position.
-    Windows ignore document borders inside them: the end-of-text token marks those.
+    Windows may contain document borders, which the end-of-text token marks.
 
     Args:
-        tokens: shard name -> (tokens,) uint16, documents opened by token 0.
+        tokens: shard name -> (tokens,) uint16; token 0 opens each document.
         mix: shard name -> share of windows; normalised here.
         aligned_share: share of windows that start at a document. Half of these keep the end-of-text
-            token and half start at the first real token, because prompts arrive both ways.
+            token, and half start at the first real token, because prompts occur both ways.
         seed: any non-negative number.
     """
 
@@ -189,7 +189,7 @@ class Windows:
         self.seed = seed
 
     def batch(self, step: int, rows: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Inputs and next-token targets of one step, each (rows, length) int64."""
+        """Return inputs and next-token targets of one step, each (rows, length) int64."""
         generator = np.random.default_rng((self.seed, step))
         window = np.empty((rows, length + 1), dtype=np.int64)
         numbers = generator.choice(len(self.shards), rows, p=self.shares)
@@ -201,6 +201,6 @@ class Windows:
             kind, place = kinds[here], places[here]
             aligned = starts[(place * len(starts)).astype(int)] + (kind < 0.5)
             first = np.where(kind < 1, aligned, (place * len(shard)).astype(int))
-            # A window that reaches the end of the shard goes on at its beginning.
+            # A window that reaches the end of the shard continues at its beginning.
             window[here] = shard.take(first[:, None] + np.arange(length + 1), mode="wrap")
         return window[:, :-1], window[:, 1:]

@@ -10,7 +10,7 @@ SMOOTH = 15  # neighbouring log entries averaged in the training curve
 
 
 def read_log(path: Path) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Training losses (tokens, nats per token) and held-out bits per byte by shard.
+    """Read training losses (tokens, nats per token) and held-out bits per byte by shard.
 
     Returns:
         Tokens read (entries,), mean training loss at each (entries,), and for every shard a

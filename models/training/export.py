@@ -1,7 +1,7 @@
-"""From a checkpoint to the folder that `transformers` loads as `Qwen3ForCausalLM`.
+"""Export of a checkpoint to the folder that `transformers` loads as `Qwen3ForCausalLM`.
 
 A masked diffusion model is stored in the same form. Its configuration says `is_causal: false`, and
-its tokenizer has one token more, the mask; `engine.decoding.diffusion` opens it.
+its tokenizer has one additional token, the mask. `engine.decoding.diffusion` opens it.
 """
 
 import os
@@ -25,12 +25,12 @@ WEIGHTS = "model.safetensors"
 def export(checkpoint: Path, log: Path, tokenizer: Path, output: Path) -> float:
     """Replace `output` with an export of a checkpoint of `train`, its log and a tokenizer folder.
 
-    The new folder is complete, and has been loaded and compared, before it takes the old one's
-    place, so that a reader finds either the old model or the new one.
+    The new folder is complete, reloaded and compared before it replaces the old one. So a reader
+    finds either the old model or the new one.
 
     Returns:
-        The largest difference between logits of the training network and of the reloaded export,
-        both in bfloat16: rounding only.
+        The largest difference between the logits of the training network and of the reloaded
+        export, both in bfloat16: rounding only.
     """
     state = torch.load(checkpoint, map_location="cpu", weights_only=True)
     network = Network(Architecture(**state["architecture"]))
@@ -56,7 +56,7 @@ def export(checkpoint: Path, log: Path, tokenizer: Path, output: Path) -> float:
 
 
 def exported_weights(folder: Path) -> dict[str, Tensor]:
-    """The weights of an export under the names of `Network`."""
+    """Load the weights of an export under the names of `Network`."""
     return {
         name.removeprefix("model."): value.float()
         for name, value in load_file(folder / WEIGHTS).items()
@@ -64,7 +64,7 @@ def exported_weights(folder: Path) -> dict[str, Tensor]:
 
 
 def exported_tokens(folder: Path) -> int:
-    """Return the number of tokens an export was trained on; -1 if it is not recorded."""
+    """Return the number of tokens that an export was trained on; -1 if it is not recorded."""
     with safe_open(folder / WEIGHTS, framework="pt") as file:
         return int((file.metadata() or {}).get("training_tokens", -1))
 
@@ -101,7 +101,7 @@ def _write(folder: Path, network: Network, tokens: int, tokenizer: Path) -> None
     # The tied output head is left out, as save_pretrained does; loading ties it again.
     weights = {f"model.{name}": value.bfloat16() for name, value in network.state_dict().items()}
     save_file(weights, folder / WEIGHTS, metadata={"format": "pt", "training_tokens": str(tokens)})
-    (folder / WEIGHTS).chmod(0o644)  # the safetensors library leaves it to its owner alone
+    (folder / WEIGHTS).chmod(0o644)  # the safetensors library makes it readable by its owner only
     if shape.is_causal:
         for name in ("tokenizer.json", "tokenizer_config.json"):
             shutil.copy(tokenizer / name, folder / name)
@@ -120,6 +120,6 @@ def _logit_difference(network: Network, folder: Path) -> float:
     assert model.get_input_embeddings().weight is model.get_output_embeddings().weight
     ids = tokenizer("Once upon a time there was a king of France.", return_tensors="pt").input_ids
     ids = torch.cat([torch.full_like(ids[:, :1], END_OF_TEXT_ID), ids], dim=1)
-    # Said to the attention itself too: without a mask to apply it would go by its own default.
+    # Also passed to the attention itself: without a mask it would use its own default.
     logits = model(ids, use_cache=False, is_causal=network.shape.is_causal).logits
     return (logits.float() - network.logits(ids).float()).abs().max().item()

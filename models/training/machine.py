@@ -1,8 +1,8 @@
 """Process settings that must be in place before torch is imported, and the choice of device.
 
-On a CPU the step is bound by memory as much as by arithmetic: keeping freed pages mapped and
-asking for 2 MB pages were measured at x1.27 and x1.08 tokens per second. Both are hints to glibc
-and Linux; elsewhere they change nothing.
+On a CPU, memory limits the step as much as arithmetic does. Keeping freed pages mapped and asking
+for 2 MB pages gave x1.27 and x1.08 tokens per second. Both are hints to glibc and Linux; elsewhere
+they change nothing.
 """
 
 import ctypes
@@ -22,12 +22,12 @@ def prepare_process() -> None:
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_MMAP_MAX, 0)  # large blocks from the heap, not from fresh mappings
-        libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)  # and never hand the heap's top back
+        libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)  # and never return the top of the heap
         libc.mallopt(_M_TOP_PAD, 256 << 20)  # grow it 256 MB at a time
 
 
 def choose_device(name: str | None = None) -> str:
-    """`name`, or "cuda" where there is one, else "cpu"."""
+    """Return `name` if given, otherwise "cuda" if available, otherwise "cpu"."""
     import torch
 
     if name:

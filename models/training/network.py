@@ -2,10 +2,9 @@
 
 Llama-style blocks (RMSNorm before each half, rotary positions, grouped-query attention, SwiGLU)
 with Qwen3's normalised queries and keys, and one matrix for both embedding and output head.
-Parameters are float32; every product casts them to `dtype` on the way, so the optimizer needs no
-second copy.
-`transformers.Qwen3ForCausalLM` computes the same logits from the same state dict (see `export`);
-so it does without the causal mask, which is all that tells a masked diffusion model apart.
+Parameters are float32. Every product casts them to `dtype` on the way, so the optimizer needs no
+second copy. `transformers.Qwen3ForCausalLM` computes the same logits from the same state dict (see
+`export`). A masked diffusion model differs only in that both leave out the causal mask.
 """
 
 import torch
@@ -16,7 +15,7 @@ from models.training.sizes import Architecture
 
 
 class Linear(nn.Linear):
-    """A matrix product in the type of its input. The weight is (out, in) float32, without bias."""
+    """A matrix product in the dtype of its input. The weight is (out, in) float32, without bias."""
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__(inputs, outputs, bias=False)
@@ -56,12 +55,12 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def attention(queries: Tensor, keys: Tensor, values: Tensor, is_causal: bool) -> Tensor:
-    """Softmax attention with several query heads per key head.
+    """Compute softmax attention with several query heads per key head.
 
     Args:
         queries: (batch, length, query_heads, head_dim)
         keys, values: (batch, length, kv_heads, head_dim)
-        is_causal: attend to this and earlier positions only, instead of all.
+        is_causal: attend only to this and earlier positions, instead of all.
 
     Returns:
         (batch, length, query_heads, head_dim)
@@ -78,7 +77,7 @@ def attention(queries: Tensor, keys: Tensor, values: Tensor, is_causal: bool) ->
         )
         return mixed.transpose(1, 2)
     # On a CPU, two batched products around a compiled softmax beat the fused kernel by 15 %. The
-    # query heads of one key head lie below each other, so grouping costs no copies of keys.
+    # query heads of one key head are adjacent, so grouping copies no keys.
     rows = query_heads // kv_heads * length
     queries = queries.view(batch, length, kv_heads, -1, head_dim).permute(0, 2, 3, 1, 4)
     queries = queries.reshape(batch * kv_heads, rows, head_dim)
@@ -161,8 +160,8 @@ class Network(nn.Module):
     """A language model, or a masked diffusion model. Call `compile_blocks` once before training.
 
     Args:
-        shape: sizes of everything.
-        dtype: type of activations and products; parameters stay float32.
+        shape: all sizes of the network.
+        dtype: dtype of activations and products; parameters stay float32.
     """
 
     def __init__(self, shape: Architecture, dtype: torch.dtype = torch.bfloat16):
@@ -179,7 +178,7 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def initialise(self, seed: int) -> None:
-        """Draw the start. Output matrices are zero, so at first each block adds nothing."""
+        """Draw initial weights. Output matrices are zero, so at first each block adds nothing."""
         generator = torch.Generator().manual_seed(seed)
         for name, parameter in self.named_parameters():
             if name.endswith("embed_tokens.weight"):
@@ -196,7 +195,7 @@ class Network(nn.Module):
         self._cross_entropy = torch.compile(cross_entropy_with_gradient, dynamic=False)
 
     def hidden(self, ids: Tensor) -> Tensor:
-        """Normalised last hidden states (batch, length, hidden) of token ids (batch, length)."""
+        """Compute normalised last hidden states (batch, length, hidden) of ids (batch, length)."""
         length = ids.shape[1]
         x = self.embed_tokens(ids).to(self.dtype)
         for block in self.layers:
@@ -204,15 +203,18 @@ class Network(nn.Module):
         return self.norm(x)
 
     def logits(self, ids: Tensor) -> Tensor:
-        """Logits (batch, length, vocab) of ids (batch, length): of the next token at each position
-        when causal, else of the position's own token."""
+        """Compute logits (batch, length, vocab) of ids (batch, length).
+
+        A causal model scores the next token at each position, a diffusion model the position's
+        own.
+        """
         return F.linear(self.hidden(ids), self.embed_tokens.weight.to(self.dtype))
 
     def loss(self, hidden: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-        """Weighted sum of cross-entropies in nats, with gradients.
+        """Compute the weighted sum of cross-entropies in nats, with gradients.
 
         Args:
-            hidden: (rows, hidden) from `hidden`, flattened or picked.
+            hidden: (rows, hidden) from `hidden`, flattened or selected.
             targets: (rows,) token ids.
             weights: (rows,) float32; 1 / rows gives the mean.
         """
@@ -233,7 +235,7 @@ class Network(nn.Module):
 def cross_entropy_with_gradient(
     logits: Tensor, targets: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Weighted sum of the cross-entropies of logits (rows, vocab), and its gradient there."""
+    """Compute the weighted sum of cross-entropies of logits (rows, vocab), and its gradient."""
     wide = logits.float()
     wide = wide - wide.amax(-1, keepdim=True)
     powers = wide.exp()
@@ -245,15 +247,15 @@ def cross_entropy_with_gradient(
 
 
 class ChunkedCrossEntropy(torch.autograd.Function):
-    """Output head and weighted cross-entropy at once, `CHUNK` rows at a time.
+    """Output head and weighted cross-entropy in one, `CHUNK` rows at a time.
 
-    The logits of a whole batch would be the largest tensor of training by far. Here a chunk of
-    them is turned into its gradient while still in cache, then dropped; the backward pass only
-    hands out what the forward pass has computed. The weight's gradient is summed in float32.
+    The logits of a whole batch would be by far the largest tensor of training. Here a chunk is
+    converted to its gradient while still in cache, then dropped. The backward pass only returns
+    results of the forward pass. The weight's gradient is summed in float32.
     """
 
     CHUNK = 1024
-    CHUNK_ON_GPU = 8192  # few large products: there launching a small one costs more than doing it
+    CHUNK_ON_GPU = 8192  # few large products: launching small ones costs more than computing them
 
     @staticmethod
     def forward(ctx, hidden, weight, targets, weights, cross_entropy):

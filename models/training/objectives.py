@@ -11,19 +11,19 @@ from torch import Tensor
 from models.training.corpus import HELD_OUT, Windows
 from models.training.network import Network
 
-HELD_OUT_WINDOWS = 32  # of each validation shard, evenly spread over its documents
+HELD_OUT_WINDOWS = 32  # per validation shard, evenly spread over its documents
 HELD_OUT_ROWS = 16  # windows measured at once
 HELD_OUT_SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of a window's tokens masked, for the diffusion bound
 
 
 class Objective(Protocol):
-    """Turns windows of text into a loss to train on and a figure to watch."""
+    """Turns windows of text into a training loss and a figure to monitor."""
 
     def loss(self, network: Network, windows: Windows, step: int, rows: int, length: int) -> Tensor:
-        """Mean loss in nats per token of the batch of one step, with gradients."""
+        """Compute the mean loss in nats per token of one step's batch, with gradients."""
 
     def window_nats(self, network: Network, window: Tensor) -> Tensor:
-        """Cross-entropy in nats, (rows, length), of the tokens `window[:, 1:]`."""
+        """Compute the cross-entropy in nats, (rows, length), of the tokens `window[:, 1:]`."""
 
 
 class NextToken:
@@ -42,25 +42,25 @@ class NextToken:
 class MaskedTokens:
     """LLaDA's objective (Nie et al. 2025, arXiv:2502.09992, algorithm 1 and equation 14).
 
-    Of a window of L tokens, l are masked, l uniform from 1 to L and the places uniform; the loss is
-    the mean cross-entropy over the masked places. Its expectation bounds the negative
+    Of a window of L tokens, l are masked, with l uniform from 1 to L and uniform places. The loss
+    is the mean cross-entropy over the masked places. Its expectation bounds the negative
     log-likelihood per token from above.
 
-    Rows come in pairs that mask l and L - l places: that halves nothing but the noise, and makes
-    the number of masked places of a batch the same at every step, which compiled code likes.
+    Rows come in pairs that mask l and L - l places. That halves only the noise, and makes the
+    number of masked places in a batch the same at every step, as compiled code prefers.
     """
 
     def loss(self, network: Network, windows: Windows, step: int, rows: int, length: int) -> Tensor:
         ids = _on(network, windows.batch(step, rows, length)[0])
         masked = _on(network, masks(np.random.default_rng((windows.seed, step, 1)), rows, length))
         hidden = network.hidden(ids.masked_fill(masked, network.shape.vocab_size - 1))
-        # Each row has the weight of one, whatever the number of its masked places.
+        # Each row has weight one, whatever the number of its masked places.
         used = masked.any(1).sum()
         weights = (1 / (masked.sum(1, keepdim=True) * used)).expand(rows, length)
         return network.loss(hidden[masked], ids[masked], weights[masked])
 
     def window_nats(self, network: Network, window: Tensor) -> Tensor:
-        """An estimate of the bound: a few shares of masked places, the same at every call."""
+        """Estimate the bound: a few shares of masked places, the same at every call."""
         ids = window[:, 1:]
         rows, length = ids.shape
         draws = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def masks(draws: np.random.Generator, rows: int, length: int) -> np.ndarray:
 
 
 def _choose(draws: np.random.Generator, counts: np.ndarray, length: int) -> np.ndarray:
-    """`counts[i]` uniformly chosen places in row i."""
+    """Choose `counts[i]` places uniformly in row i."""
     order = draws.random((len(counts), length)).argsort(axis=1).argsort(axis=1)
     return order < counts[:, None]
 
@@ -94,7 +94,7 @@ def _on(network: Network, array: np.ndarray) -> Tensor:
 def held_out_windows(
     tokens: Mapping[str, np.ndarray], length: int, count: int = HELD_OUT_WINDOWS
 ) -> dict[str, np.ndarray]:
-    """The first `length` + 1 tokens of evenly spread validation documents: (count, length + 1)."""
+    """Take the first `length` + 1 tokens of evenly spread documents: (count, length + 1)."""
     windows = {}
     for shard, row in tokens.items():
         if shard.startswith(HELD_OUT):
@@ -112,7 +112,7 @@ def bits_per_byte(
     windows: Mapping[str, np.ndarray],
     token_bytes: np.ndarray,
 ) -> dict[str, float]:
-    """Bits per byte of text for each shard; end-of-text tokens count neither way."""
+    """Compute bits per byte of text for each shard, without end-of-text tokens."""
     bits = {}
     for shard, window in windows.items():
         nats = [

@@ -1,7 +1,7 @@
 """Muon for the matrices inside the blocks, Adam for the embedding and the norms.
 
 `torch.optim.Muon` exists, but treats one matrix at a time with one polynomial for all iterations.
-Here equal shapes are batched, and the Polar Express polynomials need fewer iterations.
+Here matrices of equal shape are batched, and the Polar Express polynomials need fewer iterations.
 """
 
 from collections import defaultdict
@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from models.training.sizes import Recipe
 
-# Optimal polynomials x -> a x + b x^3 + c x^5 for bringing singular values to one, to be applied in
-# this order: Amsel et al. 2025, "The Polar Express", arXiv:2505.16932.
+# Optimal polynomials x -> a x + b x^3 + c x^5 that bring singular values to one, applied in this
+# order: Amsel et al. 2025, "The Polar Express", arXiv:2505.16932.
 POLAR_EXPRESS = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),
     (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
@@ -24,16 +24,16 @@ MOMENTUM_START, MOMENTUM_STEPS = 0.85, 200
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:
-    """The nearest (semi-)orthogonal matrices, roughly.
+    """Approximate the nearest (semi-)orthogonal matrices.
 
-    Four iterations leave the singular values between about 0.4 and 1.7; nearer to one was not
-    worth a fifth.
+    Four iterations leave the singular values between about 0.4 and 1.7. A fifth was not worth its
+    cost.
 
     Args:
         matrices: (count, rows, columns) with rows <= columns.
 
     Returns:
-        The same shape in bfloat16, which is exact enough: the result is a direction to step in.
+        The same shape in bfloat16, which is precise enough: the result is a direction to step in.
     """
     scale = matrices.norm(dim=(1, 2), keepdim=True) * 1.01 + 1e-7  # spectral norm below one
     x = (matrices / scale).bfloat16()
@@ -47,14 +47,14 @@ def orthogonalise(matrices: Tensor) -> Tensor:
 class Muon(torch.optim.Optimizer):
     """Momentum, orthogonalised (Jordan et al. 2024, "Muon"), with Nesterov and decoupled decay.
 
-    Steps are scaled by sqrt(max(1, rows / columns)), so that a step changes outputs by the same
-    amount whatever the shape. The momentum rises from 0.85 over the first 200 steps.
+    Steps are scaled by sqrt(max(1, rows / columns)), so that a step changes outputs equally for all
+    shapes. The momentum rises from 0.85 over the first 200 steps.
 
     Args:
         params: matrices.
         lr: peak rate.
-        momentum: its final value.
-        weight_decay: weights shrink by lr x weight_decay a step.
+        momentum: final momentum.
+        weight_decay: weights shrink by lr x weight_decay per step.
     """
 
     def __init__(self, params, lr: float, momentum: float = 0.95, weight_decay: float = 0.0):
@@ -83,7 +83,7 @@ class Muon(torch.optim.Optimizer):
             if not state:
                 state["average"] = torch.zeros_like(parameter)
             state["average"].lerp_(parameter.grad, 1 - momentum)
-            direction = parameter.grad.lerp(state["average"], momentum)  # Nesterov's look ahead
+            direction = parameter.grad.lerp(state["average"], momentum)  # Nesterov's look-ahead
             directions.append(direction.mT if _is_tall(parameter) else direction)
         for parameter, update in zip(
             parameters, orthogonalise(torch.stack(directions)), strict=True
@@ -101,7 +101,7 @@ def _is_tall(matrix: Tensor) -> bool:
 
 
 def build_optimizers(network: nn.Module, recipe: Recipe) -> tuple[Muon, torch.optim.Adam]:
-    """Both optimizers over all parameters; each group keeps its peak rate under "peak_lr"."""
+    """Create both optimizers over all parameters; each group keeps its peak rate in "peak_lr"."""
     matrices, others = [], []
     for name, parameter in network.named_parameters():
         inside = parameter.ndim == 2 and "embed_tokens" not in name

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 
 VOCABULARY_SIZE = 16_384
 
-# Shares of the training windows, by corpus file or text of our own (`own_texts`). A run on a CPU
-# sees a part of the texts only, so it leans on what the lessons ask of it: tales, simple stories,
-# plain facts. But not too far: with a third of the windows from `stories_simple`, read 13 times in
-# 40 M tokens, a model of 8.6M parameters reached 0.41 bits per byte on those stories and 0.92 on
-# new ones; after 14 M, 0.89.
+# Shares of the training windows, by corpus file or by our own text (`own_texts`). A run on a CPU
+# sees only part of the texts, so it favours what the lessons need: tales, simple stories, plain
+# facts. But not too far: a model of 8.6M parameters took a third of its windows from
+# `stories_simple`, read 13 times in 40 M tokens. It reached 0.41 bits per byte on those stories and
+# 0.92 on new ones; after 14 M, 0.89.
 LEAN_MIX = {
     "stories_classic": 0.26,
     "encyclopedia_vital": 0.16,
@@ -25,8 +25,8 @@ LEAN_MIX = {
     "shakespeare": 0.01,
 }
 
-# While the rate decays a model settles on what it reads, so the best texts are kept for then (Hu et
-# al. 2024, "MiniCPM", arXiv:2404.06395): the tales, above all, teach it to keep a story straight.
+# While the rate decays, a model settles on its current texts, so the best texts are kept for then
+# (Hu et al. 2024, "MiniCPM", arXiv:2404.06395). The tales above all teach it a consistent story.
 LEAN_DECAY_MIX = {
     "stories_tales": 0.47,
     "facts_templates": 0.10,
@@ -43,7 +43,7 @@ LEAN_DECAY_MIX = {
 }
 
 # A long run would recite the small files, so it takes them closer to their natural sizes. Our own
-# tales come in great number, and are what a newcomer sees first: a story that stays a story.
+# tales are numerous, and are the first thing a newcomer sees: a story that stays a story.
 BROAD_MIX = {
     "stories_classic": 0.25,
     "encyclopedia_vital": 0.24,
@@ -59,7 +59,7 @@ BROAD_MIX = {
     "countries": 0.02,
     "shakespeare": 0.01,
 }
-# Half tales: with 30 % of them here, two readers could follow only 5 stories of 10 to the end.
+# Half tales: with 30 % of tales, two readers could follow only 5 stories of 10 to the end.
 BROAD_DECAY_MIX = {
     "stories_tales": 0.47,
     "stories_classic": 0.10,
@@ -75,8 +75,8 @@ BROAD_DECAY_MIX = {
     "countries": 0.01,
 }
 
-# Filling gaps needs more reading than going on from the left, so the diffusion model reads only
-# what it will be asked to write: short plain passages.
+# Filling gaps takes more reading than continuing from the left. So the diffusion model reads only
+# the kind of text that it must write: short plain passages.
 PLAIN_MIX = {
     "stories_simple": 0.45,
     "facts_templates": 0.20,
@@ -108,8 +108,8 @@ LONG_PLAIN_MIX = {
 class Architecture:
     """The shape of a network. Field names are those of `transformers.Qwen3Config`.
 
-    `is_causal` tells a language model, whose positions see those before them, from a masked
-    diffusion model, whose positions see all others and whose last token is the mask.
+    `is_causal` distinguishes a language model from a masked diffusion model. Positions of the first
+    see those before them. Positions of the second see all others, and its last token is the mask.
     """
 
     hidden_size: int
@@ -129,31 +129,31 @@ class Architecture:
 class Recipe:
     """Training recipe of a model. Rates are peaks; `train.rate_multiplier` is their schedule."""
 
-    tokens: int  # budget; the last step may pass it by less than one batch
+    tokens: int  # budget; the last step may exceed it by less than one batch
     mix: dict[str, float] = field(hash=False)
     decay_mix: dict[str, float] | None = field(default=None, hash=False)  # None: `mix` throughout
     batch_tokens: int = 4_096  # tokens per step, whatever the window length
-    windows: tuple[int, ...] = (256,)  # tokens per window, step by step in turn
+    windows: tuple[int, ...] = (256,)  # tokens per window, alternating step by step
     decay_windows: tuple[int, ...] = (256, 256, 256, 1024)  # the same while the rate decays
     aligned_share: float = 0.7  # windows that start at a document; half of them without its token
     warmup_steps: int = 60
     decay_share: float = 0.4  # of all steps, at the end, linearly to zero
     muon_rate: float = 0.02
-    muon_decay: float = 0.05  # decoupled: weights shrink by rate x decay a step
+    muon_decay: float = 0.05  # decoupled: weights shrink by rate x decay per step
     adam_rate: float = 4e-3
     clip_norm: float = 1.0  # of Adam's gradients; Muon's steps have a fixed size by construction
     seed: int = 1
-    start_from: str | None = None  # the model of the same size whose weights are the beginning
+    start_from: str | None = None  # the model of the same size that provides the initial weights
 
     @property
     def steps(self) -> int:
-        """Optimizer steps that spend the budget."""
+        """Optimizer steps that use up the budget."""
         return -(-self.tokens // self.batch_tokens)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One model to train: `name` is also its folder beside this package."""
+    """One model to train: `name` is also its folder next to this package."""
 
     name: str
     architecture: Architecture
@@ -185,8 +185,8 @@ _FULL = Architecture(
     num_key_value_heads=2,
     intermediate_size=1_024,
 )
-# A token at a time, the time of a pass goes by layers more than by widths: two of them propose in a
-# fifth of the time that eight take.
+# One token at a time, the time of a pass depends more on layers than on widths. Two layers propose
+# in a fifth of the time of eight.
 _SHALLOW_DRAFT = Architecture(
     hidden_size=192,
     num_hidden_layers=2,
@@ -212,7 +212,7 @@ _LONG = Recipe(
 )
 
 
-# Size -> models in the order of training: a model may start from one that comes before it.
+# Size -> models in the order of training: a model may start from an earlier one.
 SIZES: dict[str, dict[str, Plan]] = {
     # For a CPU of two cores: about four and a half hours when they are free.
     "small": _by_name(

@@ -1,4 +1,4 @@
-"""The stages from a corpus folder to measured exports. Each looks for its own output first."""
+"""The stages from a corpus folder to measured exports. Each first looks for existing output."""
 
 import hashlib
 import json
@@ -28,16 +28,16 @@ class Workspace:
     """Models, folders and options of one run.
 
     Attributes:
-        size: its name; checkpoints of a model are in `runs/<size>/<model>`.
+        size: name of the size; checkpoints of a model are in `runs/<size>/<model>`.
         plans: all models of the size, by name.
-        chosen: those to train and export now.
+        chosen: the models to train and export now.
         corpus: folder of *.txt.xz; None is enough for the stages after `prepare`.
         runs: tokenizer and token files, shared by all sizes, and the checkpoints.
-        output: receives one folder a model. A tokenizer found in its `target` is kept, because the
-            models share it; delete it to train a new one.
+        output: receives one folder per model. A tokenizer found in its `target` is kept, because
+            the models share it; delete it to train a new one.
         device: "cpu" or "cuda".
-        checkpoint: which one to export, "last" or "best".
-        start_from: a folder of exported weights to begin with, instead of random ones.
+        checkpoint: the checkpoint to export, "last" or "best".
+        start_from: a folder of exported weights to start from, instead of random ones.
     """
 
     size: str
@@ -70,7 +70,7 @@ class Workspace:
         return AutoTokenizer.from_pretrained(self.tokenizer_folder)
 
     def start(self, plan: Plan) -> tuple[dict[str, Tensor], int] | None:
-        """Weights to begin with and the tokens they have read, or None to begin at random."""
+        """Return initial weights and the tokens they have read, or None to start at random."""
         folder = self.start_from
         if folder is None and plan.recipe.start_from:
             folder = self.output / plan.recipe.start_from
@@ -85,7 +85,7 @@ class Workspace:
 
 
 def run_tokenizer(work: Workspace) -> None:
-    """Train the shared tokenizer, or take the one that the output folder already has."""
+    """Train the shared tokenizer, or take the one already in the output folder."""
     if (work.tokenizer_folder / "tokenizer.json").exists():
         print(f"tokenizer: {work.tokenizer_folder} is there")
         return
@@ -132,7 +132,7 @@ def run_prepare(work: Workspace) -> None:
 def run_train(work: Workspace, stop_after: int | None = None) -> None:
     """Train, or continue, each chosen model until its budget is spent, and export it.
 
-    Training and export go together, because a later model may start from an earlier one's export.
+    Training and export belong together, because a later model may start from an earlier export.
     """
     for name in work.chosen:
         plan = work.plans[name]
@@ -154,7 +154,7 @@ def run_train(work: Workspace, stop_after: int | None = None) -> None:
 
 
 def run_export(work: Workspace, name: str) -> None:
-    """Replace a model's folder by a checkpoint, unless it holds the same one."""
+    """Replace a model's folder by a checkpoint, unless it contains the same one."""
     folder = work.checkpoints(name)
     checkpoint = folder / f"{work.checkpoint}.pt"
     output = work.output / name
@@ -183,5 +183,5 @@ def run_evaluate(work: Workspace) -> None:
 
 
 def sha256(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file."""
+    """Compute the hexadecimal SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -2,7 +2,7 @@
 
 Byte-level BPE (Radford et al. 2019, GPT-2): text becomes UTF-8 bytes, each byte one of 256
 printable stand-ins, and frequent neighbours are merged until the vocabulary is full. Every byte is
-in the vocabulary, so any text has an encoding and decoding gives it back exactly.
+in the vocabulary, so any text can be encoded, and decoding restores it exactly.
 """
 
 import json
@@ -17,16 +17,16 @@ from transformers import PreTrainedTokenizerFast
 from models.training.corpus import SEPARATOR, documents, training_shards
 from models.training.sizes import VOCABULARY_SIZE
 
-END_OF_TEXT = SEPARATOR  # also opens a document, and stands for transformers' bos token
+END_OF_TEXT = SEPARATOR  # also opens a document, and serves as transformers' bos token
 PAD = "<|pad|>"
-MASK = "<|mask|>"  # added, as the last id, where a model fills masked places
+MASK = "<|mask|>"  # added as the last id in models that fill masked places
 END_OF_TEXT_ID, PAD_ID = 0, 1
 
-# GPT-2's split into words, except that every digit is a token of its own: " 1945" is " 1", "9",
-# "4", "5", so numbers of any length are spelled alike.
+# GPT-2's split into words, except that every digit is a separate token: " 1945" is " 1", "9", "4",
+# "5", so numbers of any length are spelled alike.
 WORDS = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
-SAMPLE_CHARACTERS = 4_000_000  # of each shard: large shards must not crowd out small ones
+SAMPLE_CHARACTERS = 4_000_000  # per shard: large shards must not crowd out small ones
 
 
 def train_tokenizer(corpus: Path, seed: int = 1) -> PreTrainedTokenizerFast:
@@ -61,7 +61,7 @@ def train_tokenizer(corpus: Path, seed: int = 1) -> PreTrainedTokenizerFast:
 def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     """Write `tokenizer.json` and `tokenizer_config.json` for `AutoTokenizer.from_pretrained`."""
     tokenizer.save_pretrained(folder)
-    # transformers 5 names its own class there; this name is understood by version 4 as well.
+    # transformers 5 writes its own class name; version 4 also understands this one.
     file = folder / "tokenizer_config.json"
     config = json.loads(file.read_text(encoding="utf-8"))
     config["tokenizer_class"] = "PreTrainedTokenizerFast"
@@ -80,7 +80,7 @@ def _balanced_sample(corpus: Path, seed: int) -> Iterator[str]:
 
 
 def token_bytes(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:
-    """Bytes that each token stands for, (vocab,) int64; zero for the two special tokens."""
+    """Return the bytes of each token's text, (vocab,) int64; zero for the two special tokens."""
     # A byte-level token is written with one stand-in character per byte.
     lengths = np.zeros(len(tokenizer), dtype=np.int64)
     for token, index in tokenizer.get_vocab().items():
@@ -92,7 +92,7 @@ def token_bytes(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:
 def encode_documents(
     tokenizer: PreTrainedTokenizerFast, texts: Iterator[str], batch: int = 1024
 ) -> np.ndarray:
-    """All documents in one row, each after an end-of-text token, (tokens,) uint16."""
+    """Encode all documents in one row, each after an end-of-text token, (tokens,) uint16."""
     pieces: list[np.ndarray] = []
     while group := list(islice(texts, batch)):
         for encoding in tokenizer.backend_tokenizer.encode_batch_fast(group):

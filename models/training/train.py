@@ -32,11 +32,11 @@ class Progress:
     seconds: float = 0.0  # inside the loop, summed over restarts
     best_step: int = 0
     best_bits: float = math.inf  # mean bits per byte over the validation shards
-    tokens_before: int = 0  # read by the weights that the run started from
+    tokens_before: int = 0  # read by the weights from which the run started
 
 
 def rate_multiplier(step: int, steps: int, recipe: Recipe) -> float:
-    """Warm-up, constant, then linear decay to zero over the last `decay_share` of the steps."""
+    """Return the schedule: warm-up, constant, then linear decay to zero over `decay_share`."""
     warm = (step + 1) / recipe.warmup_steps
     decay = (steps - step) / (recipe.decay_share * steps)
     return min(1.0, warm, decay)
@@ -48,7 +48,7 @@ def is_decaying(step: int, steps: int, recipe: Recipe) -> bool:
 
 
 def window_length(step: int, steps: int, recipe: Recipe) -> int:
-    """Tokens per window of a step: the recipe's lengths in turn."""
+    """Return a step's tokens per window: the recipe's lengths in turn."""
     lengths = recipe.decay_windows if is_decaying(step, steps, recipe) else recipe.windows
     return lengths[step % len(lengths)]
 
@@ -57,7 +57,7 @@ class Trainer:
     """Network, optimizers and data of one run; `step()` is the unit of training.
 
     Args:
-        plan: what to train, and how.
+        plan: the model to train, and its recipe.
         tokens: token files, shard name -> (tokens,).
         device: "cpu" or "cuda".
     """
@@ -81,15 +81,15 @@ class Trainer:
 
     @property
     def tokens(self) -> int:
-        """Tokens that the weights have read."""
+        """Number of tokens that the weights have read."""
         done = self.progress.step * self.plan.recipe.batch_tokens
         return self.progress.tokens_before + done
 
     def start_from(self, weights: Mapping[str, Tensor], tokens: int) -> None:
-        """Begin with trained weights, read with `tokens` tokens, instead of random ones.
+        """Start from trained weights, which have read `tokens` tokens, instead of random ones.
 
-        A masked diffusion model has one token more than the language model it starts from, the
-        mask; it begins as the mean of the others.
+        A masked diffusion model has one token more than the language model it starts from: the
+        mask. It starts as the mean of the others.
         """
         weights = dict(weights)
         table = weights["embed_tokens.weight"].float()
@@ -134,7 +134,7 @@ class Trainer:
         os.replace(partial, path)
 
     def load(self, path: Path) -> None:
-        """Continue from a file of `save`."""
+        """Continue from a file written by `save`."""
         state = torch.load(path, map_location=self.device, weights_only=True)
         if Architecture(**state["architecture"]) != self.plan.architecture:
             raise ValueError(f"{path} holds another architecture: {state['architecture']}")
@@ -146,12 +146,12 @@ class Trainer:
 
 
 def checkpoint_step(path: Path) -> int:
-    """Steps done by the checkpoint at `path`."""
+    """Return the number of steps done by the checkpoint at `path`."""
     return _state(path)["progress"]["step"]
 
 
 def checkpoint_tokens(path: Path) -> int:
-    """Tokens that the weights of the checkpoint at `path` have read."""
+    """Return the number of tokens read by the weights of the checkpoint at `path`."""
     state = _state(path)
     before = state["progress"].get("tokens_before", 0)
     return before + state["progress"]["step"] * state["recipe"]["batch_tokens"]
@@ -172,17 +172,17 @@ def train(
 ) -> None:
     """Train until the plan's token budget is spent, continuing from `folder/last.pt`.
 
-    The budget may be changed by a restart as long as the decay has not begun.
+    A restart may change the budget as long as the decay has not started.
 
     Args:
-        plan: what to train, and how.
+        plan: the model to train, and its recipe.
         tokens: token files, shard name -> (tokens,); those named `valid_*` are only measured.
-        token_bytes: bytes each token stands for, (vocab,).
+        token_bytes: (vocab,) bytes of each token's text.
         folder: receives `last.pt`, from which training continues; `best.pt`, the one with the
             lowest held-out loss; and `training_log.jsonl`.
         device: "cpu" or "cuda".
-        stop_after: stop, with a checkpoint, when this many steps are done (for trials).
-        start: weights to begin with, and the tokens they have read (`Trainer.start_from`).
+        stop_after: stop with a checkpoint after this many steps (for trials).
+        start: initial weights, and the tokens they have read (`Trainer.start_from`).
     """
     folder.mkdir(parents=True, exist_ok=True)
     torch.set_flush_denormal(True)
@@ -236,7 +236,7 @@ def train(
                 f"  (best {best.best_bits:.3f} at step {best.best_step:,})"
             )
             _log(folder, tokens=trainer.tokens, held_out={k: round(v, 4) for k, v in bits.items()})
-            logged_at += time.perf_counter() - began  # keep the speed free of measuring
+            logged_at += time.perf_counter() - began  # keep the speed free of measuring time
 
         if step % CHECKPOINT_EVERY == 0 or step == last:
             trainer.save(folder / "last.pt")
@@ -247,7 +247,7 @@ def train(
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # into a file as it happens
+    print(text, flush=True)  # reaches a file immediately
 
 
 def _log(folder: Path, **values) -> None:

@@ -1,8 +1,8 @@
 """Acceptance of the draft model's proposals (Leviathan et al. 2023, arXiv:2211.17192).
 
 Speculative decoding accepts a proposed token x with probability min(1, target(x) / draft(x)). All
-figures are computed from both models' probabilities on texts that the target itself continued, so
-they need no draws of their own.
+figures come from both models' probabilities on texts that the target itself continued, so they need
+no further draws.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ PROPOSALS = 4
 def acceptance_probability(
     draft_logits: np.ndarray, target_logits: np.ndarray, temperature: float
 ) -> np.ndarray:
-    """Return the probability that a proposal of the draft is accepted, (positions,) float64.
+    """Return the probability that a draft proposal is accepted, (positions,) float64.
 
-    That is the sum over the vocabulary of min(draft_probs, target_probs); at temperature 0, whether
-    both have the same most probable token.
+    This is the sum over the vocabulary of min(draft_probs, target_probs). At temperature 0, it is 1
+    if both have the same most probable token, otherwise 0.
 
     Args:
         draft_logits, target_logits: (positions, vocab) for the same texts.
@@ -41,12 +41,12 @@ def accepted_share(
 ) -> np.ndarray:
     """Return the probability that each token was an accepted proposal, (positions,) float64.
 
-    Token x comes out with probability target(x), and by way of an accepted proposal with
-    min(draft(x), target(x)), so the share is min(1, draft(x) / target(x)). Given the text, these
-    events are independent of each other. Their mean estimates that of `acceptance_probability`.
+    Token x is output with probability target(x), and through an accepted proposal with
+    min(draft(x), target(x)). So the share is min(1, draft(x) / target(x)). Given the text, these
+    events are independent. Their mean estimates that of `acceptance_probability`.
 
     Args:
-        ids: (positions,) the tokens of the target's text.
+        ids: (positions,) tokens of the target's text.
     """
     if temperature == 0:
         return acceptance_probability(draft_logits, target_logits, temperature)
@@ -61,10 +61,9 @@ class Passes:
     """Outcome of decoding the texts with a few proposals per pass.
 
     Attributes:
-        tokens_per_pass: mean tokens that one pass of the target yields: the accepted proposals, and
-            one token of the target's own.
-        reached: for each proposal of a pass, the share of passes in which it and all before it are
-            accepted.
+        tokens_per_pass: mean tokens that one pass of the target yields: the accepted proposals,
+            plus one token of the target.
+        reached: for each proposal of a pass, the share of passes that accept it and all before it.
     """
 
     tokens_per_pass: float
@@ -72,16 +71,16 @@ class Passes:
 
 
 def walk(accepted: Sequence[np.ndarray], proposals: int = PROPOSALS) -> Passes:
-    """Go through the texts pass by pass, over all ways that acceptances can fall.
+    """Go through the texts pass by pass, over all possible patterns of acceptance.
 
-    A pass that starts at a token accepts proposals up to the first rejection, whose place takes a
-    token of the target's, or all of them and then one token more. The next pass starts after that.
-    So passes start more often behind tokens that the draft finds hard, and acceptances in a row are
-    not independent; both are counted here as they are. Passes too near to the end of a text to use
-    all proposals are left out.
+    A pass that starts at a token accepts proposals up to the first rejection, which a token of the
+    target replaces. If it accepts all, one more token follows. The next pass starts after that. So
+    passes start more often after tokens that the draft finds hard, and acceptances in a row are not
+    independent. Both effects are included. Passes too close to the end of a text for all proposals
+    are left out.
 
     Args:
-        accepted: for each text, (tokens,) `accepted_share`.
+        accepted: `accepted_share` of each text, (tokens,).
 
     Raises:
         ValueError: no text is long enough for a pass.
@@ -89,7 +88,7 @@ def walk(accepted: Sequence[np.ndarray], proposals: int = PROPOSALS) -> Passes:
     starts = 0.0
     reached = np.zeros(proposals)
     for shares in accepted:
-        begun = np.zeros(len(shares) + 1)  # how likely a pass starts at each token
+        begun = np.zeros(len(shares) + 1)  # probability that a pass starts at each token
         begun[0] = 1.0
         for place in range(len(shares) - proposals):
             together = np.cumprod(shares[place : place + proposals])

@@ -1,7 +1,7 @@
 """Quality of a masked diffusion model with few and many steps: filled gaps, written passages.
 
-Each step keeps several tokens that were drawn without regard to each other, so fewer steps are
-faster and fit together less well (Nie et al. 2025, arXiv:2502.09992).
+Each step keeps several tokens that were drawn independently, so fewer steps are faster but fit
+together less well (Nie et al. 2025, arXiv:2502.09992).
 """
 
 import math
@@ -16,8 +16,8 @@ from models.training.evaluation.loading import Scorer, documents, evenly, log_so
 from models.training.evaluation.repetition import repeated_share
 
 STEPS = (1, 2, 4, 8, 16, 32)
-GAPS, GAP, WINDOW = 64, 8, 64  # gaps, tokens of each, tokens of the text around and with it
-PASSAGES, PROMPT, PASSAGE = 32, 16, 32  # passages, tokens of the prompt and of what follows it
+GAPS, GAP, WINDOW = 64, 8, 64  # gaps, tokens per gap, tokens of gap and surrounding text
+PASSAGES, PROMPT, PASSAGE = 32, 16, 32  # passages, tokens of the prompt and of its continuation
 PASSAGE_TEMPERATURE = 0.7
 
 
@@ -26,8 +26,8 @@ class Gap:
     """A text with a hole.
 
     Attributes:
-        ids: the text.
-        start, end: where the gap begins, and the first token after it.
+        ids: token ids of the text.
+        start, end: first token of the gap, and first token after it.
     """
 
     ids: tuple[int, ...]
@@ -36,11 +36,11 @@ class Gap:
 
     @property
     def hidden(self) -> tuple[int, ...]:
-        """The tokens that stood there."""
+        """The original tokens of the gap."""
         return self.ids[self.start : self.end]
 
     def canvas(self, mask_id: int) -> tuple[int, ...]:
-        """The text with its gap masked."""
+        """Return the text with its gap masked."""
         masks = (mask_id,) * (self.end - self.start)
         return self.ids[: self.start] + masks + self.ids[self.end :]
 
@@ -48,7 +48,7 @@ class Gap:
 def held_out_gaps(
     row: np.ndarray, count: int = GAPS, window: int = WINDOW, gap: int = GAP
 ) -> list[Gap]:
-    """A gap in the middle of the first `window` tokens of documents, evenly spread."""
+    """Cut gaps from the middle of the first `window` tokens of evenly spread documents."""
     texts = _beginnings(row, window, count)
     start = (window - gap) // 2
     return [Gap(ids, start, start + gap) for ids in texts]
@@ -57,7 +57,7 @@ def held_out_gaps(
 def held_out_passages(
     row: np.ndarray, count: int = PASSAGES, prompt: int = PROMPT, passage: int = PASSAGE
 ) -> list[Gap]:
-    """The beginnings of documents, all that follows a short prompt being the gap."""
+    """Take the beginnings of documents, with everything after a short prompt as the gap."""
     texts = _beginnings(row, prompt + passage, count)
     return [Gap(ids, prompt, prompt + passage) for ids in texts]
 
@@ -70,7 +70,7 @@ def _beginnings(row: np.ndarray, length: int, count: int) -> list[tuple[int, ...
 def fill(
     model: DiffusionModel, gap: Gap, *, steps: int, temperature: float, seed: int
 ) -> tuple[int, ...]:
-    """The tokens that the model puts into the gap, keeping the most confident ones of each step."""
+    """Fill the gap with the model's tokens, keeping the most confident ones of each step."""
     settings = DiffusionSettings(steps=steps, temperature=temperature, seed=seed)
     decoder = DiffusionDecoder(model, gap.canvas(model.mask_id), settings)
     for _ in decoder.run():
@@ -79,7 +79,7 @@ def fill(
 
 
 def recovered(gaps: Sequence[Gap], fillings: Sequence[Sequence[int]]) -> float:
-    """Share of the hidden tokens that stand in their own places again, 0 to 1."""
+    """Return the share of hidden tokens that appear at their original places, 0 to 1."""
     same = [
         token_id == hidden
         for gap, filling in zip(gaps, fillings, strict=True)
@@ -91,7 +91,7 @@ def recovered(gaps: Sequence[Gap], fillings: Sequence[Sequence[int]]) -> float:
 def bits_per_token(judge: Scorer, gaps: Sequence[Gap], fillings: Sequence[Sequence[int]]) -> float:
     """Return the cross-entropy of the fillings under a causal model, in bits per token.
 
-    Low is fluent, or dull: a text that repeats itself is easy to predict.
+    A low value means fluent or dull text: a text that repeats itself is easy to predict.
     """
     nats, count = 0.0, 0
     for gap, filling in zip(gaps, fillings, strict=True):
@@ -103,7 +103,7 @@ def bits_per_token(judge: Scorer, gaps: Sequence[Gap], fillings: Sequence[Sequen
 
 
 def repeated_pairs(fillings: Sequence[Sequence[int]]) -> float:
-    """Mean share of repeated pairs of tokens: 1 - distinct-2."""
+    """Return the mean share of repeated pairs of tokens: 1 - distinct-2."""
     return sum(repeated_share(filling, 2) for filling in fillings) / len(fillings)
 
 
@@ -112,8 +112,8 @@ class Quality:
     """Results of one way of writing; None if a figure does not apply.
 
     Attributes:
-        recovered: share of the gaps' tokens that are the hidden ones.
-        bits_per_token: of the passages, under the judge.
+        recovered: share of the gaps' tokens that equal the hidden ones.
+        bits_per_token: bits per token of the passages, under the judge.
         repeated_pairs: share of repeated pairs of tokens in the passages.
     """
 
@@ -131,10 +131,10 @@ def quality_by_steps(
     steps: Sequence[int] | None = None,
     temperature: float = PASSAGE_TEMPERATURE,
 ) -> dict[int, Quality]:
-    """Fill all gaps at temperature 0 and write all passages at `temperature`, step count by count.
+    """Fill all gaps at temperature 0 and write all passages at `temperature`, per step count.
 
-    A gap takes at most one step for each of its tokens, so more steps leave gaps out. Passage i is
-    drawn with seed i.
+    A gap takes at most one step for each of its tokens, so larger step counts leave gaps out.
+    Passage i is drawn with seed i.
 
     Args:
         judge: a causal model that scores the passages.

@@ -1,4 +1,4 @@
-"""Tables of what the diffusion model writes in few and in many steps."""
+"""Tables of the diffusion model's texts with few and with many steps."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ SAMPLE_PROMPT, SAMPLE_STEPS, SAMPLE_SEEDS = "Once upon a time, there was a", (1,
 
 
 def diffusion_table(folder: Path, target: Target, stories: np.ndarray) -> dict:
-    """Gaps and passages against steps, beside the target and the stories themselves."""
+    """Report gaps and passages against steps, next to the target and the stories themselves."""
     model = load_diffusion_model(folder, device="cpu")
     gaps = diffusion.held_out_gaps(stories)
     passages = diffusion.held_out_passages(stories)
@@ -61,7 +61,7 @@ def diffusion_table(folder: Path, target: Target, stories: np.ndarray) -> dict:
 def _left_to_right(
     target: Target, gaps: Sequence[diffusion.Gap], passages: Sequence[diffusion.Gap]
 ) -> diffusion.Quality:
-    """The same by the target, which does not see what comes after a gap."""
+    """Compute the same for the target, which does not see the text after a gap."""
 
     def write(gap: diffusion.Gap, settings: SamplingSettings) -> list[int]:
         decoder = Decoder(target.model, gap.ids[: gap.start], settings)
@@ -78,7 +78,7 @@ def _left_to_right(
 
 
 def _samples(model: DiffusionModel, gaps: Sequence[diffusion.Gap]) -> list[dict]:
-    """The first gaps, filled in one step and in one step a token, and passages after a prompt."""
+    """Report the first gaps, filled at once and token by token, and passages after a prompt."""
     report = []
     rows = []
     for number, gap in enumerate(gaps, 1):

@@ -1,4 +1,4 @@
-"""Tables of what the target knows: facts, how they are worded, and how sure it is."""
+"""Tables of the target's knowledge: facts, their wordings, and the model's certainty."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
@@ -14,12 +14,12 @@ from models.training.tokenizer import END_OF_TEXT
 
 
 def _questions() -> dict[str, Answers]:
-    """All lists of questions by name."""
+    """Return all lists of questions by name."""
     return {"capitals": CAPITALS, "capitals, other wording": CAPITALS_OTHERWISE, **FACTS}
 
 
 def facts_table(target: Target) -> dict:
-    """Facts known, with and without a leading end-of-text token."""
+    """Report the known facts, with and without a leading end-of-text token."""
     report = {
         name: {
             key: recall.recall(target.score, target.encode, questions, end_of_text=end_of_text)
@@ -85,11 +85,11 @@ def verbatim_table(target: Target, training: Mapping[str, np.ndarray]) -> dict:
 
 
 def entropy_table(target: Target, missed: Collection[str]) -> dict:
-    """Entropy of the next token where a fact is due and where anything may follow.
+    """Report the entropy of the next token, at facts and at open points.
 
     Args:
-        missed: prompts whose answer is not the most probable token; a fact that is not known is an
-            open point to the model.
+        missed: prompts whose answer is not the most probable token; an unknown fact is an open
+            point to the model.
     """
     facts = [prompt for prompts in FACTS.values() for prompt in prompts]
     lists = {

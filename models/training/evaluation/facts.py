@@ -1,8 +1,8 @@
 """Prompts of the evaluation and the words that should follow. Never used in training.
 
-An answer is what comes after the prompt and one space. If several are equally natural, all count.
-`verbatim.occurrences` counts how often a prompt stands in the training texts: all those but
-`CAPITALS` are worded so that none does.
+An answer is the text after the prompt and one space. If several are equally natural, all count.
+`verbatim.occurrences` counts how often a prompt occurs in the training texts. All except `CAPITALS`
+are worded so that none does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from itertools import chain
 
 Answers = Mapping[str, tuple[str, ...]]  # prompt -> accepted answers
 
-# Well-known countries, worded `The capital of X is`, as the training texts say it too.
+# Well-known countries, worded `The capital of X is`, as in the training texts.
 _CAPITALS = {
     "France": "Paris",
     "Germany": "Berlin",
@@ -69,7 +69,7 @@ _CAPITALS = {
 }
 CAPITALS: Answers = {f"The capital of {land} is": (city,) for land, city in _CAPITALS.items()}
 
-# The best known of them in a wording that no template has.
+# The best known of these in a wording that no template has.
 _TRAVEL = [
     "France",
     "Germany",
@@ -329,7 +329,7 @@ FACTS: dict[str, Answers] = {
     for group, prompts in _GROUPS.items()
 }
 
-# Points where a text may go on in many ways.
+# Points where a text may continue in many ways.
 OPEN = (
     "Once upon a time, there was a",
     "One day, a little girl named",
@@ -359,7 +359,7 @@ OPEN = (
 
 
 def check_unseen(texts: Iterable[str]) -> None:
-    """Raise `ValueError` if a prompt of the evaluation is among texts to train on."""
+    """Raise `ValueError` if texts to train on contain a prompt of the evaluation."""
     text = "\n".join(texts).lower()
     for prompt in chain(CAPITALS_OTHERWISE, *FACTS.values()):
         if prompt.lower() in text:

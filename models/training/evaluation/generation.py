@@ -1,4 +1,4 @@
-"""Texts written by the app's own engine, for everything that measures or shows generated text."""
+"""Texts from the app's own engine, for everything that measures or shows generated text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from engine.text.stopping import EOS
 
 @dataclass(frozen=True)
 class Continuation:
-    """A prompt and what the model made of it.
+    """A prompt and the model's continuation.
 
     Attributes:
-        prompt: as typed; no end-of-text token is put in front.
-        seed: of the random stream.
+        prompt: the prompt as typed, without an end-of-text token before it.
+        seed: seed of the random stream.
         prompt_ids: the prompt's tokens.
         ids: generated tokens, without the end-of-text token.
         text: the generated text.
@@ -51,7 +51,7 @@ def continuations(
     seeds: Iterable[int],
     max_new_tokens: int,
 ) -> list[Continuation]:
-    """Every prompt with every seed."""
+    """Continue every prompt with every seed."""
     seeds = tuple(seeds)
     return [
         continuation(model, prompt, settings.replace(seed=seed), max_new_tokens)
@@ -60,7 +60,7 @@ def continuations(
     ]
 
 
-# What recitation, repetition and acceptance are measured on.
+# For the measurements of recitation, repetition and acceptance.
 STORY_PROMPTS = (
     "Once upon a time",
     "Once upon a time, there was a king who",

@@ -1,6 +1,6 @@
-"""Bits per byte of held-out text: of a causal model exactly, of a diffusion model as a bound.
+"""Bits per byte of held-out text: exact for a causal model, a bound for a diffusion model.
 
-Bits per byte do not depend on the tokenizer, so models with other vocabularies can be compared.
+Bits per byte do not depend on the tokenizer, so models with different vocabularies are comparable.
 """
 
 import math
@@ -12,8 +12,8 @@ import numpy as np
 from models.training.evaluation.loading import Scorer, documents, evenly, log_softmax
 
 DOCUMENTS = 40  # of each validation shard, evenly spread
-EARLY = 256  # positions up to here are met in every training window, later ones only in long ones
-MASK_DRAWS = 4  # for each document, of the diffusion bound
+EARLY = 256  # every training window has positions up to here, only long ones have later ones
+MASK_DRAWS = 4  # per document, for the diffusion bound
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class HeldOutBits:
 
     Attributes:
         early: tokens 1 to `EARLY` of each document.
-        late: those after, up to the end of the context; None where no document is as long.
+        late: later tokens, up to the end of the context; None if no document is that long.
         all: both together.
     """
 
@@ -44,9 +44,9 @@ def held_out_bits(
 
     Args:
         score: a causal model.
-        shards: name -> (tokens,), documents opened by the end-of-text token.
-        token_bytes: (vocab,) bytes that each token stands for.
-        context: most positions the model takes.
+        shards: name -> (tokens,); the end-of-text token opens each document.
+        token_bytes: (vocab,) bytes of each token's text.
+        context: maximum number of positions that the model takes.
     """
     table = {}
     for name, row in shards.items():
@@ -73,7 +73,7 @@ class BoundBits:
 
     Attributes:
         bits: mean over documents, weighted by their bytes.
-        standard_error: of `bits`, from the spread over documents, masks included.
+        standard_error: standard error of `bits`, from the spread over documents and masks.
     """
 
     bits: float
@@ -93,16 +93,16 @@ def diffusion_bound(
 ) -> dict[str, BoundBits]:
     """Monte Carlo estimate of the bound of LLaDA (Nie et al. 2025, arXiv:2502.09992, equation 14).
 
-    Of the first L tokens of a document, l are masked, l uniform from 1 to L and the places uniform;
-    L times the mean cross-entropy of the masked places bounds -log p(text) from above in
+    Of the first L tokens of a document, l are masked, with l uniform from 1 to L and uniform
+    places. L times the mean cross-entropy of the masked places bounds -log p(text) from above in
     expectation. The draws of l for one document come from equal parts of 1 to L, one each, which
-    takes out most of their noise and no truth.
+    removes most of the noise without bias.
 
     Args:
         score: the diffusion model: row i scores the token at place i itself.
         shards, token_bytes, context: as for `held_out_bits`; the end-of-text token is not read.
-        mask_id: the token that stands for a masked place.
-        seed: of the masks.
+        mask_id: the token that represents a masked place.
+        seed: seed of the masks.
     """
     generator = np.random.default_rng(seed)
     table = {}
@@ -123,7 +123,7 @@ def diffusion_bound(
 
 
 def stratified_counts(length: int, draws: int, generator: np.random.Generator) -> list[int]:
-    """`draws` numbers from 1 to `length`, each uniform over all of them when taken in random order.
+    """Draw `draws` numbers from 1 to `length`, each uniform when taken in random order.
 
     One falls into each of `draws` equal parts of the range.
     """

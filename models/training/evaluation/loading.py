@@ -1,8 +1,8 @@
-"""The models under evaluation, loaded as the app loads them, and how they score a text.
+"""The models under evaluation, loaded as in the app, and their scoring of a text.
 
-Every measurement of likelihood takes a `Scorer`, so that it does not care which model it reads. The
-weights are those of the folder, bfloat16; scores are computed in float32 on the CPU, so that ranks
-do not hang on rounding.
+Every measurement of likelihood takes a `Scorer`, so that it is independent of the model it reads.
+The weights are those of the folder, bfloat16. Scores are computed in float32 on the CPU, so that
+ranks do not depend on rounding.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import torch
 from engine.model import LanguageModel, load_model
 from models.training.tokenizer import END_OF_TEXT_ID
 
-# Token ids of a text -> (length, vocab) float32 logits; row i scores what follows token i.
+# Token ids of a text -> (length, vocab) float32 logits; row i scores the token after token i.
 Scorer = Callable[[Sequence[int]], np.ndarray]
-# Text -> token ids, without special tokens around it.
+# Text -> token ids, without special tokens around the text.
 Encoder = Callable[[str], Sequence[int]]
 
 
 def load_for_scoring(folder: Path) -> LanguageModel:
-    """A causal model in float32 on the CPU."""
+    """Load a causal model in float32 on the CPU."""
     return load_model(folder, device="cpu", dtype="float32")
 
 
 def load_for_generation(folder: Path) -> LanguageModel:
-    """A causal model as the app has it on a CPU: the dtype is the engine's choice."""
+    """Load a causal model as the app does on a CPU: the engine chooses the dtype."""
     return load_model(folder, device="cpu")
 
 
 def scorer(model: LanguageModel) -> Scorer:
-    """One pass over a whole text, all positions scored."""
+    """Return a function that scores all positions of a text in one pass."""
 
     @torch.inference_mode()
     def score(ids: Sequence[int]) -> np.ndarray:
@@ -46,11 +46,11 @@ def scorer(model: LanguageModel) -> Scorer:
 
 @dataclass(frozen=True)
 class Target:
-    """The target with all ways to use it.
+    """The target in all forms of use.
 
     Attributes:
-        score: in float32, for every figure of likelihood.
-        model: as the app has it, for every generated text.
+        score: float32 scorer, for every figure of likelihood.
+        model: the model as the app runs it, for every generated text.
     """
 
     score: Scorer
@@ -62,16 +62,16 @@ class Target:
         return cls(scorer(load_for_scoring(folder)), load_for_generation(folder))
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text, none put in front."""
+        """Encode a text, without any token before it."""
         return self.model.vocabulary.encode(text)
 
     def label(self, token_id: int) -> str:
-        """A token as readable text."""
+        """Return a token as readable text."""
         return self.model.vocabulary.label(token_id)
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """Natural logarithms of the probabilities along the last axis, in their own type.
+    """Compute natural logarithms of the probabilities along the last axis, in the input's dtype.
 
     A logit of -inf stays -inf: such a token cannot be drawn.
     """
@@ -79,19 +79,19 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def documents(row: np.ndarray) -> list[np.ndarray]:
-    """The documents of a token file, each with its leading end-of-text token."""
+    """Split a token file into documents, each with its leading end-of-text token."""
     starts = np.flatnonzero(row == END_OF_TEXT_ID)
     return [row[start:end] for start, end in zip(starts, [*starts[1:], len(row)], strict=True)]
 
 
 def evenly(items: Sequence, count: int) -> list:
-    """At most `count` of the items, evenly spread, the first and the last among them."""
+    """Pick at most `count` items, evenly spread, including the first and the last."""
     chosen = np.unique(np.linspace(0, len(items) - 1, min(count, len(items))).astype(int))
     return [items[index] for index in chosen]
 
 
 def with_prefix(tokens: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """The shards whose names begin so, under the rest of their names."""
+    """Select the shards whose names begin with `prefix`, and remove it from their names."""
     return {
         name.removeprefix(prefix): row for name, row in tokens.items() if name.startswith(prefix)
     }

@@ -1,4 +1,4 @@
-"""Results as Markdown, to stand in the model card as they are."""
+"""Results as Markdown, ready for the model card."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,10 +6,10 @@ Cell = str | int | float | None
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], digits: int = 3) -> str:
-    """A table: words to the left, numbers to the right, None as a dash.
+    """Format a table: words left-aligned, numbers right-aligned, None as a dash.
 
     Args:
-        digits: decimals of floats; whole numbers get separators of thousands.
+        digits: decimals of floats; whole numbers get thousands separators.
     """
     rows = [list(row) for row in rows]
     numeric = [
@@ -33,24 +33,24 @@ def _cell(cell: Cell, digits: int) -> str:
 
 
 def heading(text: str) -> str:
-    """A line that names the table below it, with the blank lines that Markdown wants."""
+    """Format a line that names the table below it, with Markdown's required blank lines."""
     return f"\n**{text}**\n"
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`."""
+    """Format a count: `1 step`, `2 steps`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def code(text: str) -> str:
-    """A piece of text whose spaces matter; line breaks are shown as such."""
+    """Format a text whose spaces matter; line breaks are visible."""
     shown = text.replace("\n", "↵").replace("`", "'")
     return f"`{shown}`"
 
 
 def quotation(prompt: str, text: str) -> str:
-    """A prompt in bold and what came after it, as a block quotation."""
-    # Bold marks must touch the words, so spaces at the ends of a line stay outside of them.
+    """Format a prompt in bold and its continuation, as a block quotation."""
+    # Bold marks must touch the words, so spaces at the ends of a line stay outside.
     head = "\n".join(_bold(line) for line in prompt.split("\n"))
     lines = (head + _escaped(text)).rstrip("\n").split("\n")
     quoted = []

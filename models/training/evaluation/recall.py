@@ -17,9 +17,9 @@ class Recall:
     Attributes:
         asked: length of the list.
         first: the first token of an accepted answer is the most probable one.
-        first_five: it is among the five most probable ones.
-        spelled: every token of an accepted answer is the most probable one after those before it.
-        missed: prompts whose answer does not come first -> the token that does.
+        first_five: that token is among the five most probable ones.
+        spelled: every token of an accepted answer is the most probable one after its predecessors.
+        missed: prompts whose answer is not first -> the token that is.
     """
 
     asked: int
@@ -34,7 +34,7 @@ def recall(score: Scorer, encode: Encoder, questions: Answers, *, end_of_text: b
 
     Args:
         score: a causal model.
-        end_of_text: put the end-of-text token in front of the prompt.
+        end_of_text: whether to put the end-of-text token before the prompt.
     """
     first = first_five = spelled = 0
     missed = {}
@@ -58,7 +58,7 @@ def recall(score: Scorer, encode: Encoder, questions: Answers, *, end_of_text: b
 
 
 def prompt_tokens(encode: Encoder, prompt: str, end_of_text: bool) -> list[int]:
-    """A prompt as token ids, opened by the end-of-text token or not."""
+    """Encode a prompt, with or without a leading end-of-text token."""
     return [END_OF_TEXT_ID, *encode(prompt)] if end_of_text else list(encode(prompt))
 
 
@@ -70,34 +70,34 @@ class Entropies:
 
     @property
     def mean(self) -> float:
-        """Their mean."""
+        """Mean over the prompts."""
         return sum(self.bits) / len(self.bits)
 
     @property
     def lowest(self) -> float:
-        """The most certain prompt's."""
+        """Entropy of the most certain prompt."""
         return min(self.bits)
 
     @property
     def highest(self) -> float:
-        """The least certain prompt's."""
+        """Entropy of the least certain prompt."""
         return max(self.bits)
 
 
 def entropies(score: Scorer, prompts: Iterable[Sequence[int]]) -> Entropies:
-    """The entropy at the end of each prompt, given as token ids."""
+    """Compute the entropy at the end of each prompt, given as token ids."""
     return Entropies(tuple(entropy_bits(score(ids)[-1]) for ids in prompts))
 
 
 def entropy_bits(logits: np.ndarray) -> float:
-    """Shannon entropy in bits of the softmax of one row of logits."""
+    """Compute the Shannon entropy in bits of the softmax of one row of logits."""
     logprobs = log_softmax(logits.astype(np.float64))
     probs = np.exp(logprobs)
     return float(-(probs[probs > 0] * logprobs[probs > 0]).sum() / np.log(2))
 
 
 def most_probable(score: Scorer, ids: Sequence[int], count: int = 5) -> list[tuple[int, float]]:
-    """The most probable next tokens with their probabilities at temperature 1."""
+    """Return the most probable next tokens with their probabilities at temperature 1."""
     logprobs = log_softmax(score(ids)[-1])
     leading = np.argsort(-logprobs, kind="stable")[:count]
     return [(int(token_id), float(np.exp(logprobs[token_id]))) for token_id in leading]

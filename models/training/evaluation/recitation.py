@@ -1,8 +1,9 @@
-"""Recitation in generated texts: n-grams of tokens that the training texts contain too.
+"""Recitation in generated texts: n-grams of tokens that also occur in the training texts.
 
 Every n-gram of all training tokens is looked up, by a 64-bit polynomial hash of random token values
-(Karp and Rabin 1987). Two different n-grams share a hash with a chance near 2^-64, so among 10^4
-n-grams and 4 x 10^7 training tokens one false match is expected in tens of millions of evaluations.
+(Karp and Rabin 1987). Two different n-grams share a hash with a probability near 2^-64. So with
+10^4 n-grams and 4 x 10^7 training tokens, one false match is expected in tens of millions of
+evaluations.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-N = 8  # tokens: about six words, long enough that common phrases seldom reach it
-_SIEVE_BITS = 20  # of the hash, looked at first: nearly all training n-grams fail there
+N = 8  # tokens: about six words, so long that common phrases seldom reach it
+_SIEVE_BITS = 20  # of the hash, checked first: nearly all training n-grams fail there
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Recitation:
 
     Attributes:
         grams: number of n-grams in the texts.
-        recited: how many of them occur in training.
-        longest: tokens of the longest run that occurs in training.
+        recited: number of these that occur in training.
+        longest: length in tokens of the longest run that occurs in training.
         longest_run: its token ids.
     """
 
@@ -32,18 +33,18 @@ class Recitation:
 
     @property
     def share(self) -> float:
-        """Recited n-grams out of all, 0 to 1."""
+        """Share of recited n-grams, 0 to 1."""
         return self.recited / self.grams if self.grams else 0.0
 
 
 class NGramIndex:
-    """The training texts, hashed so that n-grams of any length can be looked up.
+    """The training texts, hashed for look-ups of n-grams of any length.
 
     Args:
-        shards: (tokens,) arrays, documents parted by a token that the texts looked up do not hold.
-        seed: of the hash.
+        shards: (tokens,) arrays; a token that the queried texts lack separates the documents.
+        seed: seed of the hash.
 
-    Holds 8 bytes for each training token, and 8 more for each of the longest shard.
+    Holds 8 bytes per training token, and 8 more per token of the longest shard.
     """
 
     def __init__(self, shards: Sequence[np.ndarray], seed: int = 0) -> None:
@@ -59,7 +60,7 @@ class NGramIndex:
         return np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
 
     def _hashes(self, sums: np.ndarray, n: int) -> np.ndarray:
-        """Hashes of all n-grams of a text, from its prefix sums; none where it is shorter."""
+        """Hash all n-grams of a text, from its prefix sums; none if the text is shorter."""
         count = max(len(sums) - n, 0)
         return (sums[n:] - sums[:count]) * self._inverses[:count]
 
@@ -72,7 +73,7 @@ class NGramIndex:
         return self.occurring_in([ids], n)[0]
 
     def occurring_in(self, texts: Sequence[Sequence[int]], n: int) -> list[np.ndarray]:
-        """`occurring` for several texts, in one pass over the training texts."""
+        """Compute `occurring` for several texts, in one pass over the training texts."""
         if n < 1:
             raise ValueError(f"n must be at least 1, got {n}")
         hashes = [self._hashes(self._sums_of(text), n) for text in texts]
@@ -98,7 +99,7 @@ class NGramIndex:
 
 
 def _powers(base: int, highest: int) -> np.ndarray:
-    """base^0 to base^highest modulo 2^64."""
+    """Compute base^0 to base^highest modulo 2^64."""
     factors = np.full(highest + 1, base, dtype=np.uint64)
     factors[0] = 1
     return np.cumprod(factors, dtype=np.uint64)
@@ -109,16 +110,16 @@ def _leading(hashes: np.ndarray) -> np.ndarray:
 
 
 def recitation(index: NGramIndex, texts: Sequence[Sequence[int]], n: int = N) -> Recitation:
-    """The share of recited n-grams, and the longest recited run of any length."""
+    """Measure the share of recited n-grams, and the longest recited run of any length."""
     known = index.occurring_in(texts, n)
     run = longest_run(index, texts)
     return Recitation(sum(map(len, known)), int(sum(row.sum() for row in known)), len(run), run)
 
 
 def longest_run(index: NGramIndex, texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The longest run of tokens of any text that occurs in training; the first of equals.
+    """Find the longest run of tokens of any text that occurs in training; the first among equals.
 
-    If a run occurs then its parts do, so the length is found by bisection.
+    If a run occurs, so do its parts, so bisection finds the length.
     """
     best: tuple[int, ...] = ()
     low, high = 0, max(map(len, texts), default=0)

@@ -1,6 +1,6 @@
 """The whole evaluation: every part in turn, printed as Markdown and returned as plain values.
 
-Tables go to the screen's output, progress to its error output, so that the one can be kept alone.
+Tables go to standard output, progress to standard error, so that the tables can be kept alone.
 """
 
 import hashlib
@@ -46,14 +46,14 @@ def evaluate(folder: Path, tokens: Mapping[str, np.ndarray]) -> dict:
     """Measure the exported models in `folder`, print the tables and return the figures.
 
     Args:
-        folder: holds `target`, `draft` and `diffusion`; parts that need one that is not there are
-            left out, and named.
+        folder: contains `target`, `draft` and `diffusion`; parts that need a missing model are left
+            out and named.
         tokens: token files by shard name, from `corpus.read_token_files`; those named `valid_*` are
             held out, all others were trained on.
 
     Raises:
-        FileNotFoundError: none of the models is there.
-        ModelError: one of them cannot be loaded.
+        FileNotFoundError: none of the models exists.
+        ModelError: a model cannot be loaded.
     """
     found = {name: folder / name for name in MODELS if (folder / name / "config.json").exists()}
     if not found:
@@ -112,7 +112,7 @@ def _progress(part: str) -> Iterator[None]:
 
 
 def _likelihood(found: Mapping[str, Path], held_out: Mapping[str, np.ndarray]) -> dict:
-    """Bits per byte of every model on every validation shard."""
+    """Compute bits per byte of every model on every validation shard."""
     report: dict = {}
     for name in ("target", "draft"):
         if name not in found:
@@ -146,7 +146,7 @@ def _likelihood(found: Mapping[str, Path], held_out: Mapping[str, np.ndarray]) -
 
 
 def _timing(found: Mapping[str, Path]) -> dict[str, timing.Timing]:
-    """Loading, a step, and sizes of every model."""
+    """Measure loading time, step time and sizes of every model."""
     report = {}
     for name, folder in found.items():
         if name == "diffusion":

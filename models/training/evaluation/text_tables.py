@@ -1,4 +1,4 @@
-"""Tables of what the target writes: repetition, recitation, what a draft foresees, samples."""
+"""Tables of the target's texts: repetition, recitation, draft acceptance, samples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -31,14 +31,14 @@ from models.training.own_texts.tales import tales
 
 NUCLEUS = SamplingSettings(temperature=0.7, top_p=0.9)
 SAMPLE_TOKENS = 100
-SAMPLES = {  # prompt -> seeds: the first ones, so nothing is picked
+SAMPLES = {  # prompt -> seeds: the first ones, so nothing is selected
     "Once upon a time": range(10),
     "The capital of France is": range(1),
     "Question: What is the opposite of hot?\nAnswer:": range(1),
 }
 
 CONTINUATION_TOKENS = 128
-TEXTS = {  # how all prompts are continued, and with which seeds
+TEXTS = {  # settings and seeds with which all prompts are continued
     "greedy": (SamplingSettings(temperature=0.0), range(1)),
     "temperature 0.7, top-p 0.9": (NUCLEUS, range(2)),
     "temperature 0.7": (SamplingSettings(temperature=0.7), range(1)),
@@ -63,7 +63,7 @@ def write_texts(model: LanguageModel) -> dict[str, list[Continuation]]:
 
 
 def repetition_table(texts: Mapping[str, Sequence[Continuation]]) -> dict:
-    """Repeated 4-grams and loops."""
+    """Report repeated 4-grams and loops."""
     report = {}
     for name in REPEATED:
         ids = [text.ids for text in texts[name]]
@@ -86,7 +86,7 @@ def recitation_table(
     training: Mapping[str, np.ndarray],
     stories: np.ndarray | None,
 ) -> dict:
-    """Report how much the model's texts share with training, beside other people's texts."""
+    """Report how much the model's texts share with training, next to other people's texts."""
     index = recitation.NGramIndex(list(training.values()))
     groups = {
         f"{kind}, {name}": [
@@ -170,7 +170,7 @@ def acceptance_table(
 
 
 def samples(model: LanguageModel) -> list[dict]:
-    """Texts as the app shows them: its engine, its dtype, no end-of-text token in front."""
+    """Show texts as in the app: its engine, its dtype, no end-of-text token before them."""
     settings = f"temperature {NUCLEUS.temperature}, top-p {NUCLEUS.top_p}"
     print(heading(f"Samples: {settings}, at most {SAMPLE_TOKENS} tokens, first seeds"))
     print("Written by the app's own engine (`engine.decoder.Decoder`), as the app shows them.")

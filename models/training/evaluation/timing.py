@@ -20,14 +20,14 @@ class Timing:
     """One model on one machine. Times are wall time.
 
     Attributes:
-        load_s: seconds of the second load in a process, so with libraries and file already read.
+        load_s: seconds of the second load in a process, with libraries and file already read.
         step_ms: median milliseconds of a decode step (causal: one token, at a context around
             `CONTEXT`) or of a pass over a canvas of `CONTEXT` tokens (diffusion).
         weight_bytes: size of model.safetensors.
         folder_bytes: size of all files in the folder.
         parameters: number of weights, tied ones once.
-        dtype: what weights and arithmetic are in.
-        kernels: how steps run, as the engine has chosen.
+        dtype: dtype of weights and arithmetic.
+        kernels: the engine's choice of kernels for steps.
     """
 
     load_s: float
@@ -40,7 +40,7 @@ class Timing:
 
 
 def timed_load(load: Callable[[Path], Any], folder: Path) -> tuple[Any, float]:
-    """Load twice; returns the second model and the seconds that it took."""
+    """Load twice; returns the second model and its loading time in seconds."""
     load(folder)
     start = time.perf_counter()
     model = load(folder)
@@ -48,7 +48,7 @@ def timed_load(load: Callable[[Path], Any], folder: Path) -> tuple[Any, float]:
 
 
 def median_ms(step: Callable[[], object], repeats: int = STEPS) -> float:
-    """Median wall time of calls of `step`, in milliseconds."""
+    """Return the median wall time of calls of `step`, in milliseconds."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -58,12 +58,12 @@ def median_ms(step: Callable[[], object], repeats: int = STEPS) -> float:
 
 
 def file_sizes(folder: Path) -> tuple[int, int]:
-    """Bytes of model.safetensors, and of all files of the folder."""
+    """Return the bytes of model.safetensors, and of all files in the folder."""
     files = [path for path in folder.iterdir() if path.is_file()]
     weights = sum(path.stat().st_size for path in files if path.suffix == ".safetensors")
     return weights, sum(path.stat().st_size for path in files)
 
 
 def machine() -> str:
-    """Threads and versions behind the figures, in words."""
+    """Describe the threads and versions behind the figures."""
     return f"{counted(torch.get_num_threads(), 'CPU thread')}, PyTorch {torch.__version__}"

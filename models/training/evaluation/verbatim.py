@@ -1,6 +1,6 @@
 """Counts of prompts that occur word for word in the training texts.
 
-A prompt that does tests memory; one that does not tests whether a fact was learnt apart from its
+A prompt that occurs tests memory. One that does not tests whether a fact was learnt apart from its
 wording.
 """
 
@@ -12,11 +12,11 @@ from engine.model.vocabulary import Vocabulary
 from models.training.tokenizer import END_OF_TEXT_ID
 
 _BLOCK = 1_000_000  # tokens turned into text at a time
-_BETWEEN_DOCUMENTS = b"\x00"  # no prompt holds it, so none is found across two documents
+_BETWEEN_DOCUMENTS = b"\x00"  # no prompt contains it, so no match spans two documents
 
 
 def token_pieces(vocabulary: Vocabulary) -> list[bytes]:
-    """The bytes of every token; the end-of-text token's are a mark that no prompt holds."""
+    """Return the bytes of every token; end-of-text becomes a mark that no prompt contains."""
     pieces = [vocabulary.token_bytes(token_id) for token_id in range(vocabulary.known)]
     pieces[END_OF_TEXT_ID] = _BETWEEN_DOCUMENTS
     return pieces

@@ -1,4 +1,4 @@
-"""Texts of our own that the models read beside the corpus, written from tables and plots.
+"""Our own texts, which the models read in addition to the corpus, from tables and plots.
 
 `notation`  choices in brackets and words in slots, which both use
 `tales/`    simple stories
@@ -14,7 +14,7 @@ SEED = 1
 
 
 def own_texts() -> dict[str, list[str]]:
-    """All of them, always the same: shard name -> documents."""
+    """Generate all texts, always the same: shard name -> documents."""
     return {
         "stories_tales": tales(TALES, SEED),
         "facts_everyday": passages(FACT_PASSAGES, SEED),

@@ -1,9 +1,9 @@
-"""The notation of texts of our own: choices in brackets, words in slots.
+"""The notation of our own texts: choices in brackets, words in slots.
 
-[red|blue|]       is one of these, the empty one included; brackets may stand in brackets
+[red|blue|]       is one of these, possibly empty; brackets may be nested
 {hero}            is the name in that slot, {a thing} the same with its article
 {hero.he} .him .his .himself   are its pronouns; {hero.He} begins a sentence
-{hero.kind}       what it is ("boy", "old fox"); {thing.many} its plural
+{hero.kind}       is its kind ("boy", "old fox"); {thing.many} its plural
 {Thing} {A thing} {Thing.many} begin a sentence
 """
 
@@ -22,11 +22,11 @@ _TAKES_AN = re.compile(r"[aeio]|u(?!n[ai])|hour", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Word:
-    """Word that can fill a slot.
+    """A word for a slot.
 
     Attributes:
-        text: how it is called.
-        kind: what it is, where `text` is a name; otherwise the same as `text`.
+        text: its name in the story.
+        kind: its kind, if `text` is a name; otherwise the same as `text`.
         pronoun: "he", "she" or "it".
         many: the plural.
     """
@@ -38,7 +38,7 @@ class Word:
 
     @classmethod
     def parse(cls, entry: str) -> Word:
-        """A thing: its name, and after a slash its plural where that is not the name with an s."""
+        """Parse a thing: its name, then after a slash its plural unless that just adds an s."""
         one, _, many = entry.strip().partition("/")
         return cls(one, one, "it", many or one + "s")
 
@@ -51,20 +51,20 @@ _FORMS = {
 
 
 def choose(text: str, chance: random.Random) -> str:
-    """The text with one of the choices in each pair of brackets."""
+    """Pick one of the choices in each pair of brackets."""
     begin = 0
     while match := _INNERMOST.search(text, begin):
         picked = chance.choice(match[1].split("|"))
         before = text[: match.start()]
         text = before + picked + text[match.end() :]
-        # Of the brackets before, all but the last hold another one, so none of those is next.
+        # Every open bracket before, except the last, contains another one, so it cannot be next.
         opened = before.rfind("[")
         begin = len(before) if opened < 0 else opened
     return text
 
 
 def fill(text: str, filled: Mapping[str, Word]) -> str:
-    """The text with the words in their slots: slot name -> word."""
+    """Fill the slots of a text: slot name -> word."""
 
     def replace(match: re.Match[str]) -> str:
         name, article, form, begins = _asked(match[0])
@@ -96,7 +96,7 @@ def check(text: str, slots: Iterable[str]) -> None:
     """Refuse a text that `choose` and `fill` could not finish.
 
     Raises:
-        ValueError: brackets do not match, or a slot is not among `slots`; the sentence names it.
+        ValueError: brackets do not match, or a slot is not in `slots`; the sentence names it.
     """
     if text.count("[") != text.count("]"):
         raise ValueError(f"brackets do not match in: {text}")

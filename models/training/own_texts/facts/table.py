@@ -1,6 +1,7 @@
-"""A table of facts, how it is written, and how one of them is said.
+"""A table of facts: its file format, and the sentences from it.
 
-A file holds tables, separated by a line `---`. A table has three parts with an empty line between:
+A file contains tables, separated by a line `---`. A table has three parts with an empty line
+between:
 
     animal; home
 
@@ -10,7 +11,7 @@ A file holds tables, separated by a line `---`. A table has three parts with an 
     bird; nest
     mouse/mice; hole
 
-the slots, the wordings in the notation of `notation`, and the facts, one a line.
+the slots, the wordings in the notation of `notation`, and the facts, one per line.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ Fact = Mapping[str, Word]  # slot name -> word
 
 @dataclass(frozen=True)
 class Table:
-    """Facts of one sort and the wordings that say them."""
+    """Facts of one sort and their wordings."""
 
     wordings: tuple[str, ...]
     facts: tuple[Fact, ...]
 
     def say(self, fact: Fact, chance: random.Random) -> str:
-        """The fact, a sentence or two, in one of the wordings."""
+        """State the fact in one of the wordings, as a sentence or two."""
         said = fill(choose(chance.choice(self.wordings), chance), fact)
         return said[0].upper() + said[1:]
 
 
 def parse_tables(text: str) -> list[Table]:
-    """The tables of a file.
+    """Parse the tables of a file.
 
     Raises:
-        ValueError: a table has not three parts, a wording is not well formed or uses a slot that
-            is not declared, or a fact has not one word a slot; the sentence names the place.
+        ValueError: a table does not have three parts, a wording is malformed or uses an undeclared
+            slot, or a fact does not have one word per slot; the sentence names the place.
     """
     return [_parse(block) for block in re.split(r"^---$", text, flags=re.M) if block.strip()]
 

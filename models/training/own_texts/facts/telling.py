@@ -12,7 +12,7 @@ SENTENCES = (1, 2, 3, 4, 5)
 
 @cache
 def all_tables() -> tuple[Table, ...]:
-    """The tables of all files, in the order of the files' names."""
+    """Load the tables of all files, in the order of the file names."""
     return tuple(
         table
         for file in sorted(TABLES.glob("*.txt"))
@@ -21,10 +21,10 @@ def all_tables() -> tuple[Table, ...]:
 
 
 def passages(count: int, seed: int) -> list[str]:
-    """Return `count` passages of one to five sentences, the same ones for the same seed.
+    """Return `count` passages of one to five sentences; the same seed gives the same passages.
 
-    Every fact occurs equally often. A passage is about one fact in several wordings, about facts of
-    one sort, or about anything, so that what stands before a fact seldom gives it away.
+    Every fact is equally frequent. A passage is about one fact in several wordings, about facts of
+    one sort, or about anything. So the text before a fact seldom gives it away.
     """
     chance = random.Random(seed)
     facts = [(table, fact) for table in all_tables() for fact in table.facts]

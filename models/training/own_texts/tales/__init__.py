@@ -1,12 +1,12 @@
-"""Simple stories of our own, written from plots in a small grammar.
+"""Our own simple stories, written from plots in a small grammar.
 
-A model of a few million parameters learns from few texts who does what and why only if the texts
-say it plainly and often. The corpus has one million tokens of such stories. These add more: every
-tale keeps its people, things and reasons straight from beginning to end, in words that vary.
+From few texts, a model of a few million parameters learns who does what and why only if they say it
+plainly and often. The corpus has one million tokens of such stories. These add more: every tale
+keeps its people, things and reasons consistent from beginning to end, in varying words.
 
-`plot`      a plot, how it is written, and how it is told
+`plot`      a plot: its file format, and the stories from it
 `words`     the people, animals, things and places that fill it
-`plots/`    the plots, one file a theme
+`plots/`    the plots, one file per theme
 `tales`     many different tales from all plots, from a seed
 """
 

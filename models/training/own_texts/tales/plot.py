@@ -1,12 +1,12 @@
-"""A plot, how it is written, and how it is told.
+"""A plot: its file format, and the stories from it.
 
-A plot file holds plots, separated by a line `---`. A plot begins with its slots, one a line:
+A plot file contains plots, separated by a line `---`. A plot begins with its slots, one per line:
 
     hero: child
     thing: toy
 
-After an empty line come its paragraphs, separated by empty lines, in the notation of `notation`.
-Two slots of one plot never hold the same word.
+Its paragraphs follow after an empty line, separated by empty lines, in the notation of `notation`.
+Two slots of one plot never have the same word.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Plot:
     paragraphs: tuple[str, ...]
 
     def tell(self, words: Mapping[str, tuple[Word, ...]], chance: random.Random) -> str:
-        """One story: every choice made, every slot filled; paragraphs separated by empty lines."""
+        """Tell one story: choices made, slots filled, paragraphs separated by empty lines."""
         filled: dict[str, Word] = {}
         for slot, group in self.slots.items():
             taken = tuple(filled.values())
@@ -38,11 +38,11 @@ class Plot:
 
 
 def parse_plots(text: str) -> list[Plot]:
-    """The plots of a file.
+    """Parse the plots of a file.
 
     Raises:
-        ValueError: a plot has no slots or paragraphs, brackets that do not match, or uses a slot
-            that it does not declare; the sentence names the place.
+        ValueError: a plot has no slots or paragraphs, has unmatched brackets, or uses an undeclared
+            slot; the sentence names the place.
     """
     return [_parse(block) for block in re.split(r"^---$", text, flags=re.M) if block.strip()]
 

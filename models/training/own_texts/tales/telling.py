@@ -10,16 +10,16 @@ from models.training.own_texts.tales.plot import Plot, parse_plots
 from models.training.own_texts.tales.words import WORDS
 
 PLOTS = Path(__file__).parent / "plots"
-OPENING = "Once upon a time"  # what people begin a prompt with, so a telling has
-TRIES = 4  # chances to begin with it
+OPENING = "Once upon a time"  # users often begin a prompt with it, so many tales should
+TRIES = 4  # attempts to begin with it
 
 
 @cache
 def all_plots() -> tuple[Plot, ...]:
-    """The plots of all files, in the order of the files' names.
+    """Load the plots of all files, in the order of the file names.
 
     Raises:
-        ValueError: a plot is not well formed, or names a class of words that is not in `WORDS`.
+        ValueError: a plot is malformed, or names a class of words that is not in `WORDS`.
     """
     plots = []
     for file in sorted(PLOTS.glob("*.txt")):
@@ -33,7 +33,7 @@ def all_plots() -> tuple[Plot, ...]:
 
 
 def tales(count: int, seed: int) -> list[str]:
-    """Return `count` different tales, every plot equally often; the same ones for the same seed."""
+    """Return `count` different tales, with every plot equally often; a seed fixes them."""
     return list(islice(_told(random.Random(seed)), count))
 
 

@@ -8,7 +8,7 @@ def _people(names: str, kind: str, pronoun: str) -> tuple[Word, ...]:
 
 
 def _things(text: str) -> tuple[Word, ...]:
-    """Words separated by commas; an irregular plural after a slash."""
+    """Parse words separated by commas; an irregular plural follows a slash."""
     return tuple(Word.parse(entry) for entry in text.split(","))
 
 
