@@ -8,6 +8,7 @@ PORT        ?= 8501
 SIZE        ?= full
 CORPUS      ?=
 ARGS        ?=
+FORMS       ?= -m "not long"
 FILE        ?=
 CHAINS      ?= 400
 BASE_PYTHON ?=
@@ -38,24 +39,27 @@ ifneq ($(shell test -x $(PYTHON) && echo yes),yes)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-py test-js browser vectors lint format lesson words models corpus benchmark clean
+.PHONY: help run test test-all test-py test-js browser vectors lint format lesson words models corpus benchmark clean
 
 help: ## list the targets
 	@echo "Decoding Visualiser"
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS="..." for streamlit)
 	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
 	@$(KEEP_BYTECODE) exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
-test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then every test, browser tests included (ARGS="-k name" for pytest)
+test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then all tests, browser tests included (ARGS="-k name" for pytest)
 	@$(MAKE) --no-print-directory -j2 lint browser $(COMPILED)
 	@$(MAKE) --no-print-directory -j2 test-js test-py
+
+test-all: ## the same with the long forms of tests
+	@$(MAKE) --no-print-directory test FORMS=
 
 # Three workers for two cores, as browser tests often wait; a file to each at a time, the long browser
 # tests first. Every worker reads all tests: from bytecode in half the time.
 test-py: browser
-	OMP_NUM_THREADS=1 $(KEEP_BYTECODE) $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	OMP_NUM_THREADS=1 $(KEEP_BYTECODE) $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(FORMS) $(ARGS)
 
 # Where there is none it is fetched, which leaves the processor to the lint beside it.
 browser: $(DEV_STAMP)

@@ -39,7 +39,10 @@ def test_every_benchmark_has_a_quick_form_here():
     assert set(SMALLEST) == set(A_GOAL_OF) == set(command.BENCHMARKS)
 
 
-@pytest.mark.parametrize("name", SMALLEST)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[pytest.mark.long] if each == "page" else []) for each in SMALLEST],
+)
 def test_runs_to_its_json_line(name, monkeypatch, capsys):
     if name == "page":
         assert find(), REMEDY

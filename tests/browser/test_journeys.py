@@ -1,9 +1,8 @@
 """Ways through the step page that nobody planned: every example after every method, and chance.
 
-`JOURNEYS=full` takes all examples and eight random walks; else a few of both.
+The long form takes all examples and eight random walks; the short one takes a few of both.
 """
 
-import os
 import random
 import re
 from itertools import product
@@ -31,10 +30,9 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.settings import parse_settings
 from ui.words.token_labels import labels_of
 
-IS_FULL = os.environ.get("JOURNEYS") == "full"
-SHORT = ("Greedy loop", "Guidance", "Contrastive search")
-TAKEN = [each.name for each in EXAMPLES if IS_FULL or each.name in SHORT]
-SEEDS = range(8 if IS_FULL else 1)
+SOME = ("Greedy loop", "Guidance", "Contrastive search")
+OTHERS = [each.name for each in EXAMPLES if each.name not in SOME]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 8))]
 ACTIONS, LOOK_EVERY = 60, 20
 REFUSALS = re.compile("removed before the draw|nothing is left", re.IGNORECASE)
 
@@ -71,8 +69,12 @@ def choose_method(page: Page, method: str) -> None:
     assert found == [method == "contrastive", method == "guidance"]
 
 
-def test_every_example_after_every_method_and_back(page: Page):
-    for method, name in product(("sampling", "guidance", "contrastive"), TAKEN):
+@pytest.mark.parametrize(
+    "names",
+    [pytest.param(SOME, id="some"), pytest.param(OTHERS, id="others", marks=pytest.mark.long)],
+)
+def test_every_example_after_every_method_and_back(page: Page, names):
+    for method, name in product(("sampling", "guidance", "contrastive"), names):
         choose_method(page, method)
         take_steps(page, 1)
         choose_example(page, name)

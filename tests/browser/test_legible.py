@@ -1,12 +1,11 @@
 """Nothing is cut off, covered or broken within a word: every page, at any width, in any language.
 
 A browser's zoom makes the window narrower by its factor, so widths stand for zooms as well: 853
-pixels are a projector of 1280 at 150 %. `WIDTHS=full` takes every page and every state of the step
-page at all widths, in both languages; else each at one or two of a few widths, in the language with
-the longer words.
+pixels are a projector of 1280 at 150 %. The long form takes every page and every state of the step
+page at all widths, in both languages. The short one takes each at one or two of a few widths, in
+the language with the longer words.
 """
 
-import os
 from itertools import cycle
 from pathlib import Path
 
@@ -17,9 +16,8 @@ from tests.browser.step_page import cancel_run, go_on_to, settle, state, wait_fo
 from ui.skeleton.page import HOME, PAGES
 from ui.words.language import LANGUAGES
 
-IS_FULL = os.environ.get("WIDTHS") == "full"
-WIDTHS = [*range(360, 1500, 60), 1600, 1920, 2240, 2560, 3200] if IS_FULL else [360, 853, 1280]
-SIZES = [(width, 740 if width < 700 else max(480, width * 9 // 16)) for width in WIDTHS]
+FEW_WIDTHS = [360, 853, 1280]
+ALL_WIDTHS = [*range(360, 1500, 60), 1600, 1920, 2240, 2560, 3200]
 OTHERS = [f"/{Path(file).stem}" for file in PAGES if file != HOME]
 RUNS_MS = 240_000  # on a machine that does other things as well
 SETTLES_MS = 6_000  # until a fault that is still there is one: charts follow a new size
@@ -71,6 +69,10 @@ STATES = {
 }
 
 
+def sizes_of(widths: list[int]) -> list[tuple[int, int]]:
+    return [(width, 740 if width < 700 else max(480, width * 9 // 16)) for width in widths]
+
+
 def faults(page: Page, size: tuple[int, int], shown: str) -> list[tuple[str, int, str]]:
     """List the faults in a window of a size, each with what is shown and the width."""
     width, height = size
@@ -84,25 +86,32 @@ def speak(page: Page, app_url: str, language: str) -> None:
     page.context.add_cookies([cookie])
 
 
-@pytest.mark.parametrize("language", LANGUAGES if IS_FULL else [*LANGUAGES][-1:])
-def test_every_page_can_be_read_at_any_width(page: Page, app_url, language):
+@pytest.mark.parametrize(
+    ("language", "is_full"),
+    [
+        pytest.param([*LANGUAGES][-1], False, id="some"),
+        *(pytest.param(each, True, id=each, marks=pytest.mark.long) for each in LANGUAGES),
+    ],
+)
+def test_every_page_can_be_read_at_any_width(page: Page, app_url, language, is_full):
     speak(page, app_url, language)
     page.goto("/")
     wait_for(page, "state.run && state.view")
     expect(page.locator("html")).to_have_attribute("lang", language)
-    found, sizes, wider = [], cycle(SIZES), cycle(SIZES[1:])
+    all_sizes = sizes_of(ALL_WIDTHS if is_full else FEW_WIDTHS)
+    found, sizes, wider = [], cycle(all_sizes), cycle(all_sizes[1:])
     for name, deed in STATES.items():
         state(page, f"({deed}, null)")
         settle(page)
-        for size in SIZES if IS_FULL else [next(sizes)]:
+        for size in all_sizes if is_full else [next(sizes)]:
             found += faults(page, size, name)
     for path in OTHERS:
         go_on_to(page, path)
         wait_until(page, IS_DRAWN)
-        if IS_FULL:
+        if is_full:
             page.wait_for_timeout(2_000)
             wait_until(page, f"() => !({RUNS})()")
-        for size in SIZES if IS_FULL else [SIZES[0], next(wider)]:
+        for size in all_sizes if is_full else [all_sizes[0], next(wider)]:
             found += faults(page, size, path)
         cancel_run(page)  # it would go on behind the next page
     assert found == []

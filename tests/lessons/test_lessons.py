@@ -12,9 +12,16 @@ from ui.learn.lesson import Lesson, lesson_model, read_lesson
 from ui.words.language import ENGLISH, LANGUAGES, say, speaking
 
 LESSONS = [*read_course().lessons, read_lesson(FOLDER / "template")]
+LONG = ("beam", "diffusion", "greedy", "speculative")  # their trials take as long as all others
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
+@pytest.mark.parametrize(
+    "lesson",
+    [
+        pytest.param(each, id=each.key, marks=[pytest.mark.long] if each.key in LONG else [])
+        for each in LESSONS
+    ],
+)
 def test_a_lesson_holds(lesson: Lesson, monkeypatch):
     # Whether a speed is measured does not hang on how often, nor on how long a text; no check asks
     # what it is.

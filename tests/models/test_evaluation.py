@@ -1,4 +1,4 @@
-"""Every part of the evaluation on texts and distributions whose answers fit in the head."""
+"""Every part of the evaluation, on texts and distributions with answers simple enough to verify."""
 
 import functools
 import json
@@ -39,13 +39,13 @@ BUNDLED = Path(__file__).parents[2] / "models" / "target"
 
 
 def _score(table):
-    """A causal model that looks at the last token alone: token -> probabilities of the next."""
+    """Return a causal model that sees only the last token: token -> probabilities of the next."""
     with np.errstate(divide="ignore"):  # a probability of 0 is a logit of -inf
         rows = {token: np.log(np.array(probs, dtype=np.float32)) for token, probs in table.items()}
     return lambda ids: np.stack([rows[int(token)] for token in ids])
 
 
-# Of four tokens, 0 is the end of text. After 0 comes 1 or 2, then mostly the next number.
+# Token 0 of four is the end of text. After 0 comes 1 or 2, then mostly the next number.
 CHAIN = {
     0: (1 / 4, 1 / 2, 1 / 8, 1 / 8),
     1: (1 / 8, 1 / 8, 1 / 2, 1 / 4),
@@ -103,7 +103,7 @@ def _even_score(vocab, mask_id):
 
 
 def test_the_bound_of_an_even_model_is_the_size_of_its_vocabulary():
-    # Four tokens and a mask: 2 bits for each token, whatever is masked; 3 tokens in 6 bytes.
+    # Four tokens and a mask: 2 bits per token, whatever is masked; 3 tokens in 6 bytes.
     shards = {"a": np.array([0, 1, 2, 3, 0, 3, 2, 1])}
     found = likelihood.diffusion_bound(
         _even_score(5, mask_id=4), shards, np.array([0, 1, 2, 3, 0]), 8, mask_id=4, seed=0
@@ -113,11 +113,11 @@ def test_the_bound_of_an_even_model_is_the_size_of_its_vocabulary():
 
 
 def test_the_bound_averages_over_the_number_of_masked_places():
-    """A model that is sure where it sees a neighbour and even where it sees none.
+    """Use a model that is certain next to a visible neighbour and even without one.
 
     Two tokens "1 2". With one masked, it is known: 0 bits. With both masked: 2 bits each, 4 in all.
-    The number is 1 or 2 with equal chances, so the bound is 2 bits; two draws, one from each half,
-    hit that exactly.
+    Either number is equally likely, so the bound is 2 bits. Two draws, one from each half, give
+    exactly that.
     """
 
     def score(ids):
@@ -141,7 +141,7 @@ def test_stratified_counts_cover_every_number_evenly():
     )
     assert counts[0] == 0 and len(counts) == 7
     assert counts[1] + counts[2] == counts[3] + counts[4] == counts[5] + counts[6] == 3000
-    # 3,000 fair coins for each pair: outside of +-150 by chance once in 2 x 10^7.
+    # 3,000 fair coins for each pair: by chance outside +-150 once in 2 x 10^7.
     assert abs(counts[[1, 3, 5]] - 1500).max() < 150
 
 
@@ -160,7 +160,7 @@ WORDS = {"a": [1], "b": [2], " b": [2], " c": [3], " bc": [2, 3], " bb": [2, 2],
 def test_recall_counts_first_tokens_and_whole_answers():
     questions = {"a": ("bc",), "b": ("b", "x")}
     found = recall.recall(_score(CHAIN), WORDS.__getitem__, questions, end_of_text=False)
-    # After a: b comes first, then c: spelled. After b: c comes first; b and x are among five.
+    # After a: b comes first, then c: spelled. After b: c comes first; b and x are in the top five.
     assert (found.asked, found.first, found.first_five, found.spelled) == (2, 1, 2, 1)
     assert found.missed == {"b": 3}
 
@@ -289,7 +289,7 @@ def test_a_scorer_gives_the_rows_that_the_decoder_sees():
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    """Tiny random models in the form of the bundled ones, with the bundled tokenizer."""
+    """Tiny random models in the format of the bundled ones, with the bundled tokenizer."""
     folder = tmp_path_factory.mktemp("models")
     tokenizer = AutoTokenizer.from_pretrained(BUNDLED)
     special = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 1}
@@ -338,7 +338,7 @@ def test_every_prompt_is_continued_with_every_seed(model):
 
 @pytest.fixture
 def short(monkeypatch):
-    """The same evaluation on a few tokens of each kind."""
+    """The same evaluation, on a few tokens of each kind."""
     capitals = ("The capital of France is", "The capital of Germany is")
     monkeypatch.setattr(fact_tables, "CAPITALS", {name: CAPITALS[name] for name in capitals})
     monkeypatch.setattr(fact_tables, "CAPITALS_OTHERWISE", dict([*CAPITALS_OTHERWISE.items()][:2]))
@@ -363,6 +363,7 @@ def tokens(model):
     }
 
 
+@pytest.mark.long
 def test_the_whole_evaluation(exported, tokens, short, capsys):
     found = report.evaluate(exported, tokens)
     printed = capsys.readouterr()
@@ -371,7 +372,7 @@ def test_the_whole_evaluation(exported, tokens, short, capsys):
     assert set(found["timing"]) == set(found["weights"]) == {"target", "draft", "diffusion"}
     assert found["verbatim"]["capitals"] == {"The capital of France is": 2}
     assert found["facts"]["recall"]["capitals"]["with"]["asked"] == 2
-    # 90 tokens of a text that training holds 60 and 65 of, which overlap.
+    # 90 tokens of a text, of which the training texts contain 60 and 65 tokens that overlap.
     assert found["recitation"]["held-out stories"]["longest"] == 12
     assert found["recitation"]["held-out stories"]["share"] == 1
     assert found["acceptance"]["1.0"]["positions"] == 4 * 12
