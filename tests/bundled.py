@@ -1,4 +1,4 @@
-"""The model that the app shows at first, for tests that compute with it."""
+"""The model that the app loads first, for tests that compute with it."""
 
 from functools import cache
 
@@ -7,5 +7,5 @@ from engine.model import LanguageModel, load_model
 
 @cache
 def bundled() -> LanguageModel:
-    """Loaded once for all files of a process; reading changes nothing in it."""
+    """Load the model once for all files of a process; reading changes nothing in it."""
     return load_model()

@@ -9,7 +9,7 @@ COMPONENT = "decoding.figure"
 
 
 def charts(app: AppTest) -> dict[str, dict[str, Any]]:
-    """Their figures by their keys, in the order of the page."""
+    """Return the figures by key, in the order of the page."""
     return {
         element.key: json.loads(json.loads(element.proto.json)["figure"])
         for element in app.get("bidi_component")

@@ -1,4 +1,4 @@
-"""What every AppTest would look for anew: components among all the packages that are installed."""
+"""A cache for AppTest's search for components in all installed packages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ SCAN = "scan_component_manifests"
 
 @contextmanager
 def looked_through_once() -> Iterator[None]:
-    """Within it the packages are read for the first app alone: a fifth of a second for each one."""
+    """Read the packages for the first app only, which saves each later app a fifth of a second."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, SCAN, cache(getattr(manifest_scanner, SCAN)))
         yield

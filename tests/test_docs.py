@@ -1,4 +1,4 @@
-"""The documents name files that exist, and the engine's table of roles names all of its folders."""
+"""The documents name existing files, and the engine's table of roles names all of its folders."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The public door, and a module without torch; `lint-imports` holds which way imports point."""
+"""The public interface, and a module without torch; `lint-imports` checks the import directions."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def test_every_name_of_a_door_is_there_and_is_no_module(folder):
     door = import_module(".".join(folder.relative_to(ROOT).parts))
     names = door.__all__
     assert [name for name in names if not hasattr(door, name)] == []
-    # Once a module of a name is imported, the package has the module, not what the door offers.
+    # Importing a module of the same name would replace the package's public name with the module.
     assert set(names).isdisjoint(path.stem for path in folder.iterdir())
     assert set(names) <= set(dir(door))
 

@@ -1,4 +1,4 @@
-"""Patience with what other threads do."""
+"""Waiting for other threads."""
 
 import threading
 from collections.abc import Callable

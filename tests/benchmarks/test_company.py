@@ -1,4 +1,4 @@
-"""People who use one model at once: each does what it says, and none fails in silence."""
+"""Users who share one model: each does its stated work, and none fails silently."""
 
 import time
 

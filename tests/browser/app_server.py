@@ -1,4 +1,4 @@
-"""The app in a process of its own, on a free port, as `make run` starts it."""
+"""The app in its own process, on a free port, as `make run` starts it."""
 
 import contextlib
 import ctypes
@@ -19,17 +19,20 @@ START_DEADLINE_S = 60
 
 
 class AppServer:
-    """Started, killed and started again under the same address.
+    """A server that can be started, killed and restarted under the same address.
 
     Attributes:
-        url: where it answers.
-        log: file that its output goes to.
+        url: its address.
+        log: the file for its output.
     """
 
     def __init__(self, name: str, visits: str, **environment: str) -> None:
-        """`visits`: folder for what visitors make; "off" keeps all of it in memory.
+        """Prepare the server without starting it.
 
-        `environment` holds further variables of the server's.
+        Args:
+            name: name of the log file.
+            visits: folder for visitors' work; "off" keeps everything in memory.
+            environment: additional environment variables for the server.
         """
         ARTEFACTS.mkdir(exist_ok=True)
         self.log = ARTEFACTS / f"{name}.log"
@@ -63,7 +66,7 @@ class AppServer:
         pytest.fail(f"the app did not answer ({state}); its log:\n{self.tail()}", pytrace=False)
 
     def kill(self) -> None:
-        """Without a chance to write anything down."""
+        """Kill the server before it can write anything."""
         self._process.kill()
         self._process.wait()
 
@@ -78,7 +81,7 @@ class AppServer:
         return self.log.read_text(errors="replace")[-characters:] if self.log.exists() else ""
 
     def _environment(self) -> dict[str, str]:
-        """The person's own, without what would make this another app than the checked-in one."""
+        """The user's environment, minus variables that would change the app under test."""
         foreign = ("STREAMLIT_", "DECODING_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         own = {"HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1", "DECODING_VISITS": self._visits}
@@ -92,6 +95,6 @@ def _free_port() -> int:
 
 
 def _die_with_parent() -> None:
-    """Linux only: a test run that is killed outright takes its server along."""
+    """On Linux, end the server if the test run is killed outright."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)

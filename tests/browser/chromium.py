@@ -1,8 +1,8 @@
-"""Finds the Chromium that the browser tests drive, and installs one where there is none.
+"""Finds the Chromium for the browser tests, and installs one if none is found.
 
-`python tests/browser/chromium.py` (part of `make test`) looks, in this order, for the program that
-the environment variable CHROMIUM names, a Chromium or Chrome on PATH, and the one Playwright keeps.
-If none of them runs it installs Debian's package (as root on Debian or Ubuntu), else Playwright's.
+`python tests/browser/chromium.py` (part of `make test`) tries three places in this order: the
+program named by the environment variable CHROMIUM, a Chromium or Chrome on PATH, and Playwright's.
+If none runs, it installs Debian's package (as root on Debian or Ubuntu), otherwise Playwright's.
 """
 
 import os
@@ -19,7 +19,7 @@ REMEDY = "Install Chromium or Chrome, or set CHROMIUM=/path/to/it, and run `make
 
 def candidates() -> Iterator[str]:
     if chosen := os.environ.get("CHROMIUM"):
-        yield chosen  # only this one: whoever names a browser wants that browser
+        yield chosen  # only this one: CHROMIUM is an explicit choice
         return
     yield from filter(None, map(shutil.which, NAMES))
     yield str(MAC)
@@ -30,7 +30,7 @@ def candidates() -> Iterator[str]:
 
 
 def runs(executable: str) -> bool:
-    # On Ubuntu `chromium-browser` may be a script that only says "install the snap": ask it.
+    # On Ubuntu `chromium-browser` may be a script that only says "install the snap", so run it.
     try:
         answer = subprocess.run(
             [executable, "--version"], capture_output=True, text=True, timeout=60, check=False
@@ -71,7 +71,7 @@ def run(command: list[str], environment: dict[str, str]) -> int:
         text=True,
         check=False,
     )
-    if done.returncode != 0:  # a success has nothing to say
+    if done.returncode != 0:  # only failures are worth printing
         print(f"`{' '.join(command)}` failed:\n{done.stdout[-2000:]}", flush=True)
     return done.returncode
 

@@ -1,12 +1,13 @@
-"""The real app in a real browser: a server of its own, Chromium, pages that tolerate no errors.
+"""The real app in a real browser: its own server, Chromium, and pages that tolerate no errors.
 
-Scopes are `package`, so that server and browser are gone before other tests run: Playwright's
+Scopes are `package`, so that server and browser end before other tests run. Playwright's
 synchronous interface keeps an event loop in the main thread while it is open.
 
-All tests of a server share one browser profile, and each begins with empty storage. So the browser
-keeps the scripts that it has loaded and compiled, which is half of what opening a page costs.
+All tests that use a server share one browser profile, and each starts with empty storage. The
+browser thus keeps the scripts it has loaded and compiled, half the cost of opening a page.
 
-Opening a page is still what costs most. So tests of a file that use `step_page` hand one on.
+Opening a page is still the most expensive part. Tests in a file that use `step_page` therefore
+pass one page along.
 """
 
 import contextlib
@@ -40,9 +41,9 @@ CHROMIUM_FLAGS = [
 ]
 # On a deep link Streamlit's page probes below the page's own path first; both 404s are harmless.
 HARMLESS_404 = re.compile(r"^/.+/(_stcore/health|_stcore/host-config|host-config)$")
-# What a page can leave in the browser; what the browser has loaded and compiled stays.
+# Everything a page can leave in the browser; loaded and compiled scripts stay.
 STORED = "cookies,local_storage,indexeddb,cache_storage,service_workers,file_systems"
-# Everybody knows the tour already, but for who comes as a newcomer, with `/#newcomer`.
+# The tour counts as done, except for a newcomer, who comes with `/#newcomer`.
 TOUR_IS_DONE = """
   if (location.protocol === 'http:' && location.hash !== '#newcomer')
     localStorage['decoding-visualiser-preferences'] ??= '{"tour": "done"}';
@@ -54,19 +55,19 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="package")
 def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the server writes down what visitors have."""
+    """The folder where the server writes visits."""
     return tmp_path_factory.mktemp("visits")
 
 
 @pytest.fixture(scope="package")
 def crowd_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """While it is there, other visitors of the server step without a pause."""
+    """The file that keeps other visitors of the server stepping without a pause while it exists."""
     return tmp_path_factory.mktemp("crowd") / "is-here"
 
 
 @pytest.fixture(scope="package")
 def server(visits: Path, crowd_file: Path) -> Iterator[AppServer]:
-    """The running app; its output is in test-artefacts/server-*.log."""
+    """The running app; its output goes to test-artefacts/server-*.log."""
     crowd = {"CROWD": str(crowd_file), "PYTHONPATH": str(Path(__file__).parent / "crowd")}
     server = AppServer(f"server-{WORKER}", str(visits), **crowd)
     server.start()
@@ -81,12 +82,12 @@ def app_url(server: AppServer) -> str:
 
 @pytest.fixture(scope="package")
 def browser(server: AppServer) -> Iterator[BrowserContext]:
-    """The one Chromium of all tests of a server; relative addresses go to the app."""
+    """The one Chromium for all tests of a server; relative addresses go to the app."""
     executable = find()
     if executable is None:
         pytest.fail(f"no Chromium that runs was found. {REMEDY}", pytrace=False)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    flags = [*CHROMIUM_FLAGS, *(["--no-sandbox"] if is_root else [])]  # no sandbox exists for root
+    flags = [*CHROMIUM_FLAGS, *(["--no-sandbox"] if is_root else [])]  # root has no sandbox
     profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     with sync_playwright() as playwright, profile as folder:
         browser = playwright.chromium.launch_persistent_context(
@@ -104,7 +105,7 @@ def browser(server: AppServer) -> Iterator[BrowserContext]:
 
 @pytest.fixture(scope="module")
 def handed_on(browser: BrowserContext, server: AppServer) -> Iterator[list[Page]]:
-    """The opened step page that the next test of the file may go on with, or nothing."""
+    """The opened step page for the next test in the file, or an empty list."""
     pages: list[Page] = []
     yield pages
     if pages:
@@ -118,7 +119,7 @@ def context(
     server: AppServer,
     handed_on: list[Page],
 ) -> Iterator[BrowserContext]:
-    """A visitor of their own: empty storage, desktop window; relative addresses go to the app."""
+    """A fresh visitor: empty storage, desktop window; relative addresses go to the app."""
     if handed_on and "step_page" not in request.fixturenames:
         handed_on.clear()
         _forget_visitor(browser, server)
@@ -128,7 +129,7 @@ def context(
 
 
 def _forget_visitor(browser: BrowserContext, server: AppServer) -> None:
-    blank, *pages = browser.pages  # without its first page the browser would end
+    blank, *pages = browser.pages  # closing its first page would end the browser
     for page in pages:
         page.close()
     browser.set_offline(False)
@@ -141,13 +142,13 @@ def _forget_visitor(browser: BrowserContext, server: AppServer) -> None:
 
 @pytest.fixture
 def new_page(context: BrowserContext, watched: Callable[[Page], Page]) -> Page:
-    """A page that fails its test for everything that goes wrong in it."""
+    """A page that fails its test on any error."""
     return watched(context.new_page())
 
 
 @pytest.fixture
 def page(new_page: Page) -> Page:
-    """The same; a file whose tests hand a page on has another one of this name."""
+    """The same page; files whose tests pass a page along override this fixture."""
     return new_page
 
 
@@ -158,7 +159,7 @@ def step_page(
     watched: Callable[[Page], Page],
     handed_on: list[Page],
 ) -> Iterator[Page]:
-    """The step page as it opens. A test that passes hands it on to the next one of its file."""
+    """The step page as it opens. A test that passes hands it to the next test in its file."""
     if handed_on:
         page = watched(handed_on.pop())
         as_opened(page)
@@ -178,9 +179,9 @@ def step_page(
 def watched(
     request: pytest.FixtureRequest, handed_on: list[Page]
 ) -> Iterator[Callable[[Page], Page]]:
-    """Watches a page: console errors, exceptions and requests to other hosts fail the test.
+    """Watch a page: console errors, exceptions and requests to other hosts fail the test.
 
-    `@pytest.mark.tolerates("text")` lets through console errors that hold the text.
+    `@pytest.mark.tolerates("text")` allows console errors that contain the text.
     """
     pages: list[Page] = []
     problems: list[str] = []
@@ -214,7 +215,7 @@ def watched(
     if problems or (outcome is not None and outcome.failed):
         name = re.sub(r"\W+", "-", request.node.name).strip("-")
         for number, page in enumerate(pages):
-            with contextlib.suppress(Exception):  # a closed page has no picture
+            with contextlib.suppress(Exception):  # a closed page cannot be photographed
                 page.screenshot(path=ARTEFACTS / f"{name}-{number}.png", timeout=5_000)
     if problems:
         handed_on.clear()
@@ -229,7 +230,7 @@ OUTCOME = pytest.StashKey[pytest.TestReport]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
-    """Lets `watched` see whether its test failed, and shows the server's log with it."""
+    """Tell `watched` whether its test failed, and show the server's log with the failure."""
     report = yield
     if report.when == "call":
         item.stash[OUTCOME] = report

@@ -1,4 +1,4 @@
-"""axe-core's rules of WCAG 2.1 A and AA, and the looks in which every page has to keep them."""
+"""axe-core's rules of WCAG 2.1 A and AA, and the looks in which every page must keep them."""
 
 from pathlib import Path
 from typing import Any
@@ -10,26 +10,26 @@ from tests.browser.app_server import ROOT
 from tests.browser.step_page import wait_for_scheme, wait_until
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-# Of rules that are kept the results are not wanted: to collect them costs more than to find them.
+# Results of rules that hold are not wanted: collecting them costs more than finding them.
 RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"],
     "rules": {"label-content-name-mismatch": {"enabled": True}},  # axe calls it experimental
     "resultTypes": ["violations"],
 }
-# The rules whose answer depends on the colour scheme.
+# The rules whose result depends on the colour scheme.
 OF_COLOURS = RULES | {
     "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 }
-# What Streamlit itself draws, and no setting of ours can mend: rule, part of its HTML, why.
+# Faults in Streamlit's own elements that no setting of ours can mend: rule, part of the HTML, why.
 STREAMLIT: list[tuple[str, str, str]] = []
 
 DESKTOP, PHONE = (1440, 900), (390, 844)
 LOOKS = [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "dark"), (PHONE, "light")]
-NEW_SIZE = LOOKS[::2]  # in the others only the colours differ from the look before
+NEW_SIZE = LOOKS[::2]  # the other looks differ from the one before only in colours
 
 
 def axe_program() -> str:
-    """The program that looks for broken rules."""
+    """Return axe's source."""
     if not AXE.is_file():
         pytest.fail(f"{AXE} is missing; `make test` installs it, `npm ci` does too", pytrace=False)
     return Path(AXE).read_text("utf-8")
@@ -42,13 +42,13 @@ def look_at(page: Page, size: tuple[int, int], scheme: str) -> None:
 
 
 def wait_for_look(page: Page, size: tuple[int, int], scheme: str) -> None:
-    """Until an opened page has that look."""
+    """Wait until an opened page has that look."""
     wait_until(page, "width => innerWidth === width", size[0])
     wait_for_scheme(page, scheme)
 
 
 def broken_rules(page: Page, rules: dict[str, Any] = RULES) -> list[str]:
-    """Each as rule, what is wrong, and where. The page's policy allows no script tag."""
+    """List each violation: rule, problem, place. The page's policy allows no script tag."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(axe_program())
     found = page.evaluate("async rules => (await axe.run(document, rules)).violations", rules)
@@ -61,5 +61,5 @@ def broken_rules(page: Page, rules: dict[str, Any] = RULES) -> list[str]:
 
 
 def broken_in_look(page: Page, size: tuple[int, int], scheme: str) -> list[str]:
-    """Return the same in one of `LOOKS`, gone through in their order: what can differ in it."""
+    """Return the violations that can be new in one of `LOOKS`, visited in their order."""
     return broken_rules(page, RULES if (size, scheme) in NEW_SIZE else OF_COLOURS)

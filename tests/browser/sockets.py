@@ -1,4 +1,4 @@
-"""Whether the browser lets a page open a socket: to its own server, and to nobody else's."""
+"""Checks that the browser lets a page open a socket to its own server only."""
 
 from playwright.sync_api import Page
 
@@ -10,5 +10,5 @@ _TRY = """address => new Promise(resolve => {
 
 
 def opens_socket(page: Page, address: str) -> bool:
-    """Whether a page gets a socket to an address, which begins with `ws:`."""
+    """Tell whether a page gets a socket to an address, which begins with `ws:`."""
     return page.evaluate(_TRY, address)

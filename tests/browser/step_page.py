@@ -1,4 +1,4 @@
-"""What a visitor does on the step page; elements are found by the names a screen reader says."""
+"""A visitor's actions on the step page; elements are found by the names a screen reader says."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ CAPITAL = "The capital of France is"
 FIGURES = ("Logits", "Softmax", "KV cache", "Latency per step")
 FIVE_ON = {"repetition_penalty": 1.2, "temperature": 0.9, "top_k": 12, "top_p": 0.97, "min_p": 0.02}
 
-# --- what is on the page --------------------------------------------------------------------------
+# --- elements of the page -------------------------------------------------------------------------
 
 
 def button(page: Page, name: str) -> Locator:
@@ -52,12 +52,12 @@ def alert(page: Page, text: str) -> Locator:
 
 # --- its state ------------------------------------------------------------------------------------
 
-# Of all apps on the page, the one that decodes.
+# The app on the page that decodes.
 APP = "[...document.querySelectorAll('.dv')].find(app => app.decoding)"
 
 
 def state(page: Page, expression: str, arg: Any = None) -> Any:
-    """A JavaScript expression over `state`, `view`, `actions` and `arg`."""
+    """Evaluate a JavaScript expression over `state`, `view`, `actions` and `arg`."""
     return page.evaluate(
         f"arg => {{ const {{state, view, actions}} = {APP}.decoding; return {expression}; }}",
         arg,
@@ -65,7 +65,7 @@ def state(page: Page, expression: str, arg: Any = None) -> Any:
 
 
 def wait_for(page: Page, condition: str, arg: Any = None) -> None:
-    """Wait for such an expression."""
+    """Wait until such an expression is true."""
     wait_until(
         page,
         f"arg => {{ const {{ state, view, actions }} = {APP}?.decoding ?? {{}};"
@@ -84,7 +84,7 @@ scheme => {
 
 
 def wait_until(page: Page, function: str, arg: Any = None) -> None:
-    """Wait for a JavaScript function. `wait_for_function` does what the page's policy forbids."""
+    """Wait until a JavaScript function is true. The page's policy forbids `wait_for_function`."""
     page.evaluate(
         """async ({ arg, patience }) => {
           const condition = FUNCTION, until = performance.now() + patience;
@@ -98,19 +98,19 @@ def wait_until(page: Page, function: str, arg: Any = None) -> None:
 
 
 def cancel_run(page: Page) -> None:
-    """Cancel what runs on a page, which keeps the figures that it has."""
+    """Cancel the page's current run, which keeps its figures so far."""
     cancel = page.locator("[class*=_cancel] button")
     cancel.evaluate_all("buttons => buttons[0]?.click()")
     expect(cancel).to_have_count(0)
 
 
 def wait_for_scheme(page: Page, scheme: str) -> None:
-    """Until the app is drawn in the scheme, ``light`` or ``dark``, that the browser asks for."""
+    """Wait until the app is drawn in the browser's scheme, ``light`` or ``dark``."""
     wait_until(page, _IS_OF_SCHEME, scheme)
 
 
 def settle(page: Page) -> None:
-    """Wait until the server has answered everything and all of it is drawn."""
+    """Wait until the server has answered everything and the page has drawn it."""
     wait_for(page, "state.run && !actions.is_busy() && state.mode === 'paused'")
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
     wait_for(page, "!actions.is_busy()")
@@ -125,7 +125,7 @@ def ids(page: Page) -> list[int]:
     return state(page, "state.steps.map(step => step.id)")
 
 
-# --- what a person does ---------------------------------------------------------------------------
+# --- a person's actions ---------------------------------------------------------------------------
 
 
 def opened(page: Page) -> Page:
@@ -134,14 +134,14 @@ def opened(page: Page) -> Page:
     return page
 
 
-# What a person chooses about the page itself.
+# Preferences that a person sets for the page itself.
 _CHOSEN = (
     "['speed', 'row_count', 'keys', 'stage_slider', 'colouring', 'columns', 'picture', 'enlarged']"
 )
 
 
 def remember_opening(page: Page) -> None:
-    """What an opened step page holds, for `as_opened`."""
+    """Remember the state of an opened step page for `as_opened`."""
     settle(page)
     page.evaluate(
         f"""() => {{
@@ -153,7 +153,7 @@ def remember_opening(page: Page) -> None:
 
 
 def as_opened(page: Page) -> None:
-    """Bring a step page back to what it was as it opened: its text begins anew."""
+    """Restore a step page to its opening state and start its text over."""
     page.set_viewport_size({"width": 1440, "height": 900})
     page.emulate_media(color_scheme="light", reduced_motion="no-preference")
     page.mouse.move(0, 0)
@@ -191,7 +191,7 @@ was => document.title !== was
 
 
 def go_on_to(page: Page, path: str) -> None:
-    """Another page in the same tab, as the browser's "Forward" does it: no document is loaded."""
+    """Go to a page in the same tab like the browser's "Forward": no document is loaded."""
     was = page.title()
     page.evaluate(
         """path => {
@@ -210,7 +210,7 @@ def start(page: Page, text: str = CAPITAL) -> None:
 
 
 def take_steps(page: Page, count: int) -> None:
-    settle(page)  # so that a step still on its way is among those counted
+    settle(page)  # so that a pending step is counted
     before = generated(page).count()
     for number in range(before + 1, before + count + 1):
         button(page, "Step").click()
@@ -218,7 +218,7 @@ def take_steps(page: Page, count: int) -> None:
 
 
 def set_samplers(page: Page, **settings: Any) -> None:
-    """Several at once, as an example does it; the others of the page stay as they are."""
+    """Set several samplers at once, as an example does; the page's other samplers stay."""
     order = state(
         page,
         "state.table.order.filter(n => n in arg || state.settings.order.includes(n))",
@@ -230,12 +230,12 @@ def set_samplers(page: Page, **settings: Any) -> None:
 
 
 def turn_random(page: Page) -> None:
-    """Nearly random text, which neither ends soon nor repeats."""
+    """Make the text nearly random, so that it neither ends soon nor repeats."""
     set_samplers(page, temperature=2)
 
 
 def choose_setting(page: Page, role: str, name: str, value: str | bool) -> None:
-    """In the menu `Settings`."""
+    """Choose a value in the menu `Settings`."""
     menu = page.locator("details.dv-settings")
     menu.locator("summary").click()
     field = menu.get_by_role(role, name=name, exact=True)
@@ -258,7 +258,7 @@ def choose_example(page: Page, name: str) -> None:
 
 
 def count_frames(page: Page) -> Callable[[], int]:
-    """How many frames the page has sent since, but for questions about labels and the row."""
+    """Count the frames sent from now on, except questions about labels and the row."""
     page.evaluate(
         """() => {
           const send = WebSocket.prototype.send;

@@ -1,4 +1,4 @@
-"""What takes long on the step page: it is said, nothing moves, and it can be cancelled."""
+"""Long operations on the step page are reported and cancellable, and nothing moves."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +45,7 @@ def line(page: Page) -> Locator:
 
 
 def places(page: Page) -> list:
-    """Where the parts lie."""
+    """The position and width of each part."""
     return page.evaluate(
         """names => names.map(name => {
           const { top, left, width } = document.querySelector(`[data-part=${name}]`)
@@ -99,5 +99,5 @@ def test_steps_that_do_not_take_long_show_nothing_of_it(page: Page):
     )
     take_steps(page, 3)
     settle(page)
-    # On a machine that stood still in between, a step does take long.
+    # If the machine stalled in between, a step does take long.
     assert all(wait >= BUSY_SECONDS * 1e3 for wait in page.evaluate("() => window.waits"))

@@ -1,11 +1,11 @@
-"""The claims page in Chromium: a claim is run and judged, axe's rules, what is too wide."""
+"""The claims page in Chromium: a claim is run and judged, axe's rules hold, nothing is too wide."""
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.rules import LOOKS, broken_rules, look_at, wait_for_look
 from tests.browser.step_page import wait_until
 
-RUNS_MS = 240_000  # on a machine that does other things as well
+RUNS_MS = 240_000  # on a busy machine
 WIDE = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
 
 

@@ -1,4 +1,4 @@
-"""The compare page and the way between pages, as a visitor meets them."""
+"""The compare page and the links between pages, as a visitor uses them."""
 
 import re
 
@@ -33,22 +33,22 @@ def lengths(page: Page) -> list[int]:
 
 
 def length(page: Page) -> Locator:
-    """The first column's."""
+    """The first column's length."""
     return page.get_by_role("table", name="So far").get_by_role("cell").first
 
 
 def opened_compare(page: Page) -> Page:
-    """By its own address: the navigation is there all the same."""
+    """Open the page by its own address, where the navigation is present too."""
     page.goto("/compare")
     step = page.get_by_role("link", name="Step", exact=True)
     expect(step.or_(page.get_by_role("button", name="Menu"))).to_be_attached()  # on a phone
-    expect(button(page, "Play")).to_be_enabled()  # all texts are as long as they open with
+    expect(button(page, "Play")).to_be_enabled()  # all texts have reached their opening length
     wait_until_drawn(page)
     return page
 
 
 def wait_until_drawn(page: Page) -> None:
-    """Buttons are drawn before the texts that they are about."""
+    """Wait for the texts, which are drawn after their buttons."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
 
 
@@ -94,7 +94,7 @@ def test_columns_open_with_texts_that_part_are_adjusted_grow_and_open_in_the_ste
     text = a_column_is_adjusted(page)
     play_adds_tokens_until_it_is_stopped(page)
 
-    button(page, "Adjust column 2").click()  # as it was closed by the press beside it
+    button(page, "Adjust column 2").click()  # a press next to it has closed it
     button(page, "Open in the step page").click()
     expect(slider(page, "Temperature")).to_have_value("0.3")
     take_steps(page, 2)
@@ -113,7 +113,7 @@ def stage_view_shows_where_texts_part(page: Page, marks: list[str]) -> None:
 
 
 def a_column_is_adjusted(page: Page) -> str:
-    """The text that it then has."""
+    """Adjust column 2 and return its new text."""
     button(page, "Adjust column 2").click()
     temperature = page.get_by_role("spinbutton", name="Temperature", exact=True)
     expect(temperature).to_have_value("1")
@@ -149,7 +149,7 @@ def test_a_bad_number_of_samples_is_said_and_a_good_one_gives_them(page: Page):
         count.press("Enter")
         said = rf"^\W*Samples per setting .*, got {got}; use a whole number from 1 to 200\.\W*$"
         expect(alerts).to_have_text([re.compile(said)])
-        expect(button(page, "Sample")).to_have_count(1)  # for a moment the old one stays beside it
+        expect(button(page, "Sample")).to_have_count(1)  # the old one lingers for a moment
         expect(button(page, "Sample")).to_be_disabled()
         expect(count).to_have_value(typed)
     count.fill("200")

@@ -1,4 +1,4 @@
-"""The guard before the real app: its own pages work, others neither talk to it nor show it."""
+"""The guard in front of the real app: its own pages work, others cannot talk to it or show it."""
 
 import http.server
 import threading
@@ -21,7 +21,7 @@ FOREIGN = b"""<!doctype html><title>elsewhere</title>"""
 
 @pytest.fixture
 def elsewhere() -> Iterator[str]:
-    """A page of another program on this computer: the same host, another port."""
+    """A page of a different program on this computer: the same host, a different port."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""Ways through the step page that nobody planned: every example after every method, and chance.
+"""Unplanned paths through the step page: every example after every method, and random walks.
 
 The long form takes all examples and eight random walks; the short one takes a few of both.
 """
@@ -53,7 +53,7 @@ def assert_no_failure(page: Page) -> None:
 
 
 def choose_method(page: Page, method: str) -> None:
-    """Begin the text on the page again by another method, as a person does it."""
+    """Begin the text on the page again with a different method, as a person does."""
     menu = page.locator("details.dv-settings")
     menu.locator("summary").click()
     strategy = "search" if method == "contrastive" else "sampling"
@@ -90,7 +90,7 @@ def test_every_example_after_every_method_and_back(page: Page, names):
 
 # --- chance ---------------------------------------------------------------------------------------
 
-# The places of those that a visitor can see and press: one question instead of two for each.
+# The indices of elements that a visitor can see and press, in one query instead of two for each.
 PRESSABLE = """
 nodes => [...nodes.keys()].filter(place => {
   const node = nodes[place], { width, height } = node.getBoundingClientRect();
@@ -101,7 +101,7 @@ nodes => [...nodes.keys()].filter(place => {
 
 
 class Walk:
-    """One visitor who presses whatever there is."""
+    """One visitor who presses anything on the page."""
 
     def __init__(self, page: Page, seed: int) -> None:
         self.page = page
@@ -213,7 +213,7 @@ class Walk:
 
 
 def replayed(file: Path) -> Decoder | ContrastiveSearch:
-    """The text of a trace, made again by the engine alone."""
+    """Replay the text of a trace with the engine alone."""
     trace = Trace.load(file)
     text = begin(trace, bundled())
     for _ in trace.steps:
@@ -222,7 +222,7 @@ def replayed(file: Path) -> Decoder | ContrastiveSearch:
 
 
 def assert_as_the_engine_has_it(page: Page, file: Path) -> None:
-    """Ids, labels, and the rows of the step on screen."""
+    """Compare ids, labels, and the rows of the step on screen with the engine's."""
     with page.expect_download() as waiting:
         state(page, "actions.save_trace()")
     waiting.value.save_as(file)

@@ -11,7 +11,7 @@ IS_TOO_WIDE = (
 
 
 def is_too_wide(page: Page) -> bool:
-    """In any of the sizes; the last one stays."""
+    """Tell whether the page is too wide in any of the sizes; the last size stays."""
     found = False
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
@@ -27,12 +27,12 @@ def test_a_language_that_is_chosen_on_a_phone_is_spoken_everywhere(page: Page):
     page.get_by_role("radiogroup", name="Language").get_by_text("Deutsch", exact=True).click()
     expect(button(page, "Schritt")).to_be_visible()
     expect(button(page, "Menü")).to_be_visible()
-    expect(force_buttons(page)).to_have_count(0)  # it is "… erzwingen"
+    expect(force_buttons(page)).to_have_count(0)  # the label is now "… erzwingen"
     page.keyboard.press("Escape")
     assert not is_too_wide(page)
 
-    page.goto("/beam")  # another document, which knows the language by the browser alone
-    expect(page.get_by_role("button", name="Abspielen")).to_be_visible()  # with its key
+    page.goto("/beam")  # a new document, which learns the language from the browser alone
+    expect(page.get_by_role("button", name="Abspielen")).to_be_visible()  # the name has its key
     expect(page.locator("html")).to_have_attribute("lang", "de")
     assert not is_too_wide(page)
     button(page, "Menü").click()

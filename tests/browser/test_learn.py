@@ -1,4 +1,4 @@
-"""A lesson from its first step to its last, as a person at the browser does it."""
+"""A lesson from its first step to its last, as a person in a browser does it."""
 
 from playwright.sync_api import Page, expect
 
@@ -23,7 +23,7 @@ def test_the_first_lesson_from_start_to_end(page: Page):
     page.goto("/learn")
     page.locator(".st-key-learn_open_the_loop").get_by_role("button").click()
 
-    # One token at a time: a mistake brings its hint, the task is ticked as it is done.
+    # One token at a time: a mistake brings its hint, and the task is ticked when it is done.
     length(page, 0)
     assert page.locator(".dv [data-part]").evaluate_all(
         "parts => parts.filter(part => part.checkVisibility()).map(part => part.dataset.part)"
@@ -46,14 +46,14 @@ def test_the_first_lesson_from_start_to_end(page: Page):
     length(page, 3)
     off_stage(page)
 
-    # One round: the text goes on, and a click on its first token shows that step.
+    # One round: the text continues, and a click on its first token shows that step.
     button(page, "Next").click()
     expect(page.get_by_text("One round of the loop")).to_be_visible()
     length(page, 3)
     generated(page).first.click()
     solved(page, 1)
 
-    # Round after round, with a text of its own.
+    # Round after round, with its own text.
     button(page, "Next").click()
     expect(page.get_by_text("Round after round")).to_be_visible()
     length(page, 0)
@@ -61,7 +61,7 @@ def test_the_first_lesson_from_start_to_end(page: Page):
     solved(page, 1)
     length(page, 24)
 
-    # Only the text: the last step of a lesson; what is shown on request is there at once.
+    # The text alone, in the lesson's last step: "Show me" shows its result at once.
     button(page, "Next").click()
     expect(page.get_by_text("Only the text goes on", exact=True)).to_be_visible()
     length(page, 0)

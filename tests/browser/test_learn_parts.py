@@ -1,4 +1,4 @@
-"""Predict, answer, and find it again: in another tab, after the tab was closed, in a file."""
+"""Predictions and answers persist: in a different tab, after the tab was closed, in a file."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, wat
     girl = bar(page, "␣girl")
     expect(button(page, "Reveal")).to_be_disabled()
 
-    # By pointer, then by keys.
+    # First by pointer, then by keys.
     girl.scroll_into_view_if_needed()
     box = girl.bounding_box()
     page.mouse.move(box["x"] + 3, box["y"] + box["height"] / 2)
@@ -37,7 +37,7 @@ def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, wat
     expect(girl).to_have_attribute("aria-disabled", "true")
     assert broken_rules(page) == []
 
-    # A question, answered wrong.
+    # A question, answered incorrectly.
     button(page, "Next").click()
     page.get_by_text("The probability of a token, as the model computes it.").click()
     page.get_by_text("33 % (a guess)").click()
@@ -47,7 +47,7 @@ def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, wat
     expect(right).to_be_visible()
     page.close()
 
-    # Another tab knows of both.
+    # A different tab knows both.
     page = watched(context.new_page())
     page.goto("/learn?lesson=logits_and_softmax&step=softmax")
     expect(page.get_by_text(GAP)).to_be_visible()
@@ -57,7 +57,7 @@ def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, wat
     expect(said).to_be_visible()
     assert broken_rules(page) == []
 
-    # Exported, forgotten, and taken in again.
+    # Exported, deleted, and imported again.
     with page.expect_download() as download:
         button(page, "Export progress").click()
     file = download.value.path()

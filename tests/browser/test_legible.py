@@ -1,6 +1,6 @@
 """Nothing is cut off, covered or broken within a word: every page, at any width, in any language.
 
-A browser's zoom makes the window narrower by its factor, so widths stand for zooms as well: 853
+A browser's zoom makes the window narrower by its factor, so widths represent zooms as well: 853
 pixels are a projector of 1280 at 150 %. The long form takes every page and every state of the step
 page at all widths, in both languages. The short one takes each at one or two of a few widths, in
 the language with the longer words.
@@ -19,8 +19,8 @@ from ui.words.language import LANGUAGES
 FEW_WIDTHS = [360, 853, 1280]
 ALL_WIDTHS = [*range(360, 1500, 60), 1600, 1920, 2240, 2560, 3200]
 OTHERS = [f"/{Path(file).stem}" for file in PAGES if file != HOME]
-RUNS_MS = 240_000  # on a machine that does other things as well
-SETTLES_MS = 6_000  # until a fault that is still there is one: charts follow a new size
+RUNS_MS = 240_000  # on a busy machine
+SETTLES_MS = 6_000  # a fault that outlasts this is real: charts follow a new size late
 
 FAULTS = Path(__file__).with_name("legible.js").read_text("utf-8").partition("export default ")[2]
 ONCE_IT_STANDS = f"""
@@ -45,7 +45,7 @@ RUNS = """
   .some(node => node.checkVisibility())
 """
 
-# States of the step page, each from the one before.
+# States of the step page; each starts from the previous one.
 FIVE = "{ repetition_penalty: 1.2, temperature: 0.9, top_k: 12, top_p: 0.97, min_p: 0.02 }"
 IN_ORDER = f"state.table.order.filter(name => name in {FIVE})"
 PROMPT = "actions.draft({ prompt: 'The football player\\nkicked the ball and\\n' })"
@@ -74,7 +74,7 @@ def sizes_of(widths: list[int]) -> list[tuple[int, int]]:
 
 
 def faults(page: Page, size: tuple[int, int], shown: str) -> list[tuple[str, int, str]]:
-    """List the faults in a window of a size, each with what is shown and the width."""
+    """List the faults in a window of a given size, each with the state and the width."""
     width, height = size
     page.set_viewport_size({"width": width, "height": height})
     wait_until(page, "width => innerWidth === width", width)
@@ -113,7 +113,7 @@ def test_every_page_can_be_read_at_any_width(page: Page, app_url, language, is_f
             wait_until(page, f"() => !({RUNS})()")
         for size in all_sizes if is_full else [all_sizes[0], next(wider)]:
             found += faults(page, size, path)
-        cancel_run(page)  # it would go on behind the next page
+        cancel_run(page)  # it would continue behind the next page
     assert found == []
 
 

@@ -1,4 +1,4 @@
-"""What a newcomer meets: the tour of the step page, and terms that say what they mean."""
+"""A newcomer's first visit: the tour of the step page, and terms that explain themselves."""
 
 import re
 
@@ -17,7 +17,7 @@ from tests.browser.step_page import button, generated, settle, slider, wait_unti
 
 PROJECTOR = (1280, 720)
 POINTED = "[data-pointed]"
-# Points of what the tour points at that something else lies over, or that are out of sight.
+# Points of the tour's current target that are covered or out of sight.
 COVERED = """
 () => {
   const target = document.querySelector('[data-pointed]');
@@ -46,7 +46,7 @@ def line(page: Page) -> Locator:
 
 
 def stop(page: Page, says: str, target: str) -> None:
-    """Wait for a stop; what it points at is in sight, with nothing over it."""
+    """Wait for a stop of the tour; its target must be in sight and uncovered."""
     expect(line(page)).to_contain_text(re.compile(says))
     expect(page.locator(POINTED)).to_have_count(1)
     assert page.locator(POINTED).evaluate("(node, selector) => node.matches(selector)", target)
@@ -55,7 +55,7 @@ def stop(page: Page, says: str, target: str) -> None:
 
 
 def walk(page: Page) -> None:
-    """All of the tour, with keys but for the slider's pointer."""
+    """Take the whole tour by keyboard, except for the slider's pointer."""
     stop(page, r"^1 of 4\.", "[data-part=strip]")
     button(page, "Next").press("Enter")
     stop(page, r"^2 of 4\.", ".dv-go")
@@ -107,7 +107,7 @@ def test_terms_open_by_pointer_and_by_keys_and_lead_to_where_they_can_be_tried(p
 
     wait_until(page, f"() => ({TERM_AT})('tokenizer')[0] > 0")
     page.get_by_text("The tokenizer splits").scroll_into_view_if_needed()
-    page.evaluate(PAINTED)  # the page has been told that it was scrolled, which hides what is said
+    page.evaluate(PAINTED)  # the page has now seen the scroll, which hides an explanation
     page.mouse.move(*page.evaluate(TERM_AT, "tokenizer"))
     tip = page.get_by_role("tooltip")
     expect(tip).to_contain_text("The rule that splits a text into tokens")

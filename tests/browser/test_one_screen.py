@@ -1,4 +1,4 @@
-"""The step page is one screen: what belongs together is in sight at once, and stands still."""
+"""The step page is one screen: related parts are in sight together, and nothing moves."""
 
 from collections.abc import Callable
 from itertools import cycle
@@ -38,7 +38,7 @@ SAMPLING = [
 CHOSEN = ["tr.chosen", "[data-part=strip] [aria-current=true]"]
 CUT_LINES = [f"[data-figure={name}] .dv-chart-marks span" for name in ("logits", "softmax")]
 
-# What leaves the window or is cut off: all of what must be in sight, and the sides of all else.
+# Elements that leave the window or are cut off: `must` entirely, all others at their sides.
 OUT_OF_SIGHT = """
 must => {
   const found = [];
@@ -126,7 +126,7 @@ def page(step_page: Page) -> Page:
 
 @pytest.fixture
 def in_sight(page: Page) -> Sight:
-    """Fails unless everything that these selectors find is in sight, once all is drawn."""
+    """Fail unless all elements of these selectors are in sight once the page is drawn."""
 
     def check(*selectors: str) -> None:
         settle(page)
@@ -140,7 +140,7 @@ def resize(page: Page, size: tuple[int, int]) -> None:
 
 
 def resize_open(page: Page, size: tuple[int, int]) -> None:
-    """And wait until what is open is drawn for this size."""
+    """Resize an opened page and wait until it is drawn in this size."""
     resize(page, size)
     wait_until(page, "width => innerWidth === width", size[0])
     settle(page)
@@ -160,7 +160,7 @@ def run_to(page: Page, count: int) -> None:
 
 
 def compare_by_hand(page: Page) -> None:
-    """A step of the past, with another temperature."""
+    """Compare a past step with a different temperature."""
     generated(page).nth(7).click()
     wait_for(page, "view.index === 7")
     slider(page, "Temperature").fill("1.7")
@@ -176,7 +176,7 @@ def compare_by_hand(page: Page) -> None:
     ids=str,
 )
 def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size, looks):
-    """Each state in the other look than the one before."""
+    """Switch between light and dark for each state."""
     resize(page, size)
     following = cycle(looks)
 
@@ -184,7 +184,7 @@ def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size,
         show(page, next(following))
         in_sight(*selectors)
 
-    # Where there is less room than here, the column of samplers scrolls within its place.
+    # On a smaller screen, the column of samplers scrolls within its place.
     samplers = ["[data-sampler]"] if size == (1440, 900) else []
     in_next_look(*ALWAYS, *SAMPLING, *samplers)
 
@@ -209,7 +209,7 @@ def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size,
 
 def test_steps_move_nothing_and_replace_nothing(page: Page):
     set_samplers(page, temperature=2, top_p=0.98)
-    for size, steps in (((1440, 900), 20), ((1280, 720), 12)):  # lines break on both
+    for size, steps in (((1440, 900), 20), ((1280, 720), 12)):  # lines break in both sizes
         resize_open(page, size)
         start(page, OPEN)
         settle(page)
@@ -271,7 +271,7 @@ def the_step_chip_lies_within_the_line(page: Page) -> None:
 
 
 def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
-    """On a low screen the text has one line: not that of the slot alone."""
+    """On a low screen, the one visible line must hold the newest token, not the slot alone."""
     resize(page, (1280, 720))
     start(page, OPEN)
     lines = set()
@@ -291,7 +291,7 @@ def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
 def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page):
     for size in ((1440, 900), (1280, 720), (390, 844)):
         resize_open(page, size)
-        start(page)  # on a phone a text that grows moves what is below it
+        start(page)  # on a phone, a growing text moves the parts below it
         take_steps(page, 1)
         before = figure(page, "Softmax").bounding_box()
         button(page, "Enlarge").click()
@@ -306,7 +306,7 @@ def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page):
 
 
 def test_a_window_that_changes_its_size_redraws_the_pictures(page: Page):
-    """A redraw waits for one under way; a fault in it would be an error in the console."""
+    """A redraw waits for the current one; a fault would be an error in the console."""
     resize(page, (1440, 900))
     take_steps(page, 2)
     for size in ((1280, 720), (1440, 900), (1100, 700)):

@@ -1,4 +1,4 @@
-"""Step, Compare and Tune on a back end that names its 1,000 likeliest tokens and no more."""
+"""Step, Compare and Tune on a back end that names only its 1,000 likeliest tokens."""
 
 import os
 from pathlib import Path

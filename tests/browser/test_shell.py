@@ -1,4 +1,4 @@
-"""Every page by axe-core's rules, and what all pages stand in: the band, the guard's policy."""
+"""Every page by axe-core's rules, and the frame of all pages: the band, the guard's policy."""
 
 import re
 
@@ -26,7 +26,7 @@ from tests.browser.step_page import (
     wait_until,
 )
 
-# Points of the band where something else than its own ground shows through.
+# Points of the band where anything except its own ground shows through.
 SEEN_THROUGH = """
 () => {
   const band = document.querySelector('.st-key-header').parentElement;
@@ -78,7 +78,7 @@ READY = {
 def test_in_every_look_no_rule_is_broken_and_nothing_shows_through_the_band(
     page: Page, app_url, path, looks
 ):
-    """In both sizes and schemes, opened in the first; the pages' own tests open the other size."""
+    """Test sizes and schemes, opened in the first; the pages' own tests open the other size."""
     for size, scheme in looks:
         look_at(page, size, scheme)
         if page.url == "about:blank":
@@ -87,21 +87,21 @@ def test_in_every_look_no_rule_is_broken_and_nothing_shows_through_the_band(
         assert broken_in_look(page, size, scheme) == [], (size, scheme)
         if (path, size, scheme) == ("/", DESKTOP, "light"):
             no_rule_is_broken_in_a_menu(page)
-        if (path, size) != ("/", DESKTOP):  # which is one screen
+        if (path, size) != ("/", DESKTOP):  # the step page is one screen on a desktop
             nothing_that_scrolls_shows_through_the_band(page)
         if (path, size, scheme) == ("/compare", DESKTOP, "light"):
             keys_reach_a_menu(page)
 
-    if path == "/tune":  # and the navigation can be used after scrolling
+    if path == "/tune":  # the navigation must work after scrolling, too
         page.get_by_role("link", name="Compare", exact=True).click()
         expect(button(page, "Play")).to_be_visible()
-        # A press of Back that Streamlit has lost: the address is another, the page is not.
+        # A press of Back that Streamlit has lost: the address has changed, the page has not.
         page.evaluate("() => history.pushState({}, '', '/tokens')")
         expect(page).to_have_title(re.compile("^Tokens"))
 
 
 def opens_under_its_policy(page: Page, path: str, app_url: str) -> None:
-    answer = page.goto(path)  # everything that the browser blocks fails the test
+    answer = page.goto(path)  # anything the browser blocks fails the test
     prompt, is_ready = READY[path]
     expect(page.get_by_role("textbox", name=prompt, exact=True)).to_be_visible()
     is_ready(page)
@@ -132,7 +132,7 @@ def nothing_that_scrolls_shows_through_the_band(page: Page) -> None:
 
 
 def keys_reach_a_menu(page: Page) -> None:
-    """A menu that a key opens has the focus; Escape gives it back."""
+    """Check that a menu opened by key has the focus, and that Escape returns it."""
     menu = page.get_by_role("button", name="Decoders")
     menu.focus()
     page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-"""What a person moves on the step page is on screen at once, and is what the engine makes of it."""
+"""A slider on the step page changes the screen at once, to the engine's own results."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -58,7 +58,7 @@ def decoder_of(text: str, settings: SamplingSettings, steps: int) -> Decoder:
 
 
 def bars_become(page: Page, candidates: list[Candidate]) -> None:
-    """Wait until the softmax chart shows these; a drawing takes a frame or two."""
+    """Wait until the softmax chart shows these candidates; a drawing takes a frame or two."""
     wait_until(
         page,
         f"""heights => {{
@@ -71,7 +71,7 @@ def bars_become(page: Page, candidates: list[Candidate]) -> None:
 
 
 def test_a_dragged_slider_moves_the_softmax_at_once_as_the_engine_would(page: Page):
-    """By a real pointer, over a recorded step, without a word to the server."""
+    """Drag a real pointer over a recorded step, without a message to the server."""
     start(page, OPEN)
     take_steps(page, 3)
     knob = slider(page, "Temperature")
@@ -127,7 +127,7 @@ def test_samplers_in_any_order_leave_what_the_engine_leaves(page: Page):
         decoder = decoder_of(OPEN, chain, 0)
         candidates = decoder.next_distribution().candidates(len(state(page, "view.rows")))
         expected = [(each.token_id, each.removed_by) for each in candidates]
-        wait_for(page, ROWS_ARE, expected)  # a chain that the server shapes comes as an answer
+        wait_for(page, ROWS_ARE, expected)  # the server's answer brings what it shapes
         bars_become(page, candidates)
 
 
@@ -155,7 +155,7 @@ def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
       other.remove();
       return found;
     }}"""
-    # The data are there a frame or two before the drawing.
+    # The data arrive a frame or two before the drawing.
     until_equal = f"""async patience => {{
       const until = performance.now() + patience;
       for (;;) {{

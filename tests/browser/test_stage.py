@@ -73,7 +73,7 @@ def test_stage_view_is_legible_in_every_state(page: Page):
 def test_its_slider_moves_the_bars_without_a_word_to_the_server(page: Page):
     take_steps(page, 2)
     on_stage(page)
-    wait_for(page, "!state.row.light")  # the whole row has come
+    wait_for(page, "!state.row.light")  # the whole row has arrived
     sent = count_frames(page)
     before = page.evaluate(SHARES)
     slider(page, "Temperature").focus()

@@ -1,4 +1,4 @@
-"""How a text grows on the step page: buttons, keys, branches, stages, and what is refused."""
+"""Growing a text on the step page: buttons, keys, branches, stages, and refusals."""
 
 import json
 
@@ -43,7 +43,7 @@ def page(step_page: Page) -> Page:
 
 
 def decoder_of(page: Page, text: str) -> Decoder:
-    """The engine with this page's settings."""
+    """Return the engine with this page's settings."""
     settings, _ = parse_settings(state(page, "state.settings"))
     return Decoder(bundled(), text, settings)
 
@@ -85,14 +85,14 @@ def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page:
     assert [step.token_id for step in trace.steps] == decoder.token_ids
     assert json.loads((tmp_path / "run.json").read_text())["prompt"] == CAPITAL
 
-    # Through the guard and back: packed in the browser, made again by the model.
+    # Through the guard and back: packed in the browser, replayed by the model.
     with page.expect_file_chooser() as chooser:
         button(page, "Open a trace (JSON)").click()
     chooser.value.set_files(tmp_path / "run.json")
     expect(page.get_by_text("identical in all 8 steps.").first).to_be_visible()
     assert ids(page) == decoder.token_ids
 
-    # A colleague's: no model here has its weights, so it is read, also after a reload.
+    # A colleague's trace: no model here has its weights, so it is read-only, also after a reload.
     data = json.loads((tmp_path / "run.json").read_text())
     data["model"] |= {"source": "/home/alice/models/own", "weights_hash": "0" * 64}
     (tmp_path / "other.json").write_text(json.dumps(data))
@@ -177,7 +177,7 @@ def test_every_click_on_step_is_a_token_and_a_double_click_on_a_candidate_is_one
 
 
 def test_what_cannot_be_done_is_refused_in_a_sentence_and_nothing_is_lost(page: Page):
-    """An empty prompt, and nonsense in a field."""
+    """Try an empty prompt, and nonsense in a field."""
     take_steps(page, 2)
     before = ids(page)
     for press in ("Start", "Step", "Play"):
@@ -216,7 +216,7 @@ def test_a_part_that_fails_says_so_and_leaves_the_others_working(page: Page):
 
 
 def menus_close_by_escape(page: Page) -> None:
-    """Every one of them, and each gives the focus back to what opened it."""
+    """Check that Escape closes every menu and returns the focus to its opener."""
     for name in ("Examples", "Settings", "Add sampler", "More"):
         opener = page.locator(f"summary:text-is('{name}'), button[aria-label='{name}']")
         opener.click()
@@ -255,12 +255,12 @@ def test_everything_can_be_done_by_keyboard_alone(page: Page):
     wait_for(page, "view.index === 0")
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
-    page.keyboard.type("s")  # a letter that is typed is no shortcut
+    page.keyboard.type("s")  # a typed letter is not a shortcut
     assert len(ids(page)) == length
     button(page, "Step").focus()
     page.keyboard.press("Space")
     expect(generated(page)).to_have_count(length + 1)
-    page.locator("[data-part=line]").click()  # bare ground, after which keys work as before
+    page.locator("[data-part=line]").click()  # empty background, after which keys work as before
     page.keyboard.press("0")
     expect(generated(page)).to_have_count(0)
 
@@ -273,7 +273,7 @@ def test_manual_mode_waits_for_enter_or_another_choice(page: Page):
     wait_for(page, "view?.is_pending && view.chosen")
     proposed = state(page, "view.draw.label")
     expect(generated(page)).to_have_count(0)
-    page.locator("[data-part=line]").click()  # off the menu
+    page.locator("[data-part=line]").click()  # outside the menu
     page.keyboard.press("Enter")
     expect(generated(page)).to_have_text([proposed])
     wait_for(page, "view.is_pending && view.index === 1 && view.chosen")
@@ -283,11 +283,11 @@ def test_manual_mode_waits_for_enter_or_another_choice(page: Page):
     wait_for(page, "view.is_pending && view.index === 2 && view.chosen")
     settle(page)
     seen = state(page, "view.draw.id")
-    # Nearly uniform, so that the new seed draws another token whatever was proposed.
+    # Nearly uniform, so that the new seed draws a different token.
     state(page, "(actions.set({ seed: 4321, temperature: 50 }), actions.step(), null)")
     wait_for(page, "view.draw.id !== arg", seen)
     settle(page)
-    expect(generated(page)).to_have_count(2)  # the press was for the token that was on screen
+    expect(generated(page)).to_have_count(2)  # the press was for the token on screen
 
 
 def test_slow_motion_stops_at_every_stage_and_counts_every_press_once(page: Page):
@@ -305,7 +305,7 @@ def test_slow_motion_stops_at_every_stage_and_counts_every_press_once(page: Page
         if names[-1] != "drawn":
             button(page, "Next stage").click()
     assert names == ["raw", "temperature", "top_k", "renormalised", "drawn"]
-    # Presses before the answer: the first draws, the second finds the next token not seen yet.
+    # Presses before the answer: the first draws; the second finds the next token not yet seen.
     state(page, "(actions.next_stage(), actions.limit({}), actions.next_stage(), null)")
     expect(generated(page)).to_have_count(1)
     wait_for(page, "state.point === 0 && view.is_pending")
@@ -326,7 +326,7 @@ def test_a_step_is_looked_at_as_recorded_and_a_forced_token_there_begins_a_branc
     generated(page).nth(4).click()
     expect(generated(page).nth(4)).to_have_attribute("aria-current", "true")
     wait_for(page, "view.index === 4")
-    # Whether the server or the page has added the weights up differs in the last digit.
+    # The last digit depends on whether the server or the page added the weights up.
     assert state(page, shown) == pytest.approx(recorded, rel=1e-12)
     slider(page, "Temperature").fill("0.5")
     expect(page.locator("[data-part=line]")).to_contain_text("What if: temperature differs")
@@ -353,7 +353,7 @@ def test_where_no_token_is_left_the_page_says_which_sampler_to_blame(page: Page)
     order = ["temperature", "banned"]
     set_samplers(page, temperature=0, banned={"sequences": [[best]]})
     state(page, "actions.set({ order: arg })", order)
-    round_trip(page)  # the server knows them too, and leaves the sentence to the page
+    round_trip(page)  # the server has the settings too, and leaves the sentence to the page
     expect(page.locator("[data-part=line]")).to_contain_text("removed the last token")
     button(page, "Step").click()
     expect(alert(page, "Every token was removed before the draw")).to_be_visible()
@@ -364,10 +364,10 @@ def test_where_no_token_is_left_the_page_says_which_sampler_to_blame(page: Page)
 
 
 def test_hostile_tokens_and_prompts_are_shown_as_text_everywhere(new_page: Page, tmp_path):
-    """A model whose vocabulary is markup: strip, table, charts, hover boxes, messages."""
+    """Open a model whose vocabulary is markup: strip, table, charts, hover boxes, messages."""
     new_page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
     folder = hostile.save(tmp_path / "*b* $x$ <img src=x onerror=alert(1)>")
-    page = opened(new_page)  # its model is another one: nobody goes on with it
+    page = opened(new_page)  # its model differs, so no later test takes this page
     page.get_by_role("button", name="Model:").click()
     page.get_by_test_id("stPopoverBody").get_by_text("Folder").click()
     page.get_by_role("textbox", name="Folder").fill(folder)

@@ -1,4 +1,4 @@
-"""The tune page in Chromium: what only a browser shows, and the README's five minutes."""
+"""The tune page in Chromium: browser-only behaviour, and the README's five minutes."""
 
 import re
 
@@ -8,12 +8,12 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.step_page import wait_until
 
-SWEEP_MS = 240_000  # a sweep on a machine that does other things as well
+SWEEP_MS = 240_000  # a sweep on a busy machine
 
 
 @pytest.fixture
 def tune(page: Page) -> Page:
-    """The page with its opening sweep done."""
+    """The page after its opening sweep."""
     page.goto("/tune")
     expect(page.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible(timeout=SWEEP_MS)
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=SWEEP_MS)
@@ -27,9 +27,9 @@ def fill(page: Page, role: str, name: str, value: str) -> None:
 
 
 def click_cell(page: Page, column: int, row: int, label: str) -> None:
-    """A press near a corner of a cell of the 5 x 5 heatmap, rows from the bottom.
+    """Press near a corner of a cell of the 5 x 5 heatmap, rows from the bottom.
 
-    Again if nothing comes of it: on a busy machine the page may move under the hand.
+    Try again if nothing happens: on a busy machine the page may move under the pointer.
     """
     said = page.get_by_text(label)
     for patience in (10_000, 20_000, None):
@@ -46,7 +46,7 @@ def click_cell(page: Page, column: int, row: int, label: str) -> None:
 
 
 def once_it_stands_still(chart: Locator) -> dict[str, float]:
-    """Its box; what goes above a chart, such as a bar of progress, moves it some moments later."""
+    """Return the chart's final box; elements above it, such as a progress bar, move it late."""
     before, now = None, chart.bounding_box()
     while now is None or now != before:
         chart.page.wait_for_timeout(250)
@@ -55,14 +55,14 @@ def once_it_stands_still(chart: Locator) -> dict[str, float]:
 
 
 def press(page: Page, x: float, y: float) -> None:
-    """As a hand does: Plotly looks where the pointer is twenty times a second."""
+    """Press as a hand does: Plotly reads the pointer's place twenty times a second."""
     page.mouse.move(x, y)
     page.wait_for_timeout(100)
     page.mouse.click(x, y)
 
 
 def test_cells_are_read_refusals_are_said_and_a_prompt_of_markup_stays_one(tune):
-    """On one page, which takes long to open; and no window is too narrow for it."""
+    """Test on one page, as it takes long to open; it must fit in every window."""
     a_click_anywhere_in_a_cell_shows_its_texts(tune)
     fits = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
     for width, height in ((390, 844), (768, 844), (1440, 900)):
@@ -104,12 +104,12 @@ def a_refused_value_is_said_once_and_names_its_field_and_the_result_stays(tune: 
     fill(tune, "spinbutton", "Seeds", "2.5")
     expect(alert).to_contain_text("Seeds must be a whole number, got 2.5")
     seeds = tune.get_by_role("spinbutton", name="Seeds")
-    expect(seeds).to_have_count(1)  # not also the one that it takes the place of
+    expect(seeds).to_have_count(1)  # the old field is gone
     expect(seeds).to_have_value("1")
 
 
 def a_prompt_of_markup_is_there_after_another_page_and_shown_as_it_stands(tune: Page) -> None:
-    """Its sweep has two values an axis by now, and two seeds."""
+    """Its sweep now has two values per axis, and two seeds."""
     markup = "<b id='evil'>A</b> **B** $x$"
     tune.get_by_role("textbox", name="Prompt 1").fill(markup)
     fill(tune, "spinbutton", "Seeds", "2")
@@ -129,8 +129,8 @@ def a_prompt_of_markup_is_there_after_another_page_and_shown_as_it_stands(tune: 
 
 
 def test_five_minutes_for_a_support_answer(tune, tmp_path):
-    """The steps of "Tune sampling in five minutes" in the README, with shorter texts."""
-    # 1, 2: the prompt, and what to sweep over
+    """Follow "Tune sampling in five minutes" in the README, with shorter texts."""
+    # 1, 2: the prompt, and the values to sweep over
     expect(tune.get_by_role("textbox", name="Prompt 1")).to_have_value(re.compile("^Customer: My"))
     fill(tune, "spinbutton", "Seeds", "4")
     fill(tune, "spinbutton", "Max tokens", "12")
@@ -163,7 +163,7 @@ def test_five_minutes_for_a_support_answer(tune, tmp_path):
     expect(tune.get_by_role("region", name=re.compile("Lowest and highest"))).to_contain_text(
         "mean log-probability"
     )
-    # 6: what to take away
+    # 6: the export
     tune.get_by_role("radio", name="Export").click()
     with tune.expect_download() as download:
         tune.get_by_role("button", name="Download CSV").click()

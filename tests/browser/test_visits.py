@@ -1,4 +1,4 @@
-"""What survives: a reload, a server that is killed, a lost network, a second tab."""
+"""Visits survive a reload, a killed server, a lost network, and a second tab."""
 
 import os
 import re
@@ -39,7 +39,7 @@ NOTE_SOCKETS = """
 
 
 def own_text(page: Page) -> list[int]:
-    """A text of one's own, with settings of one's own; its tokens."""
+    """Grow a text with its own prompt and settings; return its tokens."""
     opened(page)
     start(page, OWN)
     set_samplers(page, temperature=1.25)
@@ -49,14 +49,14 @@ def own_text(page: Page) -> list[int]:
 
 
 def is_back(page: Page, tokens: list[int]) -> None:
-    """Text, prompt and settings are as they were."""
+    """Wait for the text, its prompt and its settings."""
     wait_for(page, "state.steps.length === arg && !state.offline", len(tokens))
     assert ids(page) == tokens
     assert state(page, "[state.prompt, state.settings.temperature]") == [OWN, 1.25]
 
 
 def duplicate(page: Page) -> Page:
-    """A second tab, as the browser's own "Duplicate" makes it: the same storage, another page."""
+    """Open a second tab like the browser's own "Duplicate": the same storage, a new page."""
     stored = page.evaluate("JSON.stringify({ ...sessionStorage })")
     other = page.context.new_page()
     other.add_init_script(
@@ -80,7 +80,7 @@ def tokens_of(records: dict[str, Any]) -> list[int]:
 
 
 def until_written(page: Page, visits: Path, is_so: Callable[[dict[str, Any]], bool]) -> None:
-    """Until what is written down of the visit, by page, is so."""
+    """Wait until the visit's written records, by page, meet a condition."""
     keeper = Keeper(visits)
     until = time.monotonic() + PATIENCE_MS / 1e3
     while not is_so(keeper.records(token(page))[0]):
@@ -112,11 +112,11 @@ def is_written_of_compare(records: dict[str, Any]) -> bool:
     return kept["prompt"] == OWN and len(kept["columns"]) == 5
 
 
-# --- what survives --------------------------------------------------------------------------------
+# --- survival -------------------------------------------------------------------------------------
 
 
 def test_reloads_other_pages_duplicates_and_killed_tabs_keep_what_they_had(context):
-    """Text, branches and settings; a duplicated tab goes its own way."""
+    """Check text, branches and settings; a duplicated tab becomes independent."""
     page = context.new_page()
     tokens = own_text(page)
     page.get_by_role("link", name="Compare", exact=True).click()
@@ -138,7 +138,7 @@ def test_reloads_other_pages_duplicates_and_killed_tabs_keep_what_they_had(conte
     assert token(other) != token(page)
     other.close()
 
-    restored = duplicate(page)  # a browser that restores a tab gives it its storage back
+    restored = duplicate(page)  # a browser that restores a tab restores its storage
     page.close(run_before_unload=False)
     restored.goto("/")
     is_back(restored, tokens)
@@ -161,7 +161,7 @@ def a_branch_outlives_a_reload(page: Page) -> None:
 
 
 def test_what_breaks_under_open_pages_loses_and_repeats_nothing(context, server, visits):
-    """The step page stays open; Compare shares its outage, then its tabs are killed."""
+    """Keep the step page open; Compare shares its outage, then its tabs are killed."""
     page = context.new_page()
     page.add_init_script(NOTE_SOCKETS)
     tokens = own_text(page)
@@ -172,7 +172,7 @@ def test_what_breaks_under_open_pages_loses_and_repeats_nothing(context, server,
     killed = a_duplicate_and_a_killed_tab(tab, visits)
     page.bring_to_front()
 
-    # The server: it is killed and started again.
+    # The server is killed and started again.
     tokens = ids(page)
     until_written(page, visits, lambda records: tokens_of(records) == tokens)
     take_steps(page, 1)
@@ -219,7 +219,7 @@ def presses_are_done_once_the_network_is_back(page: Page, other: Page) -> None:
 
 
 def a_duplicate_and_a_killed_tab(tab: Page, visits: Path) -> Page:
-    """On Compare; the tab to which the browser gives the killed one's storage."""
+    """On Compare; return the tab with the killed tab's storage."""
     other = duplicate(tab)
     other.goto("/compare")
     is_kept_on_compare(other)

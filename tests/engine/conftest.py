@@ -1,4 +1,4 @@
-"""Shared by the tests of the engine: one CPU thread, a tiny tokenizer, a tiny model with it."""
+"""Fixtures of the engine's tests: one CPU thread, a tiny tokenizer, and a tiny model with it."""
 
 import shutil
 from pathlib import Path
@@ -25,7 +25,7 @@ TRAINING_TEXT = [
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
-    """Toy models gain nothing from a second core, and busy machines lose much by it."""
+    """Use one thread: toy models gain nothing from a second core, and busy machines lose by it."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -34,7 +34,7 @@ def one_thread():
 
 @pytest.fixture
 def three_threads():
-    """As on a machine with three cores; in a pass the model's own number counts."""
+    """Act as a machine with three cores; within a pass, the model's own number counts."""
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     yield
@@ -61,7 +61,7 @@ def tokenizer() -> transformers.PreTrainedTokenizerFast:
 def text_hf(tokenizer) -> transformers.PreTrainedModel:
     """A tiny Llama with one output per entry of the tokenizer, and no end-of-text id.
 
-    Of three layers: tests name strings that it writes.
+    It has three layers: tests name strings that it writes.
     """
     return tiny_models.build("llama", seed=5, vocab_size=len(tokenizer), num_hidden_layers=3)
 
@@ -70,19 +70,19 @@ def text_hf(tokenizer) -> transformers.PreTrainedModel:
 def text_model(text_hf, tokenizer) -> LanguageModel:
     """That Llama with its tokenizer; no test may change it."""
     model = LanguageModel(text_hf, tokenizer, name="tiny text model")
-    model.eos_ids = ()  # the tests about it set their own
+    model.eos_ids = ()  # tests of the end of text set their own
     return model
 
 
 @pytest.fixture
 def llama() -> LanguageModel:
-    """A model of the test's own, to be changed and broken."""
+    """A model that the test may change or break."""
     return LanguageModel(tiny_models.build("llama"))
 
 
 @pytest.fixture
 def budget(monkeypatch) -> MemoryBudget:
-    """A memory budget of the test's own, without a limit at first."""
+    """A memory budget for the test, without a limit at first."""
     own = MemoryBudget(2**50)
     for user in ("engine.runner.runner", "engine.decoding.batch"):
         monkeypatch.setattr(f"{user}.budget_of", lambda device: own)
@@ -100,5 +100,5 @@ def original(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def folder(original, tmp_path) -> Path:
-    """A whole model that a test may spoil."""
+    """A whole model in a folder that a test may damage."""
     return Path(shutil.copytree(original, tmp_path / "tiny-llama"))

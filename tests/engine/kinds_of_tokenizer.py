@@ -41,7 +41,7 @@ def byte_level() -> PreTrainedTokenizerFast:
 
 
 def sentencepiece(*, metaspace: bool) -> PreTrainedTokenizerFast:
-    """Llama 2's layout: byte fallback, and ▁ for a space, either by Replace or by Metaspace."""
+    """Llama 2's layout: byte fallback, and ▁ for a space, by either Replace or Metaspace."""
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
     if metaspace:
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
@@ -54,7 +54,7 @@ def sentencepiece(*, metaspace: bool) -> PreTrainedTokenizerFast:
         vocab_size=500, special_tokens=[*special, *BYTE_PIECES], show_progress=False
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
-    # The trainer takes byte pieces as special tokens only; in real files they are ordinary ones.
+    # The trainer accepts byte pieces only as special tokens; in real files they are ordinary.
     described = json.loads(tokenizer.to_str())
     described["added_tokens"] = described["added_tokens"][: len(special)]
     tokenizer = Tokenizer.from_str(json.dumps(described))
@@ -103,5 +103,5 @@ def unigram(*, byte_fallback: bool) -> PreTrainedTokenizerFast:
 
 
 def whole(tokenizer: PreTrainedTokenizerFast) -> Vocabulary:
-    """A vocabulary of all its tokens."""
+    """A vocabulary of all the tokenizer's tokens."""
     return Vocabulary(tokenizer, len(tokenizer))

@@ -1,4 +1,4 @@
-"""Short words for what most decoder tests do: run, look at all logits, compare two runs."""
+"""Helpers for most decoder tests: run, read all logits, compare two runs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ GREEDY = SamplingSettings(temperature=0)
 
 
 def sampling(seed: int, **changes: object) -> SamplingSettings:
-    """Every stage on, and loose enough that tokens vary."""
+    """Settings with every stage on, and loose enough that tokens vary."""
     settings = {"temperature": 0.8, "top_k": 20, "top_p": 0.9, "repetition_penalty": 1.1}
     return SamplingSettings(**settings | changes, seed=seed)
 
 
 def finished(decoder: Decoder, tokens: int) -> Decoder:
-    """The decoder after it has run to `tokens` generated tokens."""
+    """Run a decoder to `tokens` generated tokens and return it."""
     for _ in decoder.run(tokens):
         pass
     assert len(decoder.steps) == tokens, f"the run ended early: {decoder.stop_reason}"
@@ -35,7 +35,7 @@ def rows(decoder: Decoder) -> np.ndarray:
 
 
 def arguments_of_generate(settings: SamplingSettings) -> dict[str, object]:
-    """The stages of a chain as transformers' `generate` takes them."""
+    """The stages of a chain as arguments of transformers' `generate`."""
     names = {
         "no_repeat_ngram": "no_repeat_ngram_size",
         "banned": "bad_words_ids",
@@ -72,7 +72,7 @@ def generate(
 
 
 def assert_same_run(decoder: Decoder, ids: list[int], logits: np.ndarray, after: str) -> None:
-    """The decoder's tokens and logits are these, bit for bit."""
+    """Check that the decoder's tokens and logits are these, bit for bit."""
     assert decoder.token_ids == ids, f"{after}, other tokens came than without it"
     actual = rows(decoder)
     wrong = [i for i in range(len(ids)) if not np.array_equal(actual[i], logits[i])]
@@ -80,7 +80,7 @@ def assert_same_run(decoder: Decoder, ids: list[int], logits: np.ndarray, after:
 
 
 def assert_comes_back(decoder: Decoder, live: np.ndarray) -> None:
-    """A finished text comes again bit for bit, however far it is rewound; `live`: its rows."""
+    """Check that a finished text repeats bit for bit after any rewind; `live` holds its rows."""
     ids, tokens = list(decoder.token_ids), len(decoder.steps)
     assert np.array_equal(rows(decoder), live), "rows replayed from hidden states differ"
     for keep in (tokens - 1, 17, 0):
@@ -92,9 +92,9 @@ def assert_comes_back(decoder: Decoder, live: np.ndarray) -> None:
 
 
 def live_tensors(decoder: Decoder) -> Iterator[torch.Tensor]:
-    """Every tensor reachable from the decoder's cache, found without the engine's help.
+    """Yield every tensor reachable from the decoder's cache, found without the engine's help.
 
-    Scalars are left out: they are settings of a layer (its window), no cached values.
+    Scalars are left out: they are a layer's settings (its window), not cached values.
     """
     waiting = [vars(layer) for layer in decoder._runner.cache.layers]
     while waiting:
@@ -109,7 +109,7 @@ def live_tensors(decoder: Decoder) -> Iterator[torch.Tensor]:
 
 
 def assert_the_same_after_going_back(model: LanguageModel, prompt: Sequence[int], tokens: int):
-    """Rewinds, forks that go on, and a cache that is made again give the same bits."""
+    """Check that rewinds, forks that continue, and a rebuilt cache give the same bits."""
     decoder = finished(Decoder(model, prompt, sampling(3)), tokens)
     ids, logits = decoder.token_ids, rows(decoder)
     for keep in (tokens - 1, tokens // 3, 0):

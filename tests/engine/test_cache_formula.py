@@ -1,4 +1,4 @@
-"""The arithmetic of a cache's bytes, on figures that fit in the head."""
+"""The arithmetic of a cache's bytes, on figures that can be checked mentally."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A panic of a library in Rust, which is no `Exception`, is told as any other failure."""
+"""A Rust library's panic, which is not an `Exception`, is reported like any other failure."""
 
 import base64
 from types import SimpleNamespace
@@ -16,10 +16,10 @@ from tests.engine.model.loading.folders import edit_json
 
 
 class PanicException(BaseException):
-    """A panic as every library in Rust has it, in a class of its own."""
+    """A panic like that of a Rust library; each library has its own class."""
 
 
-# An expression that tries all ways to cut a row of the same letter, on a text that ends otherwise.
+# This expression tries all ways to cut a run of one letter if the text ends differently.
 BACKTRACKS = Regex("(a+)+$")
 PANICS = "a" * 40 + "b"
 

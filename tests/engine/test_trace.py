@@ -1,4 +1,4 @@
-"""Traces: what is saved comes back equal, and what cannot be saved is refused."""
+"""Traces: saved values come back equal, and values that cannot be saved are refused."""
 
 import errno
 import math
@@ -14,7 +14,7 @@ from engine.errors import TraceError
 from engine.trace import StageState, Step, Trace
 from tests.engine.traces import EXAMPLE, EXAMPLE_STEP
 
-# --- There and back ------------------------------------------------------------------------------
+# --- Round trips ---------------------------------------------------------------------------------
 
 VOCAB = EXAMPLE.model["vocab_size"]
 KNOWN_FACTS = {"input_size", "parameters", "name", "source", "device", "dtype", "torch"}
@@ -23,7 +23,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 # JSON is UTF-8: text from a decoder holds no lone surrogates.
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 facts = st.none() | st.booleans() | counts | finite | text
-# Facts that the format knows have a kind of their own; any others are kept as they are.
+# Facts that the format knows have their own types; others are kept unchanged.
 models = st.dictionaries(text.filter(lambda name: name not in KNOWN_FACTS), facts, max_size=3)
 steps = st.builds(
     replace,

@@ -1,4 +1,4 @@
-"""Files that are no traces, or damaged ones: each is refused with a sentence."""
+"""Files that are not traces, or damaged traces: each is refused with a sentence."""
 
 import json
 import random
@@ -132,7 +132,7 @@ def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
-    """Some bytes changed, cut out, doubled or put elsewhere."""
+    """Return data with some bytes changed, removed, doubled or moved."""
     copy = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 8])):
         if not copy:
@@ -170,7 +170,7 @@ def test_a_damaged_file_gives_a_trace_or_a_trace_error(tmp_path):
         except BaseException as error:
             raise AssertionError(f"case {case} raises {error!r}: {changed[:400]!r}") from error
         else:
-            # Whatever loads is a whole trace: it can be used and saved again.
+            # A file that loads is a whole trace: it can be used and saved again.
             assert Trace.from_json(trace.to_json()) == trace
             outcomes["loaded"] += 1
     print(outcomes)

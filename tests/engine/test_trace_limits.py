@@ -1,4 +1,4 @@
-"""Small files that would take much memory: refused before they are unpacked."""
+"""Small files that would take a lot of memory: refused before they are unpacked."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.engine.traces import EXAMPLE, EXAMPLE_STEP
 
 ROOT = Path(__file__).resolve().parents[2]
 MB = 2**20
-MOST = 40 * MB  # that a refusal may add
+MOST = 40 * MB  # limit on the memory that a refusal may add
 
 
 def many_lists(path: Path) -> Path:
@@ -35,7 +35,7 @@ def lists_that_nobody_reads(path: Path) -> Path:
     return path
 
 
-# Each time, files are loaded in a process of its own, a copy of one that has only imported.
+# Files are loaded each time in a new process, forked from one that has only imported.
 SERVER = """
 import json, os, re, resource, sys, traceback
 from pathlib import Path
@@ -72,7 +72,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def load_apart() -> Iterator[Callable[..., list[tuple[int, str | None]]]]:
-    """Bytes that loading each of some files adds, and what is said where one is refused."""
+    """Return a function that loads files, and returns the bytes each adds and any error message."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [sys.executable, "-c", SERVER], cwd=ROOT, stdin=pipe, stdout=pipe, text=True

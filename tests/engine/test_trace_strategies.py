@@ -1,4 +1,4 @@
-"""One format for all strategies, and files of the versions before it."""
+"""One format for all strategies, and files of earlier versions."""
 
 import functools
 import json
@@ -54,7 +54,7 @@ def searched() -> ContrastiveSearch:
     list(text.run(2))
     text.penalty_alpha = 0.1
     list(text.run(4))
-    text.penalty_alpha = 0.2  # of the step to come
+    text.penalty_alpha = 0.2  # for the next step
     return text
 
 
@@ -87,8 +87,8 @@ def speculated() -> SpeculativeDecoder:
 def refilling() -> DiffusionDecoder:
     """A canvas of two blocks in which committed tokens are masked again.
 
-    How often that is depends on what a model is sure of, which the precision of the machine
-    changes: so it is the first seed that does it three times.
+    The number of such tokens depends on the model's confidence, which varies with the machine's
+    precision. So the text is that of the first seed with at least three.
     """
     model = load_diffusion_model()
     prompt = continuation(model, "The cat", 16)
@@ -112,7 +112,7 @@ STRATEGIES = {
 
 @functools.cache
 def made_by(strategy: str):
-    """A text of this strategy, for tests that only read it."""
+    """A text made with this strategy, for tests that only read it."""
     return STRATEGIES[strategy][0]()
 
 
@@ -220,7 +220,7 @@ def test_a_canvas_from_before_tokens_could_be_masked_again_opens():
     model = load_diffusion_model()
     again = DiffusionDecoder.of_trace(trace, model)
     assert again.settings.eta == 0.0
-    # Today's weights may fill in other tokens; how many a step keeps, and its u, stand.
+    # Today's weights may fill in different tokens; each step's count and u do not change.
     steps = list(again.run())
     assert [len(step.unmasked) for step in steps] == [len(step.unmasked) for step in trace.steps]
     assert steps[0].u == trace.steps[0].u and not any(step.remasked for step in steps)

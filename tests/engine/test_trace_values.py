@@ -1,4 +1,4 @@
-"""Every value of a loaded trace: its type, its range, and what would lead out of a table."""
+"""Every value of a loaded trace: its type, its range, and indices outside a table."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def message_of(text: str) -> str:
 
 
 def changed(path: tuple, value: object, trace: Trace = EXAMPLE) -> str:
-    """A file of a trace with another value at a place; a new name is put in."""
+    """The text of a trace's file with a new value at a path; a new name is added."""
     data = inner = json.loads(trace.to_json())
     for name in path[:-1]:
         inner = inner[name]
@@ -160,7 +160,7 @@ def test_figures_that_rounding_moved_out_of_their_range_are_taken():
     assert Trace.from_json(json.dumps(data)).steps[0].u == 0.0
 
 
-# --- Anything at all ------------------------------------------------------------------------------
+# --- Arbitrary values -----------------------------------------------------------------------------
 
 SEEDS = {
     name: json.loads(Trace.load(OLD_TRACES / f"{name}.json").to_json())
@@ -220,7 +220,7 @@ def test_any_change_of_a_file_is_taken_or_refused_in_a_short_sentence(data, name
     except TraceError as error:
         assert len(str(error)) <= 500, f"{len(str(error)):,} characters: {error!s:.600}"
         return
-    # Whatever loads is a whole trace: it can be used and saved again.
+    # A file that loads is a whole trace: it can be used and saved again.
     assert Trace.from_json(trace.to_json()) == trace
     assert len(trace.to_frame()) >= len(trace.steps)
     assert isinstance(trace.text, str)

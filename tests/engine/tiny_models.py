@@ -1,8 +1,8 @@
 """Tiny models with random weights, one per architecture, whose text is far from constant.
 
-Real code paths at toy size: transformers' own model classes, and weights wide enough that
-distributions have a shape (the usual initialisation is nearly flat). Two layers, one of each kind
-where kinds alternate; more in gemma3, jamba and lfm2, where a layer also stands between others.
+They use real code paths at toy size: transformers' own model classes. Weights are wide enough that
+distributions have a shape (the usual initialisation is nearly flat). There are two layers, one of
+each kind if kinds alternate. gemma3, jamba and lfm2 have more, so that a layer lies between others.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from engine.model import LanguageModel
 
 VOCAB = 96
 CONTEXT = 160
-WINDOW = 16  # of the sliding-window architectures: far less than the tokens that tests generate
+WINDOW = 16  # for sliding-window architectures: far fewer than the tokens that tests generate
 HIDDEN = 32
-# Ends of text would stop generate early; those tests that are about them set their own.
+# Ends of text would stop generate early; tests of end-of-text ids set their own.
 COMMON = {
     "vocab_size": VOCAB,
     "bos_token_id": None,
@@ -152,23 +152,23 @@ CONFIGS: dict[str, Callable[[], hf.PretrainedConfig]] = {
     ),
     "lfm2": lambda: hf.Lfm2Config(
         **LLAMA_LIKE | {"num_hidden_layers": 3},
-        conv_L_cache=3,  # no recurrent state, only the inputs of short convolutions
+        conv_L_cache=3,  # its only state is the inputs of short convolutions
         block_multiple_of=16,
         layer_types=["conv", "full_attention", "conv"],
     ),
 }
 ARCHITECTURES = tuple(CONFIGS)
-# What the caches of these keep, besides or instead of one key and value vector per position:
+# These caches keep more than, or something other than, a key and a value vector per position:
 SLIDING = ("mistral", "gemma2", "gemma3")
 RECURRENT = ("mamba", "falcon_h1", "bamba", "jamba", "qwen3_next", "lfm2")
-# Wide weights make these chaotic: transformers' own cached and uncached passes then differ by more
-# than 1e-4 through rounding alone. So the body is calmer and only the output layer is wide.
+# Wide weights make these chaotic: rounding alone makes transformers' own cached and uncached passes
+# differ by more than 1e-4. So the body's weights are smaller, and only the output layer is wide.
 SENSITIVE = ("mixtral", "falcon_h1", "bamba", "jamba", "qwen3_next")
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """PyTorch's global random stream at `seed`, and back where it was afterwards."""
+    """Set PyTorch's global random stream to `seed`, and restore it afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
@@ -192,7 +192,7 @@ def build(
 
 @cache
 def shared(architecture: str, seed: int = 0, dtype: torch.dtype = torch.float32) -> LanguageModel:
-    """A wrapped model that many tests use and none changes."""
+    """A wrapped model that many tests use; no test may change it."""
     return LanguageModel(build(architecture, seed, dtype), name=architecture)
 
 

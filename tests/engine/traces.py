@@ -1,4 +1,4 @@
-"""An example trace, and the folder of what earlier states recorded, in today's format."""
+"""An example trace, and the folder of traces that earlier versions recorded, in today's format."""
 
 from __future__ import annotations
 

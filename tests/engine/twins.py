@@ -9,8 +9,8 @@ from engine.decoder import Decoder
 from engine.decoding.batch import Batch, BatchText, Row
 from engine.model import LanguageModel
 
-CLOSE = 1e-3  # of logprobs and entropies: far above float32 rounding, far below another context's
-EDGE = 1e-4  # how near to the edge between two tokens a draw may go either way
+CLOSE = 1e-3  # for logprobs and entropies: far above float32 rounding, far below a context's effect
+EDGE = 1e-4  # distance from the edge between two tokens within which a draw may go either way
 
 
 def finished(model: LanguageModel, rows: list[Row], **arguments) -> Batch:
@@ -38,7 +38,7 @@ def lone(model: LanguageModel, row: Row, stop_strings=()) -> Decoder:
 
 
 def is_twin(text: BatchText, decoder: Decoder) -> bool:
-    """Whether a text is the decoder's; if not, it must part from it at the edge of a draw."""
+    """Return True if the texts are equal; if not, check that they part at the edge of a draw."""
     ids, expected = text.token_ids, decoder.token_ids
     pairs = enumerate(zip(ids, expected, strict=False))
     parting = next((place for place, (one, other) in pairs if one != other), None)

@@ -113,11 +113,11 @@ def test_the_bound_of_an_even_model_is_the_size_of_its_vocabulary():
 
 
 def test_the_bound_averages_over_the_number_of_masked_places():
-    """Use a model that is certain next to a visible neighbour and even without one.
+    """Use a model that is certain next to a visible neighbour and uniform without one.
 
     Two tokens "1 2". With one masked, it is known: 0 bits. With both masked: 2 bits each, 4 in all.
-    Either number is equally likely, so the bound is 2 bits. Two draws, one from each half, give
-    exactly that.
+    One or two masked tokens are equally likely, so the bound is 2 bits. Two draws, one from each
+    half, give exactly that.
     """
 
     def score(ids):
@@ -372,7 +372,7 @@ def test_the_whole_evaluation(exported, tokens, short, capsys):
     assert set(found["timing"]) == set(found["weights"]) == {"target", "draft", "diffusion"}
     assert found["verbatim"]["capitals"] == {"The capital of France is": 2}
     assert found["facts"]["recall"]["capitals"]["with"]["asked"] == 2
-    # 90 tokens of a text, of which the training texts contain 60 and 65 tokens that overlap.
+    # 90 tokens of a text; the training texts contain 60 and 65 of them, which overlap.
     assert found["recitation"]["held-out stories"]["longest"] == 12
     assert found["recitation"]["held-out stories"]["share"] == 1
     assert found["acceptance"]["1.0"]["positions"] == 4 * 12

@@ -1,4 +1,4 @@
-"""What the evaluation says of texts: recited, repeated, foreseen by a draft, filled in by steps."""
+"""The evaluation's measures: recitation, repetition, draft acceptance, filling by steps."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ def test_recited_n_grams_of_a_corpus_of_twenty_tokens():
     texts = [
         (2, 3, 4, 5, 6, 7, 8, 9, 10, 21),  # three 8-grams, the first two recited, nine in a row
         (21, 22, 23, 24, 99, 25, 26, 27, 28),  # two, none recited
-        (31, 32, 33),  # too short to hold one
+        (31, 32, 33),  # too short for one
     ]
     found = recitation.recitation(index, texts)
     assert (found.grams, found.recited, found.share) == (5, 2, pytest.approx(0.4))
@@ -83,8 +83,8 @@ def test_repeated_share_counts_n_grams_seen_before():
         ((9, *(1, 2, 3) * 8, 1, 2), True),  # cut off in the middle of a round
         ((9, *(1, 2, 3) * 7), False),  # 21 tokens: too short
         (tuple(range(10)) * 3, True),
-        (tuple(range(10)) * 2, False),  # twice is no loop
-        ((*(1, 2, 3) * 8, 9), False),  # it got out again
+        (tuple(range(10)) * 2, False),  # two rounds are not a loop
+        ((*(1, 2, 3) * 8, 9), False),  # it left the loop
         (tuple(range(33)) * 4, False),  # a round is too long
         ((5,) * 24, True),
         ((), False),
@@ -143,7 +143,7 @@ def test_a_useless_draft_gives_one_token_per_pass():
 
 def test_passes_start_behind_rejections():
     # Two proposals a pass. Passes start at 0 (accepts one, then rejects), at 2 (accepts two), and
-    # at 5 (rejects at once); from 6 on there is no room.
+    # at 5 (rejects at once). No pass fits from 6 on.
     shares = np.array([1.0, 0, 1, 1, 1, 0, 1, 1])
     found = acceptance.walk([shares[:8]], proposals=2)
     assert found.reached == pytest.approx((2 / 3, 1 / 3))
@@ -151,7 +151,7 @@ def test_passes_start_behind_rejections():
 
 
 def test_the_walk_is_the_mean_over_all_ways_to_accept():
-    """Against every sequence of yes and no, pass by pass, with its chance."""
+    """Compare with every sequence of yes and no, pass by pass, weighted by its probability."""
     shares = np.array([0.5, 0.25, 0.75, 0.5, 0.1, 0.9, 0.5])
     proposals = 2
     starts = 0.0
@@ -183,7 +183,7 @@ def test_a_walk_needs_room_for_a_pass():
 class Filler:
     """A diffusion model of six tokens, the last the mask: each place holds the next number, 0 to 4.
 
-    It is sure of a place whose left neighbour it sees, and of others slightly prefers token 0.
+    It is sure of a place whose left neighbour it sees. Elsewhere it slightly prefers token 0.
     """
 
     name, mask_id, pad_id, vocab_size, context_length = "filler", 5, None, 6, 64
@@ -234,7 +234,7 @@ def test_recovered_tokens_are_compared_place_by_place():
 
 
 def test_the_judge_reads_the_prompt_and_scores_the_rest():
-    # Whatever the last token is, 0, 1, 2 and 3 have these chances: 3, 3, 2 and 1 bits.
+    # After any last token, 0, 1, 2 and 3 have these probabilities: 3, 3, 2 and 1 bits.
     probs = np.array([1 / 8, 1 / 8, 1 / 4, 1 / 2], dtype=np.float32)
     gap = diffusion.Gap((0, 1, 2, 3), 2, 4)
 
@@ -246,7 +246,7 @@ def test_the_judge_reads_the_prompt_and_scores_the_rest():
 
 
 def test_the_judge_sees_the_prompt_and_what_was_written_before():
-    # Sure of the next number after the last one it saw: 0 bits for 2 3 after 0 1, many for 3 2.
+    # Sure of the successor of the last token seen: 0 bits for 2 3 after 0 1, many for 3 2.
     gap = diffusion.Gap((0, 1, 9, 9), 2, 4)
 
     def judge(ids):
@@ -268,7 +268,7 @@ def test_quality_leaves_gaps_out_where_there_are_more_steps_than_tokens():
     assert found[1] == diffusion.Quality(
         recovered=2 / 3,
         bits_per_token=pytest.approx(3),
-        repeated_pairs=0.5,  # 2 0 0 0 0: of four pairs, 0 0 twice again
+        repeated_pairs=0.5,  # 2 0 0 0 0: two of four pairs repeat 0 0
     )
     assert found[3].recovered == 1
     assert found[5].recovered is None and found[5].repeated_pairs == 0

@@ -1,4 +1,4 @@
-"""Everyday facts: the notation of tables, every wording without a slip of form, no test prompt."""
+"""Everyday facts: the notation of tables, all wordings well-formed, and no test prompt."""
 
 import random
 import re
@@ -74,7 +74,7 @@ def test_passages_say_every_fact_and_are_the_same_again():
 
 def test_no_prompt_of_the_evaluation_is_among_our_texts():
     assert len(CAPITALS_OTHERWISE) + sum(map(len, FACTS.values())) > 200
-    ours = [*passages(4_000, SEED), *tales(2_000, SEED)]  # training looks through all of them
+    ours = [*passages(4_000, SEED), *tales(2_000, SEED)]  # training checks all texts
     check_unseen(ours)
     with pytest.raises(ValueError, match="Hot and cold are opposites"):
         check_unseen([*ours, "Hot and cold are OPPOSITES, and so are big and small."])

@@ -1,4 +1,4 @@
-"""The tales: the notation of plots, and every plot told many times without a slip of form."""
+"""The tales: the notation of plots, and many well-formed tellings of every plot."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""The training code against slow twins: stock transformers, plain autograd, whole documents."""
+"""The training code against slow references: stock transformers, autograd, whole documents."""
 
 import json
 import lzma
@@ -29,7 +29,7 @@ TINY = Architecture(
     head_dim=16,
     vocab_size=50,
 )
-# One token more, the mask.
+# One additional token, the mask.
 BIDIRECTIONAL = replace(TINY, is_causal=False, vocab_size=51)
 
 
@@ -75,7 +75,7 @@ def batch():
 
 
 class FixedWindows:
-    """Stands in for `corpus.Windows`: the same batch at every step."""
+    """A substitute for `corpus.Windows`: the same batch at every step."""
 
     seed = 6
 
@@ -141,7 +141,7 @@ def test_masks_come_in_pairs_that_cover_one_row_and_reach_every_count():
     assert set(counts[::2] + counts[1::2]) == {8}
     # 1,000 draws of 8 equally likely counts: one is missed with probability 8 x (7/8)^1000.
     assert set(counts[::2]) == set(range(1, 9))
-    # Places are uniform: 16,000 fair coins in pairs; 6 standard deviations, 2e-9 a column.
+    # Places are uniform: 16,000 fair coins in pairs; 6 standard deviations, 2e-9 per column.
     assert np.abs(drawn.mean(0) - 0.5).max() < 6 * 0.5 / 2_000**0.5
     with pytest.raises(ValueError, match="even"):
         masks(np.random.default_rng(0), 3, 8)
@@ -198,7 +198,7 @@ def test_every_plan_can_be_trained(size):
             assert sum(mix.values()) == pytest.approx(1)
         for length in (*recipe.windows, *recipe.decay_windows):
             assert length <= plan.architecture.max_position_embeddings
-            # Masks are paired, and compiled code wants the same number of tokens at every step.
+            # Masks are paired, and compiled code needs the same number of tokens at every step.
             assert recipe.batch_tokens % (2 * length) == 0
         if recipe.start_from:
             assert recipe.start_from in list(SIZES[size])[:place]
@@ -206,17 +206,17 @@ def test_every_plan_can_be_trained(size):
 
 @pytest.fixture
 def uncompiled(monkeypatch):
-    """Compiling takes longer than six steps, and needs a C++ compiler."""
+    """Skip compiling, which takes longer than six steps and needs a C++ compiler."""
     monkeypatch.setattr(Network, "compile_blocks", lambda self: None)
     precision = torch.get_float32_matmul_precision()
     yield
-    # `train` sets both for its process, which here is that of all other tests.
+    # `train` sets both for its process, which all other tests share.
     torch.set_flush_denormal(False)
     torch.set_float32_matmul_precision(precision)
 
 
 def tiny_run(tmp_path, shape: Architecture, **changes):
-    """A plan of 6 steps on a text that repeats itself, and what `train` needs beside it."""
+    """Return a plan of 6 steps on a repetitive text, and the other arguments of `train`."""
     row = np.tile(np.array([0, *range(10, 30)], dtype=np.uint16), 40)
     tokens = {"a": row, "valid_a": row[:210]}
     recipe = Recipe(
@@ -320,7 +320,7 @@ def test_targets_are_inputs_moved_by_one():
 def test_aligned_windows_start_at_documents_with_and_without_the_end_of_text_token():
     ids, _ = _windows(1.0).batch(0, 200, 3)
     assert set(ids[:, 0]) == {0, 10, 20, 30}
-    assert 60 < (ids[:, 0] == 0).sum() < 140  # 200 fair coins: outside by chance once in 10^8
+    assert 60 < (ids[:, 0] == 0).sum() < 140  # 200 fair coins: by chance outside once in 10^8
 
 
 def _write(path, *texts):

@@ -1,4 +1,4 @@
-"""What the tests of several pages share."""
+"""Fixtures for the tests of several pages."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ def installed() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def ended() -> Iterator[None]:
-    """What pages began ends with its test, and does not go on beside the tests that follow."""
+    """End the pages' work with its test, so that it does not run during later tests."""
     yield
     for visit in VISITS._visits.values():
         for held in visit._pages.values():
@@ -26,7 +26,7 @@ def ended() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> str:
-    """A tiny model whose texts do not end by themselves."""
+    """A tiny model whose texts do not end on their own."""
     folder = tmp_path_factory.mktemp("tiny") / "model"
     hostile.language_model(context=128).save_pretrained(folder)
     tokenizer = hostile.tokenizer()

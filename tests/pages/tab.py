@@ -1,4 +1,4 @@
-"""A tab for pages without a browser: what it is known by, and what its visit holds."""
+"""A tab for pages without a browser: its identity and its visit."""
 
 import json
 import re
@@ -12,47 +12,47 @@ from ui.visits.tab import TAB
 from ui.visits.visits import VISITS, Visit
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 120  # for a page: the first one of a process loads the model
+PATIENCE_S = 120  # per page: the first page of a process loads the model
 
 
 def new_app() -> AppTest:
-    """The app, not opened yet by any tab."""
+    """Return the app, not yet opened by a tab."""
     return AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE_S)
 
 
 def new_tab(token: str = "") -> dict[str, str]:
-    """What a tab says of itself; with a token, as after a reload."""
+    """Return a tab's identity; with a token, as after a reload."""
     token = token or secrets.token_hex(16)
     return {"token": token, "tab": secrets.token_hex(16), "asked": token}
 
 
 def in_tab(app: AppTest, token: str = "") -> AppTest:
-    """The app as a tab opens it."""
+    """Return the app as a tab opens it."""
     app.session_state[TAB] = new_tab(token)
     return app
 
 
 def visit_of(app: AppTest) -> Visit:
-    """The visit of that tab."""
+    """Return the tab's visit."""
     known = app.session_state[TAB]
     return VISITS.open(known["token"], known["tab"], "test", lambda: False)
 
 
 def left(app: AppTest) -> str:
-    """Close the tab: its token, for the next one that comes with it."""
+    """Close the tab and return its token, for the next tab that arrives with it."""
     visit = visit_of(app)
     visit._users.clear()
     return visit.token
 
 
 def field(app: AppTest, kind: str, name: str) -> Widget:
-    """A field that is bound to what the page holds, by its name: see `ui.skeleton.fields`."""
+    """Return a field that is bound to the page's state, by name: see `ui.skeleton.fields`."""
     (found,) = [one for one in app.get(kind) if re.fullmatch(rf"{name}_\d+", one.key or "")]
     return found
 
 
 def restarted(app: AppTest) -> None:
-    """Let the visit forget what is in memory, and read its records as from a disk."""
+    """Clear the visit's memory, and read its records as from a disk."""
     visit = visit_of(app)
     records = {name: held.state.record() for name, held in visit._pages.items()}
     visit._pages.clear()

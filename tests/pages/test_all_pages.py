@@ -1,4 +1,4 @@
-"""What holds for every page, whatever is on it."""
+"""Properties of every page, whatever its content."""
 
 import pytest
 from streamlit.runtime.fragment import MemoryFragmentStorage
@@ -19,7 +19,7 @@ def test_all_pages_are_in_the_navigation():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_fragment_is_drawn_within_another(page, monkeypatch):
-    """Else a page drawn twice in a moment may lose the outer one's elements, and stand still."""
+    """Otherwise a page drawn twice in a moment may lose the outer one's elements and freeze."""
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     parents = []
     registered = MemoryFragmentStorage.register
@@ -46,7 +46,7 @@ def test_no_fragment_is_drawn_within_another(page, monkeypatch):
     "page", ["beam", "cache", "claims", "constrained", "one_clock", "speculative"]
 )
 def test_a_page_that_needs_more_than_a_back_end_tells_says_so(page, monkeypatch):
-    """How that looks is seen in `tests/browser/test_second_back_end.py`."""
+    """Check the message; `tests/browser/test_second_back_end.py` covers its looks."""
     monkeypatch.setattr(ui.visit_page, "model_of", lambda visit: (TopN(bundled(), 1000), ""))
     app = in_tab(new_app()).run()
     START.wait(lambda activity: None, lambda: True)

@@ -1,4 +1,4 @@
-"""The page of beam search, drawn as a visitor sees it."""
+"""The page of beam search, as a visitor sees it."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -23,10 +23,10 @@ def lab_of(app: AppTest) -> BeamLab:
 
 
 def settled(app: AppTest) -> BeamLab:
-    """Draw until nothing grows and the texts are there."""
+    """Draw until nothing grows and the texts are present."""
     lab = lab_of(app)
     assert lab.player.settle(30)
-    app.run()  # begins the texts, once there is a search to look at
+    app.run()  # begins the texts once there is a search to examine
     if lab.texts is not None:
         lab.texts.wait(60)
         app.run()
@@ -90,7 +90,7 @@ def test_a_node_is_chosen_the_tree_looks_back_and_the_best_text_is_proven(app):
 
 def test_settings_begin_the_search_anew_bad_ones_say_why_and_all_are_kept(app):
     lab = lab_of(app)
-    field(app, "number_input", "beam_max_new_tokens").set_value(8.0)  # texts come after a restart
+    field(app, "number_input", "beam_max_new_tokens").set_value(8.0)  # a restart makes texts
     field(app, "number_input", "beam_width").set_value(6.0)
     app.run()
     settled(app)

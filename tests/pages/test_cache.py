@@ -1,4 +1,4 @@
-"""The cache page without a browser: every section measures, is drawn and comes back."""
+"""The cache page without a browser: every section measures, is drawn and is restored."""
 
 import json
 
@@ -41,7 +41,7 @@ def measured(app: AppTest) -> MeasurementState:
     state.bench.pacing.wait(60)
     app.run()
     if state.held.section.begin is not None:
-        if state.held.work is None:  # nothing begins by itself on a person's own model
+        if state.held.work is None:  # a person's own model is not measured unasked
             state.held.begin(UNKNOWN)
         state.held.work.wait(60)
         assert state.held.work.is_done, state.held.work.problem
@@ -58,7 +58,7 @@ def html(app: AppTest) -> str:
 def test_every_section_is_drawn_in_another_language_and_all_go_into_one_file(app):
     app.session_state["language"] = "de"
     app.run()
-    with speaking("de"):  # of fields this side reads, as the page does, what is chosen
+    with speaking("de"):  # this test reads the fields' choices in the page's language
         for key in KEYS:
             field(app, "button_group", "cache_section").set_value(key).run()
             state = measured(app)

@@ -1,4 +1,4 @@
-"""The claims page without a browser: every claim is predicted, run, judged, and comes back."""
+"""The claims page without a browser: every claim is predicted, run, judged, and restored."""
 
 import json
 from dataclasses import replace
@@ -19,8 +19,8 @@ from ui.models.models import SharedModels
 PAGE = "pages/claims.py"
 PROMPTS = "w1|w2\nw3|w4|w5"
 FACTS = '[kind]\n"w1|w2" = ["w3"]\n"w3|<b>bold</b>" = ["w4", "w5"]'
-REFUSED = {"broken_json": "allows none of this model's tokens"}  # it has no quotation mark
-SHORT = {  # inputs of every claim that take no time
+REFUSED = {"broken_json": "allows none of this model's tokens"}  # it lacks a quotation mark
+SHORT = {  # inputs for every claim that run quickly
     "one_token": {"prompts": PROMPTS, "tokens": 8, "places": "1"},
     "same_seed": {"prompts": PROMPTS, "runs": 2, "tokens": 3},
     "determinism": {"prompts": PROMPTS, "tokens": 3, "batch": 2},
@@ -69,10 +69,10 @@ def pressed(app: AppTest, label: str) -> None:
 
 
 def finished(app: AppTest) -> MeasurementState:
-    """Draw until nothing is measured any more."""
+    """Draw until all measurements are done."""
     state = state_of(app)
     app.run()  # "Run all claims" begins the first of them here
-    was_busy = True  # when it was last drawn
+    was_busy = True  # at the last drawing
     while was_busy:
         was_busy = state.is_busy
         for held in [held for bench in state.benches for held in bench.sections.values()]:

@@ -1,4 +1,4 @@
-"""The compare page without a browser: its fields, and the ways to other pages and back."""
+"""The compare page without a browser: its fields, and the links to other pages and back."""
 
 import secrets
 
@@ -36,7 +36,7 @@ def app(monkeypatch, folder) -> AppTest:
 
 
 def step_of(app: AppTest) -> Session:
-    """What is on the step page of the same tab, as its connection has it."""
+    """Return the step page's session in the same tab."""
     return step_session(visit_of(app))
 
 
@@ -45,7 +45,7 @@ def at_compare(app: AppTest) -> AppTest:
     app.switch_page(PAGE).run()
     for _ in range(FIRST_TOKENS if is_new else 0):  # only the bundled model begins by itself
         held(app).player.step()
-    settle(held(app))  # on a busy machine the texts are still growing when the page is drawn
+    settle(held(app))  # on a busy machine, the texts are still growing when the page is drawn
     app.run()
     assert not app.exception
     return app
@@ -111,7 +111,7 @@ def test_an_example_gives_its_prompt_and_the_columns_keep_their_settings(app, mo
 
 
 def test_what_comes_and_goes_leaves_every_part_below_in_its_place(app):
-    """A part that moves is mounted anew, and for a moment its old self stands beside it."""
+    """A part that moves is mounted again, and its old copy lingers next to it for a moment."""
     with_texts = path_of_samples(app)
     app.button(key="compare_rewind").click().run()
     assert any(caption.value.startswith("All texts are the same") for caption in app.caption)
@@ -121,7 +121,7 @@ def test_what_comes_and_goes_leaves_every_part_below_in_its_place(app):
 
 
 def path_of_samples(app: AppTest) -> list[int]:
-    """Where the number of samples stands on the page: places within places."""
+    """Return the position of the number of samples on the page: places within places."""
     path, block = [], app.main
     while hasattr(block, "children"):
         place, block = next(
@@ -308,7 +308,7 @@ def test_a_bad_number_is_said_and_the_field_goes_back(app):
         ("seed", -1, "Seed"),
     ):
         before = field(app, "number_input", f"compare_{name}").value
-        for _ in range(2):  # the field that took the first one's place goes back too
+        for _ in range(2):  # the field that replaced the first one is reset too
             field(app, "number_input", f"compare_{name}").set_value(typed).run()
             assert app.error[0].value.startswith(f"{label} ")
             assert field(app, "number_input", f"compare_{name}").value == before

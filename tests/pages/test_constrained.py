@@ -19,7 +19,7 @@ PAGE = "pages/constrained.py"
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[AppTest]:
-    """The page as a new visitor has it; tests look at it and change nothing."""
+    """The page for a new visitor; tests look at it and change nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("DECODING_MODEL", raising=False)
         app = in_tab(new_app()).run()
@@ -30,7 +30,7 @@ def opened() -> Iterator[AppTest]:
 
 @pytest.fixture
 def app(monkeypatch, opened) -> AppTest:
-    """The page of another visitor, who has a copy of the same text."""
+    """The page of a second visitor, who has a copy of the same text."""
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     app = in_tab(new_app()).run()
     visit_of(app).put("constrained", held(opened).copy())
@@ -43,7 +43,7 @@ def held(app: AppTest) -> ConstrainedLab:
 
 
 def settled(app: AppTest) -> AppTest:
-    """Until nothing is at work any more."""
+    """Wait until all work is done."""
     lab = held(app)
     assert lab.player.settle(30) and (lab.walk is None or lab.walk.wait(30))
     assert not app.run().exception

@@ -1,4 +1,4 @@
-"""The diffusion page without a browser: fields, picture, experiments, the way back."""
+"""The diffusion page without a browser: fields, picture, experiments, and back."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ PATIENCE_S = 120
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[AppTest]:
-    """The page as a new visitor has it; tests look at it and change nothing."""
+    """The page for a new visitor; tests look at it and change nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("DECODING_MODEL", raising=False)
         app = in_tab(new_app()).run()
@@ -27,7 +27,7 @@ def opened() -> Iterator[AppTest]:
 
 @pytest.fixture
 def app(monkeypatch, opened) -> AppTest:
-    """The page of another visitor, who has a copy of the same text."""
+    """The page of a second visitor, who has a copy of the same text."""
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     app = in_tab(new_app()).run()
     visit_of(app).put("diffusion", held(opened).copy())
@@ -37,7 +37,7 @@ def app(monkeypatch, opened) -> AppTest:
 
 
 def settled(app: AppTest) -> AppTest:
-    lab, was_busy = held(app), True  # when it was last drawn
+    lab, was_busy = held(app), True  # at the last drawing
     while was_busy:
         was_busy = lab.player.is_growing or lab.player.is_busy
         app.run()

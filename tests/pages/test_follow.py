@@ -1,4 +1,4 @@
-"""The prompt follows from page to page, with the settings of the step page if they are new."""
+"""The prompt follows a person from page to page, with the step page's settings if they are new."""
 
 import pytest
 from streamlit.testing.v1 import AppTest

@@ -1,4 +1,4 @@
-"""The page of lessons as a visitor sees it; what lives in the browser is done on the server."""
+"""The page of lessons as a visitor sees it; the browser's part is done on the server."""
 
 import re
 import shutil
@@ -40,7 +40,7 @@ def said(app: AppTest) -> str:
 
 
 def do(app: AppTest, step: str, actions, lesson=LOOP) -> None:
-    """What a person does in the panel of a step, and the drawing that follows it."""
+    """Do a person's actions in the panel of a step, then draw the page."""
     session = visit_of(app).present(page_name(lesson, lesson.step(step)))
     with session.lock:
         Hands(session).do(actions)

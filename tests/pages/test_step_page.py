@@ -1,4 +1,4 @@
-"""The step page without a browser: what Streamlit draws of it; the rest is in tests/ui/step."""
+"""The step page without a browser: Streamlit's part of the page; tests/ui/step covers the rest."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def test_the_page_is_there_before_anybody_knows_who_the_tab_is():
     app = new_app().run()
     assert not app.exception
     assert TAB not in app.session_state
-    # The charts' program, the language, what every page needs, who the tab is, the page.
+    # The charts' program, the language, the needs of every page, the tab's identity, the page.
     assert len(app.get("bidi_component")) == 5
 
 

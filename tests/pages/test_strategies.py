@@ -1,4 +1,4 @@
-"""Guidance and contrastive search from the page's first event through a reload."""
+"""Guidance and contrastive search, from the page's first event through a reload."""
 
 import pytest
 

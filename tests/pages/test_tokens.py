@@ -1,4 +1,4 @@
-"""The tokens page without a browser: texts, tokenizers, times, and what comes back."""
+"""The tokens page without a browser: texts, tokenizers, times, and the restored page."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The tune page without a browser: its fields, the sweep, the ways to other pages and back."""
+"""The tune page without a browser: its fields, the sweep, the links to other pages and back."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,7 +14,7 @@ from ui.tune.tuning import EXAMPLES, Tuning
 
 
 def opened(token: str = "") -> AppTest:
-    """The page in a tab; with a token, as after a reload."""
+    """Open the page in a tab; with a token, as after a reload."""
     app = in_tab(new_app(), token).run()
     return app.switch_page("pages/tune.py").run()
 
@@ -78,7 +78,7 @@ def test_nonsense_is_answered_in_words_and_the_result_stays(app):
 
 
 def test_a_refused_number_is_said_and_its_field_goes_back(app):
-    for _ in range(2):  # the field that took the first one's place goes back too
+    for _ in range(2):  # the field that replaced the first one is reset too
         field(app, "number_input", "Seeds").set_value(0).run()
         assert app.error[0].value.startswith("Seeds is out of range, got 0")
         assert field(app, "number_input", "Seeds").value == 1

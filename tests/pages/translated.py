@@ -1,4 +1,4 @@
-"""What stands on a page in English although there are other words for it."""
+"""English text on a page that has a translation."""
 
 import html
 import json
@@ -10,13 +10,13 @@ from streamlit.testing.v1 import AppTest
 from tests.charts import charts
 from ui.words.language import sentences
 
-SHORTEST = 15  # characters of a piece of a sentence: what is shorter may stand in any text
+SHORTEST = 15  # characters in a piece of a sentence: shorter pieces may be part of any text
 PLACE = re.compile(r"%?\{+[^}]*\}+|<[^>]*>")
-UNREAD = {"bidi_component", "component_instance"}  # what they get holds texts of a model
+UNREAD = {"bidi_component", "component_instance"}  # their values hold texts of a model
 
 
 def left_in_english(app: AppTest, code: str) -> list[str]:
-    """Pieces of English sentences on a page that is to speak another language."""
+    """List pieces of English sentences on a page that should speak a different language."""
     shown = "\n".join(
         html.unescape(str(element.proto).encode().decode("unicode_escape"))
         for element in app.main
@@ -28,7 +28,7 @@ def left_in_english(app: AppTest, code: str) -> list[str]:
 
 @cache
 def _pieces(code: str) -> tuple[str, ...]:
-    """The longest piece of each English sentence without figures, where the other has it not."""
+    """List each English sentence's longest piece between placeholders, if translations lack it."""
     said = "\n".join(sentences(code).values())
     pieces = {max(PLACE.split(english), key=len).strip(" .,;:") for english in sentences(code)}
     return tuple(p for p in sorted(pieces) if len(p) >= SHORTEST and " " in p and p not in said)

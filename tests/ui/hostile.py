@@ -1,4 +1,4 @@
-"""Token texts that break pages, and a tiny model whose vocabulary is made of them."""
+"""Token texts that break pages, and a tiny model that has them as its vocabulary."""
 
 import tokenizers
 import torch
@@ -35,16 +35,16 @@ VOCAB = [END, *HOSTILE, *(f"w{number}" for number in range(64 - len(HOSTILE) - 1
 
 
 def tokenizer() -> transformers.PreTrainedTokenizerFast:
-    """Splits at `|`, so that every entry can be typed."""
+    """Return a tokenizer that splits at `|`, so that every entry can be typed."""
     words = tokenizers.models.WordLevel({word: i for i, word in enumerate(VOCAB)}, unk_token=END)
     backend = tokenizers.Tokenizer(words)
     backend.pre_tokenizer = tokenizers.pre_tokenizers.Split("|", "removed")
-    backend.decoder = tokenizers.decoders.ByteFallback()  # pieces are text as they stand
+    backend.decoder = tokenizers.decoders.ByteFallback()  # pieces are text without conversion
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token=END)
 
 
 def language_model(context: int = 48, end: int | None = None) -> transformers.PreTrainedModel:
-    """A tiny Llama over `VOCAB`, wide enough weights for distributions with a shape."""
+    """A tiny Llama over `VOCAB`; its wide weights give distributions with a shape."""
     torch.manual_seed(5)
     config = transformers.LlamaConfig(
         vocab_size=len(VOCAB),
@@ -63,7 +63,7 @@ def language_model(context: int = 48, end: int | None = None) -> transformers.Pr
 
 
 def save(folder, **kwargs) -> str:
-    """A folder that the page can load."""
+    """Save a folder that the page can load."""
     language_model(**kwargs).save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return str(folder)

@@ -1,4 +1,4 @@
-"""Jobs: whose turn it is, who has gone, how they end, what they say of themselves."""
+"""Jobs: turns, departed owners, endings, and progress messages."""
 
 import re
 import threading
@@ -22,7 +22,7 @@ AT_ONCE = WORKS.places
 
 
 class Work(Job):
-    """Five texts, one for each press of `go`."""
+    """A job that writes five texts, one for each press of `go`."""
 
     def __init__(self, lane: Lane = WORKS) -> None:
         super().__init__(5)
@@ -58,10 +58,10 @@ class Work(Job):
 
 
 class Turns(Job):
-    """Five texts, each of which takes a turn; `order` has who made them.
+    """A job that writes five texts, each in a turn; `order` records the authors.
 
     Args:
-        rest: how long one that is to come would take, as it says itself.
+        rest: estimated time per remaining text, as the job reports it.
     """
 
     def __init__(self, name: str, lane: Lane, order: list[str], rest: float | None = 1.0) -> None:
@@ -103,7 +103,7 @@ def finished(work: Work) -> None:
 
 @pytest.fixture
 def places() -> Iterator[list[Work]]:
-    """All places taken."""
+    """Occupy all places."""
     works = [begun(Work()) for _ in range(AT_ONCE)]
     yield works
     for work in works:
@@ -111,7 +111,7 @@ def places() -> Iterator[list[Work]]:
 
 
 def in_turns(monkeypatch, *works: Turns, people: str = "") -> list[str]:
-    """Who made each text, of works that came while the one place was taken."""
+    """Return the author of each text, of works that arrived while the one place was taken."""
     (lane,) = {work.lane for work in works}
     monkeypatch.setattr(jobs, "SLICE_SECONDS", 0)
     first = begun(Work(lane))
@@ -246,7 +246,7 @@ def test_threads_stay():
     threads = set()
     for _ in range(20):
         threads.add(in_thread(threading.get_ident))
-        until(lambda: jobs.THREADS._idle)  # it has answered a moment before it is free again
+        until(lambda: jobs.THREADS._idle)  # the answer arrives a moment before the thread is idle
     assert len(threads) == 1
 
 
@@ -427,7 +427,7 @@ def test_samples_and_sweeps_share_one_line(places):
 
 
 def test_the_end_of_the_app_ends_every_work():
-    # A thread that is within PyTorch as the process ends would abort it.
+    # A thread within PyTorch at the process's end would abort the process.
     works = [begun(Work()) for _ in range(AT_ONCE)]
     jobs.end_all()
     assert not any(work.is_running or work.is_done for work in works)

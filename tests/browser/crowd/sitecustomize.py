@@ -1,6 +1,6 @@
-"""A crowd for the server of tests: while the file that CROWD names is there, others step.
+"""A crowd for the test server: others step while the file named by CROWD exists.
 
-On the PYTHONPATH of a server it is imported by itself, before the app.
+Python imports it before the app if it is on the server's PYTHONPATH.
 """
 
 import os
@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 FILE = Path(os.environ["CROWD"])
-PASS_SECONDS = 2.0  # longer than a pass waits before it is told its place
+PASS_SECONDS = 2.0  # longer than a pass waits before it is told its place in the queue
 
 
 def crowd() -> None:

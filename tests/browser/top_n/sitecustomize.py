@@ -1,4 +1,4 @@
-"""A server whose models list their likeliest tokens only, if on its PYTHONPATH."""
+"""A server whose models list only their likeliest tokens; it must be on its PYTHONPATH."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Decoders over a back end that lists some tokens only, against the same model with whole rows."""
+"""Decoders over a back end that lists only some tokens, against the same model's whole rows."""
 
 import numpy as np
 import pytest

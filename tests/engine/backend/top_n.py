@@ -1,6 +1,6 @@
-"""A back end that knows little, as a server does: the likeliest tokens and the mass of all others.
+"""A back end that reports as little as a server: the likeliest tokens and the mass of the rest.
 
-It runs a real model behind the seam, and lets nothing else of it through.
+It runs a real model behind the seam and passes nothing else on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.runner.runner import open_sequence
 
 
 class TopN:
-    """A model that lists its `listed` likeliest tokens by their log-probabilities."""
+    """A model that lists its `listed` likeliest tokens with their log-probabilities."""
 
     capabilities = frozenset()
     revision = None
@@ -51,7 +51,7 @@ class TopN:
 
 
 class TopSequence:
-    """A sequence of which the likeliest next tokens are told, and no word on its cache."""
+    """A sequence that reports its likeliest next tokens, and nothing about its cache."""
 
     usage = formula = None
     can_select = False
@@ -88,7 +88,7 @@ class TopSequence:
 
 
 def top(logits: np.ndarray, count: int) -> Scores:
-    """The `count` best of a whole row, ties by the lower id, and the mass of the others."""
+    """Return the `count` best of a whole row, lower ids first on ties, and the mass of the rest."""
     logprobs = logits.astype(np.float64) - logits.max()
     logprobs -= np.log(np.exp(logprobs).sum())
     ids = np.argsort(-logprobs, kind="stable")[:count]

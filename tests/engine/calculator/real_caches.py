@@ -1,7 +1,7 @@
-"""The formula of every architecture against the cache that transformers really builds.
+"""Every architecture's formula against the cache that transformers actually builds.
 
-`python -m tests.engine.calculator.real_caches` builds each small, in bfloat16, reads a batch of
-tokens past every window, and prints what the formula says beside what the tensors hold.
+`python -m tests.engine.calculator.real_caches` builds a small model of each in bfloat16. It reads a
+batch of tokens past every window, and prints the formula's bytes next to the tensors' bytes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tests.engine.tiny_models import seeded
 
 ROWS, PROMPT, STEPS = 3, 20, 5
 POSITIONS = PROMPT + STEPS
-# Sizes of which no two are equal, and none is hidden size by heads: a formula that takes one for
-# another is found out. Where an architecture does not allow them, its usual small ones.
+# No two of these sizes are equal, and none is hidden size divided by heads. So a formula that
+# confuses two sizes is caught. An architecture that refuses them gets its usual small ones.
 DISTINCT = {
     "head_dim": 12,
     "qk_rope_head_dim": 4,
@@ -39,12 +39,12 @@ DISTINCT = {
 
 @dataclass(frozen=True)
 class Measured:
-    """A cache after so many positions, and the formula of its configuration.
+    """A cache after `POSITIONS` positions, and the formula of its configuration.
 
     Attributes:
         formula: from the configuration alone.
-        bytes: of each layer's tensors.
-        held: of all memory that is held for them.
+        bytes: the size of each layer's tensors.
+        held: all memory held for them, in bytes.
     """
 
     formula: CacheFormula
@@ -53,7 +53,7 @@ class Measured:
 
     @property
     def predicted(self) -> tuple[int, ...]:
-        """What the formula says of each layer."""
+        """The bytes that the formula gives for each layer."""
         layers = self.formula.layers
         return tuple(
             int(ROWS * self.formula.of_layer(layer, POSITIONS, TENSORS)) for layer in layers
@@ -61,15 +61,15 @@ class Measured:
 
 
 def measure(model_type: str, dtype: torch.dtype = torch.bfloat16, **changes: object) -> Measured:
-    """Build an architecture small, and read a prompt and some tokens.
+    """Build a small model of an architecture, and read a prompt and some tokens.
 
     Args:
-        changes: to the sizes that small configurations have.
+        changes: sizes that replace those of the small configurations.
     """
     with mock.patch.dict(small_configs.SMALL, DISTINCT | changes):
         try:
             return _measure(model_type, dtype)
-        except Exception:  # an architecture's own way to refuse sizes
+        except Exception:  # each architecture refuses sizes in its own way
             if changes:
                 raise
     return _measure(model_type, dtype)
@@ -122,13 +122,13 @@ def main() -> None:
 
 
 def _found(model_type: str) -> Measured | str:
-    """The measurement, in float32 where an architecture does not run in bfloat16; else why not."""
+    """Measure in bfloat16, or in float32 if that fails; return the error if neither works."""
     problem = ""
     for dtype in (torch.bfloat16, torch.float32):
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 return measure(model_type, dtype)
-        except Exception as error:  # whatever an architecture raises is the answer
+        except Exception as error:  # whatever an architecture raises is its result
             problem = " ".join(str(error).split())[:120]
     return problem
 

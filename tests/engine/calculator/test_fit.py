@@ -1,4 +1,4 @@
-"""What fits on a card: the largest batch and context are the largest, and bad numbers are named."""
+"""Fitting on a card: the largest batch and context are the largest, and bad numbers are named."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the formula says of every kind of layer, against caches that transformers builds."""
+"""The formula for every kind of layer, against caches that transformers builds."""
 
 from fractions import Fraction
 
@@ -15,7 +15,7 @@ from tests.engine.calculator.real_caches import POSITIONS, PROMPT, ROWS, measure
 from tests.engine.model import small_configs
 from tests.engine.model.small_configs import WINDOW, small_config
 
-# One architecture at least for every kind of layer, and for every name that a size goes by.
+# At least one architecture for every kind of layer, and for every name that a size goes by.
 ARCHITECTURES = (
     *("llama", "qwen3", "gpt2", "falcon", "gpt_bigcode", "dbrx", "jetmoe", "xglm", "hrm_text"),
     *("mistral", "gemma3_text", "gpt_oss", "mimo_v2_flash", "llama4_text"),

@@ -1,4 +1,4 @@
-"""Configurations from everywhere, the weights they make, and sizes that others published."""
+"""Configurations from many sources, the weights they imply, and published sizes."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ def test_every_shape_has_as_many_weights_as_published(name):
 
 @pytest.mark.parametrize(
     ("name", "billions"),
-    [  # as the model cards round them; with the embedding, but for gpt-oss
+    [  # rounded as in the model cards; with the embedding, except for gpt-oss
         ("Qwen3 235B-A22B", 22),
         ("Qwen3 30B-A3B", 3.3),
         ("gpt-oss 20B", 3.6),
@@ -53,7 +53,7 @@ def test_active_weights_are_as_published(name, billions):
 
 @pytest.mark.parametrize(("name", "gibibytes"), [("gpt-oss 20B", 12.8), ("gpt-oss 120B", 60.8)])
 def test_a_checkpoint_is_as_large_as_published(name, gibibytes):
-    """gpt-oss model card (2025), table 1."""
+    """Compare with the gpt-oss model card (2025), table 1."""
     weights = count_weights(name, Described.named(name).config)
     assert round(weights.bytes(WEIGHT_STORAGES["experts in MXFP4"]) / 2**30, 1) == gibibytes
 

@@ -1,4 +1,4 @@
-"""Two models for every claim: one of which all of them hold, and a broken one."""
+"""Two models for every claim: one for which the claims hold, and a broken one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import torch
 from engine.model import LanguageModel
 from tests.engine import tiny_models
 
-RING = 4  # tokens that the likeliest choice goes round and round in
-SURE, TORN = 30.0, 3.0  # logit of the likeliest token, after every second token each
-LEAD = {SURE: 4.0, TORN: 0.5}  # over the second likeliest
+RING = 4  # tokens in the loop that the likeliest choice follows
+SURE, TORN = 30.0, 3.0  # logit of the likeliest token, alternating by token
+LEAD = {SURE: 4.0, TORN: 0.5}  # lead over the second likeliest
 MOST = 2.0  # logit of any other token
 ANSWER = " sat"
 
 
 @pytest.fixture(scope="session")
 def uniform(tokenizer) -> LanguageModel:
-    """A real Llama whose output weights are zero: every token is as likely as any other."""
+    """A real Llama whose output weights are zero: all tokens are equally likely."""
     network = tiny_models.build("llama", seed=5, vocab_size=len(tokenizer))
     with torch.no_grad():
         network.lm_head.weight.zero_()
@@ -27,9 +27,9 @@ def uniform(tokenizer) -> LanguageModel:
 
 @pytest.fixture(scope="session")
 def chain(tokenizer) -> LanguageModel:
-    """A Llama whose next token depends on the last one alone, by a table.
+    """A Llama whose next token depends only on the last one, by a table.
 
-    Its likeliest tokens go round in rings, and the second likeliest leads into another ring. It is
+    Its likeliest tokens loop in rings, and the second likeliest leads into a different ring. It is
     sure after every second token, and torn after the others. After ``cat`` comes ``sat``.
     """
     size = len(tokenizer)
@@ -42,13 +42,13 @@ def chain(tokenizer) -> LanguageModel:
             layer.mlp.down_proj.weight.zero_()
         network.model.embed_tokens.weight.copy_(torch.eye(size))
         network.model.norm.weight.fill_(1.0)
-        # The norm makes a row of one 1 as long as a row of ones.
+        # The norm scales a one-hot row to the length of a row of ones.
         network.lm_head.weight.copy_(torch.tensor(_table(tokenizer).T) / size**0.5)
     return _endless(network, tokenizer, "chain")
 
 
 def _table(tokenizer) -> np.ndarray:
-    """(vocab, vocab) logits of the next token after each."""
+    """(vocab, vocab) logits of the next token after each token."""
     size = len(tokenizer)
     noise = np.random.default_rng(0).normal(0.0, 1.0, (size, size))
     table = np.minimum(noise, MOST).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Every claim's experiment, as short as it can be, on any model with the tests' tokenizer."""
+"""Every claim's experiment, as short as possible, on any model with the tests' tokenizer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def facts(questions) -> str:
 
 TRUTHS = [f"{a} {b} the cat" for a, b in product(("and", "on"), WORDS)]
 MANY, TWO = lines(PROMPTS), lines(PROMPTS[:2])
-SHORT: dict[str, dict[str, Any]] = {  # inputs, as a person types them
+SHORT: dict[str, dict[str, Any]] = {  # inputs as typed by the user
     "one_token": {"prompts": MANY, "tokens": 10, "places": "2"},
     "same_seed": {"prompts": TWO, "temperatures": "1", "tokens": 4},
     "determinism": {"prompts": TWO, "tokens": 4, "batch": 3},
@@ -47,5 +47,5 @@ SHORT: dict[str, dict[str, Any]] = {  # inputs, as a person types them
 
 
 def experiment(name: str, model: LanguageModel, **changes: Any) -> Experiment:
-    """The short experiment of a claim, with other inputs."""
+    """A claim's short experiment, with some inputs changed."""
     return claim_of(name).experiment(model, **SHORT.get(name, {}) | changes)

@@ -1,4 +1,4 @@
-"""Determinism: what follows from differences, and what a model does whose weights have no copy."""
+"""Determinism: the verdict that differences give, and a model whose weights cannot be copied."""
 
 from engine.claims.experiments.determinism import Compared, Determinism
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, judge
@@ -6,7 +6,7 @@ from tests.engine.claims.experiments import PROMPTS, experiment
 
 
 def made_up(batch: float, dtype: float, again: float = 0.0) -> Determinism:
-    """Two texts in two ways, which differ by so much at their second step."""
+    """Two texts run in two ways, which differ by these amounts at their second step."""
     ways = {"batch": batch, "dtype": dtype}
     return Determinism(
         tuple(

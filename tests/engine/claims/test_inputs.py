@@ -1,4 +1,4 @@
-"""Inputs of experiments: what is typed is read, or refused in a sentence."""
+"""Inputs of experiments: typed text is parsed, or refused with a sentence."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Claims on times: verdicts of made-up times, and short experiments whose times are not asked."""
+"""Claims about times: verdicts on made-up times, and short experiments whose times are ignored."""
 
 import itertools
 import time
@@ -29,7 +29,7 @@ def outcome(result) -> str:
 
 
 def cell(prompt: int, output: int, first: float, later: float) -> Cell:
-    """A cell whose rounds differ a little, as they do on a machine."""
+    """A cell whose rounds differ a little, as they do on a real machine."""
     noise = [1 + 0.01 * n for n in range(ROUNDS)]
     firsts, laters = (tuple(ms * one for one in noise) for ms in (first, later))
     return Cell(prompt, output, firsts, laters, (0.0,) * ROUNDS)
@@ -61,7 +61,7 @@ def grid(
     count: int = 6,
     reference: tuple[float, ...] = STEADY,
 ) -> OutputTime:
-    """Times that follow a plane, but for the longest prompt; the first `count` cells of it."""
+    """The first `count` cells of times that follow a plane, except for the longest prompt."""
     cells = tuple(
         cell(n, m, 3 + of_prompt * n + (bend if n == PROMPTS[-1] else 0), of_output * m)
         for n in PROMPTS
@@ -84,10 +84,10 @@ def test_time_grows_with_output_where_the_plane_is_steep_that_way_alone():
 def steps(
     cached: float, uncached: float, blocks: int = 16, slow: int = 0, in_products: bool = True
 ) -> CachedFlat:
-    """Steps whose times grow by so many milliseconds a position, and two that stand out.
+    """Steps whose times grow by `cached` and `uncached` ms per position, with two outliers.
 
-    From block `slow` on the machine takes twice as long for everything, or, with `in_products`
-    False, for all but the product of reference, as when another program fills the memory's lanes.
+    From block `slow` on, the machine takes twice as long for everything. With `in_products` False
+    the reference product keeps its speed, as when another program saturates the memory bandwidth.
     """
     count = 16 * blocks
 
@@ -98,7 +98,7 @@ def steps(
         [(10 + slope * n + 0.1 * (n % 3)) * speed(n // 16) for n in range(count)]
         for slope in (cached, uncached)
     )
-    with_cache[0], with_cache[20] = 500.0, 90.0  # the first one reads the prompt
+    with_cache[0], with_cache[20] = 500.0, 90.0  # the first step reads the prompt
     positions = tuple(range(5, 5 + count))
     found = WithAndWithout(
         *(5, "", tuple(with_cache), (0,) * count, positions, tuple(without)),
@@ -146,7 +146,7 @@ def test_an_experiment_measures_and_a_file_keeps_it(name, chain):
 
 
 def test_times_of_claims_are_those_of_the_processor_clock(chain, monkeypatch):
-    ticks = itertools.count()  # of which every pass takes one
+    ticks = itertools.count()  # every pass takes one tick
 
     def clock() -> float:
         return next(ticks) / 1e3

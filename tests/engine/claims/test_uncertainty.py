@@ -1,4 +1,4 @@
-"""Intervals against scipy's, and what follows from them."""
+"""Intervals against scipy's, and the conclusions drawn from them."""
 
 import math
 from dataclasses import astuple
@@ -41,7 +41,7 @@ def test_a_mean_has_the_percentile_bootstrap():
     wanted = stats.bootstrap(
         (VALUES,), np.mean, n_resamples=20_000, method="percentile", rng=own
     ).confidence_interval
-    # Both estimate the same percentiles; with 2,000 resamples an edge is off by 0.01 or so.
+    # Both estimate the same percentiles; with 2,000 resamples an edge is off by about 0.01.
     assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), abs=0.03)
     others = (
         bootstrap(VALUES, lambda drawn: float(np.mean(drawn))),

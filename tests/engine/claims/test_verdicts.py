@@ -1,4 +1,4 @@
-"""Every claim on a model of which it holds, and on a broken one: the verdicts flip that should."""
+"""Every claim on a model for which it holds, and on a broken one: the right verdicts flip."""
 
 from string import ascii_lowercase
 
@@ -21,23 +21,23 @@ from engine.measure.report import Report
 from engine.study.set_texts import BEAM, GREEDY, SAMPLE
 from tests.engine.claims.experiments import SHORT, experiment
 
-# By claim: the verdict on the chain, and on the broken model, whose logits are all 0.
+# By claim: the verdicts on the chain and on the broken model, whose logits are all 0.
 WANTED = {
-    "one_token": (HOLDS, FAILS),  # greedily it says the same token for ever, whatever was forced
+    "one_token": (HOLDS, FAILS),  # greedily it repeats one token for ever, whatever was forced
     "same_seed": (HOLDS, HOLDS),  # a seed is a seed
     "determinism": (DEPENDS, FAILS),  # its sums have one term: only the dtype changes them
-    "nucleus_adapts": (HOLDS, FAILS),  # it is nine tenths of the vocabulary at every step
+    "nucleus_adapts": (HOLDS, FAILS),  # its nucleus is nine tenths of the vocabulary at every step
     "fixed_k": (HOLDS, DEPENDS),  # never too loose, always too tight
-    "tail": (DEPENDS, HOLDS),  # no temperature makes a tail of it
-    "truth": (HOLDS, OPEN),  # it says no word
-    "temperature": (HOLDS, FAILS),  # nothing is more random than it is
-    "greedy_loops": (HOLDS, HOLDS),  # on one token
+    "tail": (DEPENDS, HOLDS),  # no temperature gives it a tail
+    "truth": (HOLDS, OPEN),  # it says nothing
+    "temperature": (HOLDS, FAILS),  # nothing can be more random
+    "greedy_loops": (HOLDS, HOLDS),  # it loops on one token
     "penalties": (HOLDS, FAILS),  # a logit of 0 stays 0, whatever divides it
-    "letters": (OPEN, OPEN),  # neither of them can name letters that are spelled out
+    "letters": (OPEN, OPEN),  # neither model can name letters that are spelled out
     "beam": (DEPENDS, FAILS),  # greedy text repeats as much; all texts are equally likely
-    "broken_json": (HOLDS, HOLDS),  # neither of them can write JSON by itself
-    "speculative": (OPEN, OPEN),  # one prompt has no interval, however long it took
-    "long_context": (HOLDS, HOLDS),  # bytes do not ask what they hold
+    "broken_json": (HOLDS, HOLDS),  # neither model can write JSON by itself
+    "speculative": (OPEN, OPEN),  # one prompt gives no interval, however long it took
+    "long_context": (HOLDS, HOLDS),  # bytes do not depend on their contents
 }
 
 
@@ -139,7 +139,7 @@ def test_the_nucleus_of_uncertain_steps_is_held_against_that_of_sure_ones():
         return judge(NucleusAdapts((steps,) * 5, 40, 0.9).checks).outcome
 
     assert (outcome(1, 30), outcome(10, 11), outcome(30, 1)) == (HOLDS, FAILS, FAILS)
-    # Sizes that differ as far, but at steps as sure as each other.
+    # Sizes that differ as much, but at steps that are equally sure.
     mixed = Steps("p", ("t",) * 16, (0.1, 0.1, 5.0, 5.0) * 4, (1, 90) * 8, (0.9,) * 16)
     assert judge(NucleusAdapts((mixed,) * 5, 40, 0.9).checks).outcome == FAILS
 

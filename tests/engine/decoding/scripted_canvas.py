@@ -1,4 +1,4 @@
-"""A scripted masked diffusion model: its probabilities are given, so whole runs are worked out.
+"""A masked diffusion model with scripted probabilities, so that whole runs can be worked out.
 
 It knows four words, 0 to 3; 4 is the padding token and 5 the mask.
 """
@@ -16,7 +16,7 @@ CONTEXT = 64
 
 
 class Scripted(DiffusionModel):
-    """Gives the probabilities that `script` has for a canvas, one row of four per position."""
+    """A model whose probabilities for a canvas come from `script`, one row of four per position."""
 
     def __init__(self, script, context_length=CONTEXT):
         self.name, self.tokenizer, self.device = "scripted", None, torch.device("cpu")
@@ -35,5 +35,5 @@ class Scripted(DiffusionModel):
 
 
 def always(*rows):
-    """A model that says the same whatever stands on the canvas."""
+    """A model that gives the same probabilities whatever the canvas holds."""
     return Scripted(lambda ids: rows)

@@ -1,4 +1,4 @@
-"""Batches against lone decoders: every row is its twin, whatever the other rows do."""
+"""Batches against lone decoders: every row equals its twin, whatever the other rows do."""
 
 import threading
 from itertools import pairwise
@@ -19,7 +19,7 @@ from tests.engine.runs import GREEDY, sampling
 from tests.engine.tiny_models import ARCHITECTURES, RECURRENT
 from tests.engine.twins import finished, is_twin, lone
 
-TOKENS = 14  # after either prompt beyond the window of the sliding architectures
+TOKENS = 14  # after either prompt, past the window of the sliding architectures
 PROMPT, OTHER = tiny_models.prompt(0, 7), tiny_models.prompt(1, 12)
 
 
@@ -108,7 +108,7 @@ def test_a_missing_seed_is_chosen_and_recorded(llama):
         assert is_twin(text, lone(llama, Row(PROMPT, text.settings, 8)))
 
 
-# What ends a row.
+# Reasons to end a row.
 
 
 def test_rows_end_by_different_rules_in_one_batch(text_hf, tokenizer):
@@ -185,7 +185,7 @@ def test_a_prompt_without_memory_beside_the_others_waits_for_them(llama, monkeyp
 
     def fail(*args, **kwargs):
         if kwargs["input_ids"].shape[1] == len(OTHER) and len(failed) < 2:
-            failed.append(1)  # and once more after idle caches were given back
+            failed.append(1)  # and again after idle caches were released
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return forward(*args, **kwargs)
 
@@ -207,7 +207,7 @@ def test_more_rows_than_a_pass_takes_run_in_parts(llama, most):
 
 
 def bytes_per_row(llama: LanguageModel) -> int:
-    """What a text of 7 + 10 tokens may take: twice the cache with its room, and its logits."""
+    """Bytes allowed for a text of 7 + 10 tokens: twice the cache with its room, and its logits."""
     held = 2 * 2 * 2 * 8 * 4 * room_for(17)  # layers, K and V, heads, dim, fp32, positions
     return 2 * held + 16 * llama.vocab_size
 
@@ -241,7 +241,7 @@ def test_batches_at_once_share_the_memory_for_caches(llama, budget):
 
 
 def break_passes(model: LanguageModel, wider_than: int, after: int = 0) -> None:
-    """From pass number `after` on, those over more rows than this fail as on a full GPU."""
+    """After `after` passes, fail those over more than `wider_than` rows, as on a full GPU."""
     passes = []
 
     def fail(module, inputs, output):
@@ -249,7 +249,7 @@ def break_passes(model: LanguageModel, wider_than: int, after: int = 0) -> None:
         if inputs[0].shape[0] > wider_than and len(passes) > after:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
 
-    # After the first layer: its cache is updated by then, that of the other is not.
+    # After the first layer: its cache has been updated by then, the second layer's has not.
     model.hf.model.layers[0].register_forward_hook(fail)
 
 
@@ -271,7 +271,7 @@ def test_out_of_memory_halves_the_pass_and_goes_on(llama, after):
 
 def test_a_row_that_does_not_fit_alone_is_named_and_keeps_its_tokens(llama):
     rows = [Row(PROMPT, sampling(0), 5)]
-    break_passes(llama, 0, after=3)  # the prefill and two tokens go through
+    break_passes(llama, 0, after=3)  # the prefill and two tokens succeed
     text = finished(llama, rows).text(0)
     assert text.stop_reason is None and "out of memory" in str(text.error)
     assert len(text.records) == 3
@@ -291,7 +291,7 @@ def test_a_row_that_does_not_fit_alone_is_named_and_keeps_its_tokens(llama):
 def test_without_memory_for_one_prompt_the_others_are_counted_rightly(
     llama, monkeypatch, error, ends, is_shorter
 ):
-    first, other = PROMPT, tiny_models.prompt(3, 20)  # the shorter one is read before the other
+    first, other = PROMPT, tiny_models.prompt(3, 20)  # the shorter one is read first
     if not is_shorter:
         first, other = other, first
     rows = [Row(first, sampling(seed), 8) for seed in range(3)]
@@ -439,7 +439,7 @@ def test_other_decoders_step_meanwhile(llama):
     assert decoder.token_ids == lone(llama, Row(OTHER, sampling(9), 10)).token_ids
 
 
-# What is refused before anything runs.
+# Input refused before anything runs.
 
 
 @pytest.mark.parametrize(

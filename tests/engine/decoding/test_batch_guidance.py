@@ -1,4 +1,4 @@
-"""Guidance in batches: every guided row is the twin of a guided decoder."""
+"""Guidance in batches: every guided row equals a guided decoder."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ PROMPT, NEGATIVE, LONG = (
 
 
 def guided_rows() -> list[Row]:
-    """Several scales, two negative prompts, none, and the prompt's last token; in mixed order."""
+    """Rows with several scales, and two negative prompts, none, or the prompt's last token."""
     return [
         Row(PROMPT, sampling(1), 16, NEGATIVE, 1.5),
         Row(PROMPT, sampling(1), 16),

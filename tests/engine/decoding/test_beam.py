@@ -1,4 +1,4 @@
-"""Beam search against transformers' own, and what a search may do."""
+"""Beam search against transformers' own, and the operations on a search."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -38,7 +38,7 @@ LENGTH_PENALTIES = [-1.0, 0.0, 1.0, 2.0]
 STOPS = [False, True, "never"]
 WIDTHS = (1, 2, 5)
 EVERY_WAY = list(product(WIDTHS, LENGTH_PENALTIES, STOPS))
-# Any two of width, penalty and stop rule meet once.
+# Any two values of width, penalty and stop rule meet once.
 ANY_TWO = [
     (WIDTHS[(row + column) % 3], penalty, stop)
     for row, penalty in enumerate(LENGTH_PENALTIES)
@@ -48,7 +48,7 @@ ANY_TWO = [
 
 @pytest.fixture
 def ending():
-    """Models whose end-of-text ids a test sets; they have none again afterwards."""
+    """Return a function that sets a model's end-of-text ids; they are cleared afterwards."""
     changed: list[LanguageModel] = []
 
     def ends(architecture: str, ids: Sequence[int]) -> LanguageModel:
@@ -64,7 +64,7 @@ def ending():
 
 @cache
 def early_ends(architecture: str) -> tuple[int, ...]:
-    """Token ids that come early in some texts of a model, to end them there."""
+    """Token ids that come early in some of a model's texts, to end them there."""
     free = searched(tiny_models.shared(architecture), width=5).hypotheses
     return tuple({free[0].token_ids[3], free[1].token_ids[5], free[-1].token_ids[1]})
 
@@ -77,7 +77,7 @@ def searched(model: LanguageModel, prompt=PROMPT, **settings) -> BeamSearch:
 
 
 def generated(model: LanguageModel, width: int, **settings) -> list[tuple[tuple[int, ...], float]]:
-    """(token ids, score) of all texts of transformers' own `generate`, best first."""
+    """(token ids, score) of all texts from transformers' own `generate`, best first."""
     ends = model.eos_ids
     beams = {} if width == 1 else {"num_return_sequences": width, **settings}
     with torch.inference_mode():
@@ -110,7 +110,7 @@ def test_sequences_and_scores_are_those_of_transformers(architecture, has_ends, 
     model = ending(architecture, early_ends(architecture) if has_ends else ())
     greedy = generated(model, 1)
     compared, lengths = 0, set()
-    # Texts of one length are in the same order under every penalty and end under every rule.
+    # Texts of equal length rank the same under every penalty and end under every rule.
     ways = EVERY_WAY if has_ends and architecture in ("llama", "gemma3") else ANY_TWO
     for width, penalty, stop in ways:
         how = {"length_penalty": penalty, "early_stopping": stop}
@@ -124,7 +124,7 @@ def test_sequences_and_scores_are_those_of_transformers(architecture, has_ends, 
         compared += 1
         lengths |= {len(one.token_ids) for one in ours}
     assert (len(lengths) > 2) == has_ends, "the ends were never reached"
-    assert compared == (36 if ways is EVERY_WAY else 12)  # of all architectures: 168
+    assert compared == (36 if ways is EVERY_WAY else 12)  # over all architectures: 168
 
 
 def test_a_search_ends_for_each_of_its_reasons(ending):
@@ -173,7 +173,7 @@ def alone(model: LanguageModel, token_ids: Sequence[int]) -> list[float]:
     return [float(logprobs[place, token_id]) for place, token_id in enumerate(token_ids)]
 
 
-# --- What a step records --------------------------------------------------------------------------
+# --- A step's record ------------------------------------------------------------------------------
 
 
 def test_a_step_tells_what_became_of_every_hypothesis(ending):
@@ -181,7 +181,7 @@ def test_a_step_tells_what_became_of_every_hypothesis(ending):
     search = searched(model, width=5)
     before = [((), 0.0)]
     for step in search.steps:
-        looked_at = (1 + len(model.eos_ids)) * 5  # enough to go on where all ends are among them
+        looked_at = (1 + len(model.eos_ids)) * 5  # enough to continue if all ends are among them
         assert len(step.candidates) == looked_at
         totals = [one.total for one in step.candidates]
         assert totals == sorted(totals, reverse=True)
@@ -217,7 +217,7 @@ def test_the_texts_of_beams_are_put_together_from_bytes(text_model):
         for one in search.hypotheses:
             spelled = b"".join(map(text_model.vocabulary.token_bytes, one.token_ids))
             whole = spelled.decode("utf-8", "replace")
-            # What is unfinished is held back.
+            # Unfinished characters are held back.
             assert whole.startswith(one.text) and len(whole) - len(one.text) <= 3
         assert all(isinstance(one.text, str) for one in step.candidates)
 
@@ -255,7 +255,7 @@ def test_logits_that_were_given_back_are_had_again_with_the_same_bits():
     assert [search.candidates(index, 2, 96) for index in (1, 9, 19)] == before
 
 
-# --- Going back, forking, cancelling --------------------------------------------------------------
+# --- Rewinding, forking, cancelling ---------------------------------------------------------------
 
 
 def without_cost(step) -> tuple:

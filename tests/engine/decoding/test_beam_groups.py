@@ -1,6 +1,6 @@
 """Diverse groups of beam search, against the paper's algorithm without a cache.
 
-transformers 5 has no group beam search any more: it lives in a repository of its own, whose code
+transformers 5 no longer has group beam search. The code now lives in a separate repository and
 would have to be downloaded and run.
 """
 
@@ -37,7 +37,7 @@ def logprobs(model: LanguageModel, ids: tuple[int, ...]) -> tuple[float, ...]:
 
 
 class SlowGroup:
-    """One group, by algorithm 1 of arXiv:1610.02424; ends as each group of `generate` would."""
+    """One group, by algorithm 1 of arXiv:1610.02424; it ends as each group of `generate` would."""
 
     def __init__(self, size: int, ends: tuple[int, ...], penalty: float, stop: bool | str) -> None:
         self.size, self.ends, self.penalty, self.stop = size, ends, penalty, stop
@@ -48,7 +48,7 @@ class SlowGroup:
         return text[1] / length**self.penalty
 
     def step(self, model: LanguageModel, less: Counter, strength: float, most: int) -> list[int]:
-        """Take a step; the tokens that the group went on with."""
+        """Take a step and return the tokens with which the group continued."""
         grown = [
             ((*ids, token_id), total + logprob - strength * less[token_id])
             for ids, total in self.live
@@ -75,7 +75,7 @@ class SlowGroup:
 def slowly(
     model: LanguageModel, width: int, groups: int, strength: float, ends=(), penalty=1.0, stop=False
 ) -> list[list[Text]]:
-    """Complete texts of every group with their scores, best first."""
+    """Return every group's complete texts with their scores, best first."""
     slow = [SlowGroup(width // groups, ends, penalty, stop) for _ in range(groups)]
     while any(group.live for group in slow):
         taken: Counter = Counter()

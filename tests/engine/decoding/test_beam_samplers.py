@@ -31,7 +31,7 @@ from tests.engine.decoding.words import PATTERN, WORD, allowed
 
 TOKENS = 7
 CLOSE = 1e-4
-NEVER = -1e6  # transformers fills up with texts of -1e9 where there are too few
+NEVER = -1e6  # transformers pads with texts of -1e9 if there are too few
 PROMPT = tiny_models.prompt(0)
 CHAINS = {
     "repetition": [RepetitionPenalty(1.5)],
@@ -65,7 +65,7 @@ def searched(model: LanguageModel, prompt, stop_strings=(), **settings) -> BeamS
 def generated(
     model: LanguageModel, prompt: list[int], width: int, tokens: int = TOKENS, **how
 ) -> list[tuple[tuple[int, ...], float]]:
-    """(token ids, score) of all texts of transformers, best first."""
+    """(token ids, score) of all texts from transformers, best first."""
     ends = model.eos_ids
     with torch.inference_mode():
         out = model.hf.generate(
@@ -110,7 +110,7 @@ def test_a_chain_does_what_processors_of_transformers_do(architecture, chain):
         finally:
             model.eos_ids = ()
         assert_same(search, theirs)
-        for one in search.hypotheses:  # the model's own, whatever the samplers did
+        for one in search.hypotheses:  # the model's own logprob, whatever the samplers did
             assert one.logprob == pytest.approx(alone(model, one.token_ids), abs=1e-3)
     ours = {(one.token_ids, one.score) for one in search.hypotheses}
     assert ours != plain, "the chain changed nothing"
@@ -138,7 +138,7 @@ def test_a_constraint_is_that_of_transformers_with_the_same_tokens_allowed(
     prompt = model.vocabulary.encode("the cat")
 
     def by_hand(batch: int, ids: torch.Tensor) -> list[int]:
-        # A text that transformers fills up with may have left the language; it counts for nothing.
+        # A text that transformers pads with may have left the language; it is ignored.
         return allowed(model, ids.tolist()[len(prompt) :]) or list(model.eos_ids)
 
     for penalty in (0.0, 1.0):
@@ -191,7 +191,7 @@ def test_what_follows_a_beam_says_what_the_samplers_leave(model):
 
 
 def test_a_beam_without_a_way_on_is_dropped_and_none_left_is_a_sentence(text_model):
-    """This model has no end of text: a complete text can neither go on nor end."""
+    """Use a model without an end of text: a complete text can neither continue nor end."""
     chain = (Constraint("choices", ["the", "the cat sat", "and", "other thing"]),)
     search = searched(text_model, "a", width=3, chain=chain, max_new_tokens=3)
     assert search.stop_reason == "max_tokens"

@@ -1,4 +1,4 @@
-"""A constraint in a text: kept to however it is generated, repeated by rewind, fork and trace."""
+"""A constraint on a text: it holds for every strategy, and after rewind, fork and trace."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_the_text_ends_where_only_the_end_is_left(model):
     assert text.text in ("cat", "dog") and text.stop_reason == "eos"
     last = text.distribution(len(text.steps) - 1)
     assert last.survivors == 1 and last.stages[0].case == "end"
-    text.step()  # beyond the end nothing but the end comes
+    text.step()  # only the end may follow the end
     assert text.steps[-1].token_id in model.eos_ids
 
 
@@ -188,7 +188,7 @@ def test_parity_has_no_such_rule():
 @pytest.mark.parametrize("has_draft", [True, False], ids=["draft", "lookup"])
 @pytest.mark.parametrize("constraint", [NUMBER, OBJECT], ids=["number", "object"])
 def test_speculative_decoding_keeps_to_it(model, constraint, has_draft):
-    """Greedy, so that the text is that of a decoder; then sampled, and repeated after a rewind."""
+    """Check greedy text against a decoder's, then sampled text, which a rewind repeats."""
     draft = model if has_draft else None
     wanted = finished(Decoder(model, "a", settings(0, constraint, temperature=0)), 400)
     greedy = SpeculativeSettings(settings(0, constraint, temperature=0), 3, max_new_tokens=400)

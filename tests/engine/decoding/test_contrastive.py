@@ -1,4 +1,4 @@
-"""Contrastive search against its definition, computed afresh without a cache at every step."""
+"""Contrastive search against its definition, recomputed at every step without a cache."""
 
 import gc
 from functools import cache
@@ -45,7 +45,7 @@ def searched(model, tokens=TOKENS, prompt=PROMPT, top_k=5, penalty_alpha=0.6):
 
 @cache
 def left_alone(architecture: str) -> ContrastiveSearch:
-    """A search to which nothing else happens; no test may change it."""
+    """An undisturbed search; no test may change it."""
     return searched(tiny_models.shared(architecture))
 
 
@@ -55,12 +55,12 @@ def greedy(architecture: str) -> list[int]:
 
 
 def plain(step) -> tuple:
-    """What of a step must repeat: all but its cost."""
+    """The part of a step that must repeat: everything except its cost."""
     return (step.index, step.token_id, step.candidates, step.chosen, step.text, step.stop_reason)
 
 
 def assert_same_choice(one, other) -> None:
-    """The same step up to rounding: passes of another shape add in another order."""
+    """Check for the same step up to rounding: the shape of a pass changes the order of adding."""
     assert [c.token_id for c in one.candidates] == [c.token_id for c in other.candidates]
     assert (one.index, one.token_id, one.chosen) == (other.index, other.token_id, other.chosen)
     for mine, theirs in zip(one.candidates, other.candidates, strict=True):
@@ -178,7 +178,7 @@ def test_more_candidates_than_a_machine_bears_are_refused():
 
 
 def test_the_bundled_model_repeats_itself_less_than_greedy():
-    """What the method is for: greedy text of a small model runs into loops."""
+    """Check the method's purpose: a small model's greedy text runs into loops."""
     model = load_model(dtype="float32", device="cpu")
     prompt = "The capital of France is"
     decoder = Decoder(model, prompt, GREEDY)
@@ -198,7 +198,7 @@ def test_the_bundled_model_repeats_itself_less_than_greedy():
     assert search.text == model.tokenizer.decode(search.token_ids, skip_special_tokens=True)
 
 
-# Going back.
+# Rewinding.
 
 
 @each_kind
@@ -260,7 +260,7 @@ def test_a_rewind_to_nowhere_is_refused(llama, length):
     assert len(search.steps) == 3
 
 
-# What ends a run, and what a step says.
+# The end of a run, and the figures of a step.
 
 
 def test_a_run_ends_at_its_limit_at_the_end_of_text_and_at_the_context(llama):
@@ -327,7 +327,7 @@ def test_a_failed_pass_leaves_the_text_as_it_was(architecture, monkeypatch):
     forward = model.hf.forward
 
     def out_of_memory(*args, **kwargs):
-        forward(*args, **kwargs)  # the cache it was given is changed by then
+        forward(*args, **kwargs)  # the cache has been changed by then
         raise RuntimeError("out of memory")
 
     with monkeypatch.context() as patch:
@@ -354,7 +354,7 @@ def test_not_a_number_is_refused_and_the_text_stays(llama):
 
 
 def test_a_model_without_hidden_states_is_refused(llama, monkeypatch):
-    # Its output alone is seen, and that names no hidden states.
+    # Only its output is visible, and that does not name hidden states.
     monkeypatch.setattr(type(llama.hf), "base_model", property(lambda hf: hf))
     with pytest.raises(NotAModelError, match="does not give the hidden states"):
         ContrastiveSearch(llama, PROMPT).step()

@@ -1,4 +1,4 @@
-"""Contrastive search as a page needs it: forks, a changing weight, stop strings, a record."""
+"""Contrastive search as the page uses it: forks, a changing weight, stop strings, a record."""
 
 import json
 

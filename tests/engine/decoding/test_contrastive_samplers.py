@@ -155,7 +155,7 @@ def test_samplers_may_change_on_the_way_and_a_replay_follows(model):
     list(search.run(6))
     search.rewind(5)
     banned = search.steps[4].token_id
-    search.rewind(4)  # where the next candidates were proposed under the penalty
+    search.rewind(4)  # the next candidates were proposed under the penalty
     search.chain = [RepetitionPenalty(1.8), Banned([[banned]])]
     list(search.run(8))
 

@@ -1,4 +1,4 @@
-"""Stepping: what stops a run, and the text that comes of it."""
+"""Stepping: reasons to stop a run, and the resulting text."""
 
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -25,7 +25,7 @@ PROMPT = tiny_models.prompt(0)
 native_and_parity = pytest.mark.parametrize("parity", [False, True], ids=["native", "parity"])
 
 
-# What stops a run.
+# Reasons to stop a run.
 
 
 def test_max_tokens_counts_all_generated_tokens(llama):
@@ -113,7 +113,7 @@ def test_the_context_ends_a_run(architecture):
 
 def test_a_longer_run_after_the_context_is_full_just_ends(llama):
     decoder = Decoder(llama, tiny_models.prompt(0, tiny_models.CONTEXT - 3), sampling(0))
-    finished(decoder, 3)  # the limit and the end of the context fall on the same token
+    finished(decoder, 3)  # the limit and the end of the context coincide
     assert decoder.stop_reason in ("max_tokens", "context") and decoder.tokens_left == 0
     assert list(decoder.run(4)) == [], "the end of the context ends a run, it does not fail it"
 
@@ -218,7 +218,7 @@ def test_stop_strings_begin_and_end_inside_tokens(text_model, seed):
 
 
 def force_text(model: LanguageModel, text: str, **arguments) -> Decoder:
-    """A decoder forced to write `text`, until a stop string is found."""
+    """Force a decoder to write `text`, until it finds a stop string."""
     decoder = Decoder(model, "the", **arguments)
     for token_id in model.tokenizer(text)["input_ids"]:
         if decoder.step(token_id).stop_reason:
@@ -231,7 +231,7 @@ def force_text(model: LanguageModel, text: str, **arguments) -> Decoder:
     [
         (["dog", "cat sat"], "cat sat", " the cat sat"),
         (["t o", "sat on"], "sat on", " the cat sat on"),  # the one that begins first
-        (["sat", "sa"], "sa", " the cat sat"),  # of two at one place the shorter
+        (["sat", "sa"], "sa", " the cat sat"),  # at the same place, the shorter one
         (["e"], "e", " the"),
         (["nowhere"], None, " the cat sat on the mat"),
         ([], None, " the cat sat on the mat"),

@@ -1,4 +1,4 @@
-"""Choosing tokens: forced ones, changed settings, proposals, each step's random numbers."""
+"""Choosing tokens: forced tokens, changed settings, proposals, each step's random numbers."""
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_settings_in_force_are_recorded(llama, parity):
     first, second = sampling(1, parity=parity), sampling(1, parity=parity, temperature=1.4)
     decoder = finished(Decoder(llama, PROMPT, first), 5)
     decoder.settings = GREEDY
-    decoder.settings = second  # before any step with the one above, which leaves no mark
+    decoder.settings = second  # before any step used the setting above, which leaves no trace
     finished(decoder, 12)
     decoder.settings = second
 
@@ -91,7 +91,7 @@ def test_settings_in_force_are_recorded(llama, parity):
 
 
 def repeated(decoder: Decoder) -> Decoder:
-    """A new decoder taken through the steps that the trace of another one records."""
+    """A new decoder taken through the steps recorded in another decoder's trace."""
     trace = decoder.trace()
     settings = {first: SamplingSettings.from_dict(values) for first, values in trace.settings}
     twin = Decoder(decoder.model, trace.prompt_ids, settings[0])

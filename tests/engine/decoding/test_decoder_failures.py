@@ -1,4 +1,4 @@
-"""Failures of a step or a rewind, and going on after them."""
+"""Failures of a step or a rewind, and continuing after them."""
 
 from contextlib import contextmanager
 from functools import cache
@@ -44,8 +44,8 @@ native_and_parity = pytest.mark.parametrize("parity", [False, True], ids=["nativ
     ids=lambda config: config.model_type,
 )
 def test_models_that_keep_their_state_elsewhere_are_refused(config):
-    # RecurrentGemma keeps it in its own layers, where decoders would overwrite each other's; RWKV
-    # and xLSTM take it as an argument of their own, so that steps would not see the text before.
+    # RecurrentGemma keeps its state in its layers, where decoders would overwrite each other's.
+    # RWKV and xLSTM take it as a separate argument, so steps would not see the text before.
     with tiny_models.seeded(0):
         hf = transformers.AutoModelForCausalLM.from_config(config)
     with pytest.raises(ModelError):
@@ -54,7 +54,7 @@ def test_models_that_keep_their_state_elsewhere_are_refused(config):
 
 @cache
 def left_alone(architecture: str, parity: bool = False) -> tuple[list[int], np.ndarray]:
-    """Tokens and logits of a decoder to which nothing happens, on a model of the same weights."""
+    """Tokens and logits of an undisturbed decoder, on a model with the same weights."""
     model = tiny_models.shared(architecture)
     decoder = finished(Decoder(model, PROMPT, sampling(0, parity=parity)), TOKENS)
     return decoder.token_ids, rows(decoder)
@@ -62,7 +62,7 @@ def left_alone(architecture: str, parity: bool = False) -> tuple[list[int], np.n
 
 @contextmanager
 def broken(weight: torch.Tensor):
-    """NaN in every place of a weight, mended afterwards."""
+    """Fill a weight with NaN, and restore it afterwards."""
     kept = weight.data.clone()
     weight.data.fill_(torch.nan)
     yield

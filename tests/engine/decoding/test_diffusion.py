@@ -20,8 +20,8 @@ from engine.errors import DecodingError, LogitsError, PromptError, SettingError
 from engine.trace import FILLED, REMASKING
 from tests.engine.decoding.scripted_canvas import MASK, PAD, Scripted, always
 
-# Certain, torn between two, leaning, at a loss: (confidence, entropy in bits) of the best token are
-# (0.55, 1.71), (0.5, 1), (0.7, 1.16) and (0.25, 2).
+# (confidence of the best token, entropy in bits) of each, in this order:
+# (0.55, 1.71), (0.5, 1), (0.7, 1.36) and (0.25, 2).
 LEANING = [0.55, 0.15, 0.15, 0.15]
 TORN = [0.0, 0.5, 0.5, 0.0]
 SURE = [0.1, 0.1, 0.1, 0.7]
@@ -58,7 +58,7 @@ def test_the_surest_prediction_is_kept_first(remasking, order):
     decoder = DiffusionDecoder(model, canvas, DiffusionSettings(remasking=remasking))
     steps = filled(decoder)
     assert [step.unmasked for step in steps] == [(place,) for place in order]
-    # Of equally likely tokens the lower id wins, as everywhere at temperature 0.
+    # Among equally likely tokens the lower id wins, as everywhere at temperature 0.
     assert decoder.ids == (3, 0, 1, 0, 3) and decoder.stop_reason == FILLED and model.passes == 4
 
 
@@ -93,7 +93,7 @@ def test_of_equally_sure_predictions_the_left_one_is_kept():
 
 def test_blocks_are_filled_from_left_to_right():
     model = always(LOST, LEANING, LOST, SURE, TORN, LOST, SURE)
-    canvas = [2, MASK, MASK, 1, MASK, 0, MASK]  # what is given stands within a block
+    canvas = [2, MASK, MASK, 1, MASK, 0, MASK]  # a given token lies within a block
     decoder = DiffusionDecoder(model, canvas, DiffusionSettings(block_length=2))
     assert decoder.blocks == ((1, 2), (4, 6))
     steps = filled(decoder)
@@ -158,8 +158,8 @@ def test_random_remasking_keeps_the_largest_of_numbers_that_belong_to_the_step()
 
 
 def test_random_remasking_does_not_look_at_the_predictions():
-    # Seeds 0 to 899, one first position each; chi-square of 2 degrees of freedom above 18.42 has
-    # probability 0.0001 where all three are equally likely.
+    # Seeds 0 to 899, one first position each. If all three are equally likely, chi-square with
+    # 2 degrees of freedom exceeds 18.42 with probability 0.0001.
     model, counts = always(SURE, LOST, TORN), Counter()
     for seed in range(900):
         settings = DiffusionSettings(remasking="random", seed=seed)
@@ -169,7 +169,7 @@ def test_random_remasking_does_not_look_at_the_predictions():
 
 def test_temperature_shapes_the_draw_and_leaves_the_confidence():
     # 4,000 positions of one pass, seed 5; at T = 0.5 the odds 4 : 3 : 2 : 1 become 16 : 9 : 4 : 1.
-    # Chi-square of 3 degrees of freedom above 21.11 has probability 0.0001.
+    # Chi-square with 3 degrees of freedom exceeds 21.11 with probability 0.0001.
     row, n = [0.4, 0.3, 0.2, 0.1], 4000
     model = Scripted(lambda ids: [row] * len(ids), context_length=None)
     settings = DiffusionSettings(steps=1, temperature=0.5, seed=5)
@@ -178,7 +178,7 @@ def test_temperature_shapes_the_draw_and_leaves_the_confidence():
     expected = n * np.array([16, 9, 4, 1]) / 30
     assert ((counts - expected) ** 2 / expected).sum() < 21.11, counts
     assert step.confidence == pytest.approx([row[token_id] for token_id in step.predicted])
-    # The most likely token takes the lowest numbers, as in every draw of the engine.
+    # The most likely token takes the lowest numbers, as in all the engine's draws.
     assert all(
         (u < 16 / 30) == (token == 0) for u, token in zip(step.u, step.predicted, strict=True)
     )
@@ -256,7 +256,7 @@ def test_rows_that_are_no_numbers_change_nothing():
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((10, 4), (3, 3, 2, 2)),  # LLaDA: what is left over goes to the first steps
+        ((10, 4), (3, 3, 2, 2)),  # LLaDA: the remainder goes to the first steps
         ((10, 4, 5), (3, 2, 3, 2)),
         ((8, 4, 4), (2, 2, 2, 2)),
         ((12, 4, 3), (3, 3, 3, 3)),

@@ -21,7 +21,7 @@ def untimed(steps):
 
 
 def doubting(ids):
-    """Sure of the first word until the second is there; then of any word but that."""
+    """Be sure of the first word until the second is there; then of any other word."""
     alone = ids[1] == MASK
     return [[0.8, 0.2, 0, 0] if alone else [0.1, 0.9, 0, 0], [0, 0.3, 0.7, 0], WEAK]
 
@@ -44,7 +44,7 @@ def test_a_token_that_the_model_has_come_to_doubt_is_masked_again():
     decoder = DiffusionDecoder(Scripted(doubting), [MASK] * 3, DiffusionSettings(eta=1.0))
     first, second, third = decoder.run()
     assert (first.unmasked, first.remasked, first.ids_after) == ((0,), (), (0, MASK, MASK))
-    # Of 0.8 for the first word and 0.7 for the second, both stay.
+    # With 0.8 for the first word and 0.7 for the second, both stay.
     assert second.committed_confidence == pytest.approx((0.8, None, None))
     assert (second.unmasked, second.remasked) == ((1,), ())
     # The first word now has 0.1, but the last step keeps all.
@@ -62,10 +62,10 @@ def test_the_number_that_stays_is_the_schedules():
     decoder = DiffusionDecoder(Scripted(script), [MASK] * 4, settings)
     first, second, third = decoder.run()
     assert first.ids_after == (0, MASK, 1, MASK)
-    # 0: 0.8 that stands; 1: 0.7; 2: 0.9 that stands; 3: 0.4. Three stay.
+    # 0: committed, 0.8; 1: 0.7; 2: committed, 0.9; 3: 0.4. Three stay.
     assert second.ids_after == (0, 2, 1, MASK) and second.remasked == ()
     assert third.ids_after == (0, 2, 1, 0)
-    settings = DiffusionSettings(steps=3, eta=20.0)  # what stands counts for little
+    settings = DiffusionSettings(steps=3, eta=20.0)  # committed tokens count for little
     decoder = DiffusionDecoder(Scripted(script), [MASK] * 4, settings)
     first, second, third = decoder.run()
     assert first.ids_after == (0, MASK, 1, MASK)
@@ -134,7 +134,7 @@ def test_seed_rewind_fork_and_replay_repeat_everything(settings, tmp_path):
     file = decoder.trace().save(tmp_path / "canvas.json")
     assert replay(Trace.load(file), model).identical
     other = dataclasses.replace(settings, seed=5)
-    # Sixteen draws at temperature 1, most of several bits: equal by chance with less than 1e-4.
+    # Sixteen draws at temperature 1, most of several bits: equal by chance with p below 1e-4.
     assert list(DiffusionDecoder(model, canvas, other).run())[-1].ids_after != steps[-1].ids_after
 
 

@@ -1,4 +1,4 @@
-"""What every strategy keeps, tried on all of them."""
+"""Guarantees that every strategy keeps, tried on all strategies."""
 
 from collections.abc import Callable
 from functools import cache
@@ -63,7 +63,7 @@ def bundled(source: str) -> LanguageModel:
 
 
 def speculated() -> Generation:
-    # A trace names its draft, so this one must be found again.
+    # A trace names its draft, so the draft must be found again.
     settings = SpeculativeSettings(SamplingSettings(temperature=1.2, seed=3), draft_length=3)
     target, draft = bundled("bundled"), bundled("bundled-draft")
     return SpeculativeDecoder(target, "Anna and Tom", draft, settings)

@@ -1,4 +1,4 @@
-"""Classifier-free guidance: transformers' own is the reference; the record stays exact under it."""
+"""Classifier-free guidance: transformers' own is the reference, and the record stays exact."""
 
 import numpy as np
 import pytest
@@ -113,7 +113,7 @@ def test_the_row_is_that_of_transformers_processor(dtype):
 
 @pytest.mark.parametrize("scale", [0.0, 0.5, 2.0])
 def test_rows_follow_from_two_plain_decoders(scale):
-    """The slow twin: two lone decoders over the same tokens, and the formula in float64."""
+    """Compare with a slow twin: two lone decoders on the same tokens and the float64 formula."""
     model = tiny_models.shared("llama")
     decoder = finished(guided(model, sampling(4), scale=scale), TOKENS)
     towards, away = Decoder(model, PROMPT, GREEDY), Decoder(model, NEGATIVE, GREEDY)
@@ -158,7 +158,7 @@ def test_scale_1_is_no_guidance():
 
 @pytest.fixture(scope="module", params=[*KINDS, "mamba", "lfm2"])
 def pair(request) -> tuple[LanguageModel, Decoder]:
-    """A model and a guided run on it that was left alone; no test may change either."""
+    """A model and an undisturbed guided run; no test may change either."""
     model = tiny_models.shared(request.param)
     return model, finished(guided(model, sampling(7)), TOKENS)
 
@@ -198,7 +198,7 @@ def test_lost_caches_are_rebuilt_to_the_same_bits(pair):
 def test_rows_come_back_from_the_record_itself(pair):
     model, lone = pair
     decoder = finished(guided(model, sampling(7)), TOKENS)
-    decoder._record._recent.clear()  # what is left are the sources
+    decoder._record._recent.clear()  # only the sources remain
     assert np.array_equal(rows(decoder), rows(lone)), "a replayed guided row has other bits"
 
 
@@ -237,7 +237,7 @@ def test_an_interrupted_second_pass_leaves_the_two_caches_in_step(llama, monkeyp
 
     def second_fails(*args, **kwargs):
         calls.append(1)
-        if len(calls) % 2 == 0:  # also once idle caches were given back
+        if len(calls) % 2 == 0:  # also after idle caches were released
             raise OutOfMemoryError("no memory left")
         return forward(*args, **kwargs)
 
@@ -248,7 +248,7 @@ def test_an_interrupted_second_pass_leaves_the_two_caches_in_step(llama, monkeyp
     assert_same_run(finished(decoder, 10), lone.token_ids, rows(lone), "after a failed pass")
 
 
-# What a step and a trace say.
+# The figures of a step and a trace.
 
 
 def test_a_step_counts_both_passes_and_both_caches():

@@ -1,4 +1,4 @@
-"""The scale of guidance may change on the way: a step is as if all had been taken at its scale."""
+"""A guidance scale that changes midway: a step is as if all had been taken at its scale."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_at_1_the_rows_are_those_of_the_prompt_alone(model):
 def test_the_two_rows_give_the_row_at_any_scale(model):
     decoder = guided(model, 2.0)
     decoder.step()
-    for index in (0, 1):  # taken, and to come
+    for index in (0, 1):  # a past step and the next one
         rows = decoder.guided_rows(index)
         for scale in (1.0, 1.7, 5.0):
             other = guided(model, 2.0)
@@ -90,7 +90,7 @@ def test_the_two_rows_give_the_row_at_any_scale(model):
 
 
 def test_rows_are_combined_by_three_rounded_operations():
-    """Torch's `scale * (a - b) + b` gives the same bits."""
+    """Expect the same bits as Torch's `scale * (a - b) + b`."""
     prompt, negative = (
         torch.randn(5000, generator=torch.Generator().manual_seed(seed)) * 4 for seed in range(2)
     )

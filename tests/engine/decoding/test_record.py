@@ -1,4 +1,4 @@
-"""Logits of old steps: exact after the rows themselves are gone from memory, and small."""
+"""Logits of old steps: exact after their rows have left memory, and small."""
 
 import tempfile
 
@@ -22,7 +22,7 @@ def only_the_newest_row_in_memory(monkeypatch):
 
 
 def run_with_live_rows(model: LanguageModel, parity: bool = False) -> tuple[Decoder, np.ndarray]:
-    """A finished decoder, and every row as it was in memory when its step was taken."""
+    """A finished decoder, and every row as it was in memory at its step."""
     decoder = Decoder(model, tiny_models.prompt(1), sampling(1, parity=parity))
     live = [decoder.logits(step.index).copy() for step in decoder.run(TOKENS)]
     return decoder, np.stack(live)
@@ -116,7 +116,7 @@ def test_a_step_that_is_not_there(index):
 
 
 def test_without_a_folder_for_temporary_files_a_step_says_so_and_can_be_taken_again(monkeypatch):
-    model = tiny_models.shared("gemma2")  # whose rows go to a file
+    model = tiny_models.shared("gemma2")  # its rows go to a file
     lone = finished(Decoder(model, tiny_models.prompt(1), sampling(1)), 4)
     decoder = Decoder(model, tiny_models.prompt(1), sampling(1))
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""What a record holds: counted, given back, limited; and what it does where memory runs out."""
+"""A record's memory: counted, released, limited, and the record when memory runs out."""
 
 import gc
 import threading
@@ -23,7 +23,7 @@ HIDDEN = tiny_models.HIDDEN * 4
 
 @pytest.fixture
 def budget(monkeypatch) -> MemoryBudget:
-    """A budget for records alone, without a limit at first."""
+    """A budget only for records, without a limit at first."""
     own = MemoryBudget(2**50)
     monkeypatch.setattr(record, "budget_of", lambda device: own)
     return own
@@ -50,7 +50,7 @@ def test_rows_and_hidden_states_are_counted(budget):
     del twin
     gc.collect()
     assert budget.held == 6 * (ROW + HIDDEN)
-    stored = text("gemma2")  # whose rows are in a file
+    stored = text("gemma2")  # its rows are in a file
     assert budget.held == 6 * (ROW + HIDDEN) + TOKENS * ROW
     del decoder, stored
     gc.collect()
@@ -86,7 +86,7 @@ def test_readers_and_a_budget_that_takes_rows_all_the_time_do_not_wait_for_each_
 
     def read(decoder: Decoder) -> None:
         for index in range(150):
-            place = index % 5  # the sixth step may be taken back just now
+            place = index % 5  # the sixth step may be rewound at any moment
             if not np.array_equal(decoder.logits(place), live[place]):
                 wrong.append(index)
 
@@ -176,7 +176,7 @@ def test_a_text_s_rows_on_disk_have_a_limit_and_the_text_stays(monkeypatch):
         with pytest.raises(RecordError, match=r"^The logits of this text take .* the most there "):
             decoder.step()
     assert decoder.token_ids == lone.token_ids[:10]
-    decoder.rewind(7)  # as the sentence says
+    decoder.rewind(7)  # as the error message suggests
     finished(decoder, 10)
     assert np.array_equal(rows(decoder), rows(lone)[:10])
     monkeypatch.setattr(row_file, "MOST_BYTES", 12 * ROW)
@@ -210,7 +210,7 @@ def test_all_texts_together_have_a_limit_on_disk(monkeypatch):
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_file_that_outlives_the_names_of_its_module_goes_quietly(monkeypatch):
-    """As the interpreter ends, modules are emptied before the texts that somebody still holds."""
+    """Simulate interpreter exit, which clears modules before texts that are still referenced."""
     file = row_file.RowFile()
     monkeypatch.setattr(row_file, "_ended", None)
     del file
@@ -227,7 +227,7 @@ FAILURES = [
 
 
 def failing(monkeypatch, place: object, name: str, times: int, error: BaseException) -> None:
-    """Let the next calls fail."""
+    """Make the next `times` calls fail."""
     plain, left = getattr(place, name), [times]
 
     def fail(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""A trace made again: identical, or where it first differs and why."""
+"""Replay of a trace: identical, or the first difference and its reason."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def bundled() -> LanguageModel:
 
 
 def eventful(model: LanguageModel, prompt, **guided) -> Decoder:
-    """Settings that change on the way, two stages with a state, a forced token, a rewind."""
+    """A text with changing settings, two stages with a state, a forced token, and a rewind."""
     first = SamplingSettings(temperature=1.1, top_p=0.95, seed=11)
     xtc = SamplingSettings(temperature=1.3, xtc=Xtc(probability=0.6, threshold=0.05), seed=11)
     mirostat = SamplingSettings(temperature=1.2, mirostat=Mirostat(tau=3.0, eta=0.2), seed=12)
@@ -163,7 +163,7 @@ def test_a_diffusion_trace_comes_out_identical(tmp_path):
 
 
 def kept(values: dict, older: dict) -> dict:
-    """Those of the values that an older file has as well."""
+    """Return only the values that an older file also has."""
     return {
         name: kept(value, older[name]) if isinstance(value, dict) else value
         for name, value in values.items()
@@ -297,7 +297,7 @@ def test_stop_strings_are_compared_but_for_those_of_other_times(text_model):
     last = len(trace.steps) - 1
     changed = altered(trace, last, stop_reason="context", stop_string=None)
     assert replay(changed, text_model).first == last
-    text.stop_strings = stop  # after the fact, which a trace cannot tell from before
+    text.stop_strings = stop  # set after the run; a trace cannot tell this from before
     assert replay(text.trace(), text_model).identical
     stopped.stop_strings = ()
     assert replay(stopped.trace(), text_model).identical

@@ -19,7 +19,7 @@ from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, generate
 
 PROMPT = tiny_models.prompt(2)
-FEW = 6  # tokens of the vocabulary whose texts are counted
+FEW = 6  # size of the vocabulary whose texts are counted
 SAMPLES = 300
 FALSE_ALARM = 1e-4
 ROUGH = SamplingSettings(temperature=1.3, top_p=0.95, repetition_penalty=1.2, seed=0)
@@ -32,7 +32,7 @@ def few(seed: int) -> LanguageModel:
 
 
 def decoder_of(architecture="llama", draft=None, prompt=PROMPT, **changes) -> SpeculativeDecoder:
-    """A draft is another seed of the architecture, or None for prompt lookup."""
+    """A decoder whose `draft` is an architecture, built with seed 1, or None for prompt lookup."""
     target = tiny_models.shared(architecture)
     other = None if draft is None else tiny_models.shared(draft, 1)
     return SpeculativeDecoder(target, prompt, other, SpeculativeSettings(**changes))
@@ -60,7 +60,7 @@ def exact(settings: SamplingSettings, prompt: list[int]) -> np.ndarray:
 
 
 def p_value(draft: LanguageModel | None, prompt: list[int]) -> float:
-    """Of a chi-square test: the first two tokens of seeds 0 to 299 against the target's odds."""
+    """p-value of a chi-square test: the first two tokens of seeds 0 to 299 against the target."""
     settings = SpeculativeSettings(ROUGH, draft_length=2, max_new_tokens=2)
     decoder = SpeculativeDecoder(few(0), prompt, draft, settings)
     counts = np.zeros((FEW, FEW))
@@ -85,7 +85,7 @@ REPEATING = [1, 2, 3, 1, 2, 3, 1, 2]
 @pytest.mark.parametrize("way", ["draft", "lookup"])
 def test_texts_follow_the_targets_distribution(way):
     draft = few(1) if way == "draft" else None
-    # 300 seeds; one run in 10,000 would fail by chance, and these seeds are fixed.
+    # 300 fixed seeds; with others, one run in 10,000 would fail by chance.
     assert p_value(draft, REPEATING) > FALSE_ALARM
 
 
@@ -107,7 +107,7 @@ def test_a_wrong_residual_is_found_by_the_same_count(monkeypatch):
         ("llama", "llama"),
         ("gpt2", "gpt2"),
         ("qwen3", "llama"),
-        ("gemma3", "gemma3"),  # windows of 16 positions, which cannot be cropped once they are full
+        ("gemma3", "gemma3"),  # windows of 16 positions, which cannot be cropped once full
         ("bloom", None),
         ("mistral", None),
         ("llama", "mamba"),  # a recurrent draft
@@ -137,7 +137,7 @@ def test_a_draft_like_the_target_is_always_accepted():
 
 
 def test_probabilities_are_those_of_a_lone_decoder_after_the_same_tokens():
-    """Penalties, a memory (mirostat) and cuts see the same text in a round as step by step."""
+    """Check that penalties, a state (mirostat) and cuts see the same text in rounds and steps."""
     sampling = SamplingSettings(
         repetition_penalty=1.2, temperature=1.1, mirostat=Mirostat(tau=4.0), seed=9
     )
@@ -186,7 +186,7 @@ def test_distributions_come_back_as_they_were(architecture, draft):
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3"])  # gemma3's windows cannot be cropped
 def test_caches_that_were_taken_away_come_back_with_the_same_bits(architecture):
-    """A lost or rewound cache is read again in the blocks that it was first read in."""
+    """Check that a lost or rewound cache is read again in its original blocks."""
 
     def decoder() -> SpeculativeDecoder:
         return decoder_of(architecture, architecture, sampling=SamplingSettings(seed=6))
@@ -262,5 +262,5 @@ def test_a_forced_share_is_kept():
     run(decoder, 100)
     looked_at = sum(step.looked_at for step in decoder.steps)
     accepted = sum(step.accepted for step in decoder.steps)
-    # Seed 5; a share of 0.7 of about 90 lies outside 0.5 to 0.9 once in 20,000 times.
+    # Seed 5; with p = 0.7 and about 90 trials, the share leaves 0.5 to 0.9 once in 20,000.
     assert looked_at > 80 and 0.5 < accepted / looked_at < 0.9

@@ -1,4 +1,4 @@
-"""Rounds of speculative decoding: where they end, how long they are, what is refused."""
+"""Rounds of speculative decoding: their ends, their length, and refused input."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -21,11 +21,11 @@ from tests.engine import tiny_models
 from tests.engine.runs import GREEDY
 
 PROMPT = tiny_models.prompt(2)
-FORCED = 6  # what a draft that is the target itself has accepted in a row
+FORCED = 6  # tokens accepted in a row when the target drafts for itself
 
 
 def own_draft(prompt=PROMPT, model: LanguageModel | None = None, **changes) -> SpeculativeDecoder:
-    """The target drafts for itself, so that rounds are as long as they may be."""
+    """A decoder whose target drafts for itself, so that rounds are as long as possible."""
     model = model or tiny_models.shared("llama")
     settings = SpeculativeSettings(GREEDY, draft_length=FORCED).replace(**changes)
     return SpeculativeDecoder(model, prompt, model, settings)
@@ -37,7 +37,7 @@ def greedy_ids(tokens: int, prompt=PROMPT, model: LanguageModel | None = None, s
     return decoder
 
 
-# --- where a round ends ---------------------------------------------------------------------------
+# --- the end of a round ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("most", [1, 3, 6, 7, 8, 14, 15])
@@ -105,7 +105,7 @@ def test_a_draft_with_a_shorter_context_falls_silent():
     assert max(step.draft_positions for step in decoder.steps) <= 16
 
 
-# --- how long it is -------------------------------------------------------------------------------
+# --- its length -----------------------------------------------------------------------------------
 
 
 def test_an_adaptive_length_follows_its_rule_and_is_repeated():
@@ -146,7 +146,7 @@ def test_a_round_without_a_match_is_a_plain_step():
     assert plain.step().token_id == step.token_ids[0]
 
 
-# --- what is refused ------------------------------------------------------------------------------
+# --- refused input --------------------------------------------------------------------------------
 
 
 def refusal(
@@ -168,7 +168,7 @@ def test_a_draft_with_another_vocabulary_is_refused():
 
 
 def of_words(count: int, size: int, *others: str, seed: int = 0) -> LanguageModel:
-    """A model of `count` words, with an output layer of another size."""
+    """A model of `count` words, with an output layer of `size` rows."""
     words = {f"w{place}": place for place in range(count)}
     words |= {other: count + place for place, other in enumerate(others)}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))

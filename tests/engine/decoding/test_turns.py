@@ -1,4 +1,4 @@
-"""What is no forward pass takes its turn too: it never waits for the whole of a long pass."""
+"""Work other than forward passes takes turns too: it never waits for all of a long pass."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from engine.model.pauses import layers_of
 from engine.runner.scheduler import SCHEDULER, Kind
 from tests.engine import tiny_models
 
-WAITS = 1.0  # seconds that a long pass gives another thread to come into line
+WAITS = 1.0  # seconds that a long pass gives another thread to queue up
 
 
 def a_fork_of_contrastive_search(model):

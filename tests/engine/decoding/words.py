@@ -1,4 +1,4 @@
-"""A small constraint, and the same by hand: for references that know nothing of llguidance."""
+"""A small constraint, and the same by hand, for references that do not use llguidance."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -14,7 +14,7 @@ _BY_HAND = seq(times(_LETTERS, 2, 4), alt(seq(), text("!"), text(", ok")))
 
 
 def allowed(model: LanguageModel, generated: Sequence[int]) -> list[int]:
-    """Ids that may follow these under `WORD`; nothing but the end follows the end."""
+    """Ids that may follow these under `WORD`; only the end may follow the end."""
     end = model.eos_ids[0]
     if end in generated:
         return [end]

@@ -1,4 +1,4 @@
-"""The device that a test runs on: the CPU always, and a GPU where there is one (`-m gpu`)."""
+"""The device that a test runs on: always the CPU, and a GPU if there is one (`-m gpu`)."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def device(request) -> torch.device:
 
 @pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 def model(request, device) -> LanguageModel:
-    """A tiny Llama of the test's own on the device."""
+    """A new tiny Llama on the device."""
     return LanguageModel(tiny_models.build("llama", dtype=request.param).to(device))

@@ -1,4 +1,4 @@
-"""Which tests need a GPU, and how a test sees that something waits for one."""
+"""Marks for tests that need a GPU, and a check that no code waits for one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHERE_THERE_IS_ONE = pytest.mark.skipif(
 
 
 class _NoNumbers(TorchDispatchMode):
-    """Refuses what would make a GPU wait: that Python looks at a tensor's numbers."""
+    """Refuse operations that would wait for a GPU, in which Python looks at a tensor's numbers."""
 
     LOOKS = ("item", "_local_scalar_dense", "is_nonzero", "nonzero", "equal", "masked_select")
 
@@ -29,7 +29,7 @@ class _NoNumbers(TorchDispatchMode):
 
 @contextmanager
 def no_waiting(device: torch.device) -> Iterator[None]:
-    """Fail where anything within waits for the device, but by an event on purpose."""
+    """Fail if any code within waits for the device, except on an event on purpose."""
     if device.type != "cuda":
         with _NoNumbers():
             yield

@@ -1,4 +1,4 @@
-"""What must hold on a GPU as on the CPU. A person with a GPU runs `make test ARGS="-m gpu"`."""
+"""Behaviour that must hold on a GPU as on the CPU. With a GPU, run `make test ARGS="-m gpu"`."""
 
 import gc
 
@@ -28,7 +28,7 @@ STAGES = {"temperature": 0.8, "top_k": 20, "top_p": 0.9, "repetition_penalty": 1
 
 
 def generated(model: LanguageModel, seed: int) -> tuple[list[int], np.ndarray]:
-    """Ids and (steps, vocab) raw logits of `generate`, by the device's own random numbers."""
+    """Ids and (steps, vocab) raw logits of `generate`, with the device's own random numbers."""
     ids = torch.tensor([PROMPT], device=model.device)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -58,7 +58,7 @@ def test_a_pass_waits_for_nothing_but_its_row(model, monkeypatch):
     monkeypatch.setattr(language_model, "to_host", waiting(language_model.to_host))
     cache = model.new_cache()
     model.forward(PROMPT, cache, 0)
-    model.forward([1], cache, len(PROMPT))  # what is made once is there
+    model.forward([1], cache, len(PROMPT))  # one-time objects exist by now
     with no_waiting(model.device):
         found = model.forward([2], cache, len(PROMPT) + 1).logits
     again = model.new_cache()
@@ -68,14 +68,14 @@ def test_a_pass_waits_for_nothing_but_its_row(model, monkeypatch):
 
 
 def test_waiting_is_noticed(device):
-    # Else the test above could not fail.
+    # Without this, the test above could never fail.
     number = torch.ones((), device=device)
     with pytest.raises(RuntimeError, match="synchronizing"), no_waiting(device):
         number.item()
 
 
 def test_hidden_states_replay_bit_for_bit(model, monkeypatch):
-    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # all but the last are replayed
+    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # replays all except the last
     assert model.replays_exactly
     decoder = Decoder(model, PROMPT, sampling(2))
     live = [decoder.logits(step.index).copy() for step in decoder.run(TOKENS)]
@@ -119,7 +119,7 @@ def test_rows_are_copies_of_their_own(device, dtype):
 
 @pytest.fixture
 def full(budget):
-    """Fill the GPU as far as this process may, and give all of it back."""
+    """Fill the GPU as far as this process may, and release all memory afterwards."""
     filler: list[torch.Tensor] = []
 
     def fill() -> list[torch.Tensor]:
@@ -150,7 +150,7 @@ def test_without_memory_the_text_stays_and_the_next_step_goes_on(full):
     decoder = finished(Decoder(model, PROMPT, sampling(5)), 10)
     filler = full()
     with pytest.raises(OutOfMemoryError, match="ran out of memory"):
-        finished(decoder, TOKENS)  # a step or two may do with what was freed just now
+        finished(decoder, TOKENS)  # a step or two may run in recently freed memory
     taken = len(decoder.steps)
     assert decoder.token_ids == ids[:taken]
     filler.clear()

@@ -1,4 +1,4 @@
-"""Measurements on a GPU as on the CPU: times that are waited for, operations that are the same."""
+"""Measurements on a GPU as on the CPU: times include the wait, and operations are the same."""
 
 from engine.measure.prefill_and_decode import PrefillAndDecodeMeasurement
 from engine.measure.roofline.measurement import Plan, RooflineMeasurement

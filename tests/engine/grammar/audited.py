@@ -1,4 +1,4 @@
-"""Twenty constraints, and for each the same language by hand."""
+"""Twenty constraints, each with the same language written by hand."""
 
 from engine.sampling.stages import Constraint
 from tests.engine.grammar.language import (
@@ -16,11 +16,11 @@ from tests.engine.grammar.language import (
 
 LOWER, UPPER, DIGIT = chars("abcdefghijklmnopqrstuvwxyz"), chars((0x41, 0x5A)), chars("0123456789")
 
-# --- JSON: between two parts nothing, a blank, or a line break and at most twelve blanks ---------
+# --- JSON: between parts nothing, a blank, or a line break and at most twelve blanks -------------
 
 BLANK = maybe(alt(text(" "), seq(text("\n"), times(text(" "), 0, 12))))
 _HEX = chars("0123456789abcdefABCDEF")
-# Of escapes, those that are needed: control characters by number, and the ones with a letter.
+# Only the escapes that are needed: control characters by number, and those with a letter.
 _ESCAPED = alt(
     chars('"\\bfnrt'), seq(text("u00"), alt(seq(chars("01"), _HEX), text("7f"), text("7F")))
 )
@@ -30,7 +30,7 @@ INTEGER = seq(maybe(text("-")), alt(text("0"), seq(chars("123456789"), star(DIGI
 
 
 def string(least: int, most: int | None) -> Expression:
-    """A JSON string of so many characters."""
+    """A JSON string of `least` to `most` characters."""
     inside = star(CHARACTER) if most is None else times(CHARACTER, least, most)
     return seq(text('"'), inside, text('"'))
 
@@ -42,7 +42,7 @@ def members(*parts: Expression) -> Expression:
 
 
 def within(opening: str, inside: Expression, closing: str) -> Expression:
-    """Something in brackets."""
+    """An expression in brackets."""
     return seq(text(opening), BLANK, inside, BLANK, text(closing))
 
 
@@ -52,7 +52,7 @@ def item(name: str, value: Expression) -> Expression:
 
 
 def array(value: Expression, most: int) -> Expression:
-    """An array of at most so many."""
+    """An array of at most `most` values."""
     some = alt(*(within("[", members(*[value] * n), "]") for n in range(1, most + 1)))
     return alt(seq(text("["), BLANK, text("]")), some)
 
@@ -76,7 +76,7 @@ ORDER = {
 SIZE = alt(text('"S"'), text('"M"'), text('"XL"'))
 _ORDERED = [item("paid", BOOLEAN), item("sizes", array(SIZE, 2))]
 
-# --- rules that hold themselves -------------------------------------------------------------------
+# --- recursive rules ------------------------------------------------------------------------------
 
 
 def balanced() -> Expression:
@@ -86,7 +86,7 @@ def balanced() -> Expression:
 
 
 def as_many() -> Expression:
-    """As many a as b."""
+    """The same number of a and b."""
     return seq(text("a"), maybe(rule(as_many)), text("b"))
 
 

@@ -1,4 +1,4 @@
-"""The bundled model, whose vocabulary the masks are checked over."""
+"""The bundled model, over whose vocabulary the masks are checked."""
 
 import pytest
 

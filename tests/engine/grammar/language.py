@@ -1,7 +1,7 @@
-"""Languages of bytes by plain expressions, and which bytes may follow: the judge of the masks.
+"""Languages of bytes as plain expressions, with the bytes that may follow: they judge the masks.
 
-Shares nothing with llguidance: an expression is read from left to right by keeping every way in
-which it could still go on, as a stack of what is left to be matched.
+The code shares nothing with llguidance. It reads an expression from left to right. Every way in
+which the text could continue is kept as a stack of the parts still to match.
 
     >>> word = seq(text("a"), star(text("b")))
     >>> [may_follow(word, b"ab"), may_end(word, b"ab"), may_follow(word, b"ba")]
@@ -17,14 +17,14 @@ from functools import lru_cache
 import numpy as np
 
 Expression = tuple
-State = frozenset  # of stacks, tuples of expressions
+State = frozenset  # a set of stacks, which are tuples of expressions
 
 
 # --- expressions ----------------------------------------------------------------------------------
 
 
 def chars(*ranges: str | tuple[int, int]) -> Expression:
-    """One byte: of a text's ASCII characters, or from a range."""
+    """One byte: one of a text's ASCII characters, or one from a range."""
     found: set[int] = set()
     for each in ranges:
         found |= set(each.encode()) if isinstance(each, str) else set(range(each[0], each[1] + 1))
@@ -32,32 +32,32 @@ def chars(*ranges: str | tuple[int, int]) -> Expression:
 
 
 def seq(*parts: Expression) -> Expression:
-    """All of these, in order."""
+    """All these parts, in order."""
     return ("seq", *parts)
 
 
 def alt(*parts: Expression) -> Expression:
-    """One of these."""
+    """One of these parts."""
     return ("alt", *parts)
 
 
 def text(words: str) -> Expression:
-    """Exactly these characters."""
+    """Exactly these words."""
     return seq(*(("chars", frozenset((byte,))) for byte in words.encode()))
 
 
 def maybe(part: Expression) -> Expression:
-    """This or nothing."""
+    """The part or nothing."""
     return alt(seq(), part)
 
 
 def star(part: Expression) -> Expression:
-    """Any number of these; `part` is never empty."""
+    """Any number of repetitions; `part` is never empty."""
     return ("star", part)
 
 
 def times(part: Expression, low: int, high: int) -> Expression:
-    """From `low` to `high` of these."""
+    """From `low` to `high` repetitions."""
     more = seq()
     for _ in range(high - low):
         more = maybe(seq(part, more))
@@ -65,12 +65,12 @@ def times(part: Expression, low: int, high: int) -> Expression:
 
 
 def rule(make: Callable[[], Expression]) -> Expression:
-    """An expression that may hold itself, not at its beginning."""
+    """An expression that may contain itself, except at its beginning."""
     return ("rule", make)
 
 
 def characters(*excluded: int) -> Expression:
-    """One character of UTF-8, without some ASCII ones; no surrogates, nothing overlong."""
+    """One UTF-8 character, without the excluded ASCII ones, surrogates and overlong forms."""
     more = (0x80, 0xBF)
 
     def of(*ranges: tuple[int, int]) -> Expression:
@@ -94,7 +94,7 @@ def characters(*excluded: int) -> Expression:
 
 @lru_cache(maxsize=100_000)
 def _next(stack: tuple[Expression, ...]) -> tuple[tuple[frozenset[int], tuple], ...]:
-    """(bytes, what is left after one of them); with no bytes where the end is reached."""
+    """(bytes, the remaining parts after one of these bytes); without bytes at the end."""
     if not stack:
         return ((frozenset(), ()),)
     (kind, *parts), rest = stack[0], stack[1:]
@@ -110,23 +110,23 @@ def _next(stack: tuple[Expression, ...]) -> tuple[tuple[frozenset[int], tuple], 
 
 
 def start(expression: Expression) -> State:
-    """Before the first byte."""
+    """Return the state before the first byte."""
     return frozenset({(expression,)})
 
 
 @lru_cache(maxsize=200_000)
 def after(state: State, byte: int) -> State:
-    """After one more byte; empty where it cannot follow."""
+    """Return the state after one more byte, empty if it cannot follow."""
     return frozenset(rest for stack in state for taken, rest in _next(stack) if byte in taken)
 
 
 def ends(state: State) -> bool:
-    """Whether the text may end here."""
+    """Return True if the text may end here."""
     return any(not taken for stack in state for taken, _ in _next(stack))
 
 
 def read(expression: Expression, data: bytes) -> State:
-    """After all of these bytes."""
+    """Return the state after all these bytes."""
     state = start(expression)
     for byte in data:
         state = after(state, byte)
@@ -134,12 +134,12 @@ def read(expression: Expression, data: bytes) -> State:
 
 
 def may_follow(expression: Expression, data: bytes) -> bool:
-    """Whether some text of the language begins so."""
+    """Return True if some text of the language begins with these bytes."""
     return bool(read(expression, data))
 
 
 def may_end(expression: Expression, data: bytes) -> bool:
-    """Whether this is a text of the language."""
+    """Return True if this is a text of the language."""
     return ends(read(expression, data))
 
 
@@ -148,14 +148,14 @@ def may_end(expression: Expression, data: bytes) -> bool:
 
 @dataclass
 class Trie:
-    """Tokens by their bytes."""
+    """Tokens in a tree by their bytes."""
 
     ids: list[int]
     below: dict[int, Trie]
 
     @classmethod
     def of(cls, tokens: Sequence[bytes], no_text: frozenset[int]) -> Trie:
-        """All tokens but those without bytes and those that are no text."""
+        """Hold all tokens except those without bytes and those in `no_text`."""
         root = cls([], {})
         for token_id, token in enumerate(tokens):
             if not token or token_id in no_text:
@@ -167,7 +167,7 @@ class Trie:
         return root
 
     def allowed(self, state: State, size: int) -> np.ndarray:
-        """(size,) bool, the tokens all of whose bytes may follow."""
+        """(size,) bool, True for tokens whose bytes may all follow."""
         found = np.zeros(size, bool)
         todo = [(self, state)]
         while todo:

@@ -8,7 +8,7 @@ from tests.engine.grammar import language
 from tests.engine.grammar.audited import AUDITED
 from tests.engine.grammar.language import Trie
 
-PLACES = 6  # of each constraint, along a random text
+PLACES = 6  # places in each constraint, along a random text
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def trie(bundled: LanguageModel) -> Trie:
 
 
 def audit(bundled: LanguageModel, trie: Trie, name: str, places: int) -> tuple[int, int]:
-    """Compare whole masks along a random text; how many tokens were allowed, and refused."""
+    """Compare whole masks along a random text; return the numbers of allowed and refused tokens."""
     constraint, expression = AUDITED[name]
     rng = np.random.default_rng(list(AUDITED).index(name))
     ids: list[int] = []
@@ -40,7 +40,7 @@ def audit(bundled: LanguageModel, trie: Trie, name: str, places: int) -> tuple[i
         if not expected.any():
             break
         choices = np.flatnonzero(expected)
-        # Half of the time a short token, lest a choice or a number is over at once.
+        # Half the time take a short token, so that a choice or a number does not end at once.
         lengths = np.array([len(bundled.vocabulary.token_bytes(int(i))) for i in choices])
         if rng.random() < 0.5:
             choices = choices[lengths == lengths.min()]

@@ -1,4 +1,4 @@
-"""Places in a constraint: any order of questions, ends of texts, tokenizers of every kind."""
+"""Places in a constraint: queries in any order, ends of texts, tokenizers of every kind."""
 
 import itertools
 import random
@@ -146,7 +146,7 @@ def of_tokenizer(tokenizer, size: int, ends: tuple[int, ...] = ()) -> Places:
 
 
 def check(tokenizer, places: Places, text: str, *, starts_with_space: bool = False) -> None:
-    """A text's own tokens are allowed one by one, under a constraint to that very text."""
+    """Check that a text's tokens are allowed one by one, under a constraint to that very text."""
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     constraint = [f" {text}" if starts_with_space else text]
     source = str(constraint).replace("'", '"')
@@ -159,7 +159,7 @@ def test_a_byte_level_tokenizer_with_padding_and_added_tokens(tokenizer):
     twin = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer)
     twin.add_tokens(["<tool>"])
     twin.add_special_tokens({"additional_special_tokens": ["<|turn|>"]})
-    size = len(twin) + 20  # rows of the output layer that no token has
+    size = len(twin) + 20  # rows of the output layer without a token
     places = of_tokenizer(twin, size)
     check(twin, places, "naïve 日本 a b")
     tool, turn = twin.convert_tokens_to_ids(["<tool>", "<|turn|>"])
@@ -168,7 +168,7 @@ def test_a_byte_level_tokenizer_with_padding_and_added_tokens(tokenizer):
     assert not anything.allowed[len(twin) :].any() and anything.allowed.size == size
     assert allowed(places, "regex", "<tool>")[-1] == tool, "an added word is text"
     assert not places.at("regex", "<.turn.>", ()).allowed[turn], "a control token never is"
-    short = of_tokenizer(twin, 200)  # a tokenizer that knows more than the model scores
+    short = of_tokenizer(twin, 200)  # a tokenizer with more tokens than the model scores
     assert short.at("regex", ".*", ()).allowed.size == 200
 
 

@@ -1,4 +1,4 @@
-"""Sources that would take all the time and memory there is, and those that wait for them."""
+"""Sources that would use up all time and memory, and the requests that wait for them."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ def followed(language: str, source: str) -> int:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Look again until it is so, for a minute at most."""
+    """Wait until the condition holds, for a minute at most."""
     end = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < end, "it never came to that"
@@ -47,7 +47,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def short_of_time(monkeypatch) -> Iterator[None]:
-    """A fifth of a second for each source."""
+    """Allow a fifth of a second for each source."""
     monkeypatch.setattr(reading, "SECONDS", 0.2)
     monkeypatch.setattr(reading, "QUICK_SECONDS", 0.1)
     monkeypatch.setattr(reading, "_slow", OrderedDict())

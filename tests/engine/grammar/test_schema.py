@@ -1,4 +1,4 @@
-"""JSON schemas: what llguidance would misread is written for it in another way, or said."""
+"""JSON schemas: parts that llguidance would misread are rewritten for it, or reported."""
 
 import json
 from importlib.metadata import version
@@ -21,7 +21,7 @@ DRAFT_07 = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 
 def takes(schema, text: str) -> bool:
-    """True if a text is one of a schema's, byte by byte."""
+    """Return True if a text fits a schema, byte by byte."""
     place = BYTES.at("json_schema", checked_source("json_schema", schema), list(text.encode()))
     return place.broken_at is None and place.may_end
 
@@ -32,7 +32,7 @@ def takes(schema, text: str) -> bool:
         ({"properties": {"a": {"type": "integer"}}}, '{"\\u0061":"x"}', '{"b":"x"}'),
         ({"patternProperties": {"^é": {"type": "integer"}}}, '{"\\u00e9":"x"}', '{"é":1}'),
         (
-            # A line break has an escape of its own, and one by number.
+            # A line break has a short escape and one by number.
             {
                 "properties": {"a\n": {"maxLength": 1}},
                 "patternProperties": {"^a": {"type": "string"}},
@@ -132,7 +132,7 @@ def test_a_pattern_of_further_names_stays():
 
 
 def test_a_dead_end_that_llguidance_1_9_1_leaves():
-    """Names and their pattern come together only as it merges schemas; once mended, go on here."""
+    """Reach a dead end: names meet their pattern only in merged schemas; update once fixed."""
     apart = [
         {"properties": {"s": {"type": "integer"}}, "required": ["s"]},
         {"patternProperties": {"^s$": True}, "additionalProperties": False},

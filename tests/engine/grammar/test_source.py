@@ -1,4 +1,4 @@
-"""Sources of constraints: what is taken, what is refused, and where the mistake is."""
+"""Sources of constraints: accepted ones, refused ones, and the place of the mistake."""
 
 import json
 import subprocess
@@ -82,7 +82,7 @@ def test_too_many_nested_parts_are_refused_before_they_reach_the_stack():
 
 @pytest.mark.parametrize("kind", ["lark", "json_schema"])
 def test_as_many_nested_parts_as_are_taken_are_safe(kind):
-    """In a process of its own, which a full stack would end."""
+    """Run in a separate process, which a stack overflow would end."""
     rules = "\\n".join(f"r{i}: r{i + 1}" for i in range(MOST_PARTS - 2))
     lark = f"'{rules}\\nr{MOST_PARTS - 2}: \"a\"\\nstart: r0'"
     refs = (
@@ -114,7 +114,7 @@ def test_values_and_texts_make_the_same_constraint():
 
 @pytest.mark.parametrize("source", ["((a{1,1000}){1,1000}){1,1000}", "(a?){2000}a{2000}"])
 def test_expressions_that_explode_elsewhere_are_refused_or_followed(source):
-    """None of them hangs: a limit of work is reached, or they are small here."""
+    """Check that none hangs: each reaches a limit of work, or is small here."""
     from tests.engine.grammar.tokens import places_over
 
     places = places_over((b"a", b"aa"))

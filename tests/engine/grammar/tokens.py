@@ -10,7 +10,7 @@ from engine.grammar import Places, TokenTable
 def places_over(
     tokens: Sequence[bytes], ends: tuple[int, ...] = (), special: tuple[int, ...] = ()
 ) -> Places:
-    """Places over these tokens."""
+    """Places in constraints over these tokens."""
     table = TokenTable(tokens, frozenset(special), ends)
     return Places(lambda: table, len(tokens))
 

@@ -1,4 +1,4 @@
-"""A child of many bad manners, for the tests of guarded processes."""
+"""A misbehaving child process, for the tests of guarded processes."""
 
 import os
 import sys

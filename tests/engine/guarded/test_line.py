@@ -1,4 +1,4 @@
-"""The order in which threads get one of few places."""
+"""The order in which threads get one of a few places."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Guarded processes: limits, ends, and what they leave behind."""
+"""Guarded processes: limits, ends, and leftovers."""
 
 import os
 import signal
@@ -148,7 +148,7 @@ def test_a_process_that_cannot_be_started(monkeypatch):
 
 
 def started(code: str) -> tuple[subprocess.Popen, int]:
-    """A parent of its own, and the process id that it prints."""
+    """A separate parent process, and the process id that it prints."""
     parent = subprocess.Popen(
         [sys.executable, "-c", HERE + code], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

@@ -1,4 +1,4 @@
-"""Bytes counted of a loaded model's cache, and what is said where they cannot be."""
+"""Counted bytes of a loaded model's cache, and the message if they cannot be counted."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from engine.errors import SettingError
 from engine.measure.cache_bytes import CacheBytesMeasurement, lengths
 from tests.engine import tiny_models
 
-POSITIONS = 37  # beyond the windows
+POSITIONS = 37  # past the windows
 
 
 def measured(architecture: str, batch: int = 1):

@@ -1,4 +1,4 @@
-"""What all measurements have in common: parts, going on, time left; figures of several times."""
+"""Common to all measurements: parts, resuming, time left, and figures of several times."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.engine.tiny_models import CONTEXT, shared
 
 
 class Counted(Measurement[tuple]):
-    """Notes which parts were measured; breaks off before one of them, once."""
+    """A measurement that records the measured parts, and breaks off once before `breaks_at`."""
 
     def __init__(self, breaks_at: int | None = None) -> None:
         super().__init__([1.0, 1.0, 2.0])
@@ -61,11 +61,11 @@ def test_median_and_p95():
     ("values", "near", "found"),
     [
         ([10, 10.1, 9.9, 10, 30, 10.05], None, [4]),
-        ([10, 10.01, 9.99, 10, 10.5, 10], None, []),  # by less than a tenth of the median
+        ([10, 10.01, 9.99, 10, 10.5, 10], None, []),  # off by less than a tenth of the median
         ([1, 1, 1, 9], None, []),  # too few to say
-        ([float(n) for n in range(40)], 5, []),  # a line has none
+        ([float(n) for n in range(40)], 5, []),  # a straight line has none
         ([n + 50 * (n == 20) for n in range(40)], 5, [20]),
-        ([10, 10, 10, 10, 2, 10], None, [4]),  # also one that is too fast
+        ([10, 10, 10, 10, 2, 10], None, [4]),  # a value that is too fast counts too
     ],
 )
 def test_outliers(values, near, found):
@@ -81,7 +81,7 @@ def test_an_estimate_goes_on_as_the_times_grew():
     pace = Pace((4, 16, 64), (40.0, 40.0, 44.8), 5.0)
     assert pace.read_seconds(10) == pytest.approx(0.040)
     assert pace.read_seconds(40) == pytest.approx(0.0424)
-    assert pace.read_seconds(164) == pytest.approx(0.0548)  # 0.1 ms for each token more
+    assert pace.read_seconds(164) == pytest.approx(0.0548)  # 0.1 ms for each further token
     assert pace.step_seconds(10) == pytest.approx(0.05)
 
 

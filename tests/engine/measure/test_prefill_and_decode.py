@@ -1,4 +1,4 @@
-"""The grid of prompt and output lengths: every cell in every round, and what follows from it."""
+"""The grid of prompt and output lengths: every cell in every round, and the resulting figures."""
 
 import pytest
 

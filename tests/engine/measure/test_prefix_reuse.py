@@ -1,4 +1,4 @@
-"""Prefix reuse: only the rest is read, and the logits are those of the whole prompt."""
+"""Prefix reuse: only the rest is read, and the logits equal those of the whole prompt."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_the_rest_is_read_and_the_logits_are_equal(name, monkeypatch):
     monkeypatch.setattr(model, "forward", counted)
     assert len(list(measurement.run())) == 6
     result = measurement.result
-    # A window of 16 that is full cannot be cropped, nor can a recurrent state.
+    # A full window of 16 cannot be cropped, and neither can a recurrent state.
     assert result.can_crop == (name == "llama")
     assert [one.shared for one in result.lengths] == [9, 41], "the rests share a token as well"
     assert [one.tokens for one in result.lengths] == [11, 43]

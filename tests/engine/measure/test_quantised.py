@@ -1,4 +1,4 @@
-"""Quantised caches measured along a text: divergences, where texts part, cancel and go on."""
+"""Quantised caches measured along a text: divergences, first differences, cancel and resume."""
 
 import json
 import math
@@ -59,7 +59,7 @@ def test_where_texts_part_is_where_free_running_texts_do(model):
 
 
 def free_running(model, how: Quantisation, positions: int) -> list[list[int]]:
-    """What the exact and a quantised cache write greedily, each going on from its own text."""
+    """Greedy texts with the exact and a quantised cache, each continuing its own text."""
     cache = compared_cache(model, [how])
     texts = [list(PROMPT), list(PROMPT)]
     for position in range(positions - 1):
@@ -83,7 +83,7 @@ def test_figures_along_a_text(model):
     assert 100 * max(result.rounding_kl_bits) < means[0] < means[1] < means[2]
     sizes = [one.bytes for one in result.along]
     assert result.exact_bytes > sizes[0] > sizes[1] > sizes[2]
-    # 4 of 40 positions are no residual, so a chosen setting is in line with its point.
+    # The first 2 of 40 positions are exact, so a point's figures cover the other 38.
     point = result.points[1]
     assert point.bits == 4 and point.positions == 38
     assert point.mean_kl_bits == pytest.approx(np.mean(result.along[1].kl_bits[2:]))

@@ -1,4 +1,4 @@
-"""The roofline: operations against the shapes of a model, figures against sums done by hand."""
+"""The roofline: operations against a model's shapes, and figures against sums done by hand."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -38,7 +38,7 @@ def operations(model, tokens: int, cached: int = 0) -> int:
 
 
 def llama_operations(tokens: int, cached: int, mlp: int) -> int:
-    """By the shapes: two for each weight and token; attention; the output layer once."""
+    """Count by the shapes: two for each weight and token; attention; the output layer once."""
     weights = LAYERS * (2 * HIDDEN * HIDDEN + 2 * HIDDEN * KV + mlp)
     attention = LAYERS * 4 * HIDDEN * tokens * (cached + tokens)
     return 2 * weights * tokens + attention + 2 * VOCAB * HIDDEN
@@ -50,7 +50,7 @@ def test_operations_are_those_of_the_shapes(tokens, cached):
     wanted = llama_operations(tokens, cached, mlp)
     assert operations(shared("llama"), tokens, cached) == wanted
     router = HIDDEN * 4
-    wanted = llama_operations(tokens, cached, 2 * mlp + router)  # two of four experts
+    wanted = llama_operations(tokens, cached, 2 * mlp + router)  # with two of four experts
     assert operations(shared("mixtral"), tokens, cached) == wanted
 
 

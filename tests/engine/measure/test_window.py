@@ -1,4 +1,4 @@
-"""At a window's edge: what is kept, seen and reached; at a context's end: what is said."""
+"""Positions kept, seen and reached at a window's edge, and the message at a context's end."""
 
 import pytest
 

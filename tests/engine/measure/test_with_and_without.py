@@ -1,4 +1,4 @@
-"""A text decoded with and without the cache: transformers' own tokens, the bytes counted."""
+"""A text decoded with and without the cache: transformers' own tokens, and counted bytes."""
 
 from dataclasses import replace
 
@@ -65,7 +65,7 @@ def test_a_block_that_was_broken_off_is_measured_again(measurement, monkeypatch)
     read, calls = with_and_without.timed_read, iter(range(1000))
 
     def broken_off(model, ids, clock=None):
-        if next(calls) == 25:  # in the second block, behind steps with the cache
+        if next(calls) == 25:  # in the second block, after steps with the cache
             raise CancelledError("cancelled")
         return read(model, ids)
 
@@ -84,7 +84,7 @@ def test_the_first_difference_is_kept_with_its_margin(monkeypatch):
 
     def rounded(model, ids, clock=None):
         found = read(model, ids)
-        if len(ids) == 9:  # another token comes out on top, by rounding as it were
+        if len(ids) == 9:  # a different token wins, as if by rounding
             logits = found.logits.copy()
             logits[np.argsort(logits)[-2]] = logits.max() + 1
             return replace(found, logits=logits)

@@ -1,8 +1,8 @@
-"""Every text-generation architecture of transformers, small, against its own `generate`.
+"""Every text-generation architecture of transformers, built small, against its own `generate`.
 
-`python -m tests.engine.model.architectures` checks all of them and prints the table of
-docs/architectures.md; with names, those alone. `--write` writes that page, and keeps the rows of
-those that were not named.
+`python -m tests.engine.model.architectures` checks all architectures, or only those named. It
+prints the table of docs/architectures.md. `--write` writes that page, and keeps the rows of
+architectures that were not named.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.engine.twins import is_twin, lone
 PAGE = Path(__file__).parents[3] / "docs" / "architectures.md"
 TOKENS = 48
 SECONDS = 60  # for one architecture, on a busy machine
-CLOSE = 1e-3  # share of the logits' range by which two ways to compute them may differ
+CLOSE = 1e-3  # share of the logits' range by which two computations may differ
 CHUNKS = (7, 1, 16, 13)
 
 EQUAL, REFUSED, NOT_BUILT, WRONG = "equal", "refused", "not built small", "WRONG"
@@ -44,15 +44,15 @@ EQUAL, REFUSED, NOT_BUILT, WRONG = "equal", "refused", "not built small", "WRONG
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one architecture.
+    """The outcome for one architecture.
 
     Attributes:
         model_type: its name in transformers.
         result: equal, refused, not built small, or WRONG.
-        reason: the sentence that a person sees, or why it could not be built.
+        reason: the message to the user, or the reason why it could not be built.
         layers: the kinds of its cache layers.
-        rows: how many texts of a batch go through one pass.
-        chunks: whether a prompt may be read in several passes.
+        rows: number of texts of a batch in one pass.
+        chunks: True if a prompt may be read in several passes.
     """
 
     model_type: str
@@ -64,16 +64,16 @@ class Outcome:
 
 
 def checked(model_type: str) -> Outcome:
-    """One architecture against its `generate`."""
+    """Check one architecture against its `generate`."""
     try:
         hf = small_configs.build(model_type)
-    except Exception as error:  # whatever its code raises is the answer
+    except Exception as error:  # whatever its code raises is the result
         return Outcome(model_type, NOT_BUILT, _first_line(error))
     try:
         model = LanguageModel(hf, name=type(hf).__name__)
     except NotAModelError as error:
         return Outcome(model_type, REFUSED, str(error))
-    except Exception as error:  # what `load_model` turns into a sentence
+    except Exception as error:  # `load_model` turns this into a sentence
         return Outcome(model_type, REFUSED, f"It loads but cannot be run ({_first_line(error)}).")
     cache = model.new_cache()
     model.forward([1, 2], cache, 0)
@@ -86,13 +86,13 @@ def checked(model_type: str) -> Outcome:
 
 
 def check(model: LanguageModel) -> int:
-    """Compare a model with `generate` and with itself after rewind, fork, eviction, in a batch.
+    """Compare a model with `generate`, and with itself after rewind, fork, eviction and in a batch.
 
     Returns:
-        How many texts of a batch went through one pass.
+        The number of texts of a batch in one pass.
 
     Raises:
-        AssertionError: where it differs.
+        AssertionError: the model differs.
     """
     prompt = [token_id % small_configs.VOCAB for token_id in (5, 11, 3, 29, 17)]
     tokens = min(TOKENS, (model.context_length or 1_000) - len(prompt))
@@ -123,7 +123,7 @@ def check(model: LanguageModel) -> int:
     batch = batch_finished(model, jobs)
     for job, text in zip(jobs, batch.texts, strict=True):
         assert text.error is None, f"a row of a batch failed: {text.error}"
-        is_twin(text, lone(model, job))  # fails unless they part by rounding alone
+        is_twin(text, lone(model, job))  # fails unless they differ only by rounding
     if model.can_chunk:
         _check_chunks(model, [*prompt, *ids][: model.reads_again_after or sum(CHUNKS)], close)
     return batch.rows_together
@@ -161,7 +161,7 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise `TimeoutError` after so many seconds, where the system has such an alarm."""
+    """Raise `TimeoutError` after `seconds`, if the system has such an alarm."""
 
     def ring(*_: object) -> None:
         raise TimeoutError(f"not done after {seconds} seconds")
@@ -176,7 +176,7 @@ def limited(seconds: int) -> Iterator[None]:
 
 
 def page(outcomes: list[Outcome]) -> str:
-    """The page for people."""
+    """Return the text of docs/architectures.md."""
     counts = Counter(outcome.result for outcome in outcomes)
     named = ", ".join(f"{counts[kind]} {kind}" for kind in (EQUAL, REFUSED, NOT_BUILT, WRONG))
     lines = [
@@ -216,7 +216,7 @@ def page(outcomes: list[Outcome]) -> str:
 
 
 def written(text: str) -> dict[str, Outcome]:
-    """The outcomes that a page holds, by model type."""
+    """Return the outcomes on a page, by model type."""
     outcomes, kind = {}, EQUAL
     for line in text.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]

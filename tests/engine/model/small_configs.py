@@ -1,7 +1,7 @@
 """A small configuration for every text-generation architecture of transformers.
 
-Values are small enough that a model is built and run in a second, and every window, chunk and
-switch lies well below the number of tokens that tests read.
+Values are small enough that a model is built and run in a second. Every window, chunk and switch
+lies well below the number of tokens that tests read.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tests.engine.tiny_models import seeded
 
 VOCAB = 64
 WINDOW = 12
-SWITCH = 32  # where longrope goes from short to long factors
+SWITCH = 32  # where longrope changes from short to long factors
 CONTEXT = 128
 
 MODEL_TYPES = tuple(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
 
-# Replaces the default wherever a configuration has a key of this name.
+# Replaces the default in every configuration with a key of this name.
 SMALL = {
     "vocab_size": VOCAB,
     "max_position_embeddings": CONTEXT,
@@ -84,7 +84,7 @@ SMALL = {
     "qk_head_dim": 16,
     "v_head_dim": 8,
     "index_head_dim": 16,
-    "index_n_heads": 16,  # of few, all are often zero at once: ties, which rounding decides
+    "index_n_heads": 16,  # with few heads, all are often zero at once: ties, which rounding decides
     "index_topk": 8,
     "first_k_dense_replace": 1,
     "sliding_window": WINDOW,
@@ -154,7 +154,7 @@ _INDEXER = {
     "indexer_compress_ratio": 2,
 }
 
-# What single architectures need besides: sizes that hang together, a key of another name.
+# Additions for single architectures: sizes that depend on each other, keys of different names.
 CHANGES: dict[str, dict[str, object]] = {
     "bamba": {"attn_layer_indices": [1]},
     "blt": {
@@ -295,7 +295,7 @@ CHANGES: dict[str, dict[str, object]] = {
     },
     "zaya": {"num_experts_per_tok": 1, "router_hidden_size": 16},
 }
-# Special tokens: inside the small vocabulary; None only where the default is.
+# Special tokens: inside the small vocabulary, and None only if the default is None.
 _SPECIAL = (
     "bos_token_id",
     "eos_token_id",

@@ -1,10 +1,11 @@
 """The decoder against transformers itself, for every kind of model and cache, over 40 tokens.
 
-With two seeds: `generate` is the reference for greedy tokens and logits, and a forward pass over
-the whole text without a cache is the slow twin of the cached one. With one seed, since the draw
-does not know the prompt and all else is not rounded: `generate` is the reference for draws, and a
-decoder that was left alone for one that was rewound, forked or lost its cache; equal means equal
-bits.
+With two seeds, `generate` is the reference for greedy tokens and logits. A forward pass over the
+whole text without a cache is the slow twin of the cached pass.
+
+One seed is enough for the rest: a draw does not depend on the prompt, and nothing else is rounded.
+`generate` is the reference for draws. An undisturbed decoder is the reference for one that was
+rewound, forked or lost its cache. Equal means equal bits.
 
 The first prompt is shorter than a sliding window, the second longer. The second text also outgrows
 the first room of a growing cache, and passes two snapshots of recurrent states.
@@ -25,7 +26,7 @@ from tests.engine.tiny_models import ARCHITECTURES, RECURRENT, SLIDING, WINDOW
 
 TOKENS = 40
 PROMPT_LENGTHS = (7, 27)  # by seed
-CLOSE = 1e-4  # largest difference of a logit between two ways to compute it
+CLOSE = 1e-4  # largest difference of a logit between two computations
 
 pytestmark = pytest.mark.parametrize("architecture", ARCHITECTURES)
 two_seeds = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
@@ -49,7 +50,7 @@ def prompt_of(seed: int) -> list[int]:
 
 @cache
 def left_alone(architecture: str, seed: int) -> tuple[list[int], np.ndarray]:
-    """Tokens and (steps, vocab) logits of a decoder to which nothing else happens."""
+    """Tokens and (steps, vocab) logits of an undisturbed decoder."""
     model = tiny_models.shared(architecture, seed)
     decoder = finished(Decoder(model, prompt_of(seed), settings_of(seed)), TOKENS)
     return decoder.token_ids, rows(decoder)
@@ -94,7 +95,7 @@ def test_cached_equals_uncached(model, prompt, seed, architecture):
     text = torch.tensor([prompt + ids[:-1]])
     with torch.inference_mode():
         uncached = model.hf(text, use_cache=False).logits[0, len(prompt) - 1 :].numpy()
-        for i in (0, 1, WINDOW, TOKENS - 1):  # and with nothing after the position either
+        for i in (0, 1, WINDOW, TOKENS - 1):  # also without any text after the position
             prefix = text[:, : len(prompt) + i]
             last = model.hf(prefix, use_cache=False).logits[0, -1].numpy()
             np.testing.assert_allclose(uncached[i], last, atol=CLOSE, rtol=0)

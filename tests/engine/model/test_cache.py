@@ -1,4 +1,4 @@
-"""Caches of decoders: budget and eviction, bf16, models whose cache forgets."""
+"""Caches of decoders: budget and eviction, bf16, models whose caches forget."""
 
 import gc
 
@@ -42,7 +42,7 @@ def test_decoders_over_the_budget_lose_their_caches_and_nothing_else(architectur
 
     lone = [finished(decoder, TOKENS) for decoder in decoders(tiny_models.shared(architecture))]
     model = LanguageModel(tiny_models.build(architecture))
-    budget.limit = 1  # less than any cache, so only the one in use is kept
+    budget.limit = 1  # less than any cache, so only the cache in use is kept
     crowd = decoders(model)
 
     for turn in range(4):
@@ -60,7 +60,7 @@ def test_the_budget_takes_the_longest_unused_first_and_no_more_than_needed(budge
     decoders = [Decoder(model, tiny_models.prompt(i), sampling(i)) for i in range(4)]
     for decoder in decoders[:3]:
         finished(decoder, 20)
-    finished(decoders[0], 21)  # now 1 is the one unused for longest
+    finished(decoders[0], 21)  # now 1 has been unused for longest
     budget.limit = sum(map(held, decoders)) + 100
 
     decoders[3].step()
@@ -123,7 +123,7 @@ def bf16_model() -> LanguageModel:
 @pytest.mark.parametrize("seed", range(3))
 def test_bf16_rewinds_and_replays_bit_for_bit(bf16_model, monkeypatch, onednn, seed):
     monkeypatch.setattr(bf16_model, "kernels", Kernels(onednn=onednn, threads=1))
-    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # all but the last are replayed
+    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # replays all except the last
     decoder = Decoder(bf16_model, tiny_models.prompt(seed), sampling(seed))
     assert bf16_model.replays_exactly
     live = [decoder.logits(step.index).copy() for step in decoder.run(TOKENS)]
@@ -151,8 +151,8 @@ def test_bf16_parity_equals_generate_of_the_same_model(bf16_model, seed):
 
 
 def test_snapshots_of_a_forgotten_text_are_not_used():
-    # A window longer than the distance between snapshots: the first rewind can still crop, and the
-    # snapshots taken beyond it must go too.
+    # A window longer than the distance between snapshots: the first rewind can still crop, and
+    # must also drop the snapshots taken after it.
     model = LanguageModel(tiny_models.build("mistral", sliding_window=64))
     decoder = finished(Decoder(model, tiny_models.prompt(0)[:4], sampling(0)), 45)
     decoder.rewind(5)

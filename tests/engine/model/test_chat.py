@@ -1,4 +1,4 @@
-"""Chat templates: what a chat model is given to read, and how each failure is said."""
+"""Chat templates: the text that a chat model reads, and the message for each failure."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ WITH_START = "{{ bos_token }}" + PLAIN
 
 
 def tokenizer(template: object = None, *, adds_start: bool = True):
-    """One token per byte; in front of plain text it puts a start of text, as Llama's does."""
+    """One token per byte; like Llama's tokenizer, it puts a start of text before plain text."""
     pieces = {
         piece: place
         for place, piece in enumerate(sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()))
@@ -94,7 +94,7 @@ def test_ids_are_those_of_transformers(template, message):
             "Be kind.",
         ),
         ("{{ messages[0].content if messages[0].role == 'system' else 'By me: it' }}", "By me: it"),
-        # An empty one, none that is taken, one that joins the message, one that is overlooked.
+        # A system message that is empty, refused, joined to the message, or ignored.
         ("<|system|>{{ messages[0].content if messages[0].role == 'system' }}<|end|>x", None),
         ("{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}Hi", None),
         ("<|user|>{% for message in messages %}{{ message.content }}\n{% endfor %}", None),
@@ -173,7 +173,7 @@ def test_a_template_cannot_leave_its_sandbox(template):
 
 @pytest.fixture
 def short_of_time(monkeypatch):
-    """A process for templates that has a fifth of a second for each."""
+    """Give the process for templates a fifth of a second for each."""
     chat_template._CHILD.end()
     monkeypatch.setattr(chat_template, "SECONDS", 0.2)
     yield
@@ -249,13 +249,13 @@ def test_threads_get_their_own_answers():
     assert found == [f"<|user|>{place}<|end|><|reply|>" for place in range(40)]
 
 
-# --- Control tokens that a person types ----------------------------------------------------------
+# --- Control tokens that the user types ----------------------------------------------------------
 
 
 def sentencepiece(template: str, scheme: str):
-    """Like Llama's: a mark for spaces, bytes for unknown characters.
+    """A tokenizer like Llama's: a mark for spaces, bytes for unknown characters.
 
-    `scheme` says whether a mark is put in front of a text.
+    `scheme` decides whether a mark is put before a text.
     """
     pieces = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), *"▁abcdefghijklmnopqrstuvwxyz"]
     pieces += [*"<>|/?H", "▁H", "▁t"]

@@ -1,4 +1,4 @@
-"""Passes with a static cache against the model's own. On the CPU, where nothing is captured."""
+"""Passes with a static cache against the model's own, on the CPU, without capturing a graph."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from tests.engine.runs import (
 
 PROMPT = tiny_models.prompt(4)
 TOKENS = 20
-# float32: sums in another order; logits of the tiny model reach about 10.
+# float32: sums in a different order; logits of the tiny model reach about 10.
 NEAR = {"rtol": 1e-4, "atol": 1e-4}
 
 
@@ -46,7 +46,7 @@ def steps(model: LanguageModel, cache, ids, position: int) -> np.ndarray:
 
 
 def test_logits_and_cache_are_those_of_the_model_s_own_pass(plain, model, monkeypatch):
-    monkeypatch.setattr(decode_graph, "LEAST_ROOM", 8)  # the text goes through four rooms
+    monkeypatch.setattr(decode_graph, "LEAST_ROOM", 8)  # the text grows through four rooms
     ids, found = tiny_models.prompt(1, 40), []
     for one in (plain, model):
         cache = one.new_cache()

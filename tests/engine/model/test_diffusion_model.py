@@ -37,7 +37,7 @@ def refused(kind, call, *parts):
 
 @pytest.fixture(scope="module")
 def masking(tokenizer):
-    """The tests' tokenizer with a padding token and a mask more, the mask last."""
+    """The tests' tokenizer with a padding token and a mask added, the mask last."""
     tokenizer = copy.deepcopy(tokenizer)
     tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
     tokenizer.add_special_tokens({"mask_token": "<|mask|>"})
@@ -52,7 +52,7 @@ def bidirectional(tokenizer, **changes):
 
 @pytest.fixture(scope="module")
 def model(masking):
-    """A Qwen3 of random weights that attends in both directions; no test may change it."""
+    """A Qwen3 with random weights that attends in both directions; no test may change it."""
     return DiffusionModel(bidirectional(masking), masking, name="tiny")
 
 
@@ -139,7 +139,7 @@ def test_every_position_sees_every_other(masking, attention, declared):
 
 
 def test_a_causal_pass_of_the_same_weights_differs(model):
-    """What `logits` would give if transformers ignored the setting: the check above can fail."""
+    """Check a causal pass, as if transformers ignored the setting: the check above can fail."""
     with torch.inference_mode():
         ids = torch.arange(20, 32)[None]
         causal = model.hf(input_ids=ids, is_causal=True, use_cache=False).logits[0].numpy()
@@ -149,7 +149,7 @@ def test_a_causal_pass_of_the_same_weights_differs(model):
 
 
 def network(vocab_size: int) -> Network:
-    """The network of training, bidirectional, in float32, with no matrix left at zero."""
+    """The training network, bidirectional, in float32, with no matrix left at zero."""
     shape = Architecture(
         hidden_size=32,
         num_hidden_layers=3,
@@ -171,7 +171,7 @@ def network(vocab_size: int) -> Network:
 
 
 def write(folder: Path, net: Network, tokenizer, **changes) -> Path:
-    """The network as the training recipe exports it."""
+    """Write the network as the training recipe exports it."""
     shape = net.shape
     names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
     names += ("intermediate_size", "head_dim", "vocab_size", "max_position_embeddings")

@@ -1,6 +1,6 @@
-"""One architecture of transformers for every kind of cache layer and of refusal.
+"""One transformers architecture for every kind of cache layer and of refusal.
 
-The whole table is `python -m tests.engine.model.architectures`.
+`python -m tests.engine.model.architectures` prints the whole table.
 """
 
 import pytest
@@ -11,8 +11,8 @@ from engine.model import LanguageModel
 from tests.engine.model import small_configs
 from tests.engine.model.architectures import EQUAL, PAGE, checked
 
-# By what they hold: attention as a decoder of an encoder-decoder, windows, chunks, indexers, states
-# of two kinds, states and attention in one layer, with a window, no cache at all, compressed keys.
+# By their contents: an encoder-decoder's decoder, windows, chunks, indexers, states of two kinds,
+# states and attention in one layer, also with a window, layers without a cache, compressed keys.
 KINDS = {
     "bart": "together",
     "gpt_oss": "together",

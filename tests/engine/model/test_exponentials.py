@@ -1,4 +1,4 @@
-"""The weights of large rows by PyTorch: the same to the last digits, and on its thread's number."""
+"""Large rows' exponentials by PyTorch: equal to the last digits, with the same thread count."""
 
 import threading
 
@@ -11,7 +11,7 @@ from engine.model.kernels import ENGINE_LOCK, Kernels
 from engine.sampling import SamplingSettings, exponentials, shape
 from engine.sampling.stages import Context
 
-VOCAB = 40_000  # several blocks, and more than intervals begin at
+VOCAB = 40_000  # several blocks, and above the size from which intervals are used
 CHAINS = (
     SamplingSettings(),
     SamplingSettings(temperature=0.8, top_k=50, top_p=0.9, repetition_penalty=1.1),
@@ -68,7 +68,7 @@ def test_a_thread_that_shapes_first_still_runs_its_passes_on_the_process_number(
 
     def work() -> None:
         assert halfway.wait(10)
-        exponentials.fill_exponentials(np.zeros(4), np.empty(4))  # amid another thread's pass
+        exponentials.fill_exponentials(np.zeros(4), np.empty(4))  # during another thread's pass
         seen.append(torch.get_num_threads())
         shaped.set()
         with ENGINE_LOCK, Kernels().apply(tokens=1):

@@ -1,4 +1,4 @@
-"""What a trace says of the machine: attention on all devices, and what a GPU computes with."""
+"""A trace's facts about the machine: attention on all devices, and a GPU's settings."""
 
 import json
 from copy import deepcopy
@@ -35,7 +35,7 @@ def test_weights_are_known_by_their_hash():
 
 @pytest.fixture
 def on_gpu(llama, monkeypatch) -> LanguageModel:
-    """A model that takes itself to be on a GPU which PyTorch describes."""
+    """A model that believes it is on a GPU that PyTorch describes."""
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU of {device}")
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     monkeypatch.setattr(torch.version, "cuda", "13.0")
@@ -83,7 +83,7 @@ def test_the_hash_of_a_tokenizer_is_that_of_its_tokens(tokenizer, text_hf):
     plain = model().tokenizer_hash
     for saved in ({"most": 8}, {"least": 8}, {"most": 4, "least": 2}):
         used, unused = model(**saved), model(**saved)
-        used.vocabulary.encode("the cat sat on the mat")  # which resets what the file set
+        used.vocabulary.encode("the cat sat on the mat")  # this resets the file's setting
         assert used.tokenizer_hash == unused.tokenizer_hash == plain
         assert len(unused.vocabulary.encode("the cat sat on the mat")) > 4
     other = deepcopy(tokenizer)

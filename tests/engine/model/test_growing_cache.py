@@ -1,4 +1,4 @@
-"""The growing layer against transformers' own: same bits, forks apart, honest sizes, few copies."""
+"""The growing layer against transformers': same bits, separate forks, true sizes, few copies."""
 
 import copy
 import functools
@@ -17,11 +17,11 @@ from engine.runner.runner import Runner
 from tests.engine import tiny_models
 
 ROWS, HEADS, SIZE = 2, 3, 4
-TOKENS = 2 * BLOCK + 8  # two moves beyond the first room
+TOKENS = 2 * BLOCK + 8  # two moves after the first room
 
 
 def states(seed: int, tokens: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
-    """Keys and values of so many tokens."""
+    """Keys and values of `tokens` tokens."""
     generator = torch.Generator().manual_seed(seed)
     return tuple(
         torch.randn(rows, HEADS, tokens, size, generator=generator) for size in (SIZE, SIZE + 1)
@@ -29,7 +29,7 @@ def states(seed: int, tokens: int, rows: int = ROWS) -> tuple[torch.Tensor, torc
 
 
 class Both:
-    """A layer of ours and one of transformers, to which the same is done."""
+    """One of our layers and one of transformers', which undergo the same operations."""
 
     def __init__(self, ours: GrowingLayer | None = None, theirs: DynamicLayer | None = None):
         self.ours, self.theirs = ours or GrowingLayer(), theirs or DynamicLayer()
@@ -125,7 +125,7 @@ def test_a_pass_that_failed_in_one_fork_does_not_harm_the_others():
     parent = Both()
     parent.update(0, 10)
     fork = parent.ours.fork()
-    fork.update(*states(9, 3))  # written behind what the parent reads, then thrown away
+    fork.update(*states(9, 3))  # written after the positions that the parent reads, then discarded
     del fork
     parent.update(1, 1)
 
@@ -145,7 +145,7 @@ def test_states_of_another_kind_are_joined_as_transformers_joins_them():
     wide = tuple(part.double() for part in states(1, 2))
     assert all(map(torch.equal, one.ours.update(*wide), one.theirs.update(*wide)))
     assert one.ours.keys.dtype == one.theirs.keys.dtype == torch.float64
-    one.update(3, 1)  # of the first kind again
+    one.update(3, 1)  # the first kind again
     with pytest.raises(RuntimeError, match="Sizes of tensors must match"):
         one.ours.update(*states(2, 1, rows=ROWS + 1))
 
@@ -202,7 +202,7 @@ def test_full_attention_alone_is_replaced(architecture):
 # In models: the bits of a step do not depend on how its cache grew.
 
 
-# Passes over several tokens; between them one at a time, as the room grows and behind that.
+# Passes over several tokens, with single tokens between, as the room grows and afterwards.
 PASSES = [(0, 9), (13, 56), (72, 124)]
 
 
@@ -278,7 +278,7 @@ def test_forks_and_rewinds_of_a_text_repeat_its_bits_across_growth():
     for keep in (TOKENS - 1, BLOCK + 8, BLOCK, BLOCK - 1, 7):
         fork = runner.fork()
         fork.truncate(keep)
-        fork.extend([1])  # another text, which this one must not see
+        fork.extend([1])  # a different text, which this one must not see
         runner.truncate(keep)
         for position in range(keep, TOKENS):
             found = runner.extend([ids[position]]).forward.logits

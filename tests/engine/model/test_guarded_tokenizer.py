@@ -1,4 +1,4 @@
-"""Tokenizers of other people are run elsewhere: the same tokens, and nothing breaks."""
+"""Untrusted tokenizers run in a separate process: the same tokens, and nothing breaks."""
 
 import gc
 import json
@@ -80,7 +80,7 @@ def hash_of(tokenizer: PreTrainedTokenizerFast) -> str:
 
 
 def chat_of(vocabulary: Vocabulary, text: str) -> list[int] | str:
-    """The ids of a message, or why there are none: Unigram makes control tokens of plain text."""
+    """A message's ids, or the error: Unigram turns plain text into control tokens."""
     try:
         return vocabulary.chat_ids(text)
     except TokenizerError as error:
@@ -191,7 +191,7 @@ LONG_WORD = "".join(map(chr, range(0x4E00, 0x4E00 + 3_000)))
 
 
 def in_python(folder: Path) -> None:
-    """A folder of byte pair encoding in Python, with a merge for each letter of `LONG_WORD`."""
+    """Write a tokenizer with BPE in Python, with a merge for each letter of `LONG_WORD`."""
     pieces = ["<unk>", "<s>", "a@@", "b</w>", *LONG_WORD]
     merges = (f"{LONG_WORD[:n]} {LONG_WORD[n]}" for n in range(1, len(LONG_WORD)))
     config = {"tokenizer_class": "CTRLTokenizer", "bos_token": "<s>", "chat_template": TEMPLATE}

@@ -1,4 +1,4 @@
-"""Kernels and threads by fixed rules, whatever the machine is at."""
+"""Kernels and threads chosen by fixed rules, whatever else the machine is doing."""
 
 import json
 import os
@@ -18,10 +18,9 @@ from engine.model.kernels import Kernels, cpu_dtype, cpu_kernels
 from engine.sampling import SamplingSettings
 from tests.engine import tiny_models
 
-# A clock by which one way to run a step costs a thousand times as much as the other, then the
-# bundled model as everybody loads it. Each clock has a process of its own, which begins as a copy
-# of one that has imported the engine and done nothing yet. That one says as it starts how its
-# threads wait.
+# By this clock one way to run a step costs a thousand times as much as the other. Then the bundled
+# model is loaded as usual. Each clock gets its own process, forked from one that has only imported
+# the engine. That one reports at its start how its threads wait.
 TEXT_OF_A_SEED = """
 import json, os, sys, time
 
@@ -60,7 +59,7 @@ for slow in json.loads(sys.argv[1]):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """That of a process that says how its threads wait, for which nobody has chosen yet."""
+    """The environment of a process that reports how its threads wait, with no choice made yet."""
     ours = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     return ours | {"PYTHONPATH": os.getcwd(), "OMP_DISPLAY_ENV": "TRUE"} | more
 
@@ -127,7 +126,7 @@ def test_the_dtype_follows_from_the_instructions_of_the_cpu(
 
 
 def test_a_small_model_gives_the_same_bits_on_any_number_of_cores(three_threads):
-    prompt = tiny_models.prompt(0, 140)  # long enough for a prefill of its own kind
+    prompt = tiny_models.prompt(0, 140)  # long enough for prefill's own kernels
     logits = []
     for cores in (1, 3):
         torch.set_num_threads(cores)
@@ -149,7 +148,7 @@ def test_a_step_takes_the_threads_of_its_model_whatever_it_costs(monkeypatch, th
         look = hf.register_forward_pre_hook(lambda *_: seen.append(torch.get_num_threads()))
         decoder = Decoder(model, tiny_models.prompt(0), SamplingSettings())
         decoder.step()
-        slow.remove()  # the first step was far slower than the next ones
+        slow.remove()  # the first step was far slower than the next steps
         for _ in decoder.run(4):
             pass
         look.remove()

@@ -1,4 +1,4 @@
-"""Which cache layers can be cropped, repeated and shared: known by exact type, held by test."""
+"""Cache layers that can be cropped, repeated and shared: listed by exact type, and tested."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def deepseek_v4() -> LanguageModel:
     return LanguageModel(small_configs.build("deepseek_v4"))
 
 
-# Layers that a model brings along, with more state than those they inherit from.
+# Layers that a model brings along, with more state than their base classes.
 
 
 def test_deepseek_v4_equals_generate(deepseek_v4):
@@ -71,7 +71,7 @@ NEW = torch.ones(1, 2, 1, 4)  # (1, heads, tokens, size)
 
 
 class CountingLayer(DynamicLayer):
-    """Inherits everything, and keeps a count that nothing it inherits knows of."""
+    """A layer that inherits everything and adds a count that its base class does not know."""
 
     def __init__(self):
         super().__init__()
@@ -91,7 +91,7 @@ def filled(layer, tokens: int = 6) -> DynamicCache:
 
 
 def grow(cache: DynamicCache, vectors: torch.Tensor = NEW) -> None:
-    """Read as many tokens more as there are vectors, (1, heads, tokens, size)."""
+    """Read one more token for each of the vectors, (1, heads, tokens, size)."""
     layer = cache.layers[0]
     layer.update(vectors, -vectors)
     if isinstance(layer, DynamicIndexedLayer):
@@ -127,7 +127,7 @@ def test_a_cache_that_holds_more_than_layers_is_not_trusted():
     assert not cache.linear_cache[0].any()
 
 
-# Layers of transformers' own.
+# Layers that transformers defines.
 
 
 @pytest.mark.parametrize(

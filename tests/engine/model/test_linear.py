@@ -1,4 +1,4 @@
-"""Large linear layers in float32: through oneDNN in the engine's passes, and nowhere else."""
+"""Large linear layers in float32: they use oneDNN in the engine's passes, and only there."""
 
 import copy
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Products(TorchDispatchMode):
-    """Counts what multiplies while it is entered."""
+    """Count matrix products while the mode is active."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Products(TorchDispatchMode):
 
 @pytest.fixture
 def every_layer(monkeypatch):
-    """Layers of tiny models count as large."""
+    """Treat layers of tiny models as large."""
     monkeypatch.setattr(linear, "_LARGE", 1)
 
 
@@ -76,7 +76,7 @@ def test_products_are_those_of_float64(rows, with_bias):
     found = multiplied(rows, weight, bias)
     exact = functional.linear(*(None if x is None else x.double() for x in (rows, weight, bias)))
     assert found.shape == exact.shape and found.dtype == torch.float32
-    assert np.allclose(found, exact, rtol=0, atol=3e-4)  # of sums of 640 with deviation 25
+    assert np.allclose(found, exact, rtol=0, atol=3e-4)  # for sums of 640 terms, with deviation 25
 
 
 def test_a_row_has_the_same_bits_again_and_on_any_number_of_threads():
@@ -151,7 +151,7 @@ def test_a_copy_of_a_model_has_its_own_weights(every_layer):
 def test_rewinds_and_replays_bit_for_bit_and_generate_s_text(
     architecture, every_layer, monkeypatch
 ):
-    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # all but the last are replayed
+    monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # replays all except the last
     model = LanguageModel(tiny_models.build(architecture), kernels=FLOAT32)
     assert model.replays_exactly
     prompt = tiny_models.prompt(1)

@@ -9,8 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit")
 
-# Each test's code has a process of its own, which begins as a copy of one that has imported the
-# engine and nothing else.
+# Each test's code gets its own process, forked from one that has only imported the engine.
 SERVER = """
 import json, os, resource, sys, traceback
 import torch
@@ -53,7 +52,7 @@ def server() -> Iterator[subprocess.Popen]:
 
 @pytest.fixture
 def run(server, tmp_path) -> Callable[..., str]:
-    """What code in a process of its own prints."""
+    """Return a function that runs code in a separate process and returns its output."""
 
     def told(code: str, *arguments: str) -> str:
         out = tmp_path / "told"

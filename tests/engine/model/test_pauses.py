@@ -1,4 +1,4 @@
-"""A pass that stands still between its layers, while others run theirs."""
+"""A pass that pauses between its layers while other passes run."""
 
 import threading
 
@@ -13,7 +13,7 @@ TEXT, OTHER = [1, 2, 3, 4, 5, 6], [9, 8, 7]
 
 
 class Interrupted:
-    """Lets a pass of another thread in before every layer."""
+    """A turn that lets another thread run a pass before every layer."""
 
     def __init__(self, model) -> None:
         self.model = model
@@ -22,7 +22,7 @@ class Interrupted:
         self.others = []
 
     def take(self) -> None:
-        """A whole pass of somebody else; this clock counts a hundred seconds for it."""
+        """Run another thread's whole pass; this clock counts a hundred seconds for it."""
         thread = threading.Thread(target=self._other)
         thread.start()
         thread.join(30)

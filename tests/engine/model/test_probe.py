@@ -1,4 +1,4 @@
-"""What a model shows when it is loaded: refused with a sentence, or measured."""
+"""Probing a model as it is loaded: it is refused with a sentence, or measured."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_a_model_with_a_state_of_its_own_is_refused():
 
 
 class Shifting(transformers.LlamaForCausalLM):
-    """`generate` gives it other inputs than the tokens."""
+    """A model to which `generate` gives inputs that are not the tokens."""
 
     def prepare_inputs_for_generation(self, input_ids, **others):
         inputs = super().prepare_inputs_for_generation(input_ids, **others)
@@ -146,7 +146,7 @@ def test_can_chunk_says_what_chunks_of_other_sizes_give(architecture):
     ],
 )
 def test_a_state_that_chunks_leave_out_shows_in_any_dtype(model_type, expected, dtype):
-    """In bfloat16 what they leave out may be no larger than the rounding."""
+    """Try all dtypes: in bfloat16 the missing part may be no larger than the rounding."""
     assert LanguageModel(small_configs.build(model_type).to(dtype)).can_chunk is expected
 
 

@@ -1,4 +1,4 @@
-"""A quantised cache: what its codes give back, what it holds, and that a model reads just that."""
+"""A quantised cache: its decoded values, its contents, and a model that reads exactly these."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_it_does_not_matter_in_how_many_passes_a_text_was_read(axis):
 
 
 class Twin(DynamicLayer):
-    """The slow twin: keeps every state, and makes what is to be read anew at each pass."""
+    """The slow twin: it keeps every state, and rebuilds the values to read at each pass."""
 
     def __init__(self, how: Quantisation, window: int | None) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ def twin_cache(model: LanguageModel, how: Quantisation):
 
 @pytest.mark.parametrize("name", ["llama", "gpt2", "falcon", "bloom", *WINDOWED])
 def test_every_row_is_read_as_its_cache_holds_it(name):
-    # In float64 no number lies so near the edge between two codes that rounding decides.
+    # In float64 no number lies so close to the edge between two codes that rounding decides.
     model = tiny_models.shared(name, dtype=torch.float64)
     kinds = [
         Quantisation(4, group=4, residual=5),
@@ -151,7 +151,7 @@ def test_bytes_are_those_of_the_codes():
     kinds = [Quantisation(4, group=4, keys=PER_TOKEN, residual=6), Quantisation(8, group=8)]
     cache = compared_cache(model, kinds)
     model.forward_rows([tiny_models.prompt(0, 20)] * 3, cache, 0)
-    numbers_of = 2 * 2 * 2 * 8  # of a position
+    numbers_of = 2 * 2 * 2 * 8  # per position
     four = 14 * (numbers_of // 2 + numbers_of // 4 * 4) + 6 * numbers_of * 4
     assert row_bytes(cache) == [model.cache_formula.bytes_at(20), four, 20 * numbers_of * 4]
 

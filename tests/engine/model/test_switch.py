@@ -1,4 +1,4 @@
-"""Phi-3's switch of position frequencies, where `generate` reads the whole text again."""
+"""Phi-3's switch of position frequencies, at which `generate` reads the whole text again."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Decoders in many threads on shared models give what each gives alone."""
+"""Decoders in many threads on shared models give the same results as alone."""
 
 import sys
 import threading

@@ -1,11 +1,11 @@
-"""Token bytes and text: what the tokens spell, put together again, is what the tokenizer says.
+"""Token bytes and text: joined, the tokens' bytes give the tokenizer's text.
 
-Three kinds of tokenizer at toy size. Their rules differ in one place, the space before a text:
+There are three kinds of tokenizer at toy size. Their rules differ only in the space before a text:
 
 - byte-level BPE (GPT-2, Llama 3, Qwen): the token bytes are the text, byte for byte.
 - SentencePiece style (Llama 2, Mistral, Gemma): the tokenizer puts a space before the text, which
-  its own `decode` takes off again. The first token keeps it here, since in the middle of a text
-  it is a space like any other.
+  its own `decode` removes. Here the first token keeps it, since in the middle of a text it is a
+  normal space.
 - WordPiece (BERT): words are joined by spaces when decoded; the first word keeps its space too.
 """
 
@@ -41,14 +41,14 @@ def spelled(vocabulary: Vocabulary, token_ids: list[int]) -> bytes:
 
 
 def streamed(vocabulary: Vocabulary, token_ids: list[int]) -> str:
-    """The text as a decoder puts it together, token by token."""
+    """Return the text as a decoder assembles it, token by token."""
     stream = TextStream()
     text = "".join(stream.feed(vocabulary.token_bytes(token_id)) for token_id in token_ids)
     assert stream.state[0] == b"", "a whole text leaves no unfinished character"
     return text
 
 
-# Hypothesis draws from all of Unicode; these make sure of the awkward parts.
+# Hypothesis draws from all of Unicode; these ensure that the awkward parts occur.
 awkward = st.sampled_from(
     [
         *[
@@ -86,7 +86,7 @@ def test_byte_level_tokens_spell_the_text(text):
 def test_sentencepiece_tokens_spell_the_text_after_one_space(vocabulary, text):
     token_ids = vocabulary.encode(text)
     joined = spelled(vocabulary, token_ids)
-    # ▁ stands for a space in these vocabularies, so a typed one cannot be told from a space.
+    # ▁ represents a space in these vocabularies, so a typed one looks like a space.
     plain = text.replace("▁", " ")
     # Metaspace puts no space before a text that begins with one.
     keeps = vocabulary is METASPACE and plain.startswith(" ")
@@ -102,12 +102,12 @@ words = st.sampled_from(["the", "cat", "sat", "on", "mat", "hund", "straße", "1
 @example("the cat sat on the mat.")
 def test_wordpiece_tokens_spell_what_the_tokenizer_decodes_after_one_space(text):
     token_ids = WORDPIECE.encode(text)
-    # A full stop or a bracket is drawn to the word before it, by the tokenizer's own decoder.
+    # The tokenizer's own decoder attaches a full stop or a bracket to the word before it.
     assert streamed(WORDPIECE, token_ids).removeprefix(" ") == WORDPIECE.tokenizer.decode(token_ids)
 
 
 def test_words_that_end_in_a_mark_are_kept_apart():
-    """BPE of the oldest kind (GPT, FSMT): the end of a word is part of the piece."""
+    """Use BPE of the oldest kind (GPT, FSMT): the end of a word is part of the piece."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.BPEDecoder()
@@ -230,7 +230,7 @@ def test_an_added_token_stands_for_itself_and_is_text():
     ids=["replace", "metaspace", "wordpiece"],
 )
 def test_added_tokens_spell_what_the_tokenizer_decodes(make):
-    """Gemma's runs of blanks, and words that a fine-tune has added."""
+    """Try Gemma's runs of blanks, and words added by a fine-tune."""
     tokenizer = make()
     tokenizer.add_tokens(["Cat", AddedToken("▁▁▁", normalized=False), AddedToken("x▁y")])
     tokenizer.add_tokens([AddedToken("<end▁of▁turn>", special=True)], special_tokens=True)
@@ -327,7 +327,7 @@ def test_a_huge_prompt_never_reaches_the_tokenizer(monkeypatch):
 
 
 def test_a_long_prompt_warns_nobody():
-    # Longer than the tokenizer's model_max_length, which is the decoder's to judge.
+    # Longer than the tokenizer's model_max_length; the decoder checks the length.
     BYTE_LEVEL.tokenizer.model_max_length = 8
     assert len(BYTE_LEVEL.encode("x y " * 50)) > 8
 

@@ -1,8 +1,8 @@
-"""Somebody who holds memory and does nothing with it."""
+"""An object that holds memory without using it."""
 
 
 class Idle:
-    """Holds memory that it can do without."""
+    """A holder of memory that it can release."""
 
     released = False
 

@@ -1,4 +1,4 @@
-"""Rows that are read together: in passes that others can come between, to the same logits."""
+"""Rows that are read together, in passes that others can interrupt, with the same logits."""
 
 import threading
 
@@ -18,12 +18,12 @@ from tests.engine.twins import is_twin, lone
 
 PROMPT, NEGATIVE = tiny_models.prompt(0, 7), tiny_models.prompt(1, 12)
 CLOSE = 1e-4
-ROW_BYTES = 2 * 2 * 2 * 8 * 4  # of a position: K and V, layers, heads, dim, fp32
+ROW_BYTES = 2 * 2 * 2 * 8 * 4  # per position: K and V, layers, heads, dim, fp32
 
 
 @pytest.fixture
 def passes(llama) -> list[int]:
-    """How many rows each forward pass of `llama` had."""
+    """The number of rows in each forward pass of `llama`."""
     rows = []
     embedding = llama.hf.get_input_embeddings()
     embedding.register_forward_hook(lambda module, inputs, output: rows.append(len(inputs[0])))
@@ -95,7 +95,7 @@ def test_joined_rows_share_a_pass_where_they_fit_into_one(
 
 def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypatch):
     monkeypatch.setattr(batch_runner, "LEAST_AT_ONCE", 2)
-    # At the prompt and one token 8 rows fit, and from three tokens more on 7.
+    # With the prompt and one token 8 rows fit; from three more tokens on, 7.
     monkeypatch.setattr(batch_runner, "CACHE_BYTES", 8 * ROW_BYTES * (len(PROMPT) + 1))
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(8)
     passes.clear()
@@ -120,7 +120,7 @@ def test_a_batch_in_several_passes_gives_the_twins_of_lone_decoders(llama, monke
 
 
 def test_a_single_step_comes_between_the_passes_of_one_token(llama):
-    """A visitor who asks during the first pass is served before the second one."""
+    """Check that a request during the first pass is served before the second pass."""
     ran: list[str] = []
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(128)
 

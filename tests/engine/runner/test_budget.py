@@ -1,4 +1,4 @@
-"""One limit for all who hold memory: who gives when, and what is done again with more room."""
+"""One limit for all holders of memory: who releases when, and retries with more room."""
 
 import gc
 
@@ -74,7 +74,7 @@ def test_who_comes_to_the_place_of_one_that_is_gone_is_another():
     place = id(gone)
     budget.used(gone, 40)
     del gone
-    while not others or id(others[-1]) != place:  # Python gives memory out again
+    while not others or id(others[-1]) != place:  # Python reuses memory
         others.append(Idle())
         assert len(others) < 10_000
     budget.used(others[-1], 30)

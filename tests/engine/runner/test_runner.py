@@ -1,4 +1,4 @@
-"""A cached sequence: read in any pieces, taken back, copied, taken away, cancelled, out of room."""
+"""A cached sequence: read in any pieces, rewound, copied, evicted, cancelled, out of memory."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from engine.runner.scheduler import SCHEDULER, Kind
 from tests.engine import tiny_models
 from tests.engine.runner.idle import Idle
 
-CLOSE = 1e-4  # largest difference of a logit between two ways to compute it
+CLOSE = 1e-4  # largest difference of a logit between two computations
 PROMPT = tiny_models.prompt(3, 12)
 
 
@@ -258,7 +258,7 @@ def test_joined_rows_of_several_pasts_go_on_as_texts_of_their_own(architecture):
     runner.join(other)
     assert runner.rows == 3
     wanted = [[*texts[0], 1], [*texts[0], 2], [*texts[1], 3]]
-    runner.release()  # the cache is made again for several pasts
+    runner.release()  # the cache is rebuilt for several pasts
     logits, _ = runner.read_rows([[1], [2], [3]])
     for found, ids in zip(logits, wanted, strict=True):
         np.testing.assert_allclose(found, uncached(model, ids), atol=CLOSE)
@@ -308,7 +308,7 @@ def test_rows_that_find_no_memory_stay_as_they_were(architecture, budget, monkey
 
 
 def failing(model: LanguageModel, times: int, error: BaseException) -> None:
-    """Let the next passes fail after they have changed the cache."""
+    """Make the next `times` passes fail after they have changed the cache."""
     forward, left = model.hf.forward, [times]
 
     def fail(*args, **kwargs):
@@ -342,7 +342,7 @@ def test_without_memory_idle_caches_go_and_it_is_tried_once_more(llama, budget, 
 
 @pytest.mark.parametrize("architecture", ["llama", "mistral"])
 def test_rows_of_one_past_are_made_again_without_memory(architecture, budget, monkeypatch):
-    """Mistral's window forgets, so there the past comes from a snapshot of its one row."""
+    """Include Mistral: its window forgets, so the past comes from a snapshot of its one row."""
     monkeypatch.setattr("engine.runner.runner.SNAPSHOT_EVERY", 1)
     model = LanguageModel(tiny_models.build(architecture))
     runner, texts = Runner(model), [[*PROMPT] for _ in range(3)]

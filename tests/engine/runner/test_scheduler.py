@@ -1,4 +1,4 @@
-"""Who is next: by kind, by time of coming, with patience and with a way out."""
+"""The order of turns: by kind, by arrival, with a limit to waiting and a way to cancel."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from engine.runner.scheduler import LOOK_SECONDS, Kind, Scheduler, _Ticket
 
 
 def waits(scheduler: Scheduler, count: int) -> None:
-    """Until so many passes wait."""
+    """Wait until `count` passes are waiting."""
     for _ in range(2_000):
         line = scheduler.line()
         if line["step"] + line["batch"] + line["prefill"] == count:
@@ -21,7 +21,7 @@ def waits(scheduler: Scheduler, count: int) -> None:
 
 
 def queued(scheduler: Scheduler, kinds: list[Kind]) -> tuple[list[int], list[threading.Thread]]:
-    """Passes of these kinds, each come after the one before it; the order in which they ran."""
+    """Queue passes of these kinds in turn; return the order in which they ran, and the threads."""
     ran: list[int] = []
 
     def work(place: int) -> None:
@@ -178,7 +178,7 @@ def test_a_failed_pass_gives_the_turn_back():
         with scheduler.turn(Kind.STEP):
             came.append("turn")
 
-    # Another thread: to the one that failed, a turn it had kept would still be its own.
+    # In a different thread: the failed thread could re-enter a turn that it had kept.
     thread = threading.Thread(target=next_one, daemon=True)
     thread.start()
     thread.join(10)
@@ -217,7 +217,7 @@ def test_a_turn_that_comes_as_its_job_is_cancelled_is_passed_on():
     stop, ran = threading.Event(), []
 
     def work() -> None:
-        # The turn is handed over while the job looks whether it was cancelled.
+        # The turn is handed over while the job checks for cancellation.
         with as_job(lambda: stop.is_set() and ended.wait(10)):
             try:
                 with scheduler.turn(Kind.STEP):
@@ -234,7 +234,7 @@ def test_a_turn_that_comes_as_its_job_is_cancelled_is_passed_on():
         second.start()
         waits(scheduler, 2)
         stop.set()
-        time.sleep(2 * LOOK_SECONDS)  # until the job is asked
+        time.sleep(2 * LOOK_SECONDS)  # until the job checks
     ended.set()
     first.join(10)
     second.join(10)
@@ -313,7 +313,7 @@ def test_a_long_pass_stands_still_as_often_as_a_step_comes():
     scheduler, start = Scheduler(), time.monotonic()
     with scheduler.turn(Kind.BATCH) as turn:
         for _ in range(3):
-            for _ in range(2):  # one turn within a turn ends as another begins
+            for _ in range(2):  # one inner turn ends as the next begins
                 with scheduler.turn(Kind.BATCH):
                     pass
             ran, threads = queued(scheduler, [Kind.STEP])
@@ -336,10 +336,10 @@ def test_a_single_step_stands_still_for_nobody_nor_does_who_has_waited_for_long(
         thread.join()
     with scheduler.turn(Kind.PREFILL) as turn:
         ran, threads = queued(scheduler, [Kind.STEP])
-        turn._ticket.since -= 10.0  # as if it had stood in line for so long
+        turn._ticket.since -= 10.0  # as if it had waited for that time
         turn.take()
         assert not ran and not turn.is_wished and turn.seconds == 0
-        turn._ticket.since = turn._ticket.began  # as if it had run for so long
+        turn._ticket.since = turn._ticket.began  # as if it had run for that time
         assert turn.is_wished
         turn.take()
         assert ran == [0]

@@ -1,4 +1,4 @@
-"""Check what would admit a removed token: each answer admits it, the value before does not."""
+"""Changes that would admit a removed token: each answer admits it, the value before does not."""
 
 import math
 from collections import Counter
@@ -45,11 +45,11 @@ from tests.engine.grammar.tokens import places_over, words_of_abc
 
 FOUR = np.array([4, 3, 2, 1], np.float32)
 FIRST = ("temperature", "top_k", "top_p", "min_p")
-OFF_BEYOND = ("top_h", "top_k", "top_n_sigma", "no_repeat_ngram")  # off is past the slider's end
+OFF_BEYOND = ("top_h", "top_k", "top_n_sigma", "no_repeat_ngram")  # off lies past the slider's end
 
 
 def survivors(logits, settings: SamplingSettings, context: Context) -> np.ndarray:
-    """(vocab,) bool, which tokens are left."""
+    """(vocab,) bool, the remaining tokens."""
     try:
         return shape(logits, settings, context).final_scores > -np.inf
     except NoCandidatesError:
@@ -63,18 +63,18 @@ def survives(logits, settings: SamplingSettings, context: Context, token_id: int
 # --- random chains, against every change of one setting -------------------------------------------
 
 VOCAB = 120
-CHAINS = 30  # a seed; nine tokens each
+CHAINS = 30  # per seed; nine tokens each
 RANKS = (1, 2, 3, 4, 6, 9, 14, 31, 91)
 
 
 class Scene(NamedTuple):
-    """A row without equal scores, a chain, and the samplers that may change."""
+    """A row without ties, a chain, and the samplers that may change."""
 
     logits: np.ndarray
     settings: SamplingSettings
     context: Context
     order: list[str]
-    tried: dict[tuple[str, Stage | None], np.ndarray]  # who survives a change, for every token
+    tried: dict[tuple[str, Stage | None], np.ndarray]  # survivors of each change
 
 
 def random_stage(name: str, rng: np.random.Generator) -> Stage:
@@ -116,7 +116,7 @@ def random_stage(name: str, rng: np.random.Generator) -> Stage:
 
 
 def random_scene(rng: np.random.Generator) -> tuple[Scene, np.ndarray]:
-    """A scene of up to five samplers, in an order of their own half of the time; ids by rank."""
+    """A scene of up to five samplers, half the time in a random order, and the ids by rank."""
     logits = (rng.standard_normal(VOCAB) * rng.uniform(0.5, 3.5)).astype(np.float32)
     ids = np.argsort(-logits)
     names = list(STAGES)
@@ -139,7 +139,7 @@ def random_scene(rng: np.random.Generator) -> tuple[Scene, np.ndarray]:
 
 
 class Change(NamedTuple):
-    """One setting with another value; `number` is that of `field`, or of the only one."""
+    """One setting with a new value; `number` is the value of `field`, or of the only field."""
 
     name: str
     stage: Stage | None
@@ -148,7 +148,7 @@ class Change(NamedTuple):
 
 
 def all_changes(scene: Scene, token_id: int) -> Iterator[Change]:
-    """Every position of every slider, each sampler off, each ban of the token lifted."""
+    """Yield every position of every slider, each sampler off, each ban of the token lifted."""
     on = {stage.setting: stage for stage in scene.settings.chain}
     for name in scene.order:
         kind = STAGES[name]
@@ -160,7 +160,7 @@ def all_changes(scene: Scene, token_id: int) -> Iterator[Change]:
             for value in numbers[0].positions():
                 yield Change(name, LogitBias(others | {token_id: value}), number=value)
         elif name == "top_k":
-            for k in range(1, VOCAB):  # of as many as there are none goes, so that is off
+            for k in range(1, VOCAB):  # k = VOCAB removes nothing, so it is off
                 yield Change(name, TopK(k), number=k)
         elif kind.is_one_number():
             for value in numbers[0].positions():
@@ -178,14 +178,14 @@ def all_changes(scene: Scene, token_id: int) -> Iterator[Change]:
 
 
 def off_number(kind: type[Stage]) -> float | None:
-    """Where off lies among the values of a sampler of one number."""
+    """The value at which a sampler of one number is off."""
     if not kind.is_one_number():
         return None
     return math.inf if kind.setting in OFF_BEYOND else kind.off
 
 
 def with_change(scene: Scene, change: Change) -> SamplingSettings:
-    """The settings with a change."""
+    """The scene's settings with one change."""
     chain = list(scene.settings.chain)
     names = [stage.setting for stage in chain]
     new = [] if change.stage is None else [change.stage]
@@ -207,7 +207,7 @@ def admits(scene: Scene, change: Change, token_id: int) -> bool:
 
 
 def number_of(stage: Stage | None, found: Admission, token_id: int) -> float:
-    """The number that an answer changes, in a sampler as it is or was."""
+    """The number that an answer changes, as the sampler has it before or after the change."""
     if found.bias is not None:
         return dict(stage.bias if stage else ()).get(token_id, 0.0)
     if found.field is not None:
@@ -299,7 +299,7 @@ CHAINS_BY_HAND = [
 
 
 def bfloat16(logits: np.ndarray) -> np.ndarray:
-    """With ties, as models in half precision give them."""
+    """Logits with ties, as from models in half precision."""
     return (logits.view(np.uint32) & 0xFFFF_0000).view(np.float32)
 
 
@@ -311,7 +311,7 @@ def test_no_nearer_value_of_the_named_setting_admits_the_token(chain, rounded):
     logits = bfloat16(logits) if rounded else logits
     by_rank = np.argsort(-logits, kind="stable").tolist()
     text = np.array([by_rank[place] for place in (2, 7, 3, 7, 8, 7)])
-    end = by_rank[-1 if "xtc" in chain else 1]  # XTC spares an end of text among its choices
+    end = by_rank[-1 if "xtc" in chain else 1]  # XTC never removes an end of text
     context = Context(text, 2, (end,), uniform=lambda stream: 0.3)
     settings = SamplingSettings(**chain)
     named = set()
@@ -332,7 +332,7 @@ def test_no_nearer_value_of_the_named_setting_admits_the_token(chain, rounded):
 
 
 def nearer_values(settings: SamplingSettings, found: Admission, vocab: int) -> list:
-    """What a slider passes on the way to the answer, both ends left out."""
+    """Values that a slider passes on the way to the answer, without both ends."""
     name = found.setting
     before, value = getattr(settings, name), getattr(found.settings, name)
     if name == "xtc":
@@ -378,7 +378,7 @@ def test_the_number_of_tokens_is_exact_far_beyond_the_slider():
         settings = SamplingSettings(top_k=50)
         found = admitting_change(logits, settings, NO_CONTEXT, by_rank[place])
         assert found.value == (place + 1 if place < 19_999 else 0)
-        # Behind it a threshold may lose what it let through, so more is not always better.
+        # A later threshold may remove tokens that it admitted, so more is not always better.
         settings = SamplingSettings(chain=[TopK(50), EpsilonCutoff(1e-9)])
         assert admitting_change(logits, settings, NO_CONTEXT, by_rank[place]) == replace(
             found, settings=settings.replace(top_k=found.value)
@@ -386,7 +386,7 @@ def test_the_number_of_tokens_is_exact_far_beyond_the_slider():
 
 
 def test_a_smaller_change_is_not_missed_where_more_is_not_always_better():
-    """Typical-p keeps a window that a temperature moves; a share falls as top-k lets others in."""
+    """Try a temperature that moves typical-p's window, and a top-k that lowers a token's share."""
     logits = np.array([3.0, 2.2, 1.9, 1.4, 0.3, -0.5, -1.0, -2.0], np.float32)
     values = {"temperature": 0.3, "typical_p": 0.3, "top_k": 2, "epsilon_cutoff": 0.09}
     named = set()
@@ -403,7 +403,7 @@ def test_a_smaller_change_is_not_missed_where_more_is_not_always_better():
     assert named == {"temperature", "top_k"}
 
 
-# --- what is said ---------------------------------------------------------------------------------
+# --- the message ----------------------------------------------------------------------------------
 
 
 def test_samplers_that_only_together_keep_a_token_out_are_named():
@@ -415,7 +415,7 @@ def test_samplers_that_only_together_keep_a_token_out_are_named():
     assert survivor is None
 
 
-# By what keeps a token out: the chain, the token, and what is said.
+# By reason for removal: the chain, the token, and the expected answer.
 SINGLE_CHANGES = {
     "a ban": ([Banned([[1], [2], [0, 1]])], 1, {"lifted": True, "value": {"sequences": [[2]]}}),
     "the end of a phrase": (

@@ -15,8 +15,8 @@ from tests.engine import tiny_models
 from tests.engine.runs import finished, sampling
 
 DRAWS = 100_000
-SEED = 20_240  # of the stream; fixed, so a run can be repeated
-FALSE_ALARM = 1e-6  # how often a correct draw would fail a test if the seed were drawn anew
+SEED = 20_240  # seed of the stream; fixed, so a run can be repeated
+FALSE_ALARM = 1e-6  # the chance that a correct draw fails a test with a random seed
 
 CHAINS = {
     "pure": {},
@@ -29,12 +29,12 @@ CHAINS = {
 
 
 def chi_square(counts: np.ndarray, probs: np.ndarray) -> float:
-    """The chance of counts at least as far from `probs`; rare tokens are put into one bin."""
+    """The p-value of counts against `probs`; rare tokens share one bin."""
     expected = probs * counts.sum()
     common = expected >= 10
     observed = [*counts[common], counts[~common].sum()]
     wanted = [*expected[common], expected[~common].sum()]
-    if wanted[-1] < 10:  # too few even together: added to another bin
+    if wanted[-1] < 10:  # too few even together: merged with the previous bin
         observed[-2:], wanted[-2:] = [sum(observed[-2:])], [sum(wanted[-2:])]
     return scipy.stats.chisquare(observed, wanted).pvalue
 
@@ -77,12 +77,12 @@ def test_a_decoder_draws_with_its_seeds_stream_one_number_a_step():
     stream = np.random.Generator(np.random.PCG64(SEED)).random(150).tolist()
     assert [step.u for step in decoder.steps] == stream
     decoder.rewind(70)
-    decoder.step(5)  # forced: takes no number from anybody
+    decoder.step(5)  # forced: uses up no number
     finished(decoder, 100)
     assert [step.u for step in decoder.steps[71:]] == stream[71:100]
 
 
-# Multiples of 1/8 collide often, and are far enough apart for different probabilities.
+# Multiples of 1/8 collide often, and differ enough for different probabilities.
 SCORES = st.integers(-80, 80).map(lambda eighths: eighths / 8) | st.just(-np.inf)
 
 
@@ -100,7 +100,7 @@ def test_a_draw_follows_the_dense_definition(scores, u, temperature, top_k, top_
     distribution = shape(np.array(scores, np.float32), settings)
     probs = distribution.probs
     sums = np.cumsum(np.sort(probs)[::-1])
-    assume(np.abs(sums - u).min() > 1e-12)  # on the very edge, rounding may decide either way
+    assume(np.abs(sums - u).min() > 1e-12)  # exactly on the edge, rounding may decide either way
 
     assert distribution.sample(u) == draw(probs, u)
 

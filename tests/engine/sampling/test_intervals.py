@@ -1,4 +1,4 @@
-"""What a large row answers without a full sort, against the same row sorted whole."""
+"""A large row's answers without a full sort, against the same row sorted completely."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ FLAT = [
 ]
 ROWS = [*FLAT, *rows(VOCAB)]
 NUMBERS = range(len(ROWS))
-ROUNDING = 1e-11  # relative, of two running sums over 70,000 weights in different orders
+ROUNDING = 1e-11  # relative difference of two running sums over 70,000 weights in different orders
 
 
 def whole(number: int) -> RankedRow:

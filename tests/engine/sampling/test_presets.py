@@ -1,4 +1,4 @@
-"""The presets: what people expect under these names."""
+"""The presets: the settings that users expect under these names."""
 
 from engine.sampling import SamplingSettings
 from engine.sampling.presets import PRESETS

@@ -1,4 +1,4 @@
-"""The ranking's fast ways against their definitions, over rows of every kind."""
+"""The ranking's fast paths against their definitions, over rows of every kind."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SIZES = (1, 5, 300, 3_000, 70_000)
 
 
 def rows(vocab: int) -> list[np.ndarray]:
-    """Of every kind, and rows of few values, zeros of both signs, the ends of float32."""
+    """Rows of every kind, and rows of few values, zeros of both signs, the limits of float32."""
     rng = np.random.default_rng(vocab)
     found = [kind(rng, vocab)[0] for kind in KINDS.values()]
     rounded = np.round(rng.standard_normal(vocab)).astype(np.float32)
@@ -98,7 +98,7 @@ def test_a_stage_knows_how_many_tokens_it_leaves(stage):
 
 
 def edits(scores: np.ndarray) -> list[dict[int, float]]:
-    """New scores of some tokens: single ones, the best and the worst, all of them, none left."""
+    """New scores for some tokens: single tokens, the best and the worst, all, or none left."""
     rng = np.random.default_rng(scores.size)
     best, worst = int(scores.argmax()), int(scores.argmin())
     some = rng.integers(0, scores.size, 20).tolist()

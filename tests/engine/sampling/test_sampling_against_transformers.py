@@ -1,18 +1,18 @@
 """Our stages against transformers' own processors, row by row over vocabularies of real size.
 
-Ranking in float64 and transformers' running sums in float32 cannot agree on every last token, so
-the rule of comparison is exact about where they may differ:
+Ranking in float64 and transformers' running sums in float32 cannot agree on every last token. So
+the rule of comparison states exactly where they may differ:
 
-- Scores that a penalty or a temperature makes are equal bit for bit.
-- Kept tokens are equal. A row may differ only at the edge of a cut, and only where float32 decides
-  there: the exact cumulative probability at every rank in question is within 4e-6 of p (top-p), or
-  the exact ratio to the best token within 4e-6 of the setting, relatively (min-p), and so on for
-  the other cuts (`distance_from_edge`).
-- Where equal scores lie across the edge of a cut, as many tokens are kept, and which of the
+- Scores after a penalty or a temperature are equal bit for bit.
+- Kept tokens are equal. A row may differ only at the edge of a cut, and only if float32 decides
+  there. For top-p, the exact cumulative probability at every disputed rank is within 4e-6 of p.
+  For min-p, the exact ratio to the best token is within a relative 4e-6 of the setting. The other
+  cuts have similar rules (`distance_from_edge`).
+- If equal scores lie across the edge of a cut, the same number of tokens is kept. The choice among
   equals is left to transformers' sort, which is not stable.
-- Against the same processors run on float64 scores the margin shrinks to rounding in float64
-  (1e-11): nothing but an exact hit of p is excused.
-- Probabilities equal a float64 softmax of transformers' scores to 1e-6, absolutely.
+- Against the same processors run on float64 scores, the margin shrinks to float64 rounding (1e-11).
+  Then only an exact hit of p is excused.
+- Probabilities equal a float64 softmax of transformers' scores to an absolute 1e-6.
 """
 
 import math
@@ -57,7 +57,7 @@ from tests.engine.sampling.stages.evidence import AGAINST_TRANSFORMERS, rows_aga
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """Rows are small for a processor core: several threads would mostly wait for each other."""
+    """Use one thread: rows are small, and several threads would mostly wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -81,12 +81,12 @@ CASES = [
 ]
 
 
-# Without ties, an excuse needs a boundary that falls within float32's resolution of the setting: a
-# token at the edge of a nucleus of up to 0.99 holds far more than that save in nearly flat rows,
-# and transformers sums from the least likely up, where float32 is fine. Seen: 1 row in 3,000.
-# Typical sampling and the eta cut-off see rounded distances and a rounded entropy: in a flat row of
-# 151,936 tokens neighbours lie closer together than that, and one of them changes sides. Seen: 5
-# and 4 of 104 such rows, 14 and 0 of 1,000 at V = 16,384. The same rows in float64 need none.
+# Without ties, an excuse needs a boundary within float32's resolution of the setting. A token at
+# the edge of a nucleus of up to 0.99 holds far more than that, except in nearly flat rows. And
+# transformers sums from the least likely token up, which suits float32. Seen: 1 row in 3,000.
+# Typical sampling and the eta cut-off use rounded distances and a rounded entropy. In a flat row of
+# 151,936 tokens, neighbours lie closer together than this rounding, and one changes sides. Seen: 5
+# and 4 of 104 such rows, 14 and 0 of 1,000 at V = 16,384. The same rows in float64 need no excuse.
 UNTIED_EXCUSED = {"typical_p": 0.1, "eta_cutoff": 0.1, "all of transformers": 0.04}
 
 
@@ -101,7 +101,7 @@ def test_kept_tokens_and_probabilities_equal_those_of_transformers(chain, vocab,
     allowed = UNTIED_EXCUSED.get(chain, 0.01)
     for reason in ("edge", "tie"):
         assert tally.share(reason, "float32", *untied) <= allowed, str(tally)
-    # Two of 151,936 scores may be equal by chance also there, and lie on the edge of a cut.
+    # Even then, two of 151,936 scores may be equal by chance and lie on the edge of a cut.
     assert tally.share("tie", "float64", *untied) <= 0.01, str(tally)
     assert tally.share("edge", "float64", *untied) == 0, str(tally)
 
@@ -112,7 +112,7 @@ def test_kept_tokens_and_probabilities_equal_those_of_transformers(chain, vocab,
 def processors_of_generate(
     sampling: SamplingSettings, ends: tuple[int, ...]
 ) -> LogitsProcessorList:
-    """What `generate` puts together for the same settings, order included."""
+    """The processors that `generate` builds for the same settings, in its order."""
     config = LlamaConfig(
         vocab_size=8,
         hidden_size=8,
@@ -161,7 +161,7 @@ SETTINGS = {
     Temperature: st.floats(1e-6, 100) | st.sampled_from([0.5, 1.0, 2.0]),
     TopK: st.integers(1, 80),
     TopP: st.floats(1e-9, 0.999999) | st.sampled_from([0.25, 0.5, 0.75, 0.9, 1.0]),
-    # Below what float32 can hold, the threshold of transformers is 0.
+    # Below float32's range, transformers' threshold is 0.
     MinP: st.floats(2**-100, 1) | st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     NoRepeatNGram: st.integers(2, 4),
     MinNewTokens: st.integers(1, 5),
@@ -174,7 +174,7 @@ SETTINGS = {
 
 @st.composite
 def small_rows(draw) -> np.ndarray:
-    """(1, vocab) logits of 2 to 64 tokens: whole numbers tie often, some tokens are out already."""
+    """(1, vocab) logits of 2 to 64 tokens: whole numbers tie often; some tokens are removed."""
     score = draw(st.sampled_from([st.integers(-3, 3), st.floats(-40, 40, width=32)]))
     scores = draw(st.lists(score | st.just(-math.inf), min_size=2, max_size=64))
     scores[draw(st.integers(0, len(scores) - 1))] = 0.0

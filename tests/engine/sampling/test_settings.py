@@ -1,4 +1,4 @@
-"""Sampling settings: their forms, their order, and a clear sentence for every bad value."""
+"""Sampling settings: their forms, their order, and a clear message for every bad value."""
 
 import copy
 import json
@@ -303,7 +303,7 @@ def test_a_bad_value_names_setting_value_and_remedy(setting, value, problem, rem
     "value", [10**400, -(10**400), 10**5_000], ids=["1e400", "-1e400", "1e5000"]
 )
 def test_a_whole_number_beyond_every_float_is_refused_like_any_other(setting, value):
-    # The last has more digits than Python is willing to print.
+    # The last has more digits than Python will print.
     with pytest.raises(SettingError) as caught:
         SamplingSettings(**{setting: value})
     check_sentence(caught.value, [f"{setting} "])
@@ -314,7 +314,7 @@ def test_a_whole_number_beyond_every_float_is_refused_like_any_other(setting, va
     [("repetition_penalty", v) for v in (1e-300, 1e-46, 1e39, 1e300)] + [("temperature", 1e39)],
 )
 def test_a_value_that_float32_cannot_hold_is_refused(setting, value):
-    # As float32 these are 0 or infinite, and the model would be blamed for NaN logits.
+    # As float32 these are 0 or infinite, and NaN logits would be blamed on the model.
     with pytest.raises(SettingError) as caught:
         SamplingSettings(**{setting: value})
     check_sentence(caught.value, [f"{setting} "])
@@ -345,7 +345,7 @@ def test_a_long_value_is_cut_short_in_the_message():
 
 
 def test_a_setting_error_is_a_value_error_and_can_be_pickled():
-    # Results cross process borders in tests and benchmarks.
+    # Tests and benchmarks pass results between processes.
     with pytest.raises(ValueError, match=r"top_p must be above 0") as caught:
         SamplingSettings(top_p=1.4)
     error = caught.value

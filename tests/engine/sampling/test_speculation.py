@@ -1,4 +1,4 @@
-"""Settings of speculative decoding: ranges, the rule of an adaptive length, to and from a file."""
+"""Settings of speculative decoding: ranges, the rule of an adaptive length, saving and loading."""
 
 import pytest
 

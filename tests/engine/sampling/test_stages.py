@@ -1,4 +1,4 @@
-"""The stages on four tokens: every answer fits in the head.
+"""The stages on four tokens: every answer can be checked mentally.
 
 Most cases start from the probabilities .1, .2, .3, .4 of the tokens 0, 1, 2, 3.
 """
@@ -154,7 +154,7 @@ def test_repetition_penalty(penalty, token_ids, before, after):
     assert np.array_equal(logits, given_logits), "the stage modified its input"
 
 
-# --- The order of the chain means something ------------------------------------------------------
+# --- The order of the chain matters --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_repetition_penalty(penalty, token_ids, before, after):
         # min-p before and after sharpening
         ((Temperature(0.5), MinP(0.3)), (0, 0, 9 / 25, 16 / 25)),
         ((MinP(0.3), Temperature(0.5)), (0, 4 / 29, 9 / 29, 16 / 29)),
-        # each cut renormalises: 0.6 of what top-k 2 left is one token more than 0.4 of all
+        # each cut renormalises: after top-k 2, a share of 0.6 needs a second token
         ((TopK(2), TopP(0.6)), (0, 0, 3 / 7, 4 / 7)),
         ((TopK(2), TopP(0.55)), (0, 0, 0, 1)),
         ((TopP(0.55), TopK(2)), (0, 0, 3 / 7, 4 / 7)),
@@ -174,7 +174,7 @@ def test_repetition_penalty(penalty, token_ids, before, after):
         # greedy first leaves one token whatever follows; greedy last decides among the survivors
         ((Temperature(0), TopK(3), TopP(0.9)), (0, 0, 0, 1)),
         ((TopK(3), TopP(0.9), Temperature(0)), (0, 0, 0, 1)),
-        # top-k does not care about temperature
+        # top-k is independent of temperature
         ((Temperature(0.5), TopK(2)), (0, 0, 9 / 25, 16 / 25)),
         ((TopK(2), Temperature(0.5)), (0, 0, 9 / 25, 16 / 25)),
         ((), RISING),
@@ -196,7 +196,7 @@ def test_a_penalty_before_and_after_a_cut():
     assert shape(logits, last, seen(3)).probs == close((0, 0, 0, 1))
 
 
-# --- What each stage reports ---------------------------------------------------------------------
+# --- Each stage's report -------------------------------------------------------------------------
 
 
 def test_stage_results_of_a_chain():
@@ -237,9 +237,9 @@ def entropy(probs: np.ndarray) -> float:
         ((), 2.0),
         ((Temperature(0.5),), 2.0),
         ((TopK(1),), 2.0),  # all four are equal, so all survive
-        ((TopP(0.5),), 2.0),  # after temperature, before the cuts: the cut does not count
+        ((TopP(0.5),), 2.0),  # after temperature and before the cuts, so the cut does not count
         ((Temperature(0),), 0.0),
-        ((TopP(0.5), Temperature(0.7)), 1.0),  # temperature last: what it was applied to
+        ((TopP(0.5), Temperature(0.7)), 1.0),  # temperature last: the row it was applied to
     ],
     ids=str,
 )
@@ -350,13 +350,13 @@ def test_the_draw_equals_its_definition(scores, u, chain):
     probs = distribution.probs
     ordered = np.sort(probs)[::-1].cumsum()
     if np.min(np.abs(ordered - u)) < 1e-6 and u < 1 - 1e-6:
-        return  # u on the very edge between two tokens: rounding may decide either way
+        return  # u exactly on the edge between two tokens: rounding may decide either way
     assert distribution.sample(u) == draw(probs, u)
 
 
 @pytest.mark.parametrize("stage", [Temperature(0.5), MinNewTokens(3)], ids=lambda one: one.setting)
 def test_parity_runs_transformers_processors_on_the_models_device(stage, monkeypatch):
-    # The meta device stands for a GPU: it is none of the CPU's, and is there everywhere.
+    # The meta device represents a GPU: it is not the CPU, and it always exists.
     seen, processor = [], type(stage).processor
 
     def spied(self, context):

@@ -1,4 +1,4 @@
-"""Rows with nothing to draw from, extreme settings, scores at the edge of float32."""
+"""Rows with nothing to draw from, extreme settings, and scores at the limits of float32."""
 
 import math
 from dataclasses import dataclass
@@ -108,7 +108,7 @@ def test_extreme_settings_always_leave_a_proper_distribution(chain, probs, parit
     assert math.isfinite(result.entropy_bits)
 
 
-# --- Scores at the edge of float32 ----------------------------------------------------------------
+# --- Scores at the limits of float32 --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stage", [Temperature(0.5), RepetitionPenalty(1.2)])

@@ -1,4 +1,4 @@
-"""What the tests of snippets share: an example of each stage, and snippets read back as values."""
+"""Shared by the tests of snippets: an example of each stage, and snippets parsed into values."""
 
 import ast
 import json
@@ -9,7 +9,7 @@ from engine.sampling import STAGES, SamplingSettings
 from engine.sampling.stages import Stage
 from engine.snippets import snippets
 
-# One stage of each kind: the values its class is made of, in their order.
+# One stage of each kind: the arguments of its class, in order.
 EXAMPLES = {
     "logit_bias": ({5: 1.5, 7: -2.0},),
     "repetition_penalty": (1.3,),
@@ -38,7 +38,7 @@ EXAMPLES = {
 
 
 def stage(setting: str, *values: object) -> Stage:
-    """A stage by its setting's name, the example where no values are given."""
+    """A stage by its setting's name; without values, the example."""
     return STAGES[setting](*(values or EXAMPLES[setting]))
 
 
@@ -62,7 +62,7 @@ CALLS = {"transformers": "generate", "vLLM": "SamplingParams"}
 
 
 def parameters(snippet) -> dict[str, object]:
-    """Everything that a snippet asks for, by the target's own names, prompt included."""
+    """All parameters of a snippet under the target's own names, including the prompt."""
     if snippet.language == "python":
         tree = ast.parse(snippet.code)
         calls = {ast.unparse(n.func).split(".")[-1]: n for n in ast.walk(tree) if is_call(n)}
@@ -93,7 +93,7 @@ def parameters(snippet) -> dict[str, object]:
 
 
 def shell_words(code: str) -> list[str]:
-    """The words of a command; shlex takes the end of a continued line for one."""
+    """The words of a command, without the line ends that shlex takes for words."""
     return [word for word in shlex.split(code) if word != "\n"]
 
 
@@ -106,7 +106,7 @@ def is_call(node: ast.AST) -> bool:
 
 
 def unescaped(text: str) -> str:
-    """What llama.cpp makes of its escapes (`string_process_escapes`), byte by byte."""
+    """Decode llama.cpp's escapes byte by byte (`string_process_escapes`)."""
     plain = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"'": b"'", b'"': b'"', b"\\": b"\\"}
 
     def one(match: re.Match) -> bytes:
@@ -118,7 +118,7 @@ def unescaped(text: str) -> str:
 
 
 def prompt_of(snippet) -> object:
-    """The prompt, as the target would receive it: text, token ids or messages."""
+    """The prompt as the target would receive it: text, token ids or messages."""
     if snippet.target in ("transformers", "vLLM"):
         tree = ast.parse(snippet.code)
         names = ("tokenizer", "torch.tensor", "llm.generate")
@@ -132,7 +132,7 @@ def prompt_of(snippet) -> object:
 
 
 def skeleton(snippet) -> object:
-    """The snippet's structure without its texts: what a prompt must not be able to change."""
+    """The snippet's structure without its texts, which a prompt must not change."""
     if snippet.language == "python":
         return re.sub(r"Constant\(value=(['\"]).*?\1\)", "TEXT", ast.dump(ast.parse(snippet.code)))
     arguments = shell_words(snippet.code)

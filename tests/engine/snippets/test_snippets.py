@@ -184,7 +184,7 @@ class TestValues:
 
     @pytest.mark.parametrize("prompt", ["a", "日本語" * 50])
     def test_penalties_see_the_whole_of_any_text(self, prompt):
-        longest = 1_000_000  # tokens that a context holds today
+        longest = 1_000_000  # tokens in today's longest contexts
         for name in ("repetition_penalty", "presence_penalty", "frequency_penalty"):
             found = written([stage(name)], prompt)
             assert parameters(found["llama.cpp server"])["repeat_last_n"] >= longest
@@ -356,8 +356,8 @@ class TestOrder:
     @pytest.mark.parametrize(
         ("target", "swapped"),
         [
-            # Everything that vLLM documents in Sampler.forward: bias, then repetition, frequency
-            # and presence penalty, temperature, min-p, then top-k and top-p in one pass.
+            # The whole order that vLLM documents in Sampler.forward: bias, then repetition,
+            # frequency and presence penalty, temperature, min-p, then top-k and top-p in one pass.
             (
                 "vLLM",
                 {
@@ -366,7 +366,7 @@ class TestOrder:
                     ("top_p", "min_p"),
                 },
             ),
-            # llm/llama_server.go names no samplers, so llama.cpp's default: penalties, DRY,
+            # llm/llama_server.go names no samplers, so llama.cpp's default applies: penalties, DRY,
             # top-n-sigma, top-k, typical-p, top-p, min-p, XTC, temperature.
             (
                 "Ollama",
@@ -448,7 +448,7 @@ class TestOrder:
             assert "before June 2026" in dict(snippet.differs)[setting]
 
 
-# Stages that need nothing of the context but the tokens so far.
+# Stages that need only the tokens so far from the context.
 SWAPPED = [
     *("repetition_penalty", "presence_penalty", "frequency_penalty", "no_repeat_ngram"),
     *("logit_bias", "temperature", "dynamic_temperature", "top_h", "top_k", "top_p", "min_p"),
@@ -461,7 +461,7 @@ PAIRS = [
 
 
 def probs_of(chain: list[Stage], logits: np.ndarray, context: Context) -> np.ndarray:
-    """Final probabilities, all 0 where the chain leaves no token."""
+    """Final probabilities, all 0 if the chain leaves no token."""
     try:
         return shape(logits, SamplingSettings(chain=chain), context).probs
     except NoCandidatesError:
@@ -469,7 +469,7 @@ def probs_of(chain: list[Stage], logits: np.ndarray, context: Context) -> np.nda
 
 
 class TestSwapEffect:
-    """What the remarks say of two stages changing places, against the engine's own stages."""
+    """Check the remarks about swapped stages against the engine's own stages."""
 
     @pytest.mark.parametrize(
         ("one", "other"),

@@ -1,4 +1,4 @@
-"""Guidance in the snippets: transformers gives the app's tokens, all others say they have none."""
+"""Guidance in snippets: transformers gives the app's tokens; all others say they lack it."""
 
 import contextlib
 import io

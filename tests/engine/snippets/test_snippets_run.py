@@ -1,7 +1,7 @@
-"""Snippets for other engines are run: nothing in a text breaks out, and the tokens are the app's.
+"""Running snippets for other engines: no text breaks out, and the tokens are the app's.
 
-The transformers snippet runs against the bundled model, the shell ones in a shell where the program
-is a stand-in that prints its arguments.
+The transformers snippet runs against the bundled model. The shell snippets run in a shell with a
+stand-in program that prints its arguments.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ hostile_text = st.lists(
 
 @functools.cache
 def plain_skeletons() -> dict[str, object]:
-    """Target -> what its snippet is apart from a prompt."""
+    """Target -> its snippet's structure without the prompt."""
     chain = [stage("temperature"), stage("top_p")]
     return {target: skeleton(snippet) for target, snippet in written(chain, "Hello").items()}
 
@@ -80,7 +80,7 @@ class TestHostileText:
     @given(stop=hostile_text.filter(bool), name=hostile_text)
     def test_neither_do_a_stop_string_and_a_models_name(self, stop, name):
         name = "".join(c for c in name if c.isprintable()) or "x"
-        assume(not os.path.exists(name))  # no service is told the name of a folder here
+        assume(not os.path.exists(name))  # snippets never send the name of a local folder
         for target, snippet in written([], model=name, stop_strings=[stop]).items():
             asked = parameters(snippet)
             if target == "llama.cpp command line":
@@ -139,13 +139,13 @@ def code_for(model, prompt: str, chosen: SamplingSettings, count: int, **more: o
     )["transformers"].code
 
 
-# A snippet loads what all others have loaded; the one in a process of its own really does.
+# Snippets run here share one loaded model; the one in a separate process really loads it.
 loaded_once = functools.cache(AutoModelForCausalLM.from_pretrained)
 tokenizer_once = functools.cache(AutoTokenizer.from_pretrained)
 
 
 def run_here(code: str) -> list[int]:
-    """The tokens of a transformers snippet, run as it stands."""
+    """The tokens of a transformers snippet, run unchanged."""
     names: dict[str, object] = {}
     with (
         torch.random.fork_rng(),
@@ -196,7 +196,7 @@ IN_TRANSFORMERS = {
 
 
 class TestTransformersIsRun:
-    """The snippet is executed: it gives the app's tokens, seed for seed."""
+    """Execute the snippet: it gives the app's tokens, seed for seed."""
 
     @pytest.mark.parametrize("chosen", DOZEN.values(), ids=DOZEN)
     def test_a_dozen_settings(self, bundled, chosen):

@@ -1,4 +1,4 @@
-"""Attention weights as the model has them."""
+"""Attention weights, equal to the model's own."""
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ def test_rows_are_shares_of_what_is_before(model: LanguageModel, text: str):
 
 
 def test_they_are_those_that_the_layer_computes_by_the_formula(model: LanguageModel):
-    # In the first layer keys and queries come from the embedding alone; the first position has no
-    # rotation, so the score of two tokens at distance 1 is q(1) rotated by 1 against k(0).
+    # In the first layer, keys and queries come from the embedding alone. The first position is not
+    # rotated, so the score of two tokens at distance 1 is q(1) rotated by 1 against k(0).
     text = "The dog"
     layer, ids = model.hf.model.layers[0], model.vocabulary.encode(text)
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Figures of a constraint in a text, against sums over the whole vocabulary."""
+"""Figures of a constraint on a text, against sums over the whole vocabulary."""
 
 import math
 
@@ -22,7 +22,7 @@ def model(text_hf, tokenizer) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def text(model) -> Decoder:
-    """A text under a penalty and a temperature, which the figures leave aside."""
+    """A text under a penalty and a temperature, which the figures ignore."""
     chosen = SamplingSettings(
         constraint=NUMBER, temperature=1.3, repetition_penalty=1.2, top_k=3, seed=2
     )

@@ -1,4 +1,4 @@
-"""Exact search against all texts there are, on a vocabulary small enough to try them all."""
+"""Exact search against all possible texts, on a vocabulary small enough to try them all."""
 
 import re
 import threading
@@ -28,9 +28,9 @@ CLOSE = 1e-5
 
 @cache
 def small(architecture: str, seed: int) -> LanguageModel:
-    """A model of seven tokens, of which the last one ends a text."""
+    """A model with seven tokens, the last of which ends a text."""
     hf = tiny_models.build(architecture, seed, vocab_size=VOCAB)
-    hf.get_output_embeddings().weight.data *= 0.5  # else one token has nearly all probability
+    hf.get_output_embeddings().weight.data *= 0.5  # otherwise one token has nearly all probability
     model = LanguageModel(hf, name=architecture)
     model.eos_ids = (VOCAB - 1,)
     return model
@@ -76,7 +76,7 @@ def test_the_best_text_is_the_best_of_all(architecture, seed, penalty):
     assert found.is_proven and found.stopped is None and found.open == 0
     assert found.bound == found.score
     assert found.largest_pruned <= found.score
-    # Beginnings of up to four tokens that do not end: all that could have been read.
+    # Beginnings of up to four tokens that do not end: the most that could have been read.
     assert found.visited < sum(6**length for length in range(TOKENS))
 
 
@@ -87,7 +87,7 @@ def test_recurrent_states_are_searched_too():
 
 
 def test_every_beginning_is_read_or_pruned_and_none_twice():
-    # Without an end, each of the VOCAB ways on from a beginning is read, pruned or the last token.
+    # Without an end, each of a beginning's VOCAB continuations is read, pruned or the last token.
     model = small("llama", 1)
     model.eos_ids = ()
     try:
@@ -104,7 +104,7 @@ def test_every_beginning_is_read_or_pruned_and_none_twice():
             for token_id, logprob in enumerate(after(model, ids))
         }
     assert found.visited >= sum(by_length), "a beginning that may win was not read"
-    # Of the beginnings that were read, those of two tokens are completed by a third.
+    # Beginnings of two tokens that were read are completed by a third.
     going_on = sum(by_length[:2])
     assert found.pruned + found.visited - 1 == VOCAB * going_on
 
@@ -158,7 +158,7 @@ def test_cancelling_keeps_the_interval():
         cancel.set()
     assert search.result.stopped == "cancelled" and not search.result.is_proven
     assert search.result.bound > search.result.score
-    again = run(search)  # goes on
+    again = run(search)  # resumes
     whole = run(ExactSearch(small("llama", 3), PROMPT, TOKENS))
     assert again.is_proven and again.token_ids == whole.token_ids
     assert (again.visited, again.pruned) == (whole.visited, whole.pruned)
@@ -192,13 +192,13 @@ def test_logits_that_are_no_numbers_are_a_sentence(llama):
 
 # --- Under a constraint ---------------------------------------------------------------------------
 
-SPELT = ["a", "b", "c", "ab", "ca", "d", ""]  # what the seven tokens spell; the last one is the end
+SPELT = ["a", "b", "c", "ab", "ca", "d", ""]  # texts of the seven tokens; the last is the end
 SOURCE = "a(ab?c|bc*a)*d?"
 
 
 @cache
 def may_begin(text: str) -> bool:
-    """Whether any text of the source begins so: at most three letters complete a beginning."""
+    """Return True if a text of the source begins so; at most three letters complete a beginning."""
     ends = ("".join(letters) for n in range(4) for letters in product("abcd", repeat=n))
     return any(re.fullmatch(SOURCE, text + end) for end in ends)
 
@@ -241,7 +241,7 @@ def test_under_a_constraint_it_is_the_best_of_all_that_keep_to_it(spelling, seed
 
 
 def beginnings() -> Iterator[tuple[int, ...]]:
-    """All that could be read: up to four tokens, none of them the end."""
+    """All beginnings that could be read: up to four tokens, none of which is the end."""
     return (ids for length in range(TOKENS) for ids in product(range(VOCAB - 1), repeat=length))
 
 

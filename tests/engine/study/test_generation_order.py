@@ -31,7 +31,7 @@ def run(model, canvas, **settings):
         ([1, 2, 3], [1, 2, 3], 1.0),
         ([1, 2, 3], [9, 5, 1], -1.0),
         ([1, 2, 3, 4], [1, 2, 4, 3], 4 / 6),
-        # One tie: 2 pairs in order, of 3 and of 2 without ties.
+        # One tie: 2 pairs in order; without ties, 3 and 2 pairs remain.
         ([1, 2, 3], [0, 0, 1], 2 / math.sqrt(3 * 2)),
         ([1, 2], [7, 7], math.nan),
         ([1], [1], math.nan),

@@ -1,4 +1,4 @@
-"""Two positions drawn at once, against one after the other."""
+"""Two positions drawn at once, against drawing one after the other."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SECOND = [0.25, 0.25, 0.5, 0.0]
 
 
 def dependent(ids):
-    """The second word repeats the first with probability 0.8; alone it is spread evenly."""
+    """Repeat the first word as the second with probability 0.8; alone, all words are equal."""
     row = [0.25] * 4
     if ids[0] != MASK:
         row = [0.2 / 3] * 4
@@ -41,7 +41,7 @@ def test_dependent_positions_by_brute_force():
     outcome = error.outcomes[2]
     assert (outcome.likeliest, outcome.likeliest_probability) == (2, pytest.approx(0.8))
     assert outcome.likeliest_alone == pytest.approx(0.25)
-    # Committing the second first changes nothing in this model: the joint depends on the order.
+    # In this model, committing the second word first is exact: the joint depends on the order.
     assert joint_error_of(Scripted(dependent), [MASK, MASK], 1, 0).lowest == pytest.approx(
         0, abs=1e-9
     )

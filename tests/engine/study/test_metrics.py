@@ -73,7 +73,7 @@ def test_likelihoods_by_hand():
         ("abcdefg" * 2 + "abcdef", None),  # not three whole rounds
         ("q" + "abcde" * 3 + "ab", Loop(5, 1, 3.4)),
         ("abab" * 6, Loop(2, 0, 12.0)),  # abab repeats too, but ab is shorter
-        ("ab" * 6 + "c", None),  # it found the way out
+        ("ab" * 6 + "c", None),  # it left the loop
         ("", None),
     ],
 )
@@ -112,12 +112,12 @@ def test_a_loop_is_what_it_says(token_ids):
 
 def test_self_bleu_by_hand():
     assert self_bleu(["abcde", "abcde"]) == pytest.approx(1.0)
-    # Precisions of 1- to 4-grams: 3/4, 2/3, 1/2 and no match of one: 0.1. Equal lengths.
+    # Precisions of 1- to 4-grams: 3/4, 2/3, 1/2, and 0.1 for no match of one. Equal lengths.
     score = (3 / 4 * 2 / 3 * 1 / 2 * 0.1) ** (1 / 4)
     assert self_bleu(["abcd", "abcx"]) == pytest.approx(score)
-    # Clipping: of three a's one is matched, of one a one. The short text is held against 3 tokens.
+    # Clipping: one of three a's is matched, then one of one. The short text is compared with 3.
     assert self_bleu(["aaa", "a"], order=1) == pytest.approx((1 / 3 + math.exp(1 - 3)) / 2)
-    # Of the two others, the nearest in length counts, of equally near ones the shorter.
+    # The nearest in length of the two others counts; on a tie, the shorter.
     nearest = self_bleu(["ab", "ab", "abcd"], order=1)
     assert nearest == pytest.approx((1 + 1 + 2 / 4) / 3)
     assert math.isnan(self_bleu(["abc"])) and math.isnan(self_bleu([]))
@@ -125,7 +125,7 @@ def test_self_bleu_by_hand():
 
 
 def slow_self_bleu(texts: list[list[int]]) -> float:
-    """By the definition, comparing each text with each other one."""
+    """Compute self-BLEU by its definition, comparing every text with all others."""
     scores = []
     for place, text in enumerate(texts):
         others = texts[:place] + texts[place + 1 :]

@@ -1,4 +1,4 @@
-"""Decoders under one clock: the figures are those of the runs themselves."""
+"""Decoders under one clock: the figures equal those of the runs themselves."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_texts_and_figures_are_those_of_the_decoders(model):
     assert found.positions == len(PROMPT) + TOKENS - 1
     assert found.weight_bytes == TOKENS * model.read_bytes
     searched = clock.timed["contrastive"]
-    # A pass over four candidates for each token, and the prompt.
+    # One pass over four candidates for each token, and one for the prompt.
     assert searched.passes == TOKENS + 1 and searched.positions == len(PROMPT) + 4 * TOKENS
 
 

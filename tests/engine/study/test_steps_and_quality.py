@@ -61,7 +61,7 @@ def test_bits_per_byte_are_those_of_a_plain_pass(models, plan, passages):
             float(rows[place - 1, ids[0, place]]) for place in range(start, ids.shape[1])
         ) / math.log(2)
         size = len(passage.text.encode())
-        # The engine reads with kernels of its own; bfloat16 weights leave three digits.
+        # The engine reads with its own kernels; bfloat16 weights leave three digits.
         assert passage.bits_per_byte == pytest.approx(bits / size, rel=0.02)
 
 
@@ -69,7 +69,7 @@ def test_a_tiny_model_is_scored_exactly():
     model = tiny_models.shared("llama")
 
     class Bytes:
-        """Every token is two bytes."""
+        """A vocabulary in which every token is two bytes."""
 
         def token_bytes(self, token_id):
             return b"ab"

@@ -50,7 +50,7 @@ NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
         (Constraint("lark", 'start: "a"'), "a", None, "no second parser", None),
         (
             Constraint("json_schema", {"type": "string", "pattern": "^(a+)+$"}),
-            f'"{"a" * 40}b"',  # where Python's own expressions would take years
+            f'"{"a" * 40}b"',  # Python's own expressions would take years here
             False,
             "does not match",
             None,
@@ -65,7 +65,7 @@ def test_verdicts(constraint, text, valid, says, position):
 
 
 def described(kind: str, source: object, text: str) -> bool:
-    """True if a constraint lets a text through, byte by byte."""
+    """Return True if a constraint allows a text, byte by byte."""
     constraint = Constraint(kind, source)
     ids = list(text.encode())
     place = BYTES.at(constraint.language, constraint.source, ids)
@@ -140,7 +140,7 @@ def test_what_a_parser_reads_in_another_way_is_not_judged(kind, source, text, wh
         ({"type": "integer"}, "1.5", False),
         ({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}, "1.0", False),
         ({"maximum": 0.1}, "0.10000000000000000001", False),
-        (DATED, '{"a":"1:00","b":"no"}', False),  # whatever a is
+        (DATED, '{"a":"1:00","b":"no"}', False),  # whatever the value of a
         (DATED, '{"a":"1:00","b":1}', None),
         ({"anyOf": [DATED, {"const": 1}]}, '{"a":"1:00","b":1}', None),
         ({"anyOf": [DATED, {"const": 1}], "required": ["c"]}, '{"a":"1:00","b":1}', False),
@@ -153,7 +153,7 @@ def test_schemas_are_judged_as_they_are_enforced(schema, text, valid):
 
 
 def test_no_expression_takes_longer_than_in_proportion_to_the_text():
-    """Python's own expressions would take years."""
+    """Check times on expressions for which Python's own would take years."""
     name = "a" * 60 + "!"
     closed = {"required": [name], "additionalProperties": False, "properties": {name: {"const": 1}}}
     for words in ({}, {"unevaluatedProperties": {}}, {"patternProperties": {"^(a*)*b": False}}):

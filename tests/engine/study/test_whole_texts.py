@@ -1,4 +1,4 @@
-"""All texts of a constraint, against every path of tokens tried one by one."""
+"""All texts of a constraint, against every token path tried one by one."""
 
 import itertools
 import math
@@ -30,14 +30,14 @@ def walked(model, constraint=CONSTRAINT, **limits):
 
 
 def logprobs(model: LanguageModel, ids: list[int]) -> np.ndarray:
-    """After these tokens, by one pass of transformers without a cache."""
+    """Logprobs after these tokens, from one transformers pass without a cache."""
     with torch.inference_mode():
         logits = model.hf(torch.tensor([ids]), use_cache=False).logits[0, -1]
     return torch.log_softmax(logits.double(), -1).numpy()
 
 
 def brute_force(model: LanguageModel) -> dict[bytes, tuple[int, float, float]]:
-    """Text -> paths, p and q: every path of tokens, judged by a reading of its own."""
+    """Text -> paths, p and q: every token path, judged by an independent reading."""
     vocabulary = model.vocabulary
     pieces = {
         i: vocabulary.token_bytes(i)
@@ -152,7 +152,7 @@ def test_children_of_one_beginning_are_bounded(model, monkeypatch):
 
 
 def _refused(model, constraint) -> float:
-    """The probability of what may not begin a text."""
+    """The probability of tokens that may not begin a text."""
     row = logprobs(model, model.vocabulary.encode(PROMPT))
     place = model.places.at(constraint.language, constraint.source, ())
     return float(np.exp(row[~place.allowed]).sum())

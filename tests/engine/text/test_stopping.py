@@ -1,4 +1,4 @@
-"""Stop strings are found in text, wherever token borders fall; limits are checked up front."""
+"""Stop strings are found in text wherever token borders fall; limits are checked first."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from engine.text.stopping import (
 
 
 def stops_after(pieces: list[str], stop_strings: tuple[str, ...]):
-    """Feed a text piece by piece, as a decoder does: (number of pieces, match) of the first hit."""
+    """Feed a text in pieces like a decoder; return (number of pieces, match) of the first hit."""
     text = ""
     for count, piece in enumerate(pieces, start=1):
         text += piece
@@ -34,21 +34,21 @@ def stops_after(pieces: list[str], stop_strings: tuple[str, ...]):
         (["aE", "ND", "b"], ("END",), 2, "END", 1),  # begins inside a token
         (["a", "EN", "Db"], ("END",), 3, "END", 1),  # ends inside a token
         (["aENDb"], ("END",), 1, "END", 1),  # both inside one token
-        (["END"], ("END",), 1, "END", 0),  # the very first
+        (["END"], ("END",), 1, "END", 0),  # at the very start
         (
             ["E", "", "", "ND"],
             ("END",),
             4,
             "END",
             0,
-        ),  # empty pieces (unfinished characters) between
+        ),  # empty pieces (unfinished characters) in between
         (["x", "\n", "\n"], ("\n\n",), 3, "\n\n", 1),
-        (["aaa"], ("aa",), 1, "aa", 0),  # overlaps itself: the first place
+        (["aaa"], ("aa",), 1, "aa", 0),  # overlaps itself: the first place counts
         (["a", "a", "a"], ("aa",), 2, "aa", 0),
-        (["one two"], ("two", "one"), 1, "one", 0),  # several: the one that begins first
+        (["one two"], ("two", "one"), 1, "one", 0),  # several: the first to begin
         (["ab", "c"], ("abc", "bc"), 2, "abc", 0),  # overlapping: begins first
         (["abc"], ("abc", "ab"), 1, "ab", 0),  # equal start: ends first
-        (["abc"], ("ab", "abc"), 1, "ab", 0),  # whatever the order they were given in
+        (["abc"], ("ab", "abc"), 1, "ab", 0),  # in whatever order they are given
         (["a", "b", "c"], ("abc", "ab"), 2, "ab", 0),
         (["🙂", "ßé"], ("🙂ß",), 2, "🙂ß", 0),  # characters are counted, not bytes
     ],
@@ -66,7 +66,7 @@ def test_a_stop_string_is_found_with_the_token_that_completes_it(
         ("abc", 3, ("abd", "END")),
         ("", 0, ("END",)),
         ("EN", 2, ("END",)),
-        ("END", 0, ("END",)),  # nothing new: found, and gone past, earlier
+        ("END", 0, ("END",)),  # no new text: it was found and passed earlier
         ("END more", 5, ("END",)),  # ended before the last five characters
         ("end", 3, ("END",)),  # case matters
     ],
@@ -90,7 +90,7 @@ def test_piecewise_search_finds_what_a_search_of_the_whole_finds(pieces, stop_st
     assert text.startswith(match.string, match.start)
     before = "".join(pieces[: count - 1])
     assert not any(string in before for string in stop_strings), "an earlier token completed one"
-    # Nothing begins further left, and nothing shorter begins at the same place.
+    # No match begins further left, and no shorter one begins at the same place.
     places = [(text.find(string), len(string)) for string in stop_strings if string in text]
     assert (match.start, len(match.string)) == min(places)
 

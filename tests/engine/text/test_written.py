@@ -1,4 +1,4 @@
-"""A text grows by tokens, whose borders fall inside characters, and goes back to any length."""
+"""A text grows by tokens, whose borders may split characters, and rewinds to any length."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def vocabulary(tokenizer) -> Vocabulary:
 
 @pytest.fixture(scope="module")
 def ids(tokenizer) -> list[int]:
-    """The bytes of the text one by one, and a special token amid them."""
+    """The bytes of the text one by one, with a special token between them."""
     by_byte = [tokenizer.convert_tokens_to_ids(letter) for letter in byte_letters(tokenizer, TEXT)]
     return [*by_byte[:9], tokenizer.eos_token_id, *by_byte[9:]]
 
@@ -53,7 +53,7 @@ def test_every_length_can_be_gone_back_to_and_on_from(vocabulary, ids, tokenizer
         text, shorter = written(vocabulary, ids), written(vocabulary, ids[:length])
         text.rewind(length)
         assert (text.text, text.pending) == (shorter.text, shorter.pending)
-        other = [*ids[:length], tokenizer.eos_token_id, *ids[length:]]  # a token later than before
+        other = [*ids[:length], tokenizer.eos_token_id, *ids[length:]]  # one token later
         for token_id in other[length:]:
             text.append(text.piece(token_id))
         assert text.text == TEXT
@@ -88,7 +88,7 @@ def test_a_stop_string_ends_with_the_token_that_completes_it(vocabulary, ids):
 
 @pytest.mark.parametrize("string", ["<|end|>", "a<|end|>", "<|end|>bc", "d|>b"])
 def test_a_stop_string_may_hold_the_name_of_a_control_token(vocabulary, tokenizer, string):
-    """Match `generate`, which decodes such names."""
+    """Expect the same as `generate`, which decodes such names."""
     ids = [*tokenizer("ba")["input_ids"], tokenizer.eos_token_id, *tokenizer("bcd")["input_ids"]]
     text, found = WrittenText(vocabulary), []
     for token_id in ids:

@@ -1,4 +1,4 @@
-"""What is said of how tokens are made leads to the tokenizer's own tokens, for any text."""
+"""The explained steps of tokenizing lead to the tokenizer's own tokens, for any text."""
 
 import unicodedata
 from functools import cache
@@ -33,9 +33,9 @@ STAGED = {
     "Unigram": text_tokenizer(whole(unigram(byte_fallback=False))),
     "Unigram with bytes": text_tokenizer(whole(unigram(byte_fallback=True))),
 }
-# That of code points lists more than a million characters: made when a test asks for it.
+# The code-point tokenizer lists over a million characters, so it is made on demand.
 WITHOUT_FILES = {"bytes": cache(byte_tokenizer), "code points": cache(code_point_tokenizer)}
-SPELLING = {"bundled", "byte level", *WITHOUT_FILES}  # whose tokens spell the text as it stands
+SPELLING = {"bundled", "byte level", *WITHOUT_FILES}  # their tokens spell the text unchanged
 
 # Marks, joiners, directions, surrogates, control tokens, runs of one character, parts of emoji.
 HOSTILE = st.lists(
@@ -53,7 +53,7 @@ HOSTILE = st.lists(
 
 
 def ids_of(tokenizer: TextTokenizer, text: str) -> list[int]:
-    """What the tokenizer itself says of a text."""
+    """The tokenizer's own ids for a text."""
     return tokenizer._vocabulary.encode(text)
 
 
@@ -66,7 +66,7 @@ def test_every_making_ends_in_the_tokenizers_own_tokens(text):
     for name, tokenizer in (STAGED | without_files).items():
         cut = tokenizer.tokenize(text)
         assert [token.id for token in cut.tokens] == ids_of(tokenizer, text), name
-        # Those without files drop the spaces beside a control token that somebody has typed.
+        # Tokenizers without files drop spaces next to a typed control token.
         drops = name in WITHOUT_FILES and any(token.is_special for token in cut.typed)
         if name in SPELLING and not drops:
             assert b"".join(token.data for token in cut.typed) == cut.text.encode(), name
@@ -85,7 +85,7 @@ def test_every_making_ends_in_the_tokenizers_own_tokens(text):
 
 
 def test_most_texts_of_every_kind_are_explained():
-    """So that the test above does not hold for want of anything to compare."""
+    """Check that the test above has something to compare."""
     for name, tokenizer in STAGED.items():
         for text in CORPUS:
             cut = tokenizer.tokenize(text)

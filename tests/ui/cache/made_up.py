@@ -1,4 +1,4 @@
-"""Results of round numbers, for what is drawn from them."""
+"""Results with round numbers, for drawing."""
 
 from engine.measure.prefill_and_decode import Cell, PrefillAndDecode
 from engine.measure.roofline.results import (
@@ -45,7 +45,7 @@ DIFFERENCE = Difference(9, " a", "\u202e<b>", 0.0)
 
 
 def grid(*cells: Cell) -> PrefillAndDecode:
-    """A grid of 10 and 100 prompt tokens, 1 and 11 output tokens; all but one cell measured."""
+    """A grid of 10 and 100 prompt tokens, 1 and 11 output tokens; all cells measured except one."""
     cells = cells or (
         Cell(10, 1, (20.0, 22.0), (0.0, 0.0), (0.0, 0.0)),
         Cell(10, 11, (20.0, 24.0), (100.0, 100.0), (11.0, 12.0)),
@@ -58,7 +58,7 @@ LAYERS = Layers(6, 0.5, 10_000_000, 1.0, 20_000_000, 0.4, 4.4, 500, 1.0)
 
 
 def roofline(**changes) -> Roofline:
-    """10 GB/s, 100 GFLOP/s; a decode step of 2 ms that the law lets take 1 ms."""
+    """10 GB/s, 100 GFLOP/s; a decode step of 2 ms with a bound of 1 ms."""
     values = {
         "ceilings": (
             Ceiling(READ, "sum of all values", "float32", 1, 2**28, (9e9, 10e9)),

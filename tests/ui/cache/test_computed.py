@@ -48,13 +48,13 @@ def page(key: str, model) -> None:
 
 
 def begun(key: str) -> AppTest:
-    """The page with one section, drawn once."""
+    """Open the page with one section, drawn once."""
     args = (key, bundled())
     return in_tab(AppTest.from_function(page, default_timeout=60, args=args)).run()
 
 
 def opened(key: str) -> AppTest:
-    """The same, once it is drawn; a measurement has ended."""
+    """Open the page with one section, drawn after its measurement has ended."""
     app = begun(key)
     state = app.session_state["state"]
     if state.held.section.begin is not None:

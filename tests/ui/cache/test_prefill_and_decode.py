@@ -1,4 +1,4 @@
-"""The section of prefill and decode: the grid as it fills, charts, the cost lens."""
+"""The section on prefill and decode: the grid as it fills, charts, the cost lens."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_the_notice_compares_an_output_token_with_an_input_token():
 def test_cells_fill_as_they_are_measured():
     shown = grid_table(grid(), "total")
     assert shown.count("to come") == 1 and ">150</td>" in shown and ">21.0</td>" in shown
-    assert grid_table(grid(), "per_output").count("<td>–</td>") == 1  # of a lone token
+    assert grid_table(grid(), "per_output").count("<td>–</td>") == 1  # a single token has none
     beside = grid_table(grid(), "total", Laid(MARKUP, grid()))
     assert beside.count("<small>") == 3 and MARKUP not in beside
 

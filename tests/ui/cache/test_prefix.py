@@ -1,4 +1,4 @@
-"""Prefix reuse on the cache page: words, table, chart, and what is refused."""
+"""Prefix reuse on the cache page: words, table, chart, and refusals."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Quantised caches on the cache page: words, shades, charts, and settings that are refused."""
+"""Quantised caches on the cache page: words, shades, charts, and refused settings."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The section of the roofline: its sentences, tables and chart."""
+"""The section on the roofline: its sentences, tables and chart."""
 
 import pytest
 

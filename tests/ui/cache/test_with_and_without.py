@@ -32,7 +32,7 @@ def test_totals_count_every_step():
     some = text(positions=(4, 15), uncached_ms=(10.0, 10.0), passes=(1, 2))
     _, without = table(some, "Totals")
     assert without[0] == "without, estimated" and without[3] == pytest.approx(0.12)
-    assert without[5] == "36.0 KiB"  # 18 passes, between one and two a step
+    assert without[5] == "36.0 KiB"  # 18 passes, between one and two per step
 
 
 def test_rows_by_position_stay_while_steps_are_added():

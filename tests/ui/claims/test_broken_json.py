@@ -1,4 +1,4 @@
-"""The claim on JSON from a made-up result: few vocabularies of tests can write any."""
+"""The claim on JSON, from a made-up result: few test vocabularies can write any JSON."""
 
 from streamlit.testing.v1 import AppTest
 

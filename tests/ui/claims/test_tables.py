@@ -1,4 +1,4 @@
-"""Tables of claims: what a person typed or a model wrote is shown as it is, in every language."""
+"""Tables of claims: texts by a person or a model are shown unchanged, in every language."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The words of the claims are data: what they name exists, and figures can be put into them."""
+"""The words of the claims are data: the names in them exist, and figures fit into them."""
 
 import string
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""A comparison of texts that do not end by themselves, and what tests ask of one."""
+"""A comparison of texts that do not end on their own, and helpers for tests."""
 
 from ui.compare.column import Column
 from ui.compare.comparison import Comparison
@@ -7,7 +7,7 @@ PROMPT = "w1|w2|w3"
 
 
 def settle(comparison: Comparison) -> None:
-    """Let all texts become as long as they are to be."""
+    """Let all texts reach their full length."""
     assert comparison.player.settle(30)
     comparison.look()
 

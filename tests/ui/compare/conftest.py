@@ -8,7 +8,7 @@ from ui.compare.comparison import Comparison
 
 @pytest.fixture(scope="package")
 def model() -> LanguageModel:
-    """Texts of it do not end by themselves."""
+    """A model whose texts do not end on their own."""
     tokenizer = hostile.tokenizer()
     tokenizer.eos_token = None
     return LanguageModel(hostile.language_model(context=128), tokenizer, name="plain")

@@ -1,4 +1,4 @@
-"""What the compare page compares: columns, where they differ, samples."""
+"""The compare page's comparisons: columns, their differences, samples."""
 
 import threading
 
@@ -57,7 +57,7 @@ def test_the_divergence_is_the_first_place_where_tokens_differ(comparison):
         if found is not None:
             parted += 1
             assert (found.here.token_id, found.there.token_id) == pairs[place]
-            # Up to there both read the same, so the model says the same of both tokens.
+            # Both texts agree up to there, so the model's distribution is the same for both.
             assert found.here.model_entropy_bits == found.there.model_entropy_bits
     assert parted, "no column departs from greedy: the test shows nothing"
 
@@ -190,7 +190,7 @@ def test_of_texts_that_come_again_those_that_stay_are_compared(comparison, model
     texts = [ids(column) for column in comparison.columns]
     comparison.columns[0].text.settings = comparison.columns[0].settings.replace(temperature=3)
     comparison.player.rewind(20)
-    comparison.player.step()  # which another run does not take again
+    comparison.player.step()  # a new run does not take this step again
     record = comparison.record()
     again = Comparison.restored(record, lambda source, revision: model)
     assert again.record() == record, "until then the tokens are those that were kept"

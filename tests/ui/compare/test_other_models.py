@@ -1,4 +1,4 @@
-"""Comparisons with another model."""
+"""Comparisons with a different model."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from ui.visits.records import read
 
 @pytest.fixture(scope="module")
 def chat_model() -> LanguageModel:
-    """With a chat template and a shorter context."""
+    """A model with a chat template and a shorter context."""
     tokenizer = hostile.tokenizer()
     tokenizer.eos_token = None
     tokenizer.chat_template = "w7|{{ messages[0]['content'] }}|w8"

@@ -1,4 +1,4 @@
-"""What is computed of samples is computed once for as many as there are."""
+"""Figures of samples are computed once for each number of texts."""
 
 import pytest
 

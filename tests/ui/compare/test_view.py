@@ -1,4 +1,4 @@
-"""The compare page's HTML: every text that is not ours stays text."""
+"""The compare page's HTML: texts from elsewhere stay text."""
 
 import html.parser
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_a_card_says_which_sampler_has_no_effect(comparison):
 
 def test_an_answer_does_not_run_on_from_its_question(comparison):
     inputs = comparison.inputs
-    comparison.inputs = replace(inputs, chat=True)  # its text is not made again
+    comparison.inputs = replace(inputs, chat=True)  # its text stays as it was
     assert f"<span>{inputs.prompt}\n\n</span>" in cards(comparison)
     comparison.inputs = inputs
     assert f"<span>{inputs.prompt}</span>" in cards(comparison)

@@ -1,4 +1,4 @@
-"""Random rows, texts and chains of all samplers: on them the browser is held against the engine."""
+"""Random rows, texts and chains of all samplers, to compare the browser with the engine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ui.components.outcomes import PREVIEWED
 
 @dataclass
 class Case:
-    """A row, what is done to it, and the numbers it is drawn with.
+    """A row, its settings and context, and the numbers for its draws.
 
-    `text` are the tokens so far, the first `prompt_length` of them the prompt.
+    `text` holds the tokens so far; the first `prompt_length` tokens are the prompt.
     """
 
     logits: np.ndarray
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def mirostat(self) -> dict | None:
-        """What the step before left, as the browser has it."""
+        """The state left by the previous step, in the browser's form."""
         stage = self.settings.stage("mirostat")
         return None if self.mu is None or stage is None else {"tau": stage.tau, "mu": self.mu}
 
@@ -60,7 +60,7 @@ def random_row(rng: np.random.Generator, vocab: int, kind: str) -> np.ndarray:
     if kind == "zipf":
         ranks = rng.permutation(vocab) + 1
         logits = 20 - rng.uniform(0.8, 2) * np.log(ranks) + rng.normal(0, 0.3, vocab)
-    elif kind == "extreme":  # one token has it all, or scores that no model gives
+    elif kind == "extreme":  # one token has it all, or scores are beyond any model's
         logits = rng.normal(0, 10 ** rng.uniform(-4, 4), vocab)
         logits[rng.integers(vocab)] += 10 ** rng.uniform(0, 4)
     else:
@@ -68,7 +68,7 @@ def random_row(rng: np.random.Generator, vocab: int, kind: str) -> np.ndarray:
     logits = logits.astype(np.float32)
     if kind == "bfloat16":
         return bfloat16(logits)
-    if kind == "levels":  # ties everywhere: an edge lies within equal scores almost always
+    if kind == "levels":  # ties everywhere: an edge almost always falls within equal scores
         return np.round(logits * 2) / np.float32(2)
     if kind == "banned":
         logits[rng.random(vocab) < rng.choice([0.01, 0.5, 0.999])] = -np.inf
@@ -80,18 +80,18 @@ KINDS = ("normal", "zipf", "bfloat16", "levels", "banned", "extreme")
 
 
 def random_text(rng: np.random.Generator, logits: np.ndarray) -> list[int]:
-    """A text that repeats itself, with likely tokens, unlikely ones and one the model lacks."""
+    """Return a text with repetitions, likely tokens, unlikely ones and one the model lacks."""
     best = np.argsort(-logits)[:50]
     some = [*rng.integers(0, logits.size, 30), *rng.choice(best, 12), logits.size + 5]
     text = rng.choice(some, 60).tolist()
-    for _ in range(rng.integers(3)):  # a phrase comes again, and perhaps goes on
+    for _ in range(rng.integers(3)):  # a phrase repeats, and may continue
         start = int(rng.integers(len(text)))
         text += text[start : start + int(rng.integers(1, 12))]
     return text
 
 
 def random_value(rng: np.random.Generator, name: str, vocab: int, text: list[int]) -> object:
-    """A value of a stage, as its class takes it."""
+    """Return a value of a stage, in the form its class takes."""
     known = [token for token in text if token < vocab]
 
     def ids(most: int) -> list[int]:
@@ -163,7 +163,7 @@ def random_stage(rng: np.random.Generator, name: str, vocab: int, text: list[int
 def random_case(
     rng: np.random.Generator, logits: np.ndarray, names: list[str], text: list[int] | None = None
 ) -> Case:
-    """A case with these stages, in this order."""
+    """Return a case with these stages, in this order."""
     text = random_text(rng, logits) if text is None else text
     chain = [random_stage(rng, name, logits.size, text) for name in names]
     return Case(
@@ -183,12 +183,12 @@ NAMES = [kind.setting for kind in DEFAULT_ORDER if kind.setting != "constraint"]
 
 
 def previewed_names(rng: np.random.Generator) -> list[str]:
-    """Some of the samplers that the browser computes itself, in the default order."""
+    """Choose some of the samplers that the browser computes itself, in the default order."""
     return [name for name in NAMES if name in PREVIEWED and rng.random() < 0.6]
 
 
 def random_names(rng: np.random.Generator) -> list[str]:
-    """Some samplers, in half of the cases in an order of their own."""
+    """Choose some samplers, half of the time in a random order."""
     share = rng.choice([0.1, 0.3, 0.6])
     names = [name for name in NAMES if rng.random() < share]
     return [str(name) for name in rng.permutation(names)] if rng.random() < 0.5 else names

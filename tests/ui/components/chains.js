@@ -1,4 +1,4 @@
-// Holds something against the engine over all chains that the vectors have.
+// Compares results with the engine over all chains in the vectors.
 
 import assert from 'node:assert/strict';
 import { is_previewed } from '../../../ui/components/js/kernel/stages.js';
@@ -15,7 +15,7 @@ const MOST_SHOWN = 12;
 export const table = read_table();
 
 /**
- * Fails with the first differences, unless there are none; says how many chains were tried.
+ * Fail with the first differences, if any; return the number of chains tried.
  *
  * @param {(found: Differences, scene: Scene & {row: Row}, vector: CaseVector) => void} check
  */

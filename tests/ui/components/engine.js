@@ -1,4 +1,4 @@
-// The engine, for tests of what the browser shows: it shapes their rows as the server would.
+// The engine, for tests of the browser's output: it shapes their rows as the server would.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
@@ -41,9 +41,9 @@ function read(file, length) {
 const known = new Map();
 
 /**
- * What the engine makes of a scene's row.
+ * Return the engine's results for a scene's row.
  *
- * @param {Scene} scene whose row has all its ids
+ * @param {Scene} scene with all ids in its row
  * @param {Scene['settings']} [settings]
  * @returns {ShapedByEngine}
  */

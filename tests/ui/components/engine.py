@@ -1,10 +1,10 @@
-"""Shapes rows for the tests that node runs: `engine.js` asks, this program answers.
+"""Shapes rows for the node tests: `engine.js` asks, this program answers.
 
     python -m tests.ui.components.engine QUESTIONS ANSWERS
 
-Both are named pipes. A question is one line of JSON: `logits` (null for -inf), `settings` as a page
-sends them, `text`, `prompt_length`, `eos_ids`, `line_break_ids`, `xtc_u`, `u`. An answer is four
-bytes with its length (little-endian), and a message as the step page gets one.
+Both are named pipes. A question is one line of JSON: `logits` (null for -inf), `settings` in a
+page's format, `text`, `prompt_length`, `eos_ids`, `line_break_ids`, `xtc_u`, `u`. An answer is
+four bytes with its length (little-endian), then a message in the step page's format.
 """
 
 import json
@@ -22,7 +22,7 @@ from ui.components.outcomes import shaped
 from ui.components.rows import packed
 from ui.texts.settings import parse_settings
 
-LEAST = 1000  # tokens: some tests edit tokens that their few logits lack
+LEAST = 1000  # tokens: some tests edit tokens beyond their few logits
 
 
 def context_of(question: dict) -> Context:
@@ -44,7 +44,7 @@ def answer(question: dict) -> bytes:
         stages = shape(logits, settings, context_of(question)).stages
     except NoCandidatesError as error:
         stages = error.stages
-    except DecodingError:  # refused: the server tells nothing
+    except DecodingError:  # refused: the server sends no results
         settings, stages = SamplingSettings(), ()
     told, arrays = shaped(RankedRow(logits), stages, settings, question["u"])
     return packed({"shaped": told | {"offset": 0}}, arrays)

@@ -1,4 +1,4 @@
-// States and rows for tests: small vocabularies whose answers fit in the head.
+// States and rows for tests: small vocabularies with answers simple enough to verify.
 
 import { new_state } from '../../../ui/components/js/apps/step/state.js';
 import { settings_on_show } from '../../../ui/components/js/view/chain.js';
@@ -11,11 +11,11 @@ import { row_of } from './vectors.js';
  * @import { Row, RowExtras, Scene, State, Step, StepOnScreen, Value } from '../../../ui/components/js/types.js'
  */
 
-/** Words for ids from 0 on; further ids have no label. */
+/** Words for ids from 0 on; higher ids have no label. */
 export const LABELS = ['␣Paris', '␣the', '␣a', '␣London', '⏎', '<b>', '␣is', 'مرحبا'];
 
 /**
- * A row of these logits, by id, as the server would pack it.
+ * Return a row of these logits, by id, as the server would pack it.
  *
  * @param {number[]} logits -Infinity for impossible tokens
  * @param {Partial<StepOnScreen & RowExtras>} [step]
@@ -37,10 +37,10 @@ export function make_row(logits, step = {}) {
   return row_of(packed, { labels: new Map(LABELS.entries()), u: 0.5, ...step });
 }
 
-/** Logits of these probabilities. @param {...number} probs */
+/** Return the logits of these probabilities. @param {...number} probs */
 export const logits_of = (...probs) => probs.map(prob => Math.log(prob));
 
-/** A step as the server reports one. @param {number} id @param {Partial<Step>} [more] @returns {Step} */
+/** Return a step as the server reports it. @param {number} id @param {Partial<Step>} [more] @returns {Step} */
 export const make_step = (id, more = {}) => ({
   id,
   label: LABELS[id] ?? `id ${id}`,
@@ -73,7 +73,7 @@ export const make_step = (id, more = {}) => ({
 });
 
 /**
- * A page with a text, in front of its next step.
+ * Return a page with a text, before its next step.
  *
  * @param {Partial<State>} [changes]
  * @returns {State}
@@ -108,17 +108,17 @@ export const make_state = (changes = {}) => ({
 });
 
 /**
- * The settings of a page that has these samplers on, in this order.
+ * Return the settings of a page with these samplers on, in this order.
  *
  * @param {Record<string, Value>} values
  */
 export const settings_of = values => ({ order: Object.keys(values), ...values, seed: 0 });
 
-/** Four tokens with .4 .3 .2 .1 of the probability: “␣Paris”, “␣the”, “␣a”, “␣London”. */
+/** Four tokens with probabilities .4 .3 .2 .1: “␣Paris”, “␣the”, “␣a”, “␣London”. */
 export const FOUR = logits_of(0.4, 0.3, 0.2, 0.1);
 
 /**
- * A page in front of its next step, with its scores and what these samplers make of them.
+ * Return a page before its next step, with its scores and the results of these samplers.
  *
  * @param {Record<string, Value>} [values] samplers in their order
  * @param {{logits?: number[], step?: Parameters<typeof make_row>[1]} & Partial<State>} [more] `step` belongs to the row
@@ -131,7 +131,7 @@ export function shown(values = {}, { logits = FOUR, step, ...more } = {}) {
 }
 
 /**
- * The view of a scene, once the server has told what the browser does not compute.
+ * Return the view of a scene, including the results that the browser does not compute.
  *
  * @param {Scene} scene
  */
@@ -144,7 +144,7 @@ export function view_of(scene) {
 }
 
 /**
- * The same for a step that was taken: token 1, “␣the”, unless `step.chosen` says otherwise.
+ * Return the same for a completed step: token 1, “␣the”, unless `step.chosen` says otherwise.
  *
  * @param {Record<string, Value>} [values]
  * @param {Parameters<typeof shown>[1] & {taken?: Partial<Step>}} [more] `taken`: figures of the step
@@ -160,7 +160,7 @@ export function recorded(values = {}, { taken = {}, step = {}, ...more } = {}) {
 }
 
 /**
- * The same under guidance at some scale: after the prompt .4 .3 .2 .1, after the negative prompt .7 .1 .1 .1.
+ * Return the same under guidance at a scale: after the prompt .4 .3 .2 .1, after the negative prompt .7 .1 .1 .1.
  *
  * @param {number} guidance_scale
  * @param {Record<string, Value>} [values]
@@ -185,5 +185,5 @@ export function guided(guidance_scale, values = {}) {
   return shown(values, { row, guidance_scale, negative_prompt: 'sad', negative_tokens });
 }
 
-/** Text without the isolates around tokens. @param {string | null | undefined} text */
+/** Remove the isolates around tokens from a text. @param {string | null | undefined} text */
 export const bare = text => (text ?? '').replace(/[\u2068\u2069]/g, '');

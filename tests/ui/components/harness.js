@@ -1,4 +1,4 @@
-// Parts without a browser: a document, a part mounted into it, and finding what a screen reader would find.
+// Parts without a browser: a document, a part mounted into it, and a screen reader's view of the elements.
 //
 //   import { mount } from '../harness.js';          // first, so that there is a document
 //   import { create } from '.../parts/transport.js';
@@ -17,23 +17,23 @@ import { view_of } from './fixtures.js';
  *
  * @typedef {object} Mounted
  * @property {HTMLElement} root
- * @property {any[][]} calls what was asked of the actions: name and arguments
+ * @property {any[][]} calls calls of the actions: name and arguments
  * @property {(state: State, reason?: Reason) => void} update
  * @property {(role: string, name?: string | RegExp) => HTMLElement[]} all
- * @property {(role: string, name?: string | RegExp) => any} one fails where there is none, or more than one
- * @property {(name?: string) => any[][]} taken the calls since the last time, of this name; forgets all
- * @property {() => string} text what stands there for everybody, spaces as one
+ * @property {(role: string, name?: string | RegExp) => any} one fails unless there is exactly one
+ * @property {(name?: string) => any[][]} taken the calls of this name since the last time; clears all
+ * @property {() => string} text the visible text, with spaces collapsed
  * @property {() => void} destroy
  */
 
-// What the page's own style sheets hide, and what every browser does of itself.
+// The elements hidden by the page's own style sheets, and by every browser's defaults.
 const HIDING = `.dv-hidden, .dv-away, dialog:not([open]), details:not([open]) > :not(summary) { display: none }`;
 const { window } = new JSDOM(`<!doctype html><html lang="en"><style>${HIDING}</style><body></body></html>`, {
   pretendToBeVisual: true,
   url: 'http://test.invalid/',
 });
 
-/** Watches nothing: there is no layout. */
+/** An observer that never fires: there is no layout. */
 class Observer {
   observe() {}
   unobserve() {}
@@ -86,12 +86,12 @@ Object.assign(window.HTMLDialogElement.prototype, {
 });
 
 /**
- * A part in a document of its own.
+ * Mount a part in its own document.
  *
  * @param {(root: HTMLElement, actions: any, ...more: any[]) => {update: (state: any, reason: any) => void,
  *   destroy?: () => void}} create
- * @param {Partial<Actions>} [actions] the others only note that they were called
- * @param {...unknown} more further arguments of `create`
+ * @param {Partial<Actions>} [actions] the others only record their calls
+ * @param {...unknown} more additional arguments of `create`
  * @returns {Mounted}
  */
 export function mount(create, actions = {}, ...more) {
@@ -130,11 +130,11 @@ export function mount(create, actions = {}, ...more) {
 }
 
 /**
- * A part on a page that does what the part asks for: settings, preferences and fields change, and it is drawn again.
+ * Mount a part on a page that follows its requests: settings, preferences and fields change, and the page redraws.
  *
  * @param {Parameters<typeof mount>[0]} create
  * @param {State} state
- * @param {Partial<Actions>} [actions] others than the page's
+ * @param {Partial<Actions>} [actions] actions that differ from the page's
  * @returns {Mounted & {state: State, change: (changes: Partial<State>) => void}}
  */
 export function live(create, state, actions = {}) {
@@ -155,7 +155,7 @@ export function live(create, state, actions = {}) {
 }
 
 /**
- * What is changed below an element, and which elements are made for it.
+ * Count the changes below an element, and list the elements made for them.
  *
  * @param {Element} root
  * @param {() => void} act
@@ -170,7 +170,7 @@ export function changes_in(root, act) {
   return { number: records.length, made };
 }
 
-// --- what a person does ---------------------------------------------------------------------------
+// --- a person's actions ---------------------------------------------------------------------------
 
 /**
  * Press a key on an element.
@@ -182,7 +182,7 @@ export function changes_in(root, act) {
 export const press = (target, key, more = {}) =>
   target.dispatchEvent(new window.KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }));
 
-/** Press a key on whatever has the focus. @param {string} key @param {KeyboardEventInit} [more] */
+/** Press a key on the focused element. @param {string} key @param {KeyboardEventInit} [more] */
 export const key = (key, more = {}) => press(document.activeElement ?? document.body, key, more);
 
 /** Change a field and leave it. @param {Element} field @param {string} value */
@@ -191,19 +191,19 @@ export function type(field, value) {
   field.dispatchEvent(new window.Event('change', { bubbles: true }));
 }
 
-/** Change what stands in a field, and stay there. @param {Element} field @param {string} value */
+/** Change a field's text, and stay there. @param {Element} field @param {string} value */
 export function begin_typing(field, value) {
   Object.assign(field, { value });
   field.dispatchEvent(new window.Event('input', { bubbles: true }));
 }
 
-/** Choose one of a `select`. @param {Element} field @param {string} value */
+/** Choose an option of a `select`. @param {Element} field @param {string} value */
 export function choose(field, value) {
   Object.assign(field, { value });
   field.dispatchEvent(new window.Event('change', { bubbles: true }));
 }
 
-/** Press and let go of a pointer. @param {Element} target @param {number} [detail] the how many-th click in a row */
+/** Press and let go of a pointer. @param {Element} target @param {number} [detail] the number of this click in a row */
 export function click(target, detail = 1) {
   pointer(target, 'pointerdown');
   pointer(target, 'pointerup');
@@ -214,12 +214,12 @@ export function click(target, detail = 1) {
 export const pointer = (target, kind) =>
   target.dispatchEvent(new window.Event(kind, { bubbles: true, cancelable: true }));
 
-/** Until everything that is already answered has been taken in. */
+/** Wait until all arrived answers have been processed. */
 export const settled = () => new Promise(resolve => setImmediate(resolve));
 
-// --- what a screen reader finds -------------------------------------------------------------------
+// --- a screen reader's view -----------------------------------------------------------------------
 
-/** What can be seen of an element, spaces as one. @param {Element} element */
+/** Return an element's visible text, with spaces collapsed. @param {Element} element */
 export function text_of(element) {
   /** @param {Node} node @returns {string} */
   const read = node => {
@@ -232,7 +232,7 @@ export function text_of(element) {
     .trim();
 }
 
-/** An element's accessible name. @param {Element} element */
+/** Return an element's accessible name. @param {Element} element */
 export const name_of = element =>
   computeAccessibleName(element)
     .replace(/[\u2068\u2069]/g, '')

@@ -1,5 +1,5 @@
-// Imports of the browser's modules point one way, those for a type alone too, and no folder grows beyond what a person can
-// look through. Of circles Biome finds those of values.
+// Imports of the browser's modules point one way, including those for a type alone. No folder grows beyond what a
+// person can survey. Biome finds circular imports of values only.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('../../../ui/components/js', import.meta.url)
 const MOST_FILES = 16;
 
 /**
- * What the modules of a folder may import, besides those of the folder itself and `types.js`.
+ * The folders that a folder's modules may import, besides the folder itself and `types.js`.
  *
  * @type {Record<string, string[]>}
  */
@@ -33,7 +33,7 @@ const FILES = readdirSync(ROOT, { recursive: true, withFileTypes: true })
 const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport[\s(]+'(\.[^']+)'/g;
 
 /**
- * What a module imports, in code and in comments.
+ * List a module's imports, in code and in comments.
  *
  * @param {string} file
  * @param {string} source
@@ -45,7 +45,7 @@ const imported = (file, source) =>
 const folder_of = path => path.split('/')[0];
 
 /**
- * What a module imports that its folder may not.
+ * List a module's imports that its folder does not allow.
  *
  * @param {string} file
  * @param {string} source
@@ -56,7 +56,7 @@ const forbidden = (file, source) =>
   );
 
 /**
- * Whether there is a way from one to another, by imports.
+ * Tell whether imports lead from one module to another.
  *
  * @param {Map<string, string[]>} graph
  * @param {string} from
@@ -68,7 +68,7 @@ function reaches(graph, from, to, seen = new Set()) {
   return graph.get(from)?.some(is_way) ?? false;
 }
 
-/** Those in circles. @param {Map<string, string[]>} graph */
+/** List the names that import themselves through others. @param {Map<string, string[]>} graph */
 const circles = graph => [...graph.keys()].filter(name => reaches(graph, name, name));
 
 const SOURCES = FILES.map(file => ({ file, source: readFileSync(join(ROOT, file), 'utf8') }));

@@ -1,7 +1,7 @@
-"""Samplers that the browser has never heard of: what it needs of them comes with the message.
+"""Samplers unknown to the browser: the message brings everything it needs.
 
-One for each way in which a sampler can leave a row: a run of ranks, any of the ranks, other scores
-for a few tokens, other scores for all.
+One for each possible result: a run of ranks, any of the ranks, new scores for a few tokens, new
+scores for all.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _info(label: str, usual: float, picture: str) -> Info:
 
 @dataclass(frozen=True)
 class Middle(CutStage):
-    """A run of ranks: neither the first few nor the last few."""
+    """A cut to a run of ranks in the middle."""
 
     amount: float
     setting: ClassVar[str] = "middle"
@@ -54,12 +54,12 @@ class Middle(CutStage):
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
         few = min(int(self.amount), (survivors.count - 1) // 2)
         kept = survivors.between(survivors.start + few, survivors.stop - few)
-        return kept if kept.mass > 0 else survivors  # as every rule leaves something to draw
+        return kept if kept.mass > 0 else survivors  # every rule leaves something to draw
 
 
 @dataclass(frozen=True)
 class EveryOther(CutStage):
-    """Any of the ranks: those at odd places."""
+    """A cut to every other rank."""
 
     amount: float
     setting: ClassVar[str] = "every_other"
@@ -75,7 +75,7 @@ class EveryOther(CutStage):
 
 @dataclass(frozen=True)
 class Few(EditStage):
-    """A ban of nearly all tokens, as a constraint makes it."""
+    """A ban of nearly all tokens, as by a constraint."""
 
     amount: float
     setting: ClassVar[str] = "few"
@@ -91,7 +91,7 @@ class Few(EditStage):
 
 @dataclass(frozen=True)
 class Nudge(TokenEdit):
-    """Other scores for a few tokens, one of which goes."""
+    """New scores for a few tokens; one of these tokens is removed."""
 
     amount: float
     setting: ClassVar[str] = "nudge"
@@ -108,7 +108,7 @@ class Nudge(TokenEdit):
 
 @dataclass(frozen=True)
 class Shake(EditStage):
-    """Other scores for all, in another order."""
+    """New scores for all tokens, in a new order."""
 
     amount: float
     setting: ClassVar[str] = "shake"
@@ -122,7 +122,7 @@ class Shake(EditStage):
 
 @dataclass(frozen=True)
 class Cool(ScaleStage):
-    """All scores divided by a number."""
+    """A division of all scores by one number."""
 
     amount: float
     setting: ClassVar[str] = "cool"
@@ -138,6 +138,6 @@ MADE_UP = (Middle, EveryOther, Few, Nudge, Shake, Cool)
 
 @contextmanager
 def known() -> Iterator[None]:
-    """While the engine knows them too."""
+    """Make the engine know them within the context."""
     with patch.dict(STAGES, {kind.setting: kind for kind in MADE_UP}):
         yield

@@ -1,22 +1,22 @@
-// Comparing what JavaScript computed with what Python did: all differences at once, each with its name.
+// Compares JavaScript's results with Python's: all differences at once, each with its name.
 
-/** What is not the same, in words; the test prints the first few. */
+/** Differences in words; the test prints the first few. */
 export class Differences {
-  /** @param {string} name of what is compared */
+  /** @param {string} name of the compared case */
   constructor(name) {
     this.name = name;
     /** @type {string[]} */
     this.found = [];
   }
 
-  /** Values that must be the same. @param {string} what @param {unknown} own @param {unknown} other */
+  /** Compare values that must be equal. @param {string} what @param {unknown} own @param {unknown} other */
   same(what, own, other) {
     const [one, two] = [JSON.stringify(own), JSON.stringify(other)];
     if (one !== two) this.found.push(`${this.name}: ${what} is ${one}, not ${two}`);
   }
 
   /**
-   * Numbers that must be the same but for rounding.
+   * Compare numbers that must be equal except for rounding.
    *
    * @param {string} what
    * @param {number | null | undefined} own
@@ -31,7 +31,7 @@ export class Differences {
   }
 
   /**
-   * Lists of numbers that must be the same but for rounding.
+   * Compare lists of numbers that must be equal except for rounding.
    *
    * @param {string} what
    * @param {(number | null)[]} own
@@ -43,7 +43,7 @@ export class Differences {
     for (const [place, each] of other.entries()) this.near(`${what} at ${place}`, own[place], each, tolerance);
   }
 
-  /** A condition that must hold. @param {string} what @param {boolean} holds */
+  /** Check a condition that must hold. @param {string} what @param {boolean} holds */
   holds(what, holds) {
     if (!holds) this.found.push(`${this.name}: ${what}`);
   }

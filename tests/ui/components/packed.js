@@ -1,7 +1,7 @@
 // Bytes of messages, as ui/step/message.py packs them.
 
 /**
- * A header, and arrays behind it.
+ * Pack a header, followed by arrays.
  *
  * @param {object} header
  * @param {ArrayBufferView[]} [arrays]

@@ -1,4 +1,4 @@
-"""What the engine makes of a case: all that the browser's results are compared with."""
+"""The engine's results for a case, for comparison with the browser's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DENSE, SPACED = 30, 40  # ranks of a curve
 
 
 def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dict:
-    """A case as the browser gets it, and the engine's results."""
+    """Return a case in the browser's form, with the engine's results."""
     settings = plain_settings(case.settings, shown_samplers(case.settings))
     given = {
         "settings": settings,
@@ -53,13 +53,13 @@ def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dic
 
 
 def stage(distribution: Distribution, result: StageResult, labels: dict[int, str]) -> dict:
-    """One sampler: the tokens left, its figures and sentences."""
+    """Return one sampler's remaining tokens, figures and sentences."""
 
     def label_of(token: int) -> str:
         return labels.get(token, f"id {token}")
 
     def text(templates: Mapping[str, str]) -> str:
-        # What was removed held something, be it less than a difference of sums can tell.
+        # The removed tokens had some mass, even if it is too small for a difference of sums.
         least = 5e-324 if result.survivors < result.before.count else 0.0
         figures = result.figures | {"mass_removed": max(result.mass_removed, least)}
         template = sentences.template_of(templates, result.case)
@@ -86,9 +86,9 @@ def stage(distribution: Distribution, result: StageResult, labels: dict[int, str
 
 
 def mass_level(distribution: Distribution, result: StageResult) -> dict:
-    """Of a sampler that keeps a share of the probability: the token that reaches it, and its level.
+    """Return the token that reaches a sampler's share of the probability, and its level.
 
-    The level is told where what it got is a run of the ranking before the cuts, with its scores.
+    The level is None unless the sampler got a run of the ranking before the cuts, with its scores.
     """
     before, base = result.before, distribution.before_cuts
     share = result.stage.value
@@ -102,7 +102,7 @@ def mass_level(distribution: Distribution, result: StageResult) -> dict:
 
 
 def draw(distribution: Distribution, u: float) -> dict:
-    """The token that a number draws, and its stretch of the final probabilities."""
+    """Return the token drawn by a number, and its stretch of the final probabilities."""
     drawn = distribution.draw(u)
     final = final_of(distribution)
     ahead = final.place_at(u).rank - final.start
@@ -117,13 +117,13 @@ def draw(distribution: Distribution, u: float) -> dict:
 
 
 def final_of(distribution: Distribution) -> Survivors:
-    """The tokens that are left after the whole chain."""
+    """Return the tokens that the whole chain leaves."""
     stages = distribution.stages
     return stages[-1].after if stages else Survivors(distribution.raw)
 
 
 def followed(rng: np.random.Generator, case: Case) -> list[int]:
-    """Tokens whose way is told: leading ones, some of the text, any."""
+    """Choose tokens to trace: a leading one, one of the text, and two at random."""
     some = [token for token in case.text if token < case.logits.size]
     leading = np.argsort(-case.logits, kind="stable")[:5]
     chosen = [
@@ -135,7 +135,7 @@ def followed(rng: np.random.Generator, case: Case) -> list[int]:
 
 
 def way(distribution: Distribution, token: int) -> dict:
-    """Score, rank among those left, probability of a token after each sampler; None: removed."""
+    """Return a token's score, rank and probability after each sampler, or None once removed."""
     raw = distribution.raw
     start = Survivors(raw)
     steps = []
@@ -155,11 +155,11 @@ def way(distribution: Distribution, token: int) -> dict:
     }
 
 
-# --- what charts show at a point ------------------------------------------------------------------
+# --- figures of the charts at a point -------------------------------------------------------------
 
 
 def point(distribution: Distribution, done: int) -> dict:
-    """Lines and curves after the first `done` samplers."""
+    """Return lines and curves after the first `done` samplers."""
     base, uncut = ranking_at(distribution, done)
     row = base.row
     row.sort_to_depth(row.count)
@@ -192,7 +192,7 @@ def point(distribution: Distribution, done: int) -> dict:
 
 
 def ranking_at(distribution: Distribution, done: int) -> tuple[Survivors, int]:
-    """The ranking that rows stand in at a point; how many samplers come before the first cut."""
+    """Return the ranking of rows at a point, and the number of samplers before the first cut."""
     stages = distribution.stages
     is_cut = [result.stage.kind == "cut" or result.case == "greedy" for result in stages]
     uncut = is_cut.index(True) if any(is_cut) else len(stages)
@@ -201,7 +201,7 @@ def ranking_at(distribution: Distribution, done: int) -> tuple[Survivors, int]:
 
 
 def lines(distribution: Distribution, base: Survivors, uncut: int, done: int) -> Iterator[dict]:
-    """Where each sampler that removes something leaves the ranking."""
+    """Yield the ranking as each removing sampler leaves it."""
     ids = base.row.ids
     before = np.ones(ids.size, bool)
     for place, result in enumerate(distribution.stages[:done]):
@@ -227,7 +227,7 @@ def lines(distribution: Distribution, base: Survivors, uncut: int, done: int) ->
 
 
 def cut(is_left: np.ndarray, probs: np.ndarray) -> dict:
-    """The tokens that are left, as a whole."""
+    """Describe the remaining tokens as a whole."""
     ranks = np.flatnonzero(is_left) + 1
     return {
         "first_rank": int(ranks[0]),
@@ -238,18 +238,18 @@ def cut(is_left: np.ndarray, probs: np.ndarray) -> dict:
 
 
 def removed_by(distribution: Distribution, token: int, done: int) -> str | None:
-    """The sampler up to the point that removed a token."""
+    """Return the sampler up to the point that removed a token."""
     name = distribution.removed_by(token)
     names = [result.name for result in distribution.stages[:done]]
     return name if name in names else None
 
 
 def curve_ranks(last: int) -> list[int]:
-    """Every leading rank, and some of the others."""
+    """Return every leading rank, and some of the others."""
     spaced = np.geomspace(1, last, SPACED).round().astype(int).tolist()
     return sorted({*range(1, min(last, DENSE) + 1), *spaced})
 
 
 def finite(value: float) -> float | None:
-    """JSON has no infinity."""
+    """Return the value, or None for infinity, which JSON lacks."""
     return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-// A server for the step page in a test: a text of four tokens that come in turn, and whatever it is told to answer.
+// A server for the step page in a test: it repeats a text of four tokens, and gives any answer it is told to.
 
 import { FOUR, LABELS, make_row, make_step, settings_of } from './fixtures.js';
 import { packed } from './packed.js';
@@ -23,11 +23,11 @@ const MODEL = {
 };
 
 export class StepServer {
-  /** Everything that the page has sent. @type {any[]} */
+  /** All messages from the page. @type {any[]} */
   events = [];
   /** While true, answers wait for `answer`. */
   is_held = false;
-  /** What answers hold besides, by kind of event; a function gets the event. @type {Record<string, any>} */
+  /** Additional content of answers, by kind of event; a function gets the event. @type {Record<string, any>} */
   more = {};
   length_limit = 8;
   /** @type {any[]} */
@@ -36,7 +36,7 @@ export class StepServer {
   #prompt = 'the';
   /** @type {Step[]} */
   #steps = [];
-  /** That each step was taken with. @type {Settings[]} */
+  /** The settings of each step. @type {Settings[]} */
   #settings = [];
   #index = 0;
 
@@ -60,12 +60,12 @@ export class StepServer {
     this.socket = null;
   }
 
-  /** What came since the last time: kinds, and how many presses each stands for. */
+  /** List the kinds received since the last call, each with its number of presses. */
   kinds() {
     return this.events.splice(0).map(({ kind, count }) => (count > 1 ? `${kind} ${count}` : kind));
   }
 
-  /** Answer what was held back. */
+  /** Answer the held events. */
   answer() {
     this.is_held = false;
     for (const event of this.#held.splice(0)) this.#reply(event);
@@ -112,7 +112,7 @@ export class StepServer {
     else if (this.#steps.length !== last) this.#index = this.#steps.length - 1;
   }
 
-  /** Everything, as it is now. @param {boolean} is_new whether the text is new to the page */
+  /** Return the complete current state. @param {boolean} is_new whether the text is new to the page */
   #state(is_new) {
     const step = this.#steps.at(this.#index);
     const is_over = this.#steps.length >= this.length_limit;
@@ -158,7 +158,7 @@ export class StepServer {
     };
   }
 
-  /** Send the page something. @param {object} header @param {boolean} [has_row] */
+  /** Send a message to the page. @param {object} header @param {boolean} [has_row] */
   say(header, has_row = false) {
     const { values, counts, ids } = make_row(FOUR);
     const bytes = packed(header, has_row ? [values, counts, ids] : []);

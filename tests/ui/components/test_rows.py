@@ -17,7 +17,7 @@ class Unpacked(NamedTuple):
 
 
 def unpack(header: dict, data: bytes) -> Unpacked:
-    """The arrays, read from the layout that the module's docstring states."""
+    """Read the arrays in the layout documented in the module's docstring."""
     place = 0
 
     def read(kind: str, length: int) -> np.ndarray:

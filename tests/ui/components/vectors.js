@@ -1,4 +1,4 @@
-// What Python's engine makes of random rows and chains, as tests/ui/components/vectors.py has written it.
+// The Python engine's results for random rows and chains, as written by tests/ui/components/vectors.py.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { unpack_row } from '../../../ui/components/js/kernel/row.js';
@@ -67,13 +67,13 @@ function read(name) {
   return readFileSync(file);
 }
 
-/** The table of samplers, as the server sends it. @returns {Table} */
+/** Read the table of samplers, as the server sends it. @returns {Table} */
 export const read_table = () => JSON.parse(read('table.json').toString('utf8'));
 
-/** Labels of token texts that break pages. @returns {string[]} */
+/** Read labels of token texts that break pages. @returns {string[]} */
 export const read_hostile = () => JSON.parse(read('hostile.json').toString('utf8'));
 
-/** The rows, each with the chains that are run over it. @returns {Generator<RowVector>} */
+/** Read the rows, each with the chains to run over it. @returns {Generator<RowVector>} */
 export function* read_rows() {
   const arrays = read('rows.bin');
   for (const line of read('rows.jsonl').toString('utf8').trimEnd().split('\n')) {
@@ -85,7 +85,7 @@ export function* read_rows() {
 }
 
 /**
- * A row with what belongs to a step that is still to be drawn.
+ * Return a row with the fields of a step that is not drawn yet.
  *
  * @param {import('../../../ui/components/js/types.js').PackedRow} packed
  * @param {Partial<StepOnScreen & RowExtras>} [step]
@@ -106,7 +106,7 @@ export const row_of = (packed, step = {}) => ({
 });
 
 /**
- * What a view of a case is made of: its next step, which is not drawn yet.
+ * Return the scene for a view of a case: its next step, which is not drawn yet.
  *
  * @param {Table} table
  * @param {Row} row
@@ -131,7 +131,7 @@ export function scene_of(table, row, vector, more = {}) {
 }
 
 /**
- * Rows as a step sends them, with the engine's own results, and the table with made-up samplers.
+ * Read rows as a step sends them, with the engine's own results, and the table with made-up samplers.
  *
  * @returns {{table: Table, rows: Generator<{name: string, row: Row, vector: CaseVector}>}}
  */
@@ -151,7 +151,7 @@ function* told_rows() {
 }
 
 /**
- * A step of contrastive search, and what the engine scores at other alphas.
+ * Read a step of contrastive search, and the engine's scores at other alphas.
  *
  * @returns {{step: SearchedStep, others: {alpha: number, step: SearchedStep}[]}}
  */

@@ -2,10 +2,10 @@
 
     python -m tests.ui.components.vectors [--chains 400] [--seed 1]
 
-Into test-artefacts/vectors/: `table.json`, the table of samplers; `rows.jsonl`, one line for each
-row with the chains that are run over it, and the engine's own results of each; `rows.bin`, the
-rows as `pack_row` packs them; `hostile.json`, labels of token texts that break pages. The tests
-under tests/ui/components read them (`vectors.js`).
+Into test-artefacts/vectors/: `table.json`, the table of samplers; `rows.jsonl`, one line per row
+with its chains and the engine's own results for each; `rows.bin`, the rows packed by `pack_row`;
+`hostile.json`, labels of token texts that break pages. The tests under tests/ui/components read
+them (`vectors.js`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ui.words.labels import token_label
 FOLDER = Path(__file__).resolve().parents[3] / "test-artefacts" / "vectors"
 CHAINS = 400
 PER_ROW = 8
-# Sizes of vocabularies, and how often each comes.
+# Sizes of vocabularies, and the share of each.
 SIZES = {
     4: 0.1,
     5: 0.05,
@@ -55,7 +55,7 @@ SIZES = {
     70_000: 0.01,
     151_936: 0.01,
 }
-# Of some tokens; the others are called by their ids.
+# Labels of some tokens; ids label the others.
 LABELS = ("␣Paris", "⏎", "<script>", "“quoted”", "مرحبا", "🙂" * 30, "a" * 24, "b" * 25, "")
 
 
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def write_rows(folder: Path, chains: int, seed: int) -> None:
-    """`rows.jsonl` and `rows.bin`."""
+    """Write `rows.jsonl` and `rows.bin`."""
     offset = 0
     with (
         (folder / "rows.jsonl").open("w", encoding="utf-8") as lines,
@@ -100,7 +100,7 @@ def write_rows(folder: Path, chains: int, seed: int) -> None:
 
 
 def rows(count: int, seed: int) -> Iterator[tuple[np.ndarray, str]]:
-    """Rows of random sizes and kinds, and among them the bundled model's own."""
+    """Yield rows of random sizes and kinds, with the bundled model's own among them."""
     own = model_rows()
     for number in range(count):
         rng = np.random.default_rng([seed, 0, number])
@@ -113,7 +113,7 @@ def rows(count: int, seed: int) -> Iterator[tuple[np.ndarray, str]]:
 
 
 def model_rows() -> list[np.ndarray]:
-    """Logits of the bundled model after beginnings that leave it certain, or not."""
+    """Return the bundled model's logits after beginnings that leave it certain or uncertain."""
     from engine.decoder import Decoder
     from engine.model import load_model
 
@@ -127,7 +127,7 @@ def model_rows() -> list[np.ndarray]:
 
 
 def cases_on(rng: np.random.Generator, logits: np.ndarray) -> Iterator[Case]:
-    """Previewed chains over a row, each on a text of its own, or the one before."""
+    """Yield previewed chains over a row, each with a new text or the previous one."""
     text = random_text(rng, logits)
     for _ in range(PER_ROW):
         if rng.random() < 0.5:
@@ -136,7 +136,7 @@ def cases_on(rng: np.random.Generator, logits: np.ndarray) -> Iterator[Case]:
 
 
 def is_decided_by_rounding(case: Case) -> bool:
-    """Whether a temperature follows an entropy so small that rounded sums have no digits of it."""
+    """Tell whether a temperature follows an entropy too small for any digits in rounded sums."""
     try:
         stages = case.distribution.stages
     except NoCandidatesError:
@@ -144,13 +144,13 @@ def is_decided_by_rounding(case: Case) -> bool:
     return any(0 < result.figures.get("entropy_share", 0) < 1e-7 for result in stages)
 
 
-# --- what only the engine computes ----------------------------------------------------------------
+# --- results of the engine alone ------------------------------------------------------------------
 
 
 def write_told(folder: Path, chains: int, seed: int) -> None:
-    """`told.jsonl` and `told.bin`: rows as a step sends them, with the engine's own results.
+    """Write `told.jsonl` and `told.bin`: rows as a step sends them, with the engine's own results.
 
-    Half of them are light; the others are whole, with made-up samplers among those of the engine.
+    Half of the rows are light. The others are whole, with made-up samplers among the engine's.
     """
     offset = 0
     with (
@@ -181,7 +181,7 @@ def write_told(folder: Path, chains: int, seed: int) -> None:
 
 
 def told_case(rng: np.random.Generator, *, is_light: bool) -> Case | None:
-    """A case of one of the two kinds; None where its chain leaves no token."""
+    """Return a case of one of the two kinds, or None if its chain leaves no token."""
     sizes = (2000, 4096, 16_384, 70_000) if is_light else (50, 512, 4096, 70_000)
     vocab = int(rng.choice(sizes, p=(0.4, 0.4, 0.15, 0.05)))
     logits = random_row(rng, vocab, str(rng.choice(KINDS)))
@@ -200,7 +200,7 @@ def told_case(rng: np.random.Generator, *, is_light: bool) -> Case | None:
 
 
 def message(case: Case, *, is_light: bool) -> bytes:
-    """The row and what the engine made of it, as ui/step/message.py packs them."""
+    """Pack the row and the engine's results as ui/step/message.py does."""
     header, data = (pack_light if is_light else pack_row)(case.distribution.raw)
     header["labels"] = []
     raw, stages = case.distribution.raw, case.distribution.stages
@@ -213,7 +213,7 @@ def message(case: Case, *, is_light: bool) -> bytes:
 
 
 def write_searched(folder: Path) -> None:
-    """`searched.json`: a step of a search, and what the engine scores at other alphas."""
+    """Write `searched.json`: a step of a search, and the engine's scores at other alphas."""
     from engine.decoding.contrastive import ContrastiveSearch
     from engine.model import load_model
 

@@ -1,4 +1,4 @@
-"""The smallest lab there can be: contrastive search."""
+"""The smallest possible lab: contrastive search."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ui.labs.page import LabPage
 
 @dataclass(frozen=True)
 class SearchInputs(Inputs):
-    """The inputs of contrastive search."""
+    """Inputs of contrastive search."""
 
     prompt: str = "Once upon a time"
     top_k: int = 4

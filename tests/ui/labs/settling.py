@@ -1,4 +1,4 @@
-"""A decoder page's state looked at as its page does, until it stands still."""
+"""A decoder page's state, polled as its page does until it stops changing."""
 
 from typing import TypeVar
 
@@ -8,6 +8,6 @@ AnyLab = TypeVar("AnyLab", bound=Lab)
 
 
 def settled(lab: AnyLab) -> AnyLab:
-    """The lab, once nothing grows any more."""
+    """Return the lab once it no longer grows."""
     assert lab.player.settle(30)
     return lab

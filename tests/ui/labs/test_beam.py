@@ -180,7 +180,7 @@ def test_choosing_looking_back_and_going_back(lab, model):
     twin.show(last=5)
     assert twin.columns == (4, 5)
     twin.player.step()
-    assert twin.columns == (5, 6)  # the newest goes on moving
+    assert twin.columns == (5, 6)  # the newest column keeps moving
     twin.player.rewind(2)
     assert twin.chosen[0] == 1, "what is no longer there is not chosen"
     twin.player.rewind()
@@ -246,7 +246,7 @@ def test_texts_are_set_side_by_side(lab, model):
     whole = BeamSearch(model, PROMPT, BeamSettings(max_new_tokens=10))
     list(whole.run())
     assert best.token_ids == whole.hypotheses[0].token_ids
-    # The model in bfloat16 rounds a text read alone otherwise.
+    # In bfloat16, the model rounds differently when it reads a text alone.
     assert best.logprob == pytest.approx(whole.hypotheses[0].logprob, abs=0.2)
     assert best.distinct_1 == distinct_n([best.token_ids], 1)
     assert best.score == pytest.approx(whole.hypotheses[0].score)
@@ -262,7 +262,7 @@ def test_texts_are_set_side_by_side(lab, model):
 def test_equal_inputs_have_their_texts_written_once_for_all_visitors(model):
     inputs = BeamInputs(prompt="Once there was", max_new_tokens=4)
     cancelled, first = TextsWork(model, inputs), TextsWork(model, inputs)
-    waits = TextsWork(model, inputs)  # begun before there is anything to take
+    waits = TextsWork(model, inputs)  # begun before any texts exist
     cancelled.cancel()
     for _ in cancelled._passes():
         pass
@@ -272,7 +272,7 @@ def test_equal_inputs_have_their_texts_written_once_for_all_visitors(model):
     assert first.is_done and len(first.texts) == first.count
     waits.start()
     waits.wait(60)
-    again = TextsWork(model, replace(inputs, exact_tokens=5))  # which no text depends on
+    again = TextsWork(model, replace(inputs, exact_tokens=5))  # no text depends on this setting
     for other in (waits, again):
         assert other.is_done and other.texts == first.texts and other.texts is not first.texts
     assert [one is two for one, two in zip(waits.texts, first.texts, strict=True)] == [True] * 11
@@ -346,7 +346,7 @@ def test_a_second_tab_leaves_the_works_of_the_first(lab):
 
 @pytest.mark.parametrize(("begin", "work"), [("begin", "texts"), ("begin_exact", "exact")])
 def test_a_work_is_kept_once_it_has_begun(lab, monkeypatch, begin, work):
-    """Streamlit ends a drawing at the next word to it if another one is due."""
+    """Streamlit ends a drawing at the next call to it if a new one is due."""
     twin = settled(lab.copy())
     twin.change(max_new_tokens=6, exact_tokens=4)
     words = iter((False, True))

@@ -1,4 +1,4 @@
-"""What all decoder pages have in common, on the smallest lab."""
+"""Common behaviour of all decoder pages, on the smallest lab."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def model(bundled):
 
 @pytest.fixture(scope="module")
 def opened(model) -> SearchLab:
-    """As a page opens it; tests change a copy, as of a second tab."""
+    """The lab as a page opens it; tests change a copy, like a second tab's."""
     return settled(SearchLab(model))
 
 
@@ -151,7 +151,7 @@ def test_what_takes_long_goes_on_beside_the_page_and_can_be_cancelled(lab, monke
         assert (
             begun.wait(30) and lab.player.is_busy and lab.player.look_every == playing.LOOK_SECONDS
         )
-        lab.player.step()  # one thing at a time
+        lab.player.step()  # only one task at a time
         lab.player.cancel()
         settled(lab)
     assert lab.error == Call.cancelled and ids(lab) == before and not lab.player.is_busy
@@ -244,7 +244,7 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def why_still(app: AppTest) -> str:
-    """The caption at the buttons: the steps, and why there are no more."""
+    """Return the caption at the buttons: the number of steps, and the reason for the end."""
     return next(one.value for one in app.caption if re.match(r"\d+ steps?( ·|$)", one.value))
 
 

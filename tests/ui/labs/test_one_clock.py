@@ -1,4 +1,4 @@
-"""The page on which every decoder is timed."""
+"""The page that times every decoder."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Traces opened on the page of their strategy: made again, compared, or refused in a sentence."""
+"""Traces opened on their strategy's page: replayed, compared, or refused in a sentence."""
 
 import json
 import threading
@@ -22,7 +22,7 @@ from ui.models import chooser
 from ui.models.chooser import Choice
 
 CHOICES = {"language": "choices", "source": '[" we went home", " it was late"]'}
-SAVED = {  # by lab, the inputs of the text that is saved, unlike those that a page opens with
+SAVED = {  # by lab, the inputs of the saved text, which differ from a page's opening inputs
     BeamLab: {"width": 6, "groups": 2, "diversity_penalty": 0.5, "early_stopping": "never"}
     | CHOICES
     | {"stop_strings": "home\nlate"},
@@ -40,7 +40,7 @@ def model(bundled) -> LanguageModel:
 
 @cache
 def fresh(kind: type[Lab], model: LanguageModel) -> Lab:
-    """As its page opens it; whoever changes it takes a copy."""
+    """The lab as its page opens it; tests change a copy."""
     return settled(kind(model))
 
 
@@ -68,7 +68,7 @@ def test_a_trace_comes_back_as_the_same_text_with_the_same_inputs(kind, model):
     )
     assert not lab.error and lab.text.trace().token_ids == trace.token_ids
     assert len(lab.text.steps) == len(trace.steps) and lab.text.stop_reason == trace.stop_reason
-    if kind is not DiffusionLab:  # a space before a gap may stand there or not
+    if kind is not DiffusionLab:  # the space before a gap is not kept exactly
         assert lab.inputs == before.inputs
     assert settled(kind.restored(lab.record(), lambda *_: model)).text.text == lab.text.text
     lab.player.rewind()
@@ -94,7 +94,7 @@ def test_a_changed_file_says_where_it_first_differs(kind, model):
 
 
 def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
-    """(lab, text of a file, what is said)."""
+    """List (lab, text of a file, expected message)."""
     beam = BeamLab(model).text
     list(beam.run())
     beam_trace = beam.trace()
@@ -132,7 +132,7 @@ def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
 
 
 def test_what_cannot_be_opened_is_refused_and_the_text_stays(model, monkeypatch):
-    # A worker does not know the visitor, so it would take them for somebody alone.
+    # A worker does not know its visitor, so it would assume a person alone at the computer.
     page = threading.current_thread()
     allowed = [Choice(BUNDLED)]
     monkeypatch.setattr(

@@ -28,7 +28,7 @@ def model(bundled) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def opened(model) -> SpeculativeLab:
-    """As the page opens it; tests change a copy, as of a second tab."""
+    """The lab as the page opens it; tests change a copy, like a second tab's."""
     return settled(SpeculativeLab(model))
 
 
@@ -38,7 +38,7 @@ def lab(opened) -> SpeculativeLab:
 
 
 def rounds_of(**changes) -> SpeculativeDecoder:
-    """A few rounds of tiny models, one of each verdict at least."""
+    """Run a few rounds of tiny models, with at least one of each verdict."""
     settings = SpeculativeSettings(SamplingSettings(seed=4), draft_length=3).replace(**changes)
     target, draft = tiny_models.shared("llama"), tiny_models.shared("llama", 1)
     text = SpeculativeDecoder(target, tiny_models.prompt(2), draft, settings)
@@ -96,7 +96,7 @@ def test_another_draft_is_loaded_beside_the_page(lab):
 
 
 def test_a_draft_can_be_typed_where_the_page_has_no_text(lab, model):
-    """As after a restart, where the draft of the record is not there any more."""
+    """Restore a record whose draft no longer exists, as after a restart."""
     data = lab.record()
     data["inputs"]["proposer"] = "nowhere/at/all"
     lab = SpeculativeLab.restored(data, lambda source, revision: model)

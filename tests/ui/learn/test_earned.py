@@ -1,4 +1,4 @@
-"""Points and badges, from what was done; concepts, from what the course has."""
+"""Points and badges from a visitor's work; concepts from the course's content."""
 
 import shutil
 

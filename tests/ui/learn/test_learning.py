@@ -1,4 +1,4 @@
-"""What a visitor has done in lessons: noted once, kept, given back."""
+"""A visitor's work in lessons: noted once, kept, restored."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A lesson is read from its files, and each mistake in them is one sentence with a remedy."""
+"""A lesson is read from its files, and each mistake in them gives one sentence with a remedy."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ui.learn.words import read_words, unbroken, with_figures
 
 STEP = LESSON[LESSON.index('kind = "step"') : LESSON.index("\n[[steps.tasks]]")]
 LAST = '[[steps]]\nkey = "last"\npanel = { kind = "same", parts = ["loops"] }'
-UNKEYED = ("how", "template")  # a text of its own; nobody's lesson yet
+UNKEYED = ("how", "template")  # a separate text; a template, not yet a lesson
 WORDED = sorted(file.parent for file in FOLDER.rglob("en.md") if file.parent.name not in UNKEYED)
 
 

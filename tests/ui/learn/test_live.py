@@ -1,4 +1,4 @@
-"""A step panel on the live channel: a session of its own beside that of the step page."""
+"""A step panel on the live channel: its own session in addition to the step page's."""
 
 import pytest
 from starlette.applications import Starlette

@@ -1,4 +1,4 @@
-"""Panels of lessons without a browser: beginning, actions, measures, record."""
+"""Panels of lessons without a browser: start, actions, measures, record."""
 
 import inspect
 import math
@@ -69,14 +69,14 @@ def test_it_steps_begins_anew_and_comes_back_from_its_record(kind: str):
 
 
 def settled(live: Any) -> Any:
-    """A live state once its text has the steps that it begins with."""
+    """Wait until a live state's text has its opening steps."""
     if isinstance(live, Lab):
         settle(live)
     return live
 
 
 def plain(panel: Panel, live: Any) -> dict[str, Any]:
-    """All measures that need no argument."""
+    """Return all measures that need no argument."""
     return {
         name: measure(live)
         for name, measure in panel.measures.items()

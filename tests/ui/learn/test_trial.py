@@ -1,4 +1,4 @@
-"""Trying a lesson finds what is wrong with its tasks."""
+"""Trying a lesson out finds mistakes in its tasks."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A small lesson written into a folder, with whatever a test wants to be different in it."""
+"""A small lesson written into a folder, with any changes that a test wants."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ You forced {hands} of {generated}.
 
 
 def write(folder: Path, lesson: str = LESSON, words: str = WORDS, **languages: str) -> Path:
-    """The folder, with the files of a lesson in it."""
+    """Write the files of a lesson into the folder."""
     folder.mkdir(exist_ok=True)
     (folder / "lesson.toml").write_text(lesson, "utf-8")
     (folder / "en.md").write_text(words, "utf-8")

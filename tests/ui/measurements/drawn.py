@@ -10,7 +10,7 @@ from tests.pages.tab import in_tab
 
 
 def drawn(page: Callable[[], None]) -> AppTest:
-    """The page of a function that puts its state under "state"."""
+    """Draw the page of a function that stores its state under "state"."""
     app = in_tab(AppTest.from_function(page, default_timeout=60)).run()
     state = app.session_state["state"]
     state.bench.pacing.wait(60)

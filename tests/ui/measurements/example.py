@@ -1,4 +1,4 @@
-"""The smallest section there can be: how long it takes to read a prompt."""
+"""The smallest possible section: the time to read a prompt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ui.texts.texts import check_prompt
 
 @dataclass(frozen=True)
 class ReadingInputs(Inputs):
-    """A prompt, and how often it is read."""
+    """A prompt, and the number of readings."""
 
     prompt: str = "Once upon a time"
     times: int = 3
@@ -29,13 +29,13 @@ class ReadingInputs(Inputs):
 
 @dataclass(frozen=True)
 class Readings:
-    """Milliseconds of each reading."""
+    """Milliseconds per reading."""
 
     ms: Row[Amount]
 
 
 class ReadingMeasurement(Measurement[Readings]):
-    """Reads a prompt some times."""
+    """A measurement that reads a prompt several times."""
 
     noun = "reading"
 

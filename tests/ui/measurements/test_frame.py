@@ -1,4 +1,4 @@
-"""What all sections of measuring pages have in common, on the smallest section."""
+"""Common behaviour of all sections of measuring pages, on the smallest section."""
 
 import json
 from contextlib import suppress
@@ -28,7 +28,7 @@ def state(bundled) -> MeasurementState:
 
 
 def measured(state: MeasurementState) -> MeasurementState:
-    """The page once it has timed a few passes, and measured what takes no longer."""
+    """Return the page after it has timed a few passes and done its short measurements."""
     state.look(UNKNOWN)
     state.bench.pacing.wait(60)
     state.look(UNKNOWN)
@@ -52,7 +52,7 @@ def test_a_section_measures_alone_and_keeps_its_results(state):
 
 @pytest.mark.parametrize("place", range(1, 6))
 def test_a_page_that_is_drawn_again_at_any_word_still_begins(state, monkeypatch, place):
-    """Streamlit ends a drawing at the next word to it if another one is due."""
+    """Streamlit ends a drawing at the next call to it if a new one is due."""
     words = iter(range(1, 100))
 
     def word(*arguments: object) -> str:
@@ -111,10 +111,10 @@ def test_a_record_keeps_section_and_inputs(state, bundled):
     again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
     assert again.chosen == "again" and again.held.inputs.times == 7
     assert again.sections["reading"].inputs.times == 3
-    del record["inputs"]["again"]  # a section that is new in this version
+    del record["inputs"]["again"]  # as if this version had added the section
     again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
     assert again.held.inputs.times == 3
-    record["chosen"] = "visitors"  # one that this version no longer has
+    record["chosen"] = "visitors"  # this version no longer has it
     again = PAGE.visit_page.restore(record, lambda source, revision: bundled)
     assert again.chosen == "reading" and again.bench.inputs["reading"].times == 3
 

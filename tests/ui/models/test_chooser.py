@@ -1,4 +1,4 @@
-"""The model chooser on a page of its own: what it loads and refuses, and how loads are shared."""
+"""The model chooser on its own page: what it loads and refuses, and how loads are shared."""
 
 import re
 import threading
@@ -26,7 +26,7 @@ from ui.server.live import live_route
 
 ROOT = Path(__file__).resolve().parents[3]
 OURS = [Choice(BUNDLED), Choice(BUNDLED_DRAFT)]
-UNSEEN = (lambda *_: None, lambda: False)  # nobody is told, and nobody gives up
+UNSEEN = (lambda *_: None, lambda: False)  # reports to no one, and never gives up
 
 
 def page() -> None:
@@ -80,7 +80,7 @@ def drawn(app: AppTest) -> AppTest:
 
 
 def load(app: AppTest, kind: str, *texts: str) -> AppTest:
-    """Fill in the fields, press Load, and look until the load has ended."""
+    """Fill in the fields, press Load, and wait until the load has ended."""
     app.radio(key="model_kind").set_value(kind).run()
     for field, text in zip(app.text_input, texts, strict=False):
         field.set_value(text)
@@ -129,7 +129,7 @@ def test_a_folder_is_loaded_and_handed_over(app, tiny):
     ("kind", "texts", "said"),
     [
         ("folder", ["no/such/folder"], "There is no folder"),
-        ("folder", ["owner/name"], "There is no folder"),  # and the hub is not asked
+        ("folder", ["owner/name"], "There is no folder"),  # the hub is not asked
         ("folder", ["~nobody-of-this-name/x"], "There is no folder"),
         ("folder", ["a\x00b"], "There is no folder"),
         ("folder", ["  "], "type a folder or a hub id"),
@@ -193,11 +193,11 @@ def test_visitors_share_a_model(app, tiny):
     assert app.session_state["model"] is other.session_state["model"]
 
 
-# --- while a model is on its way ------------------------------------------------------------------
+# --- while a model is loading ---------------------------------------------------------------------
 
 
 class Slow:
-    """Stands in for `load_model`: a download that goes on until the test lets it end."""
+    """A substitute for `load_model`: a download that continues until the test ends it."""
 
     def __init__(self) -> None:
         self.started = 0
@@ -293,7 +293,7 @@ def test_more_loads_than_there_is_room_for_wait(slow):
 
 
 def numbered(message: str, caplog) -> bool:
-    """Whether a sentence names a number under which the log has a traceback."""
+    """Tell whether a sentence names a number under which the log has a traceback."""
     number = re.search(r"its number: (\d{5})\.", message).group(1)
     return f"Problem {number} interrupted" in caplog.text and "ZeroDivisionError" in caplog.text
 
@@ -356,7 +356,7 @@ def test_choosing_models_in_turns_loads_each_once(app, tiny, monkeypatch):
 
 
 def test_no_message_of_a_browser_empties_the_store_of_models(tiny):
-    # What `clear_cache` does, which any visitor could send to Streamlit.
+    # The effect of `clear_cache`, which any visitor could send to Streamlit.
     model = shared_model(Choice(tiny))
     st.cache_resource.clear()
     st.cache_data.clear()
@@ -396,7 +396,7 @@ def test_the_bytes_of_all_bars_are_one_count():
     assert told == [("Downloading x", done, 100) for done in (10, 40, 100)]
 
 
-# --- who may load what ----------------------------------------------------------------------------
+# --- loading permissions --------------------------------------------------------------------------
 
 
 def test_alone_at_the_computer_anything_may_be_loaded():
@@ -454,11 +454,11 @@ def test_what_is_not_listed_is_refused_whoever_asks(monkeypatch, tiny, path):
     assert "is not among the models" in visit.problem and "DECODING_MODELS=" in visit.problem
 
 
-# --- where the app is reached from ----------------------------------------------------------------
+# --- addresses of the app -------------------------------------------------------------------------
 
 
 class Visitor:
-    """Stands in for `st.context`."""
+    """A substitute for `st.context`."""
 
     def __init__(self, ip_address: str | None = None, **headers: str) -> None:
         self.ip_address = ip_address
@@ -481,7 +481,7 @@ class Visitor:
         ("127.0.0.1", Visitor("unknown"), True),
         ("127.0.0.1", Visitor(X_Forwarded_For="203.0.113.9"), True),
         ("127.0.0.1", Visitor(Forwarded="for=203.0.113.9"), True),
-        # Tunnels and proxies on this very machine.
+        # Tunnels and proxies on this machine.
         ("127.0.0.1", Visitor(X_Forwarded_Host="classroom.example"), True),
         ("127.0.0.1", Visitor(x_forwarded_proto="https"), True),
         ("127.0.0.1", Visitor(X_Real_IP="127.0.0.1"), True),
@@ -505,8 +505,8 @@ def test_others_are_noticed(served, monkeypatch, address, visitor, others):
 
 @pytest.fixture
 def served(monkeypatch) -> dict[str, object]:
-    """How the app is served, to be changed: as it is configured, to begin with."""
-    monkeypatch.undo()  # the stand-in of all other tests
+    """The app's serving options for tests to change; they start as configured."""
+    monkeypatch.undo()  # removes the override that all other tests use
     monkeypatch.delenv("DECODING_MODELS", raising=False)
     monkeypatch.delenv("DECODING_ONLY_ME", raising=False)
     options = {
@@ -521,7 +521,7 @@ def served(monkeypatch) -> dict[str, object]:
 
 
 class Asked:
-    """A page of the live channel that says what its visitor may load, from its own threads."""
+    """A page of the live channel that reports, from its own threads, its visitor's permissions."""
 
     def __init__(self, connection, first) -> None:
         pass

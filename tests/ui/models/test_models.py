@@ -1,4 +1,4 @@
-"""Models in this process: each there once, whoever asks, for as long as anybody uses it."""
+"""Models in this process: one copy of each, shared by all requests, kept while in use."""
 
 import gc
 import threading
@@ -19,11 +19,11 @@ PATIENCE_S = 30
 
 
 class Model:
-    """Stands in for weights."""
+    """A substitute for weights."""
 
 
 class Loads:
-    """Stands in for the loading of models."""
+    """A substitute for the loading of models."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -101,7 +101,7 @@ def test_thirty_who_ask_at_once_wait_for_one_load(loads):
 
 
 def waits(models: SharedModels, load, found: list, waiting=lambda: None) -> threading.Thread:
-    """Another visitor who asks while the first load goes on."""
+    """Start a second visitor's request during the first load."""
 
     def ask() -> None:
         try:
@@ -181,7 +181,7 @@ def test_of_models_that_one_visitor_has_had_only_the_last_is_left(tmp_path, monk
     )
     gc.collect()
     seen, session = [], None
-    gc.disable()  # what is freed by counting needs no collection
+    gc.disable()  # reference counting must suffice, without garbage collection
     try:
         for folder in folders:
             model = chooser.shared_model(chooser.Choice(folder))

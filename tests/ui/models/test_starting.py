@@ -1,4 +1,4 @@
-"""The start of the server: what pages need is imported before the first model is loaded."""
+"""The start of the server: the pages' imports come before the first model is loaded."""
 
 from ui.models import chooser
 from ui.models.starting import Start

@@ -1,6 +1,6 @@
-"""The door of the server, without a server: what reaches the app behind it, and what it answers.
+"""The server's guard, without a server: what reaches the app behind it, and what it answers.
 
-The app here notes all that it is given, as Streamlit would take it.
+The app here records everything it is given, as Streamlit would.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ ADDRESSES = Addresses(hosts=("127.0.0.1", "localhost"))
 
 @dataclass
 class App:
-    """What stands behind the guard."""
+    """The app behind the guard."""
 
     requests: list[str] = field(default_factory=list)
     origins: list[bytes] = field(default_factory=list)
@@ -57,7 +57,7 @@ def scope_of(kind: str, path: str, headers: dict[str, str], method: str = "GET")
 
 
 def answered(scope: dict, app=None, addresses: Addresses = ADDRESSES, received=()) -> list[dict]:
-    """What the guard sends to whoever asks."""
+    """Return the guard's messages to the caller."""
     sent: list[dict] = []
     waiting = list(received)
 
@@ -77,7 +77,7 @@ def status(path: str = "/", method: str = "GET", app=None, **headers: str) -> in
 
 
 def sent_through(messages: list, path: str = STREAM) -> tuple[list[dict], list[dict]]:
-    """What reaches the app of what a browser sends, and what the browser is sent."""
+    """Return the browser's messages that reach the app, and the messages sent to the browser."""
     app = App()
     received = [
         {"type": "websocket.receive", "text" if isinstance(data, str) else "bytes": data}
@@ -136,9 +136,9 @@ def test_a_refusal_names_the_name_and_what_to_do():
 
 FOREIGN = [
     "http://evil.example",
-    "http://127.0.0.1:9999",  # another program's page on this computer
+    "http://127.0.0.1:9999",  # a different program's page on this computer
     "http://127.0.0.1",
-    "http://localhost:8501",  # the same computer, yet another origin
+    "http://localhost:8501",  # the same computer, but a different origin
     "https://127.0.0.1:8501",
     "http://127.0.0.1:85010",
     "null",
@@ -217,7 +217,7 @@ def test_an_address_has_half_of_the_sockets_and_gives_them_back(monkeypatch):
     ("host", "origin", "scheme"),
     [
         (HOST, OWN, "http"),
-        ("localhost:9000", "http://localhost:9000", "http"),  # an SSH tunnel from another port
+        ("localhost:9000", "http://localhost:9000", "http"),  # an SSH tunnel from a different port
         ("localhost", "http://localhost:80", "http"),
         ("localhost:443", "https://localhost", "https"),
         ("LocalHost:8501", "http://localhost:8501", "http"),
@@ -241,7 +241,7 @@ def test_behind_a_proxy_the_public_address_counts_where_it_is_named_and_no_heade
     app, named = App(), Addresses(hosts=("127.0.0.1",), origins=(public,))
     sent = answered(scope_of("websocket", STREAM, headers), app, named)
     assert sent[0]["type"] == "websocket.accept"
-    # Streamlit compares with the Host, and asks an outside service where they differ.
+    # Streamlit compares with the Host, and asks an outside service if they differ.
     assert app.origins == [OWN.encode()]
     for other in ("http://classroom.example", f"{public}:8443", "https://a.classroom.example"):
         headers["origin"] = other
@@ -273,7 +273,7 @@ def test_the_addresses_are_those_of_the_configuration(monkeypatch):
     assert Addresses.configured().has_host("[::1]:8501")
 
 
-# --- what is served -------------------------------------------------------------------------------
+# --- served files ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_every_answer_keeps_other_pages_out(scope):
 
 
 def rerun(**widget) -> bytes:
-    """A message as a page sends it when a field has changed."""
+    """Build a page's message after a field has changed."""
     message = BackMsg()
     message.rerun_script.query_string = "a=1"
     message.rerun_script.page_script_hash = "0" * 32
@@ -479,7 +479,7 @@ def test_what_no_page_sends_ends_the_connection(what):
 
 @given(st.binary(max_size=30).map(lambda data: b'"' + data.replace(b"a", b'\\"')))
 def test_a_text_in_json_is_passed_over_whole_however_it_ends(data):
-    # Else a text without an end would be looked through again from every quotation mark in it.
+    # Otherwise an unterminated text would be scanned again from each of its quotation marks.
     found = frames._JSON.match(data)
     assert found is not None
     whole = found.end() == len(data)

@@ -1,4 +1,4 @@
-"""The live channel, whatever the page: frames, order, what takes long, what is refused."""
+"""The live channel, for any page: frames, order, long operations, refusals."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ HELLO = {"kind": "hello", "page": "echo"}
 
 
 class Echo:
-    """Answers every event with itself; some with trouble."""
+    """A page that answers every event with itself; some with trouble."""
 
     def __init__(self, connection: Connection, first: dict) -> None:
         self.connection = connection
@@ -132,7 +132,7 @@ def test_who_waits_for_a_thread_is_told_so(monkeypatch, client, made):
 
 
 def test_the_pages_of_one_visit_hold_one_thread(monkeypatch, client, made):
-    """A visitor with many connections does not keep others from stepping."""
+    """A visitor with many connections must not keep others from stepping."""
     monkeypatch.setattr(live, "_pool", ThreadPoolExecutor(2))
     with client, contextlib.ExitStack() as open_pages:
         sockets = [open_pages.enter_context(client.websocket_connect("/live")) for _ in range(4)]

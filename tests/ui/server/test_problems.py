@@ -1,4 +1,4 @@
-"""Errors that nobody expected: one sentence with a number, the same one in the log."""
+"""Unexpected errors: one sentence with a number, the same one in the log."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""What a browser fetches: files and values at addresses that change with their content."""
+"""Files and values for the browser, at addresses that change with their content."""
 
 from starlette.applications import Starlette
 from starlette.testclient import TestClient

@@ -1,4 +1,4 @@
-"""Streamlit's settings that hold something together."""
+"""Streamlit settings that must fit together."""
 
 import tomllib
 from pathlib import Path
@@ -7,7 +7,7 @@ CONFIG = Path(__file__).resolve().parents[3] / ".streamlit/config.toml"
 
 
 def test_no_answer_refers_to_what_the_browser_is_thought_to_have():
-    """It may have dropped it between asking and the answer, and the page would end."""
+    """The browser may drop a cached message between request and answer; the page would end."""
     settings = tomllib.loads(CONFIG.read_text("utf-8"))
     longest = settings["server"]["maxMessageSize"] * 2**20
     assert settings["global"]["minCachedMessageSize"] > longest

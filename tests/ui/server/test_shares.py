@@ -1,4 +1,4 @@
-"""Shares: what counts as one address, half for one, something left for each that comes after."""
+"""Shares: the extent of an address, half for one, something left for each newcomer."""
 
 import asyncio
 import contextvars
@@ -60,7 +60,7 @@ def test_each_address_has_as_much_as_it_leaves_to_others():
         (0, 0, 101, 1, False),
         (60, 40, 1, 1, False),
         (60, 40, 1, 2, True),
-        (60, 0, 41, 2, False),  # more than there is
+        (60, 0, 41, 2, False),  # more than exists
     ],
 )
 def test_shares_of_bytes(taken, own, wanted, times, may):

@@ -1,4 +1,4 @@
-"""CSV files whose texts a model wrote."""
+"""CSV files with texts written by a model."""
 
 import csv
 import io
@@ -50,7 +50,7 @@ def test_no_part_of_a_text_becomes_one_where_another_separator_holds(text, writt
 def test_whatever_separates_no_cell_begins_like_a_formula(texts):
     file = spreadsheet_csv(pd.DataFrame({"text": texts, "n": 1.0})).decode()
     for separator in ",;\t":
-        # As a spreadsheet reads it: quotation marks within a cell are characters like others.
+        # As a spreadsheet reads it: quotation marks within a cell are ordinary characters.
         for row in csv.reader(io.StringIO(file, newline=""), delimiter=separator):
             assert not [cell for cell in row if cell.strip(" \t\r\n\x00").startswith(FORMULAS)]
 

@@ -1,4 +1,4 @@
-"""Fields show what the page holds, whatever was typed into them."""
+"""Fields show the page's own values, whatever was typed into them."""
 
 import sys
 
@@ -91,7 +91,7 @@ def test_what_a_replaced_field_still_says_is_passed_over(monkeypatch):
 
 @pytest.mark.parametrize("typed", [7, -1])
 def test_a_value_whose_callback_was_cut_short_is_taken_all_the_same(app, monkeypatch, typed):
-    """As where the next change is on its way while Streamlit tells of this one."""
+    """The next change may arrive while Streamlit reports this one."""
     cuts = []
 
     def cut(state: SafeSessionState, key: str) -> object:

@@ -1,4 +1,4 @@
-"""A file that the tab has read: taken, refused by its size, or passed over."""
+"""A file that the tab has read: accepted, refused by its size, or ignored."""
 
 import pytest
 

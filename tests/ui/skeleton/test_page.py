@@ -1,4 +1,4 @@
-"""A page other than the home page is drawn once PyTorch and the first model are there."""
+"""Pages other than the home page are drawn once PyTorch and the first model are ready."""
 
 import threading
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from ui.skeleton import page
 
 @pytest.fixture
 def said(monkeypatch) -> list[str]:
-    """What the page says meanwhile, and that it takes it away in the end."""
+    """The page's messages while it waits, and "taken away" once it removes them."""
     heard: list[str] = []
     place = SimpleNamespace(caption=heard.append, empty=lambda: heard.append("taken away"))
     monkeypatch.setattr(page.st, "empty", lambda: place)

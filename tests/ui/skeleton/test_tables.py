@@ -1,4 +1,4 @@
-"""Tables and lists of texts: whatever a model writes stays text."""
+"""Tables and lists of texts: anything a model writes stays text."""
 
 import html.parser
 

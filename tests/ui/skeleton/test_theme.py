@@ -1,4 +1,4 @@
-"""The colours stand in one file; Streamlit's own configuration has to repeat some."""
+"""The colours are in one file; Streamlit's own configuration must repeat some."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ import pytest
 from ui.skeleton import theme
 
 ROOT = Path(__file__).resolve().parents[3]
-ROLES = {  # of Streamlit: the colour that it is to have
+ROLES = {  # Streamlit's options, and the colour each should have
     "primaryColor": "action",
     "backgroundColor": "ground",
     "secondaryBackgroundColor": "panel",

@@ -1,4 +1,4 @@
-"""A fragment with a clock: when the whole page is drawn again."""
+"""A fragment with a clock, and the redrawing of the whole page."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,7 +9,7 @@ def page():
 
     from ui.skeleton.work import watching
 
-    due = st.session_state["due"]  # the clock that is due, each time it is asked for
+    due = st.session_state["due"]  # the clock that is due, at each request
     st.session_state["drawings"] += 1
     watching(lambda: None, lambda: due.pop(0) if len(due) > 1 else due[0])()
 

@@ -1,4 +1,4 @@
-"""The step page on the live channel without a browser: what a page knows of its text."""
+"""The step page on the live channel without a browser: a page's knowledge of its text."""
 
 import contextlib
 import json
@@ -27,13 +27,13 @@ def client() -> TestClient:
 
 
 class LivePage:
-    """One page that is connected.
+    """One connected page.
 
     Attributes:
-        visit, tab, client: what it is known by.
-        text, steps, run, branch: of the text on it.
+        visit, tab, client: identify the page.
+        text, steps, run, branch: describe its text.
         last: the last header.
-        busy: what was said while something took long.
+        busy: the messages during long operations.
     """
 
     def __init__(self, socket, visit: str = "", tab: str = "") -> None:
@@ -95,7 +95,7 @@ class LivePage:
         return {"kind": kind, "client": self.client, "number": self.number, **shared, **fields}
 
     def do(self, kind: str, **fields) -> dict:
-        """The answer to an event; to several presses of Step, the last one."""
+        """Return the answer to an event, or the last one for several presses of Step."""
         self.socket.send_text(json.dumps(self.event(kind, **fields)))
         header = self.read()
         assert (header["client"], header["number"]) == (self.client, self.number)

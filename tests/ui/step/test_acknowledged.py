@@ -1,4 +1,4 @@
-"""Actions that were done: sent again, they are known."""
+"""Completed actions: when sent again, they are recognised."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""No text that a page sends is longer than the longest prompt, whatever field it stands in."""
+"""No text from a page may be longer than the longest prompt, in any field."""
 
 import pytest
 

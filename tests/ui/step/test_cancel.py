@@ -1,4 +1,4 @@
-"""What takes long is cancelled: the text stays as it was, a sentence says so, the page goes on."""
+"""Long operations are cancelled: the text stays, a sentence says so, the page continues."""
 
 import time
 from functools import cache
@@ -49,7 +49,7 @@ def page():
 
 @cache
 def of_a_twin() -> list[int]:
-    """The five tokens of a page on which nothing is cancelled."""
+    """Return the five tokens of a page without cancellation."""
     with opened() as twin:
         twin.do("start", prompt=OWN)
         twin.do("step", count=5)
@@ -71,7 +71,7 @@ def stop(page: LivePage) -> None:
 
 
 def cancelled(page: LivePage, kind: str, **fields) -> dict:
-    """The answer to an event that is cancelled while its pass waits for its turn."""
+    """Return the answer to an event that is cancelled while its pass waits for its turn."""
     with SCHEDULER.turn(Kind.STEP):
         page.socket.send_json(page.event(kind, **fields))
         until_passes_wait()
@@ -84,7 +84,7 @@ def cancelled(page: LivePage, kind: str, **fields) -> dict:
 
 
 def evict(page: LivePage, visits: Visits) -> None:
-    """The caches of this page's texts are given back."""
+    """Release the caches of this page's texts."""
     visits.open(page.visit, page.tab, "x", lambda: False).present("step").release()
 
 
@@ -127,7 +127,7 @@ def test_a_prompt_is_cancelled_between_two_chunks(page, monkeypatch):
     monkeypatch.setattr(runner, "CHUNK", CHUNK)
     monkeypatch.setattr(live, "BUSY_SECONDS", 0.02)
     read = []
-    assert page_model(page).can_chunk  # known from here on: to find out takes passes
+    assert page_model(page).can_chunk  # known from here on: the check takes passes
     forward = page_model(page).forward
 
     def slow(ids, *more, **named):
@@ -218,7 +218,7 @@ def test_a_new_model_s_prompt_need_not_be_read(page, model, visits):
 
 @pytest.fixture
 def reopened(page, visits, monkeypatch, tmp_path):
-    """The page at a server that has just started, which has not said hello yet."""
+    """The page at a server that has just started, before its hello."""
     page.do("step", count=6)
     visits.keep()
     visits._is_over = True
@@ -273,7 +273,7 @@ def test_a_question_that_needs_a_pass_is_cancelled(page, model, visits, kind, fi
         until_passes_wait()
         stop(page)
         page.read()
-    page.read()  # the prompt is not read yet
+    page.read()  # the prompt has not been read yet
     header = cancelled(page, kind, **fields)
     assert (header["error"], header["cancelled"]) == (busy.QUESTION, True)
     assert header.get("row") is None
@@ -311,7 +311,7 @@ def page_model(page: LivePage):
 
 
 def wait_for_stop() -> None:
-    """Until the server has heard of it."""
+    """Wait until the server has received the stop."""
     for _ in range(2_000):
         if any(each["kind"] == "stop" for one in connections for each in one.waiting):
             return

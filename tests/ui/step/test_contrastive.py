@@ -1,4 +1,4 @@
-"""Contrastive search on the step page: begun, taken back and on, never drawn or forced."""
+"""Contrastive search on the step page: begun, taken back and forward, never drawn or forced."""
 
 import json
 
@@ -66,7 +66,7 @@ def test_alpha_moves_with_any_event_and_k_waits_for_start(visitor, session):
     visitor.do("step", strategy=Contrastive(9, 0.1))
     assert [step.penalty_alpha for step in session.decoder.steps] == [0.6, 0.6, 0.1]
     assert session.strategy == Contrastive(5, 0.1)
-    visitor.do("step")  # the page has chosen sampling, and Start is not pressed yet
+    visitor.do("step")  # the page has chosen sampling, but Start is not pressed yet
     assert session.decoder.penalty_alpha == 0.1
     assert len(session.decoder.steps[-1].candidates) == 5
 

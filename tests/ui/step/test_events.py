@@ -1,4 +1,4 @@
-"""What the browser sends: understood, or refused in words."""
+"""Events from the browser: understood, or refused in words."""
 
 import math
 

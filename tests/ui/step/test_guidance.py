@@ -1,4 +1,4 @@
-"""Guidance on the step page: begun with a text, moved while it grows, kept by whatever is done."""
+"""Guidance on the step page: begun with a text, moved while it grows, kept by all actions."""
 
 import math
 
@@ -156,11 +156,11 @@ def test_scales_out_of_range(scale):
         checked_scale(scale)
 
 
-# What the browser is sent and sends.
+# Messages to and from the browser.
 
 
 def assert_row_at(session, header, data, scale: float) -> None:
-    """The engine's row at a scale is sent, with the places of its leaders in all three rows."""
+    """Check the engine's row at a scale, with its leaders' ranks in all three rows."""
     row, rows = header["row"], session.guided_rows()
     raw = RankedRow(rows.at(scale))
     assert (row["scale"], row["exact"]) == (scale, True)

@@ -1,4 +1,4 @@
-"""Light rows and the engine's results: exact where the page says so, whatever the samplers."""
+"""Light rows and the engine's results: exact wherever the page claims so, for all samplers."""
 
 import math
 
@@ -125,7 +125,7 @@ def test_scores_far_below_the_highest_share_a_bin():
     assert row.counts.sum() == logits.size
 
 
-# --- what the engine made of it -------------------------------------------------------------------
+# --- the engine's results -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def visitor(bundled) -> Visitor:
 
 @pytest.mark.parametrize("chain", CHAINS)
 def test_every_probability_follows_from_what_a_step_sends(visitor, chain):
-    """As the page computes them: scores of the head, over the sums that the engine tells."""
+    """Compute them as the page does: scores of the head, over the sums in the engine's message."""
     visitor.settings = SamplingSettings(chain=chain, seed=7)
     visitor.steps(3)
     session = visitor.session
@@ -205,7 +205,7 @@ def test_settings_that_leave_no_token_are_told_to_the_one_that_removed_the_last(
     visitor.settings = SamplingSettings(chain=[TopK(20), Banned([[i] for i in leading])])
     visitor.do("settings", order=("top_k", "banned"))
     header, _ = visitor.read()
-    assert header["error"] == ""  # the page says which sampler it was
+    assert header["error"] == ""  # the page names the sampler
     top_k, banned = header["shaped"]["outcomes"]
     assert (top_k["survivors"], banned["survivors"], banned["mass_removed"]) == (20, 0, 1)
     assert {token_id for token_id, *_ in banned["moved"]} == set(leading[:20])
@@ -259,11 +259,11 @@ def test_every_score_follows_from_what_is_told(bundled, chain):
 
 
 def _applied(outcome: dict, arrays: bytes, scores: np.ndarray, before) -> np.ndarray:
-    """Scores after a sampler, from what is told of it alone."""
+    """Return scores after a sampler, from its message alone."""
     order = ranked_ids(scores)
     after = np.full_like(scores, -np.inf)
     if outcome["kept"] == "window":
-        # Ranks count within the row, with what is cut there.
+        # Ranks count within the row, including tokens cut there.
         ids = ranked_ids(before.row.scores)[outcome["first"] :][: outcome["survivors"]]
         after[ids] = scores[ids]
     elif outcome["kept"] == "mask":

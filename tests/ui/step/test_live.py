@@ -38,15 +38,15 @@ OWN = "My own prompt: the little dog"
 
 @pytest.fixture
 def visits(monkeypatch, tmp_path) -> Visits:
-    """A server's visits on a disk of their own, which tests have written by `keep` alone."""
+    """A server's visits on their own disk, written only when a test calls `keep`."""
     monkeypatch.setattr(visits_module, "LOOK_SECONDS", 3600.0)
     return started_again(monkeypatch, tmp_path)
 
 
 def started_again(monkeypatch, tmp_path) -> Visits:
-    """The visits of a server that begins where the one before was killed."""
+    """Return the visits of a server that starts after the previous one was killed."""
     if channel.VISITS is not VISITS:
-        channel.VISITS._is_over = True  # it writes no more
+        channel.VISITS._is_over = True  # it no longer writes
     visits = Visits(Keeper(tmp_path))
     monkeypatch.setattr(channel, "VISITS", visits)
     return visits
@@ -195,7 +195,7 @@ def test_a_restart_of_the_server_brings_everything_back(visits, monkeypatch, tmp
         page.do("branch", branch=1)
         ids = page.ids
         visits.keep()
-        page.do("step", count=2)  # not kept any more: the server ends before
+        page.do("step", count=2)  # not kept: the server ends before that
         started_again(monkeypatch, tmp_path)
         with client().websocket_connect("/live") as socket:
             again = LivePage(socket, page.visit, page.tab)
@@ -523,7 +523,7 @@ def test_a_session_s_words_are_no_other_visitor_s(visits):
             assert canary not in json.dumps(other.do(kind))
 
 
-# --- many -----------------------------------------------------------------------------------------
+# --- many visits ----------------------------------------------------------------------------------
 
 
 def test_twenty_visits_opened_and_closed_give_their_memory_back(visits, monkeypatch):
@@ -538,7 +538,7 @@ def test_twenty_visits_opened_and_closed_give_their_memory_back(visits, monkeypa
                 texts.add(session.decoder)
             del session
     assert sessions
-    for _ in range(100):  # on a busy machine the last threads take their time to end
+    for _ in range(100):  # on a busy machine the last threads take time to end
         visits.look()
         gc.collect()
         if not texts:
@@ -550,7 +550,7 @@ def test_twenty_visits_opened_and_closed_give_their_memory_back(visits, monkeypa
 
 
 def test_there_is_room_for_so_many_who_are_there(visits, monkeypatch):
-    monkeypatch.setattr("ui.visits.visits.MOST_IN_MEMORY", 4)  # half for one address
+    monkeypatch.setattr("ui.visits.visits.MOST_IN_MEMORY", 4)  # one address gets half
     with opened() as one, opened() as two:
         with client().websocket_connect("/live") as socket:
             assert "try again in a minute" in LivePage(socket).hello()["error"]
@@ -573,7 +573,7 @@ def test_a_prompt_of_another_page_begins_or_is_offered_where_it_would_cost_a_tex
         assert page.text["prompt"] == "The cat" and "draft" not in page.last
         page.do("step")
     elsewhere.prompt = "The dog"
-    for _ in range(2):  # as long as nothing else has begun
+    for _ in range(2):  # until something else has begun
         with opened(visit, tab) as page:
             assert page.last["draft"] == {"prompt": "The dog", "chat": False}
             assert page.text["prompt"] == "The cat" and len(page.steps) == 1

@@ -1,4 +1,4 @@
-"""The page is told of a sampler with a memory that no file but a test's own knows."""
+"""The page learns about a sampler with a memory that only a test's file defines."""
 
 import pytest
 

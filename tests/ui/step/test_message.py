@@ -1,4 +1,4 @@
-"""Messages to the browser: whole at first, then only what it lacks."""
+"""Messages to the browser: complete at first, then only the missing parts."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_a_row_that_the_browser_has_is_not_sent_again(visitor):
     assert again["row_key"] == header["row_key"]
     whole, data = visitor.whole_row()
     assert whole["row"]["exact"] and len(data) > len(row)
-    assert visitor.whole_row()[0]["row"]["exact"]  # who asks again has not got it
+    assert visitor.whole_row()[0]["row"]["exact"]  # a page that asks again does not have it
     visitor.do("settings")
     assert visitor.read(whole=True)[0]["row"] is None
     visitor.do("step")
@@ -238,7 +238,7 @@ def test_what_is_in_force_comes_where_settings_were_refused(visitor):
         "strategy": None,
     }
     visitor.settings = good
-    visitor.do("force", token_id=session.model.vocab_size)  # another failure: the settings hold
+    visitor.do("force", token_id=session.model.vocab_size)  # a different failure: the settings hold
     header, _ = visitor.read()
     assert header["error"] and header["in_force"] is None
     session.refuse("a page", 7, SettingError("top_p", 4, "is too much", "use 1"))

@@ -1,4 +1,4 @@
-"""Traces opened on the step page: made again and compared, or refused in a sentence."""
+"""Traces opened on the step page: replayed and compared, or refused in a sentence."""
 
 import base64
 import gzip
@@ -34,7 +34,7 @@ def visitor(bundled) -> Visitor:
 
 
 def sampled(model) -> Decoder:
-    """A text with a forced token, whose settings change on the way and once more at its end."""
+    """Return a text with a forced token; its settings change midway and once more at its end."""
     text = Decoder(model, "The dog", SamplingSettings(temperature=0.8, seed=5))
     list(text.run(3))
     text.settings = text.settings.replace(top_p=0.9, seed=7)
@@ -93,7 +93,7 @@ def test_a_changed_file_says_where_it_first_differs(visitor, bundled):
 
 
 def refusals(model) -> list[tuple[str, str]]:
-    """(text of a file, what is said)."""
+    """List (text of a file, expected message)."""
     beam = BeamSearch(model, "a", BeamSettings(width=2))
     beam.step()
     trace = sampled(model).trace()
@@ -102,7 +102,7 @@ def refusals(model) -> list[tuple[str, str]]:
     parity = Decoder(model, "a", SamplingSettings(parity=True))
     parity.step()
     other = trace.model | {"source": ELSEWHERE, "weights_hash": "0" * 64}
-    seed = json.loads(trace.to_json())  # of its first steps, which the page goes back to
+    seed = json.loads(trace.to_json())  # the seed of its first steps, to which the page goes back
     seed["settings"][0][1]["seed"] = 2**60 + 1
     return [
         (json.dumps(seed), "Seed is out of range"),
@@ -136,7 +136,7 @@ ELSEWHERE = "/home/alice/models/smollm2"
 
 
 def open_recorded(visitor, trace: Trace, **facts) -> dict:
-    """Open a trace of a model with other facts; the file."""
+    """Open a trace of a model with different facts; return the file's data."""
     data = json.loads(trace.to_json())
     data["model"] |= facts
     visitor.session.apply(visitor.event("open", trace=json.dumps(data)), load=load_quietly)

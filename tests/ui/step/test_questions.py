@@ -1,4 +1,4 @@
-"""Questions of a page: typed values, what would admit a token; nothing changes by asking."""
+"""Questions from a page: typed values, the settings that admit a token; asking changes nothing."""
 
 import pytest
 

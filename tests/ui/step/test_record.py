@@ -1,4 +1,4 @@
-"""Records of texts: what they hold, and that the text comes out of them again."""
+"""Records of texts: their content, and the text restored from them."""
 
 import json
 import random
@@ -25,12 +25,12 @@ def visitor(bundled) -> Visitor:
 
 
 def record_of(session: Session) -> dict:
-    """As it comes back from a file."""
+    """Return the record as it is read back from a file."""
     return json.loads(json.dumps(text_record(session, session.order)))
 
 
 def same(text, other) -> bool:
-    """Whether two texts have the same steps but for their times."""
+    """Tell whether two texts have the same steps, except for their times."""
     times = ("forward_ms", "shape_ms", "draw_ms", "total_ms", "negative_forward_ms")
     runs = ("is_prefill", "reused", "passes", "cache_bytes_held", "cache_positions", "stop_reason")
     for one, two in zip(text.steps, other.steps, strict=True):
@@ -204,7 +204,7 @@ def test_the_last_texts_are_kept_and_no_more(visitor):
 
 
 def test_what_nobody_has_touched_is_not_kept(visitor):
-    visitor.do("start", prompt="Once upon a")  # of an example
+    visitor.do("start", prompt="Once upon a")  # an example's prompt
     assert list(visitor.session.earlier) == []
     visitor.do("start", prompt="A prompt of one's own")
     visitor.do("start", prompt="The end")

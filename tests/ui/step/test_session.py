@@ -1,4 +1,4 @@
-"""The session: every event once, nothing lost, branches where later tokens would be."""
+"""The session: every event once, nothing lost, branches instead of overwritten tokens."""
 
 import pytest
 from msgspec import structs
@@ -144,7 +144,7 @@ def test_reroll_at_a_past_step_makes_a_branch(visitor, session):
 
 
 def test_after_a_reroll_the_browser_gets_the_new_token(visitor, session):
-    """It has as many tokens as before, but not the same ones."""
+    """The text has as many tokens as before, but not the same ones."""
     visitor.steps(3)
     visitor.read()
     visitor.settings = visitor.settings.replace(seed=4)

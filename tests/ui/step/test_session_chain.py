@@ -1,4 +1,4 @@
-"""The session's chain, the cards that stand for it, and the questions that a page may ask."""
+"""The session's chain, the cards that represent it, and the questions that a page may ask."""
 
 import pytest
 
@@ -132,7 +132,7 @@ def test_a_row_whose_tokens_are_all_banned_is_shown_and_the_step_refused(model):
     assert session.decoder.steps == []
     visitor.do("inspect", index=0)
     assert session.logits().shape == (model.vocab_size,)
-    assert session.error == ""  # of a row the page itself says which sampler it was
+    assert session.error == ""  # the page itself names the sampler that emptied the row
     assert session.distribution() is None
 
 

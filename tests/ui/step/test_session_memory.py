@@ -1,4 +1,4 @@
-"""What a visit's branches hold: shared, given back, limited."""
+"""Memory of a visit's branches: shared, released, limited."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def visitor(bundled) -> Visitor:
 
 
 def depart(visitor: Visitor, index: int) -> None:
-    """Force a token that does not stand there: another branch from here on."""
+    """Force a different token at a place, which starts a new branch there."""
     session = visitor.session
     token_id = (session.decoder.token_ids[index] + 1) % session.model.vocab_size
     visitor.do("force", index=index, token_id=token_id)
@@ -25,7 +25,7 @@ def depart(visitor: Visitor, index: int) -> None:
 
 
 def rows_held(session: Session) -> list[int]:
-    """Rows in memory by branch."""
+    """Return the number of rows in memory by branch."""
     return [len(branch.decoder._record._recent) for branch in session.branches.values()]
 
 
@@ -55,7 +55,7 @@ def test_caches_of_branches_left_longest_ago_go_beyond_the_limit(visitor, monkey
     for _ in range(4):
         depart(visitor, 3)
     assert caches_held(session) == [False, False, True, True, True]
-    visitor.do("branch", branch=2)  # its cache is made again with the next step
+    visitor.do("branch", branch=2)  # the next step rebuilds its cache
     visitor.steps(1)
     visitor.do("branch", branch=5)
     assert caches_held(session) == [False, True, False, True, True]

@@ -1,4 +1,4 @@
-"""A browser as the session sees it: numbers its events, says where it is, reads what it is sent."""
+"""A browser as the session sees it: numbers its events, states its place, reads its messages."""
 
 import json
 import struct
@@ -10,11 +10,11 @@ from ui.step.questions import answer
 from ui.step.session import Session
 from ui.texts.settings import shown_samplers
 
-PROMPT = "Once upon a time, there was a little"  # goes on for long
+PROMPT = "Once upon a time, there was a little"  # continues for long
 
 
 def unpacked(data: bytes) -> tuple[dict, bytes]:
-    """Header and arrays of a message."""
+    """Return header and arrays of a message."""
     (length,) = struct.unpack_from("<I", data)
     assert length % 4 == 0
     return json.loads(data[4 : 4 + length]), data[4 + length :]
@@ -36,7 +36,7 @@ class Visitor:
         return Event(client="browser", number=self.number, kind=kind, **fields)
 
     def do(self, kind: str, **fields) -> Event:
-        """An action."""
+        """Send an action."""
         event = self.event(kind, **fields)
         if kind == "sync":
             self.sent.forget()
@@ -44,24 +44,24 @@ class Visitor:
         return event
 
     def ask(self, kind: str, **fields) -> dict:
-        """The answer to a question."""
+        """Return the answer to a question."""
         return answer(self.session, self.event(kind, **fields))
 
     def steps(self, count: int) -> list[int]:
-        """The text after so many presses of Step."""
+        """Return the text after that number of presses of Step."""
         for _ in range(count):
             self.do("step")
         assert self.session.error == ""
         return self.session.decoder.token_ids
 
     def read(self, *, whole: bool = False) -> tuple[dict, bytes]:
-        """What this page is sent now."""
+        """Return the session's current message to this page."""
         return unpacked(state_message(self.session, self.sent, whole=whole))
 
     def read_all(self, *, whole: bool = False) -> tuple[dict, bytes]:
-        """What a page that has nothing is sent."""
+        """Return the session's message to a page that has nothing."""
         return unpacked(state_message(self.session, Sent(), whole=whole))
 
     def whole_row(self) -> tuple[dict, bytes]:
-        """The answer to a page that asks for the whole row."""
+        """Return the answer to a page that asks for the whole row."""
         return unpacked(row_answer(self.session, self.sent, {}))

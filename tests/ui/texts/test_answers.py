@@ -1,4 +1,4 @@
-"""The settings as code: a message in a chat template reaches every program as the page reads it."""
+"""The settings as code: a chat message reaches every program in the same form as on the page."""
 
 import contextlib
 from unittest import mock
@@ -13,7 +13,7 @@ from tests.engine.model.test_chat import PLAIN, WITH_START, tokenizer
 from tests.engine.snippets.reading import parameters, prompt_of, unescaped
 from ui.texts.answers import settings_as_code
 
-# As SmolLM2's, which writes no start of text and has a system message of its own.
+# Like SmolLM2's, which writes no start of text and has its own system message.
 WITH_SYSTEM = (
     "{% for message in messages %}{% if loop.first and messages[0].role != 'system' %}"
     "<|user|>Be kind.<|end|>{% endif %}"

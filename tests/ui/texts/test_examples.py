@@ -1,4 +1,4 @@
-"""The examples show what they say, on the bundled model, with margins for other processors."""
+"""The examples show what they claim, on the bundled model, with margins for other processors."""
 
 import json
 from functools import cache
@@ -40,7 +40,7 @@ def label(token_id: int) -> str:
 
 
 def probabilities(decoder: Decoder, index: int = 0) -> dict[str, float]:
-    """The model's own ten likeliest tokens of a step, best first."""
+    """Return the model's own ten likeliest tokens of a step, best first."""
     raw = np.asarray(decoder.logits(index), np.float64)
     probs = np.exp(raw - raw.max())
     probs /= probs.sum()
@@ -128,7 +128,7 @@ def test_the_nucleus_is_narrow_and_wide():
 
 
 def longest_repetition(ids: list[int]) -> int:
-    """How many tokens at the end repeat one stretch of at most 12."""
+    """Count the tokens at the end that repeat one stretch of at most 12."""
     lengths = []
     for period in range(1, 13):
         same = 0

@@ -1,4 +1,4 @@
-"""The chain as the page has it: the same there and back, and no harm in what a browser may send."""
+"""The chain in the page's form: unchanged by a round trip, and safe with any browser's input."""
 
 import json
 import math
@@ -83,7 +83,7 @@ SEEDS = st.integers(0, 2**53 - 1)
 
 @st.composite
 def pages(draw):
-    """Settings, and an order of cards of which some are off."""
+    """Draw settings, and an order of cards with some switched off."""
     order = draw(st.lists(st.sampled_from(sorted(STAGES)), unique=True))
     on = [name for name in order if draw(st.booleans())]
     chain = [STAGES[name](**draw(FIELDS[name])) for name in on]
@@ -270,7 +270,7 @@ def test_whatever_a_browser_sends_is_settings_or_a_refusal(order, data):
         assert parse_settings(travelled(plain_settings(chosen, cards))) == (chosen, cards)
 
 
-# --- what depends on a model's tokens -------------------------------------------------------------
+# --- settings that depend on a model's tokens -----------------------------------------------------
 
 
 def test_an_added_stage_starts_with_values_that_the_engine_takes(bundled):

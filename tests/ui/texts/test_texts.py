@@ -1,4 +1,4 @@
-"""How long a prompt may be, on every page."""
+"""The limit on a prompt's length, on every page."""
 
 import pytest
 

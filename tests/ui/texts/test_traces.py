@@ -1,4 +1,4 @@
-"""Traces of visitors: what would hold up all others while it is read is refused before."""
+"""Visitors' traces: one that would delay all others is refused before it is read."""
 
 import json
 
@@ -21,7 +21,7 @@ from ui.texts.traces import trace_of
 def test_a_packed_bomb_is_refused_before_it_is_read(part, count, most, monkeypatch):
     bomb = f'{{"x":[{",".join([part] * count)}]}}'
     with pytest.raises(TraceError, match="no decoding trace"):
-        Trace.from_json(bomb)  # in a program of one's own no others wait
+        Trace.from_json(bomb)  # in a person's own program, no others wait
     monkeypatch.setattr(json, "loads", None)
     with pytest.raises(TraceError, match=f"has more than {most}; take one of a shorter run"):
         trace_of(bomb, ("sampling",))

@@ -1,4 +1,4 @@
-"""The tokens page without Streamlit: tables, message, notice, chart, and what a visit keeps."""
+"""The tokens page without Streamlit: tables, message, notice, chart, and the visit's record."""
 
 import json
 

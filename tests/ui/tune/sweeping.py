@@ -1,4 +1,4 @@
-"""A sweep that tests wait for."""
+"""A sweep for tests to wait for."""
 
 from ui.tune.tuning import Tuning
 
@@ -6,7 +6,7 @@ PATIENCE_S = 120
 
 
 def finished(tuning: Tuning) -> Tuning:
-    """The same, with the planned sweep done."""
+    """Run the planned sweep to its end."""
     tuning.run()
     assert tuning.error == ""
     tuning.work.wait(PATIENCE_S)

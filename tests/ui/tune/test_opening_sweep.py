@@ -1,4 +1,4 @@
-"""The sweep with which Tune opens: one for all who come, each with a Cancel of their own."""
+"""The opening sweep of Tune: one for all visitors, each with their own Cancel."""
 
 import gc
 import threading
@@ -30,7 +30,7 @@ def model() -> LanguageModel:
 
 
 class Gate:
-    """Lets one look at a sweep through for each `go`, and counts the sweeps that have begun."""
+    """A gate that lets a sweep report once per `go`, and counts the sweeps that have begun."""
 
     def __init__(self, monkeypatch) -> None:
         self.begun = 0
@@ -112,13 +112,13 @@ def test_the_last_to_cancel_ends_it_and_the_next_begins_another(model, gate):
     assert not one.is_running and not other.is_running
     third = opened(model)
     until(lambda: gate.begun == 2)
-    other.start(Owner("you", lambda: True))  # Continue, in another drawing of the page
+    other.start(Owner("you", lambda: True))  # Continue, in a different drawing of the page
     until(lambda: gate.begun == 3)
     assert other.left_by(you).is_cancelled
     gate.open()
     third.wait(PATIENCE_S)
     assert third.is_done
-    one.start(Owner("me", lambda: True))  # Continue, in another drawing of the page
+    one.start(Owner("me", lambda: True))  # Continue, in a different drawing of the page
     one.wait(PATIENCE_S)
     assert one.is_done
 

@@ -1,4 +1,4 @@
-"""What the tune page can sweep over, the sweep, its cells, what is exported."""
+"""The tune page's axes, the sweep, its cells, the exports."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def without_y(tuning: Tuning, x: str) -> None:
     tuning.change(y=AxisInput("none"))
 
 
-# --- what can be run ------------------------------------------------------------------------------
+# --- checks before a run --------------------------------------------------------------------------
 
 
 def test_the_plan_is_the_sweep_that_is_typed(tuning):
@@ -161,7 +161,7 @@ def test_a_sweep_gives_every_cell_its_texts_and_metrics(tuning):
 
 
 def test_a_cell_has_the_texts_of_its_own_settings(tuning):
-    # In float32: in bfloat16 a text depends on how many others share its passes.
+    # In bfloat16, a text depends on the number of texts in its passes; in float32, it does not.
     model = tuning.model = load_model(dtype="float32")
     finished(tuning)
     tuning.choose_number(5)
@@ -183,7 +183,7 @@ def test_a_cell_that_is_not_there_is_passed_over(tuning):
 
 
 class Gated(SweepWork):
-    """A sweep that waits after three texts."""
+    """A sweep that pauses after three texts."""
 
     def __init__(self, *given) -> None:
         super().__init__(*given)

@@ -76,7 +76,7 @@ def test_what_is_no_list_is_named(text, sentence):
     ],
 )
 def test_no_list_takes_longer_than_its_length(text, sentence, monkeypatch):
-    # Counted, not timed: how often anything is matched, and how long a text that is matched is.
+    # Counted, not timed: the number of matches, and the length of each matched text.
     matched = []
 
     class Counted:
@@ -98,8 +98,8 @@ def test_no_list_takes_longer_than_its_length(text, sentence, monkeypatch):
 
 @given(st.text("0123456789.+-eE:to by", max_size=40))
 def test_no_number_can_be_read_in_two_ways(text):
-    # What has been read is never given back, so that the work grows with the length alone; yet
-    # nothing is refused for it that could be read with giving back.
+    # Matched text is never given back, so that the work grows with the length alone. Backtracking
+    # would accept nothing more.
     patient = re.sub(r"(?<=[*+?}])\+", "", values._NUMBER)
     assert bool(re.fullmatch(patient, text)) == bool(values._ONE.fullmatch(text))
 

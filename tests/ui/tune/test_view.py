@@ -1,4 +1,4 @@
-"""The tune page's HTML: every text that is not ours stays text, and a star says what it says."""
+"""The tune page's HTML: texts from elsewhere stay text, and a star means what it says."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The prompt in hand: the newest one goes to every page, once, and what is typed later stays."""
+"""The prompt in hand: the newest goes to every page, once, and later typing stays."""
 
 from dataclasses import dataclass
 

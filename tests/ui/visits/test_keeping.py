@@ -1,4 +1,4 @@
-"""Records on disk: private, bounded, written whole, and never in anybody's way."""
+"""Records on disk: private, bounded, written whole, and never blocking anyone."""
 
 import contextlib
 import os
@@ -54,7 +54,7 @@ def small(tmp_path, **terms) -> Keeper:
 
 
 def kept_from(keeper: Keeper, address: str, name: str, length: int = 1000) -> bool:
-    """Whether a person's new record of about so many bytes, by which they are known, is kept."""
+    """Tell whether a new record of about `length` bytes is kept; `name` identifies its person."""
     noise = random.Random(name).randbytes(int(length * 0.87)).hex()
     keeper.put(name, "step", {"text": noise}, Owner(name, address))
     return not keeper.write()
@@ -67,7 +67,7 @@ def still(keeper: Keeper, *names: str) -> list[str]:
 def test_an_address_gets_what_it_leaves_to_others_and_nothing_young_makes_way(tmp_path, caplog):
     keeper = small(tmp_path)
     assert kept_from(keeper, "school", "victim", 3000)
-    keeper._epoch += 200  # no longer young, but of an address that has less
+    keeper._epoch += 200  # no longer young, but at an address that has less
     flood = [f"flood {number}" for number in range(30)]
     took = [name for name in flood if kept_from(keeper, "elsewhere", name)]
     assert took == flood[:4]
@@ -126,7 +126,7 @@ def test_a_clock_that_jumps_deletes_nothing(tmp_path, monkeypatch, days):
         assert kept_from(keeper, "", names[-1])
         keeper._next_round = 0.0
 
-    for jump in (0, days, 0):  # as the app starts, and while it runs
+    for jump in (0, days, 0):  # at the start of the app, and while it runs
         monkeypatch.setattr(keeping.time, "time", lambda jump=jump: now + jump * 86_400)
         keeper = Keeper(tmp_path)
         written()

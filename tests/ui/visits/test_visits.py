@@ -1,4 +1,4 @@
-"""Visits: who has what, copies for duplicated tabs, what leaves memory, what is written down."""
+"""Visits: ownership, copies for duplicated tabs, release from memory, records on disk."""
 
 import secrets
 import threading
@@ -51,7 +51,7 @@ def keeper(tmp_path) -> Keeper:
 
 @pytest.fixture
 def visits(keeper, monkeypatch) -> Visits:
-    monkeypatch.setattr(Visits, "_begin", lambda self: None)  # looks when the test says so
+    monkeypatch.setattr(Visits, "_begin", lambda self: None)  # looks only when the test says so
     return Visits(keeper)
 
 
@@ -94,7 +94,7 @@ def test_a_copy_has_all_pages_and_is_independent(visits):
 
 
 def test_copying_waits_for_nobody_who_holds_the_visit(visits):
-    """The state is copied when it is asked for: that may wait for a step under way."""
+    """The state is copied on request, which may wait for a current step."""
     token, held = secret(), threading.Event()
 
     class Slow(Notes):

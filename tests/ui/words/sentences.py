@@ -1,7 +1,7 @@
 """Templates of the table of samplers with their figures, as the browser renders them.
 
-A twin of ui/components/js/words/sentences.js and format.js, which decide: letter by letter the
-same, with all digits.
+A twin of ui/components/js/words/sentences.js and format.js, which are authoritative: identical
+letter by letter, with all digits.
 """
 
 import math
@@ -16,29 +16,29 @@ LONGEST = 24  # characters of a token's label
 
 
 def template_of(templates: Mapping[str, str], case: str) -> str:
-    """The template of a case, else that of the case ``""``; nothing where there is neither."""
+    """Return the template of a case, or that of the case ``""``, or an empty string."""
     return templates.get(case, templates.get("", ""))
 
 
 def sentence(result: StageResult, label_of: Callable[[int], str]) -> str:
-    """What a sampler did to a row."""
+    """Return the sentence about a sampler's effect on a row."""
     template = template_of(result.stage.info.says, result.case)
     return render(template, result.figures, names_of(result, label_of))
 
 
 def note(result: StageResult, label_of: Callable[[int], str]) -> str:
-    """The same in a few words; may be empty."""
+    """Return the same in a few words; may be empty."""
     template = template_of(result.stage.info.note, result.case)
     return render(template, result.figures, names_of(result, label_of))
 
 
 def names_of(result: StageResult, label_of: Callable[[int], str]) -> list[str]:
-    """Labels of the leading tokens that an edit changed."""
+    """Return the labels of the leading tokens that an edit changed."""
     return [label_of(token_id) for token_id in result.moved_ids]
 
 
 def render(template: str, figures: Mapping[str, float], names: Sequence[str] = ()) -> str:
-    """A template with its figures."""
+    """Fill a template with its figures."""
 
     def text(found: re.Match) -> str:
         figure, kind = found.groups()
@@ -51,13 +51,13 @@ def render(template: str, figures: Mapping[str, float], names: Sequence[str] = (
 
 
 def fixed(value: float, digits: int) -> str:
-    """JavaScript's `toFixed`: the exact binary value, rounded half away from zero."""
+    """Format like JavaScript's `toFixed`: the exact binary value, rounded half away from zero."""
     text = str(abs(Decimal(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
     return f"-{text}" if value < 0 else text
 
 
 def exponential(value: float) -> str:
-    """JavaScript's `toExponential(2)` of a large number, without the sign of its exponent."""
+    """Format like JavaScript's `toExponential(2)`: a large number, without the exponent's sign."""
     exact = Decimal(value)
     power = exact.adjusted()
     leading = exact.scaleb(-power).quantize(Decimal("0.01"), ROUND_HALF_UP)
@@ -89,7 +89,7 @@ def share(value: float) -> str:
 
 
 def bits(value: float) -> str:
-    return f"{fixed(max(value, 0.0), 2)} bits"  # rounding may leave an entropy a little below 0
+    return f"{fixed(max(value, 0.0), 2)} bits"  # rounding may put an entropy slightly below 0
 
 
 def score(value: float) -> str:
@@ -107,7 +107,7 @@ def uniform(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """At most nine digits after the point, and commas; a true minus."""
+    """Format with at most nine decimal places, commas, and a true minus sign."""
     size = abs(Decimal(repr(float(value)))).quantize(Decimal("1e-9"), ROUND_HALF_UP)
     text = f"{size:,f}".rstrip("0").rstrip(".")
     return f"−{text}" if math.copysign(1, value) < 0 else text
@@ -130,7 +130,7 @@ def shortened(text: str) -> str:
 
 
 def names_text(labels: Sequence[str]) -> str:
-    # Set apart by isolates, so that letters that run right to left do not reorder the sentence.
+    # Isolates keep right-to-left letters from reordering the sentence.
     quoted = [f"“\u2068{shortened(label)}\u2069”" for label in labels]
     if len(quoted) > 2:
         return f"{quoted[0]}, {quoted[1]} and others"

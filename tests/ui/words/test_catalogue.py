@@ -1,4 +1,4 @@
-"""The table of samplers for the browser: whole, plain, and true sentences in it."""
+"""The table of samplers for the browser: complete, plain, and with true sentences."""
 
 import json
 import re
@@ -26,7 +26,7 @@ KEYS = {
     *("name", "label", "in_text", "kind", "removes_only", "group", "value", "off", "about"),
     *("formula", "paper", "idle", "numbers", "pair", "picture", "says", "note"),
 }
-# What this project's earlier texts said and nobody else would.
+# Words of this project's earlier texts that no one else would use.
 PRIVATE = re.compile(
     r"\b(torn|race|went|anew|parts?|cards?|stages?|nobody|sits? out|struck|takes? away|clich\w*)\b",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ def label_of(token_id: int) -> str:
 
 
 def texts(sampler: dict) -> list[str]:
-    """All that is ever shown of a sampler, templates included."""
+    """Return all texts ever shown for a sampler, including templates."""
     own = [sampler[key] for key in ("label", "in_text", "about", "formula", "idle")]
     labels = [number["label"] for number in sampler["numbers"]]
     return [*own, *labels, *sampler["says"].values(), *sampler["note"].values()]

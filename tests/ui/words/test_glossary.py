@@ -1,4 +1,4 @@
-"""The glossary: short, whole, and with every field term that a page writes."""
+"""The glossary: short, complete, and with every field term on a page."""
 
 import ast
 import re
@@ -16,9 +16,9 @@ from ui.words.language import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 UI = ROOT / "ui"
-NO_PAGE = ("server", "visits")  # folders of `ui` of which nothing stands on a page
+NO_PAGE = ("server", "visits")  # folders of `ui` without texts on a page
 KNOWN = tomllib.loads((Path(__file__).parent / "field_words.toml").read_text("utf-8"))
-# A run of letters in capitals, as field words often are; ours within code have an underscore.
+# A run of capital letters, as in many field words; our constants have an underscore.
 ACRONYM = re.compile(r"(?<![\w-])(?:[A-Z]{2,}|top-\w+|\w-grams?|(?:min|max|typical)-\w+)(?![\w-])")
 
 
@@ -91,7 +91,7 @@ def test_every_term_that_a_page_explains_is_there():
 
 
 def strings_of_python(source: str) -> set[str]:
-    """What a module may put on a page: its strings, but for docstrings."""
+    """Return strings that a module may put on a page: all except docstrings."""
     tree = ast.parse(source)
     said = set()
     for node in ast.walk(tree):
@@ -104,20 +104,20 @@ def strings_of_python(source: str) -> set[str]:
 
 
 def strings_of_javascript(source: str) -> set[str]:
-    """The same of one in JavaScript, what stands in its templates included."""
+    """Return those of a module in JavaScript, including its templates."""
     code = re.sub(r"/\*.*?\*/|^\s*//.*?$|\s// .*?$", "", source, flags=re.DOTALL | re.MULTILINE)
     quoted = re.findall(r"'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`", code)
     return {re.sub(r"\$\{[^}]*\}", " ", one or other) for one, other in quoted}
 
 
 def strings_of_markdown(source: str) -> set[str]:
-    """A text without named places and code, and without words in italics, which are examples."""
+    """Return a text without placeholders, code, or words in italics, which are examples."""
     return {re.sub(r"```.*?```|`[^`]*`|\{\w+\}|(?<!\*)\*[^*\n]+\*", " ", source, flags=re.DOTALL)}
 
 
 @cache
 def said_on_pages() -> dict[str, set[str]]:
-    """All sentences and labels of the app, by file; a single name of code is neither."""
+    """Return all sentences and labels of the app, by file; a single name of code is neither."""
     files = {
         **{file: strings_of_python for file in UI.rglob("*.py") if file.parts[-2] not in NO_PAGE},
         **dict.fromkeys((ROOT / "engine/sampling/stages").glob("*.py"), strings_of_python),
@@ -136,7 +136,7 @@ def said_on_pages() -> dict[str, set[str]]:
 
 @cache
 def terms() -> re.Pattern[str]:
-    """The terms of the glossary as they are written, the longest first."""
+    """Match the terms of the glossary as they are written, the longest first."""
     written = {
         form.lower() for term in glossary().values() for form in term["written"] + term["everyday"]
     }
@@ -151,7 +151,7 @@ def field_words() -> re.Pattern[str]:
 
 
 def unexplained(text: str) -> set[str]:
-    """Field words of a text that the glossary does not have."""
+    """Return a text's field words that the glossary lacks."""
     rest = terms().sub(" ", text)
     return {*field_words().findall(rest), *ACRONYM.findall(rest)} - set(KNOWN["plain"])
 

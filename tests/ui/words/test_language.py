@@ -1,4 +1,4 @@
-"""What pages say in other languages: what English falls back to, and files that fit the code."""
+"""Pages in other languages: English as the fallback, and files that match the code."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ OTHERS = [code for code in LANGUAGES if code != ENGLISH]
 
 
 def places(text: str) -> set[str]:
-    """The named places of a sentence, and what form the table of samplers gives their figures."""
+    """Return a sentence's placeholders, with the formats that the table of samplers gives them."""
     return set(re.findall(r"\{\w+(?::[^}]+)?\}", text))
 
 
@@ -103,7 +103,7 @@ def _says_much() -> None:
     from ui.words import language
 
     language.choose("de")
-    language._SPOKEN.set(None)  # as at the beginning of a fragment
+    language._SPOKEN.set(None)  # as at the start of a fragment
     asked = []
     held = SimpleNamespace(get=lambda key: asked.append(key) or "de")
     with patch.object(language.st, "session_state", held):
@@ -113,7 +113,7 @@ def _says_much() -> None:
 
 
 def test_a_drawing_asks_streamlit_for_the_language_once():
-    # Each time it asks, Streamlit may end the drawing half-way through what it changes.
+    # At each request, Streamlit may end the drawing halfway through a change.
     shown = AppTest.from_function(_says_much).run().text[0].value
     assert shown == "['Schritt', 'Schritt', 'Schritt'] ['language'] Step"
 
@@ -131,8 +131,8 @@ for module in pkgutil.walk_packages(ui.__path__, "ui."):
 
 
 def test_nothing_is_said_at_import():
-    # It would keep the first visitor's language. And where that visitor has left meanwhile, asking
-    # for the language ends the import half-way, for whoever waits for the same module too.
+    # An import would keep the first visitor's language. If that visitor has left, a request for the
+    # language ends the import halfway, also for other threads that wait for the same module.
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL], cwd=ROOT, capture_output=True, text=True
     )

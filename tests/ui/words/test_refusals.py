@@ -1,4 +1,4 @@
-"""Errors and messages of the engine: a template and values, said in English and in German."""
+"""Errors and messages of the engine: a template and values, shown in English and in German."""
 
 import ast
 import pickle
@@ -23,12 +23,12 @@ from ui.words.refusals import in_words, told
 from ui.words.translations import KEYWORDS_OF_ENGINE, ROOT, said_in_module, translated
 
 ENGINE = ROOT / "engine"
-# Words of English that the German of the engine does not have.
+# English words that never occur in the engine's German.
 ENGLISH = re.compile(r"\b(the|must|use|got|is|are|has|of|and|or|choose|type)\b")
 
 
 def filled_in(file: Path) -> Iterator[str]:
-    """Texts with values where a template belongs; as `msg` they can be translated."""
+    """Yield filled-in texts in place of templates; a template given to `msg` can be translated."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Call):
             places = KEYWORDS_OF_ENGINE.get(getattr(node.func, "id", ""), ())
@@ -85,7 +85,7 @@ def test_a_refusal_is_said_in_german_with_its_values(german, model):
         said = told(error)
         assert told(again) == said
     assert said.startswith(german) and said.endswith(".")
-    own = re.sub(r"\([^)]*\)", "", said)  # what others say, such as the reader of JSON
+    own = re.sub(r"\([^)]*\)", "", said)  # texts by others, such as the JSON reader
     assert not ENGLISH.search(own), said
     assert in_words(error) == str(error)
 

@@ -1,6 +1,6 @@
-"""No sentence that a person reads stands in the code of these pages without being said.
+"""Every sentence that a person reads in the code of these pages must pass through `say`.
 
-A text counts as read where it is prose, or stands where a page or a chart shows it.
+A text counts as read if it is prose, or if a page or a chart shows it.
 """
 
 import ast
@@ -17,13 +17,13 @@ FOLDERS = ("cache", "charts", "claims", "compare", "how", "labs", "measurements"
 FOLDERS += ("texts", "tokens", "tune")
 SAID = {"say", "marked", "say_counted", "counted", "meaning"}
 SAID |= {"guarded", "mount_app", "do", "Task", "told"}  # see `KEYWORDS` of `ui.words.translations`
-# Of files and of faults in our own code, which nobody reads on a page.
+# Errors about files and faults in our own code, which no page shows.
 UNREAD = {"BrokenRecord", "AssertionError", "NotImplementedError", "TypeError", "ContextVar"}
 UNREAD |= {"EventError", "Refused", "Thread"}  # between page and server; a name in the log
-UNREAD |= {"CancelledError"}  # whoever cancels is told what holds
+UNREAD |= {"CancelledError"}  # a cancelling visitor is told the state that holds
 PROMPTS = ("texts/constraints.py", "texts/examples.py")  # texts for the model
-# Where any text is read, prose or not: names of arguments and of keys, and who is called.
-# Texts for the model, and what a style sheet reads.
+# Places where any text is read, prose or not: names of arguments and of keys, and callees.
+# Texts for the model, and texts read by a style sheet.
 TEXTS = {
     "PROMPTS",
     "WORDS",
@@ -54,12 +54,12 @@ TABLES = {"Table", "table"}  # caption, then head
 FIELDS = {"whole", "real", "choice", "switch", "line", "several", "chart"}  # key, name, then label
 PROSE = re.compile(r"[^\W\d_]{2,}[,;:.]? [^\W\d_]{2,}")
 WORD = re.compile(r"(?<![\w.-])[^\W\d_]{3,}(?![\w-]|\.\w)")
-PLACE = re.compile(r"(top|middle|bottom) (left|center|right)")  # as Plotly has it
+PLACE = re.compile(r"(top|middle|bottom) (left|center|right)")  # Plotly's form
 MARKUP = re.compile(r"<[^>]*>?|%\{[^}]*\}|\{[^}]*\}")
 
 
 def unsaid(source: str) -> Iterator[tuple[int, str]]:
-    """Line and text of what is read and not said."""
+    """Yield line and text of strings that are read but not passed to `say`."""
     tree = ast.parse(source)
     skipped = {id(node.body[0].value) for node in ast.walk(tree) if _has_docstring(node)}
     yield from _unsaid(tree, skipped, is_shown=False)
@@ -97,7 +97,7 @@ def _unsaid(node: ast.AST, skipped: set[int], is_shown: bool) -> Iterator[tuple[
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Call) and _name(key.func) == "marked":
-                continue  # an example by its name
+                continue  # an example, by its name
             is_read = isinstance(key, ast.Constant) and key.value in SHOWN
             yield from _unsaid(value, skipped, is_read)
         return
@@ -124,7 +124,7 @@ def _name(node: ast.AST) -> str:
 
 
 def _text(node: ast.Constant | ast.JoinedStr) -> str:
-    """What is read of a text: figures and marks of HTML and Plotly are none of it."""
+    """Return the readable part of a text, without figures and the marks of HTML and Plotly."""
     if isinstance(node, ast.JoinedStr):
         parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
         return MARKUP.sub("…", "".join(parts))

@@ -1,4 +1,4 @@
-"""The labels of a vocabulary: shared while it lives, and gone with it."""
+"""The labels of a vocabulary: shared while it lives, and released with it."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Model folders made on the spot, to be loaded and spoilt."""
+"""Model folders made for a test, to be loaded and damaged."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tiny_config(**changes) -> hf.LlamaConfig:
 
 
 def tiny_model(**changes) -> hf.LlamaForCausalLM:
-    """That Llama with weights of its own."""
+    """That Llama with new weights."""
     torch.manual_seed(1)
     return hf.LlamaForCausalLM(tiny_config(**changes))
 
@@ -57,7 +57,7 @@ def edit_json(path: Path, **changes) -> None:
 
 
 def fails(kind: type[Exception], source: object, *parts: str, **arguments) -> str:
-    """`load_model` must fail in exactly this way; returns the sentence."""
+    """Check that `load_model` fails in exactly this way, and return the message."""
     with pytest.raises(kind) as caught:
         load_model(source, **arguments)
     message = str(caught.value)
@@ -71,7 +71,7 @@ def fails(kind: type[Exception], source: object, *parts: str, **arguments) -> st
 
 
 class Opened:
-    """Leaves a mark when it is unpickled."""
+    """An object that leaves a mark when unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -81,5 +81,5 @@ class Opened:
 
 
 def canary(path: Path) -> None:
-    """A pickle that leaves the file ``opened`` beside it when somebody opens it."""
+    """Write a pickle that creates the file ``opened`` next to it when opened."""
     torch.save({"weight": Opened(path.parent / "opened")}, path)

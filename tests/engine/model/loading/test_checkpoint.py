@@ -1,4 +1,4 @@
-"""Loading a model: what works, and one clear sentence for each way it can fail."""
+"""Loading a model: working cases, and one clear sentence for each way to fail."""
 
 import json
 
@@ -28,7 +28,7 @@ from tests.engine.model.loading.folders import (
     tiny_tokenizer,
 )
 
-# --- What works ----------------------------------------------------------------------------------
+# --- Working cases -------------------------------------------------------------------------------
 
 
 def test_a_folder_loads_and_steps(folder):
@@ -48,7 +48,7 @@ def test_a_dtype_asked_for_is_the_dtype_given(folder, dtype):
 
 def test_auto_keeps_a_float32_checkpoint_float32(folder):
     assert load_model(folder).dtype == torch.float32
-    # The same where config.json does not say what the weights are.
+    # The same if config.json does not give the dtype of the weights.
     edit_json(folder / "config.json", dtype=..., torch_dtype=...)
     assert load_model(folder).dtype == torch.float32
 
@@ -78,7 +78,7 @@ def test_tied_weights_are_not_missing(tmp_path):
     assert load_model(tmp_path).notices == ()
 
 
-# --- Notices: it loads, and a person should know -------------------------------------------------
+# --- Notices: it loads with something to report --------------------------------------------------
 
 
 def test_a_model_without_an_end_of_text_says_so(tmp_path):
@@ -113,7 +113,7 @@ def test_several_ends_of_text(folder):
     assert load_model(folder).eos_ids == (256, 258), "ids that the model does not score are no ends"
 
 
-# --- Nothing there -------------------------------------------------------------------------------
+# --- Nothing to load -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_neither_a_folder_nor_a_hub_id(source):
 def test_a_hub_id_without_a_connection_or_a_copy(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if source == "..":
-        fails(NotAModelError, source, "config.json")  # that is a folder
+        fails(NotAModelError, source, "config.json")  # this is a folder
     else:
         fails(ModelNotFoundError, source, source)
 
@@ -267,7 +267,7 @@ def test_a_masked_diffusion_model(folder):
 )
 def test_a_config_that_describes_no_known_model(folder, config):
     (folder / "config.json").write_text(json.dumps(config))
-    # Where the type is missing, transformers guesses it from the folder's name: here "llama".
+    # If the type is missing, transformers guesses it from the folder's name: here "llama".
     elsewhere = folder.rename(folder.with_name("nameless"))
     fails(NotAModelError, elsewhere, "config.json of nameless describes no model", "check the file")
 
@@ -312,7 +312,7 @@ def test_a_config_with_an_impossible_value(folder, changes):
     except ModelError as error:
         assert str(error).endswith(".") and "\n" not in str(error)
     else:
-        # Some are harmless (transformers ignores them): then the model must really work.
+        # Some are harmless (transformers ignores them); then the model must really work.
         Decoder(model, "Hello").step()
 
 

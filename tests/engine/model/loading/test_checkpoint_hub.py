@@ -1,11 +1,11 @@
-"""Models from the hub, which the test plays."""
+"""Models from the hub, which the test simulates."""
 
 import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import httpx2  # what huggingface_hub makes its requests with
+import httpx2  # huggingface_hub makes its requests with it
 import pytest
 from huggingface_hub import constants
 from huggingface_hub._tree_cache import TreeCacheEntry, write_tree_cache
@@ -31,7 +31,7 @@ def answer(status: int) -> httpx2.Response:
 
 
 class Hub:
-    """Stands in for the two calls that `engine.model.loading.checkpoint` makes."""
+    """A stand-in for the two calls that `engine.model.loading.checkpoint` makes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -97,7 +97,7 @@ def test_only_weights_configuration_and_tokenizer_are_fetched(hub):
 
 
 def test_a_tokenizer_is_fetched_without_weights_and_from_a_copy(hub):
-    """Also from a repository of pickles, of which none is looked at."""
+    """Fetch it also from a repository of pickles, none of which is read."""
     hub.files = [name for name in hub.files if not name.endswith(".safetensors")]
     hub.files += ["pytorch_model.bin"]
     assert load_tokenizer("owner/tiny").notices == ()
@@ -149,7 +149,7 @@ def test_a_repository_of_pickles_is_refused_before_anything_is_fetched(hub):
 )
 def test_what_the_hub_refuses_is_named(hub, during, error, parts):
     setattr(hub, f"{during}_raises", error)
-    hub.cached = hub.folder  # an old copy must not hide that the hub said no
+    hub.cached = hub.folder  # an old copy must not hide the hub's refusal
     fails(ModelNotFoundError, "owner/tiny", *parts, revision="v9")
 
 

@@ -1,4 +1,4 @@
-"""Weights that are damaged, missing, of another shape or pickled, and damage by chance."""
+"""Weights that are damaged, missing, of a different shape or pickled, and random damage."""
 
 import json
 import random
@@ -149,7 +149,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     copy = bytearray(data)
     header = 8 + struct.unpack("<Q", data[:8])[0]
     for _ in range(rng.choice([1, 1, 4])):
-        # Mostly in the length and the header, where damage changes what the rest means.
+        # Mostly in the length and the header, where damage changes the meaning of the rest.
         at = rng.randrange(rng.choice([8, header, header, len(copy)]))
         kind = rng.randrange(4)
         if kind == 0:

@@ -1,4 +1,4 @@
-"""Folders made to hang, fill or mislead whoever opens them: each is refused in a sentence."""
+"""Folders made to hang, fill or mislead the loader: each is refused with a sentence."""
 
 import json
 import os
@@ -144,7 +144,7 @@ def test_a_tokenizer_with_an_id_far_above_the_model(folder, where):
         model = load_model(folder)
     except TokenizerError as error:
         assert "400,000,000" in str(error) and "260 ids" in str(error)
-    else:  # some versions of tokenizers count added tokens on by themselves
+    else:  # some versions of tokenizers renumber added tokens themselves
         assert max(model.tokenizer.get_vocab().values()) < 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""How weights get into a model: as transformers loads them, copied, and bounded beforehand."""
+"""Loading weights into a model: as transformers loads them, copied, and checked for size first."""
 
 import gc
 import json
@@ -88,7 +88,7 @@ def test_a_file_cut_short_while_it_is_read(folder):
 
 
 def test_weights_go_straight_to_the_device(folder):
-    # The meta device stands for one that is not the CPU: data on it takes no memory here.
+    # The meta device represents one that is not the CPU: its data takes no memory here.
     stored = weights.Weights(folder)
     with torch.device("meta"):
         model = hf.LlamaForCausalLM(hf.LlamaConfig.from_pretrained(folder))
@@ -97,7 +97,7 @@ def test_weights_go_straight_to_the_device(folder):
     assert {weight.device.type for weight in model.parameters()} == {"meta"}
 
 
-# --- Which files count ---------------------------------------------------------------------------
+# --- The files that count ------------------------------------------------------------------------
 
 
 def test_the_same_weights_under_another_name_are_left_alone(folder):
@@ -144,7 +144,7 @@ def test_only_what_transformers_loads_is_fetched(files, wanted):
 
 
 def header(path: Path, tensors: dict[str, list[int]]) -> None:
-    """A weight file of float32 zeros that takes no room on the disk, however large it says."""
+    """Write a weight file of float32 zeros that takes no disk space, whatever size it claims."""
     places, end = {}, 0
     for name, shape in tensors.items():
         size = 4 * int(torch.Size(shape).numel())
@@ -158,7 +158,7 @@ def header(path: Path, tensors: dict[str, list[int]]) -> None:
 
 @pytest.fixture
 def unbuilt(monkeypatch):
-    """Fails the test if a tensor of more than a million numbers is made anywhere but on meta."""
+    """Fail the test if a tensor of a million numbers or more is made anywhere except on meta."""
     before = torch.empty_like
 
     def watched(tensor, *arguments, **options):
@@ -185,7 +185,7 @@ def test_a_configuration_larger_than_its_weights(folder, unbuilt, changes, said)
 
 
 def test_weights_larger_than_the_memory_are_not_read(folder):
-    rows = 8_000_000_000  # 1 TB in a file that takes a few bytes of the disk
+    rows = 8_000_000_000  # 1 TB per tensor, in a file that takes a few bytes on disk
     shapes = {name: list(tensor.shape) for name, tensor in tiny_model().state_dict().items()}
     shapes["model.embed_tokens.weight"] = shapes["lm_head.weight"] = [rows, 32]
     try:
@@ -208,7 +208,7 @@ def test_a_header_that_takes_long_to_parse(folder):
 
 @pytest.fixture
 def models() -> Iterator[Callable[[], int]]:
-    """How many Llamas are alive that a test has made; looks through nothing older."""
+    """Return a function that counts a test's live Llamas; older objects are not searched."""
     gc.freeze()
 
     def alive() -> int:

@@ -1,7 +1,7 @@
 """Hand-computed cases of the stages on four tokens: stage, context, probabilities before and after.
 
 Most start from the probabilities .1, .2, .3, .4 of the tokens 0, 1, 2, 3. The cases of top-k,
-top-p, min-p, temperature and repetition penalty stand in `test_stages.py`.
+top-p, min-p, temperature and repetition penalty are in `test_stages.py`.
 """
 
 import math
@@ -40,7 +40,7 @@ HALVING = (1 / 2, 1 / 4, 1 / 8, 1 / 8)  # 1, 2, 3 and 3 bits of surprise; 1.75 b
 EQUAL = (0.25,) * 4
 BENT = (0.5, 0.25, 0.15, 0.1)
 LN2 = math.log(2)
-# What the four tokens say to a constraint.
+# The bytes of the four tokens, for constraints.
 LETTERS = places_over((b"a", b"b", b"ab", b""), ends=(3,))
 ENDLESS = places_over((b"a", b"b", b"ab", b"c"))
 AB_OR_B = Constraint("choices", ["ab", "b"])
@@ -48,7 +48,7 @@ AS_MANY = Constraint("lark", 'start: "a" start? "b"')
 
 
 class Case(NamedTuple):
-    """A stage on four tokens."""
+    """A stage applied to four tokens."""
 
     stage: Stage
     before: tuple[float, ...]
@@ -64,10 +64,10 @@ def said(
     held: Constraint | None = None,
     **more: object,
 ) -> Context:
-    """These tokens so far, the first `prompt` of them given.
+    """A context with these tokens so far, of which the first `prompt` are given.
 
-    `u` is the step's number in every stage's random stream, `mirostat` the tau and mu that the step
-    before left, `held` a constraint that has held for all tokens after the prompt.
+    `u` is the step's number in every stage's random stream. `mirostat` is the tau and mu that the
+    previous step left. `held` is a constraint that has held for all tokens after the prompt.
     """
     states = {} if mirostat is None else {"mirostat": MirostatState(*mirostat)}
     if held is not None:
@@ -78,28 +78,28 @@ def said(
 
 
 def parts(*shares: float) -> tuple[float, ...]:
-    """Shares as probabilities."""
+    """Shares scaled to probabilities."""
     return tuple(share / sum(shares) for share in shares)
 
 
 def dry(allowed_length: int, **more: object) -> Dry:
-    """Halves the odds at the allowed length, and squares that for every further token."""
+    """A DRY stage that halves the odds at the allowed length, and squares that per extra token."""
     return Dry(LN2, 2, allowed_length, **more)
 
 
 CASES = [
-    # logit_bias: ln 4 makes a token four times as likely against the others
+    # logit_bias: ln 4 multiplies a token's odds by four
     Case(LogitBias({0: math.log(4)}), RISING, parts(4, 2, 3, 4)),
     Case(LogitBias({3: -LN2, 0: LN2}), RISING, parts(2, 2, 3, 2)),
     Case(LogitBias({2: 0}), RISING, RISING),
     Case(LogitBias({1: 50}), (0.5, 0, 0.5, 0), (0.5, 0, 0.5, 0)),  # a removed token stays out
-    # presence_penalty: ln 2 halves what was generated, once, however often
+    # presence_penalty: ln 2 halves generated tokens once, however often they occurred
     Case(PresencePenalty(LN2), RISING, parts(1, 2, 3, 2), said(3, 3)),
     Case(PresencePenalty(LN2), RISING, parts(0.5, 2, 3, 4), said(3, 0, prompt=1)),
     Case(PresencePenalty(-LN2), RISING, parts(2, 2, 3, 4), said(0)),
     Case(PresencePenalty(LN2), RISING, RISING, said(0, 1, 2, 3, prompt=4)),
     Case(PresencePenalty(LN2), RISING, RISING, said(4, 900)),  # ids without an output
-    # frequency_penalty: ln 2 halves it for each time
+    # frequency_penalty: ln 2 halves them once per occurrence
     Case(FrequencyPenalty(LN2), RISING, parts(1, 2, 3, 1), said(3, 3)),
     Case(FrequencyPenalty(LN2), RISING, parts(0.5, 2, 3, 1), said(3, 0, 3)),
     Case(FrequencyPenalty(LN2), RISING, parts(1, 1, 3, 4), said(3, 3, 1, prompt=2)),
@@ -113,18 +113,18 @@ CASES = [
     Case(dry(2, breakers=(0,)), RISING, RISING, said(0, 1, 2, 0, 1)),  # leaves "1", too short
     Case(dry(2, breakers=(2,)), RISING, RISING, said(0, 1, 2, 0, 1)),  # breakers are not lowered
     Case(dry(2, breakers=(1,)), RISING, RISING, said(0, 1, 2, 0, 1)),  # the context ends in one
-    Case(dry(2, last_n=3), RISING, RISING, said(0, 1, 2, 0, 1)),  # looks at 2 0 1 only
+    Case(dry(2, last_n=3), RISING, RISING, said(0, 1, 2, 0, 1)),  # looks only at 2 0 1
     Case(dry(2), RISING, parts(1, 1, 3, 4), said(1, 1, 1)),  # "1 1" before the last, overlapping
     Case(dry(1), RISING, parts(1, 1, 0.75, 4), said(0, 1, 3, 0, 2, 3, 0)),  # "0" and "3 0"
     Case(Dry(0.0, 2, 1), RISING, RISING, said(0, 1, 0)),
     # no_repeat_ngram
     Case(NoRepeatNGram(1), RISING, parts(0, 2, 3, 0), said(3, 0)),
-    Case(NoRepeatNGram(2), RISING, parts(1, 2, 0, 4), said(3, 2, 3)),  # "3 2" stood there
+    Case(NoRepeatNGram(2), RISING, parts(1, 2, 0, 4), said(3, 2, 3)),  # "3 2" occurred before
     Case(NoRepeatNGram(2), RISING, parts(1, 0, 3, 4), said(1, 1)),
     Case(NoRepeatNGram(3), RISING, parts(1, 2, 0, 4), said(0, 1, 2, 0, 1)),
     Case(NoRepeatNGram(3), RISING, RISING, said(0, 1)),
     Case(NoRepeatNGram(2), RISING, RISING, said(0, 9, 0)),  # 9 has no output
-    # banned: single tokens always, the end of a longer sequence where the rest just stood
+    # banned: single tokens always, the end of a longer sequence if the rest comes just before
     Case(Banned([[3]]), RISING, parts(1, 2, 3, 0)),
     Case(Banned([0, [1, 2]]), RISING, parts(0, 2, 0, 4), said(3, 1)),
     Case(Banned([[1, 2]]), RISING, RISING, said(1, 3)),
@@ -143,7 +143,7 @@ CASES = [
     Case(AB_OR_B, RISING, (0, 0, 0, 1), said(1, held=AB_OR_B, places=LETTERS)),
     Case(AB_OR_B, RISING, parts(1, 2, 3, 0), said(1, 1, places=LETTERS)),  # off until now
     Case(AB_OR_B, RISING, (0, 1, 0, 0), said(1, 0, prompt=1, held=AB_OR_B, places=LETTERS)),
-    Case(AB_OR_B, RISING, parts(1, 2, 3, 0), said(0, held=AS_MANY, places=LETTERS)),  # another one
+    Case(AB_OR_B, RISING, parts(1, 2, 3, 0), said(0, held=AS_MANY, places=LETTERS)),  # a new one
     Case(AS_MANY, RISING, parts(1, 0, 3, 0), said(places=LETTERS)),
     Case(AS_MANY, RISING, parts(1, 2, 3, 0), said(0, held=AS_MANY, places=LETTERS)),
     Case(AS_MANY, RISING, (0, 1, 0, 0), said(0, 2, held=AS_MANY, places=LETTERS)),
@@ -157,7 +157,7 @@ CASES = [
     Case(DynamicTemperature(0.125, 0.125 + 3 / 7), HALVING, parts(16, 4, 1, 1)),
     Case(DynamicTemperature(0, 2), (0, 0.5, 0.5, 0), (0, 0.5, 0.5, 0)),
     Case(DynamicTemperature(0, 2), (0, 0, 0, 1), (0, 0, 0, 1)),
-    # top_h: -p ln p is .367 .361 .322 .230 from the first rank, running .286 .569 .820 1 of all
+    # top_h: -p ln p is .367 .361 .322 .230 from the first rank, running shares .286 .569 .820 1
     Case(TopH(0.2), RISING, (0, 0, 0, 1)),
     Case(TopH(0.5), RISING, (0, 0, 0, 1)),
     Case(TopH(0.6), RISING, parts(0, 0, 3, 4)),
@@ -171,7 +171,7 @@ CASES = [
     Case(TypicalP(0.85), RISING, parts(0, 2, 3, 4)),
     Case(TypicalP(0.95), RISING, RISING),
     Case(TypicalP(1), RISING, RISING),
-    Case(TypicalP(0.1), EQUAL, EQUAL),  # equally typical, so none goes without the others
+    Case(TypicalP(0.1), EQUAL, EQUAL),  # equally typical, so none is removed without the others
     # epsilon_cutoff
     Case(EpsilonCutoff(0.05), RISING, RISING),
     Case(EpsilonCutoff(0.15), RISING, parts(0, 2, 3, 4)),
@@ -204,10 +204,10 @@ CASES = [
     Case(TailFree(0.6), (0.4, 0.4, 0.1, 0.1), (0.5, 0.5, 0, 0)),
     Case(TailFree(0.5), RISING, RISING),  # a straight line
     Case(TailFree(0.5), (0, 0, 0.3, 0.7), (0, 0, 0.3, 0.7)),
-    # xtc: of the tokens above the threshold only the least likely stays
+    # xtc: of the tokens above the threshold, only the least likely stays
     Case(Xtc(0.25, 1), RISING, parts(1, 2, 3, 0)),
     Case(Xtc(0.15, 1), RISING, parts(1, 2, 0, 0)),
-    Case(Xtc(0.35, 1), RISING, RISING),  # one alone is no choice
+    Case(Xtc(0.35, 1), RISING, RISING),  # a single token is not a choice
     Case(Xtc(0.6, 1), RISING, RISING),
     Case(Xtc(0.25, 0.5), RISING, parts(1, 2, 3, 0), said(u=0.499)),
     Case(Xtc(0.25, 0.5), RISING, RISING, said(u=0.5)),
@@ -215,7 +215,7 @@ CASES = [
     Case(Xtc(0.15, 1), RISING, RISING, said(eos_ids=(3,))),
     Case(Xtc(0.15, 1), RISING, RISING, said(line_break_ids=(2,))),
     Case(Xtc(0.15, 1), RISING, parts(1, 2, 0, 0), said(eos_ids=(0,), line_break_ids=(1,))),
-    Case(Xtc(0.2, 1), EQUAL, (0, 0, 0, 1)),  # of equals the highest id is the last
+    Case(Xtc(0.2, 1), EQUAL, (0, 0, 0, 1)),  # among equals, the highest id is last
     Case(Xtc(1e-9, 1), (0, 0.2, 0.3, 0.5), (0, 1, 0, 0)),
     # mirostat
     Case(Mirostat(5, 0.1), HALVING, (1, 0, 0, 0), said(mirostat=(5, 0.5))),

@@ -1,6 +1,6 @@
-"""Random rows and settings, and the rule by which our stages are compared with transformers'.
+"""Random rows and settings, and the rule for comparing our stages with transformers'.
 
-The rule itself is told in `tests/engine/test_sampling_against_transformers.py`.
+The rule is described in `tests/engine/sampling/test_sampling_against_transformers.py`.
 """
 
 import math
@@ -34,8 +34,8 @@ from engine.sampling.stages import (
 from tests.engine.sampling.stages.evidence import has_processor
 
 BATCH = 8  # rows that share one setting and one call of transformers' processor
-POSITIONS, PROMPT = 64, 40  # tokens so far, the prompt's among them
-# Of a float32 running sum over 150,000 terms, 2.3e-6 has been seen.
+POSITIONS, PROMPT = 64, 40  # tokens so far, including the prompt's
+# An error of 2.3e-6 was seen in a float32 running sum over 150,000 terms.
 MARGIN = {torch.float32: 4e-6, torch.float64: 1e-11}
 SEED = 20_240_611
 IN_TRANSFORMERS = tuple(kind for kind in DEFAULT_ORDER if has_processor(kind))
@@ -44,13 +44,13 @@ IN_TRANSFORMERS = tuple(kind for kind in DEFAULT_ORDER if has_processor(kind))
 
 
 def normal_rows(rng: np.random.Generator, vocab: int) -> np.ndarray:
-    """Gaussian logits; the larger the scale, the more peaked."""
+    """Gaussian logits; a larger scale makes them more peaked."""
     scale = rng.uniform(1, 8)
     return rng.standard_normal((BATCH, vocab), np.float32) * np.float32(scale)
 
 
 def zipf_rows(rng: np.random.Generator, vocab: int) -> np.ndarray:
-    """What a trained model's rows look like: a power law over ranks, in shuffled order, noisy."""
+    """Rows like a trained model's: a power law over ranks, in shuffled order, with noise."""
     exponent = rng.uniform(1.0, 3.0)
     law = (-exponent * np.log(np.arange(1, vocab + 1))).astype(np.float32)
     rng.shuffle(law)
@@ -58,7 +58,7 @@ def zipf_rows(rng: np.random.Generator, vocab: int) -> np.ndarray:
 
 
 def tied_rows(rng: np.random.Generator, vocab: int) -> np.ndarray:
-    """Logits of a bf16 model: many tokens share a score."""
+    """Logits like a bf16 model's: many tokens share a score."""
     rows = torch.from_numpy(normal_rows(rng, vocab))
     return rows.to(torch.bfloat16).to(torch.float32).numpy()
 
@@ -66,7 +66,7 @@ def tied_rows(rng: np.random.Generator, vocab: int) -> np.ndarray:
 def masked_rows(rng: np.random.Generator, vocab: int) -> np.ndarray:
     """Rows in which a ban or a constraint has already put some tokens at -inf."""
     rows = zipf_rows(rng, vocab)
-    # From almost none to almost all of them.
+    # From almost no tokens to almost all.
     rows[rng.random(rows.shape, np.float32) < rng.choice([0.001, 0.3, 0.9, 0.999])] = -np.inf
     rows[:, rng.integers(vocab)] = 0.0
     return rows
@@ -86,10 +86,10 @@ def eos_ids(vocab: int) -> tuple[int, ...]:
 def random_stage(
     kind: type[Stage], rng: np.random.Generator, vocab: int, token_ids: np.ndarray
 ) -> Stage:
-    """A stage with a setting people use, or, one time in five, an extreme one.
+    """A stage with a common setting, or an extreme one in one case of five.
 
     Args:
-        token_ids: (batch, positions) the contexts, so that bans hit something.
+        token_ids: (batch, positions) contexts, so that bans have an effect.
     """
     extreme = rng.random() < 0.2
 
@@ -100,7 +100,7 @@ def random_stage(
         chosen = set(rng.integers(0, vocab, rng.integers(1, 20)).tolist())
         return kind({i: one_of([-1e3, 1e3], -20, 20) for i in chosen})
     if kind is Banned:
-        # Words that a context has begun, words that none has, the end of the text.
+        # Words that a context has begun, words that no context has, the end of the text.
         begun = [[*ids[-rng.integers(1, 4) :], rng.integers(vocab)] for ids in token_ids[::2]]
         other = rng.integers(0, vocab, (3, rng.integers(1, 4))).tolist()
         return kind([*begun, *other, [eos_ids(vocab)[0]]])
@@ -127,11 +127,11 @@ def random_stage(
 
 @dataclass
 class Tally:
-    """How many rows were compared, and how many needed which excuse."""
+    """Counts of compared rows, and of rows that needed each excuse."""
 
     rows: Counter = field(default_factory=Counter)  # (dtype, kind of row)
     excused: Counter = field(default_factory=Counter)  # (reason, dtype, kind of row)
-    refused: int = 0  # rows of which a ban leaves nothing, on both sides
+    refused: int = 0  # rows that a ban empties on both sides
 
     def count(self, dtype: str = "float32") -> int:
         return sum(n for (of, _), n in self.rows.items() if of == dtype)
@@ -148,11 +148,14 @@ class Tally:
 
 
 def excuse(result: StageResult, theirs: np.ndarray, dtype: torch.dtype) -> str | None:
-    """None where both keep the same tokens, the reason where they may differ, else an error.
+    """Return None if both keep the same tokens, or the reason if they may differ.
 
     Args:
-        result: what our cut made of its input.
-        theirs: (vocab,) bool, what transformers kept of the same input.
+        result: our cut's result.
+        theirs: (vocab,) bool, the tokens that transformers kept from the same input.
+
+    Raises:
+        AssertionError: the tokens differ without an excuse.
     """
     own, other = result.survivors, np.count_nonzero(theirs)
     if own == other and theirs[result.after.ids].all():
@@ -161,8 +164,8 @@ def excuse(result: StageResult, theirs: np.ndarray, dtype: torch.dtype) -> str |
     ours = result.kept
     assert not np.any(theirs & ~(before > -np.inf)), "transformers kept a token already removed"
     if own == other and np.array_equal(np.sort(before[ours]), np.sort(before[theirs])):
-        return "tie"  # only which of several equal scores is kept differs
-    # Two groups of tokens may lie equally far from the entropy, one on either side of it.
+        return "tie"  # the sides only choose differently among equal scores
+    # Two groups of tokens may lie equally far from the entropy, on opposite sides.
     assert own != other or isinstance(result.stage, TypicalP), (
         f"{result.stage}: as many tokens kept, but not the same scores"
     )
@@ -180,11 +183,11 @@ def excuse(result: StageResult, theirs: np.ndarray, dtype: torch.dtype) -> str |
 def distance_from_edge(
     stage: Stage, before: np.ndarray, ours: np.ndarray, theirs: np.ndarray
 ) -> np.ndarray:
-    """How far each token that only one side keeps lies from the edge of the cut, exactly.
+    """Exact distance from the edge of the cut, for each token that only one side keeps.
 
     Args:
         before: (vocab,) float64 scores.
-        ours, theirs: (vocab,) bool, what is kept.
+        ours, theirs: (vocab,) bool, the kept tokens.
     """
     ranked = np.sort(before[before > -np.inf])[::-1]
     low, high = sorted((np.count_nonzero(ours), np.count_nonzero(theirs)))
@@ -199,13 +202,13 @@ def distance_from_edge(
     if isinstance(stage, EpsilonCutoff):
         return np.abs(probs[low:high] / value - 1)
     if isinstance(stage, EtaCutoff):
-        # In exp(-H) the rounding of H itself, a sum over the vocabulary, counts.
+        # In exp(-H) the rounding of H counts, which is a sum over the vocabulary.
         edge = min(value, math.sqrt(value) * math.exp(-entropy))
         return np.abs(probs[low:high] / edge - 1) / (1 + entropy)
     if isinstance(stage, TopH):
         leading = weights[: stage.considered] / weights[: stage.considered].sum()
         running = np.cumsum(terms_of_entropy(leading))
-        # transformers subtracts the logarithm of the sum from scores as they stand, large or not.
+        # transformers subtracts the logarithm of the sum from unshifted scores, even large ones.
         size = max(1, running[-1], abs(ranked[0]))
         return np.abs(running[low:high] - value * running[-1]) / size
     if isinstance(stage, TypicalP):
@@ -223,15 +226,15 @@ def terms_of_entropy(probs: np.ndarray) -> np.ndarray:
 def typical_distance(
     mass: float, every: np.ndarray, probs: np.ndarray, disputed: np.ndarray, entropy: float
 ) -> np.ndarray:
-    """The same for typical sampling, whose order itself comes from rounded numbers.
+    """The same distance for typical sampling, whose order itself comes from rounded numbers.
 
-    A token stays while those nearer to the entropy hold less than `mass`. The answer is the
+    A token stays while the tokens nearer to the entropy hold less than `mass`. The result is the
     smallest rounding, of distances relative to their size and of sums, that leaves this open.
 
     Args:
         every: (tokens,) surprise minus entropy, of all tokens.
         probs: (tokens,) their probabilities.
-        disputed: (n,) surprise minus entropy of the tokens in question.
+        disputed: (n,) surprise minus entropy of the tokens that only one side keeps.
     """
     order = np.argsort(np.abs(every))
     distance, held = np.abs(every)[order], np.concatenate(([0], np.cumsum(probs[order])))
@@ -248,14 +251,14 @@ def typical_distance(
 
 
 def rounding_of_typical_sum(before: np.ndarray, dtype: torch.dtype) -> float:
-    """How far the running sum of typical sampling is from the exact one, on this machine.
+    """Error of typical sampling's running sum on this machine, against the exact sum.
 
-    A processor sums a softmax in as many parts as it has lanes: with few of them, the sum of a
-    flat row of float32 is off by some 1e-6 of its value, and every probability with it.
+    A processor sums a softmax in as many parts as it has lanes. With few lanes, the sum of a flat
+    float32 row is off by about 1e-6 of its value, and so is every probability.
 
     Args:
         before: (vocab,) float64 scores.
-        dtype: of the scores that transformers sees.
+        dtype: dtype of the scores that transformers sees.
     """
     scores = torch.from_numpy(before)
     log_probs = scores.log_softmax(dim=-1)
@@ -269,7 +272,7 @@ def rounding_of_typical_sum(before: np.ndarray, dtype: torch.dtype) -> float:
 def their_stages(
     stages: tuple[Stage, ...], scores: torch.Tensor, ids: torch.Tensor, context: Context
 ) -> list:
-    """Scores after each stage, by transformers' processors."""
+    """Scores after each stage, from transformers' processors."""
     after = []
     for stage in stages:
         scores = stage.processor(context)(ids, scores)
@@ -286,10 +289,10 @@ def compare(chain: list[type[Stage]], vocab: int, rows: int) -> Tally:
         kind = kinds[batch % len(kinds)]
         logits = KINDS[kind](rng, vocab)
         token_ids = rng.integers(0, vocab, (BATCH, POSITIONS))
-        token_ids %= rng.integers(min(32, vocab // 2), vocab)  # some several times, as in real text
+        token_ids %= rng.integers(min(32, vocab // 2), vocab)  # some repeat, as in real text
         stages = tuple(random_stage(stage, rng, vocab, token_ids) for stage in chain)
-        # Sorting in float64 is what takes the time: of the two largest sizes, the first of every
-        # four rounds through all kinds does it.
+        # Sorting in float64 takes most of the time. So at the two largest sizes, only the first
+        # of every four rounds through all kinds does it.
         in_double = vocab < 10_000 or batch // len(kinds) % 4 == 0
         compare_batch(stages, logits, token_ids, kind, tally, in_double=in_double)
     return tally
@@ -304,16 +307,16 @@ def compare_batch(
     *,
     in_double: bool = True,
 ) -> None:
-    """Both sides over (batch, vocab) logits with (batch, positions) tokens seen; counts excuses."""
+    """Run both sides over (batch, vocab) logits and (batch, positions) tokens; count excuses."""
     ids = torch.from_numpy(token_ids)
     ends = eos_ids(logits.shape[1])
-    common = Context(token_ids[0], PROMPT, ends)  # the processors take the ids of each row
+    common = Context(token_ids[0], PROMPT, ends)  # the processors take each row's ids
     edits = tuple(stage for stage in stages if isinstance(stage, EditStage))
     cuts = stages[len(edits) :]
     edited = their_stages(edits, torch.from_numpy(logits.copy()), ids, common)
     tempered = edited[-1] if edited else torch.from_numpy(logits)
     emptied = (tempered == -np.inf).all(dim=1)
-    filled = torch.where(emptied[:, None], 0.0, tempered)  # their cuts break on an empty row
+    filled = torch.where(emptied[:, None], 0.0, tempered)  # their cuts fail on an empty row
     dtypes = list(MARGIN)[: 2 if in_double else 1]
     kept = {
         dtype: [
@@ -346,7 +349,7 @@ def compare_batch(
             if reason is not None:
                 tally.excused[reason, name, kind] += 1
         if None in reasons.values():
-            # The same tokens are kept, so a softmax over them is all there is to compare.
+            # The same tokens are kept, so only a softmax over them remains to compare.
             tokens = np.flatnonzero(result.final_scores > -np.inf)
             expected = torch.softmax(tempered[place][tokens].double(), -1).numpy()
             difference = np.abs(result.probs[tokens] - expected).max()
@@ -360,7 +363,7 @@ def compare_batch(
 def first_excuse(
     results: tuple[StageResult, ...], kept: list[np.ndarray], dtype: torch.dtype
 ) -> str | None:
-    """The first excuse along a chain: from there on the two sides look at different rows."""
+    """The first excuse along a chain: after it the two sides see different rows."""
     for ours, theirs in zip(results, kept, strict=True):
         reason = excuse(ours, theirs, dtype)
         if reason is not None:

@@ -1,10 +1,10 @@
-"""What the tests show about each stage, in numbers, in one place.
+"""The tests' evidence for each stage, in numbers, in one place.
 
     python -m tests.engine.sampling.stages.evidence
 
-prints the table of stages: whether it is compared with transformers and over how many random rows,
-over how many with a slow twin of its definition, and how many cases are worked out by hand. The
-tests take their row counts from here.
+prints the table of stages. It has the number of random rows compared with transformers, if it has
+the stage, and with a slow twin of the definition. It also has the number of cases worked out by
+hand. The tests take their row counts from here.
 """
 
 from collections import Counter
@@ -14,28 +14,28 @@ from engine.sampling.stages import Stage
 
 # Random rows per stage against transformers' processor, by size of the vocabulary.
 AGAINST_TRANSFORMERS = {4: 400, 50: 400, 16_384: 400, 151_936: 64}
-# Those that people use most are compared over more rows at the largest size.
+# The most common stages are compared over more rows at the largest size.
 MORE = {
     *("repetition_penalty", "temperature", "top_k", "top_p", "min_p"),
     *("temperature, top_p", "five"),  # chains
 }
 MORE_ROWS = 200
-# Random rows per stage against a slow twin in plain Python, of its definition in paper or source.
+# Random rows per stage against a slow twin in plain Python, written from the paper or source.
 AGAINST_TWIN = {4: 400, 50: 400, 2_000: 104, 16_384: 8}
 
 
 def rows_against_transformers(stage: str, vocab: int) -> int:
-    """How many rows of this size a stage is compared over."""
+    """The number of rows of this size over which a stage is compared."""
     return MORE_ROWS if vocab == 151_936 and stage in MORE else AGAINST_TRANSFORMERS[vocab]
 
 
 def has_processor(kind: type[Stage]) -> bool:
-    """Whether transformers has this stage."""
+    """Return True if transformers has this stage."""
     return kind.processor is not Stage.processor
 
 
 def cases_by_hand() -> Counter:
-    """Setting -> number of hand-computed cases of four tokens."""
+    """Setting -> number of hand-computed cases on four tokens."""
     from tests.engine.sampling import test_stages
     from tests.engine.sampling.stages.cases import CASES
 
@@ -51,7 +51,7 @@ def cases_by_hand() -> Counter:
 
 
 def table() -> str:
-    """The table, as Markdown."""
+    """The table as Markdown."""
     by_hand = cases_by_hand()
     lines = [
         "| stage | equals transformers, rows | slow twin, rows | by hand |",

@@ -35,7 +35,7 @@ def test_what_a_stage_makes_of_four_tokens(case):
     assert np.array_equal(logits, given), "the stage modified its input"
     assert result is not logits and not np.shares_memory(result, logits)
     assert result.dtype == np.float32
-    # The same through a chain, with everything that is shown of it.
+    # The same through a chain, with all its figures.
     shaped = shape(logits, SamplingSettings(chain=[case.stage]), case.context)
     assert shaped.probs == expected
     assert shaped.survivors == np.count_nonzero(case.after)
@@ -58,13 +58,13 @@ def test_every_stage_has_at_least_three_hand_computed_cases():
     assert min(counts.values()) >= 3, counts
 
 
-# --- After another cut, where what is left is a window of the ranks -------------------------------
+# --- After an earlier cut that leaves a window of the ranks ---------------------------------------
 
 
 @pytest.mark.parametrize(
     ("chain", "after"),
     [
-        # XTC leaves 2, 1, 0 with 3/6, 2/6, 1/6; entropies and shares are theirs from then on.
+        # XTC leaves 2, 1, 0 with 3/6, 2/6, 1/6; entropies and shares then come from these.
         ((Xtc(0.25, 1), TopK(1)), (0, 0, 1, 0)),
         ((Xtc(0.25, 1), TopK(2)), (0, 0.4, 0.6, 0)),
         ((Xtc(0.25, 1), Temperature(0.5)), (1 / 14, 4 / 14, 9 / 14, 0)),
@@ -110,10 +110,10 @@ def test_mirostat_moves_its_bound_by_the_share_eta_of_the_error(token_id, mu):
 
 
 def test_mirostat_measures_surprise_before_its_own_cut_and_after_those_before_it():
-    chain = [TopK(2), Mirostat(2, 0.5)]  # of 1/2, 1/4, 1/8, 1/8 it sees 2/3 and 1/3
+    chain = [TopK(2), Mirostat(2, 0.5)]  # from 1/2, 1/4, 1/8, 1/8 it sees 2/3 and 1/3
     result = shape(logits_of(HALVING), SamplingSettings(chain=chain), said(mirostat=(2, 0.7)))
     assert result.survivors == 1
-    state = result.states_after(1)["mirostat"]  # log2 3 = 1.585 bits, though mirostat removed it
+    state = result.states_after(1)["mirostat"]  # log2 3 = 1.585 bits, although mirostat removed it
     assert state.mu == pytest.approx(0.7 - 0.5 * (np.log2(3) - 2), abs=1e-6)
     untouched = result.states_after(3)["mirostat"]
     assert untouched.mu == 0.7, "a token that was out before has no surprise"

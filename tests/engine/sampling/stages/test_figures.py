@@ -1,4 +1,4 @@
-"""What stages tell of a row: figures and cases, by hand on four tokens and on random chains."""
+"""Figures and cases of stages on a row, by hand on four tokens and on random chains."""
 
 import math
 
@@ -60,7 +60,7 @@ SIGMA = float(np.std(np.log(RISING)))
 H_RISING = -sum(p * math.log2(p) for p in RISING)
 TOP_TERM = -0.4 * math.log2(0.4)
 
-# Stage, probabilities before, context, case, and the figures of its own.
+# Stage, probabilities before, context, case, and the stage's own figures.
 TOLD: list[tuple[Stage, tuple, Context, str, dict[str, float]]] = [
     (LogitBias({3: -LN2}), RISING, said(), "", {}),
     (LogitBias({3: 0.0}), RISING, said(), "none", {}),
@@ -130,7 +130,7 @@ TOLD: list[tuple[Stage, tuple, Context, str, dict[str, float]]] = [
     (TopH(0.2), EQUAL, said(), "short", {"considered": 4, "entropy": 2, "limit": 0.4}),
     (TopK(2), RISING, said(), "", {"tied": 0}),
     (TopK(1), (0.3, 0.3, 0.3, 0.1), said(), "tied", {"tied": 2}),
-    (TopK(2), EQUAL, said(), "tied", {"tied": 2}),  # nothing goes, yet more stay than k
+    (TopK(2), EQUAL, said(), "tied", {"tied": 2}),  # nothing is removed, and more than k stay
     (TopK(4), RISING, said(), "none", {"tied": 0}),
     (TopP(0.5), RISING, said(), "", {}),
     (TopP(0.95), RISING, said(), "none", {}),
@@ -192,7 +192,7 @@ TOLD: list[tuple[Stage, tuple, Context, str, dict[str, float]]] = [
 
 
 def told(stage: Stage, before: tuple, context: Context) -> StageResult:
-    """What a stage made of four tokens."""
+    """A stage's result on four tokens."""
     return shape(logits_of(before), SamplingSettings(chain=[stage]), context).stages[0]
 
 
@@ -226,7 +226,7 @@ def test_the_names_of_figures_of_a_sampler_are_always_the_same():
 
 
 def test_the_figures_of_an_edit():
-    # 3 goes; of the sixths 1, 2 and 3 of the others, ln 2 halves those of the tokens 0 and 2.
+    # 3 is removed. The others have 1, 2 and 3 sixths; ln 2 halves those of tokens 0 and 2.
     chain = [Banned([[3]]), PresencePenalty(LN2)]
     ban, penalty = shape(logits_of(RISING), SamplingSettings(chain=chain), said(2, 3, 0)).stages
     assert ban.moved_ids == [3] and penalty.moved_ids == [2, 0]
@@ -285,7 +285,7 @@ def test_figures_hold_on_random_chains(seed):
 
 
 def assert_figures_hold(result: StageResult) -> None:
-    """Against scores and probabilities just before and just after the stage."""
+    """Check figures against scores and probabilities just before and just after the stage."""
     figures, stage = result.figures, result.stage
     old, new = result.before.scores, result.after.scores
     before, after = result.before.probs, result.after.probs

@@ -1,4 +1,4 @@
-"""What stands of every sampler beside its rule: whole, within bounds, said once."""
+"""Every sampler's description next to its rule: complete, within bounds, stated once."""
 
 import math
 from dataclasses import fields
@@ -19,14 +19,14 @@ BY_NUMBER = pytest.mark.parametrize(
 
 
 def with_number(kind: type[Stage], number: Number, value: float) -> SamplingSettings:
-    """Settings with one number of a sampler at this value, as a slider would make them."""
+    """Settings with one of a sampler's numbers at this value, as a slider would set it."""
     if kind.is_one_number():
         return SamplingSettings(**{kind.setting: value})
     if kind.setting == "logit_bias":
         return SamplingSettings(logit_bias={3: value})
     values = {each.name: each.usual for each in kind.info.numbers} | {number.name: value}
     pair = kind.info.pair
-    if pair and values[pair[0]] > values[pair[1]]:  # the page moves the other one along
+    if pair and values[pair[0]] > values[pair[1]]:  # the page moves the other number too
         values |= dict.fromkeys(pair, value)
     return SamplingSettings(**{kind.setting: kind(**values)})
 

@@ -1,4 +1,4 @@
-"""A made-up stage with a memory and a random stream, which no other file knows."""
+"""A made-up stage with a state and a random stream, which no other file knows."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ TOKENS = 40
 
 @dataclass(frozen=True)
 class Drawn:
-    """How often tokens were drawn: (id, times) by id."""
+    """The counts of drawn tokens: (id, times) by id."""
 
     times: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class AtMost(BanStage):
-    """Forbid a token after it was drawn n times; where its random number says so, not yet."""
+    """Ban a token once it was drawn n times, except if its random number postpones the ban."""
 
     n: int
     setting: ClassVar[str] = "at_most"
@@ -92,7 +92,7 @@ def lone(model) -> Decoder:
 
 
 def expected_bans(decoder: Decoder, index: int, first: int = 0) -> list[int]:
-    """By definition, from the tokens of the steps alone."""
+    """Bans by definition, from only the steps' tokens."""
     stream = np.random.Generator(np.random.PCG64([3, AtMost.stream])).random(TOKENS)
     if stream[index] < 0.1:
         return []
@@ -179,7 +179,7 @@ def test_a_refused_step_leaves_its_memory(model, lone):
     assert taken(finished(decoder, TOKENS)) == taken(lone)
 
 
-# --- What every stage keeps to --------------------------------------------------------------------
+# --- Rules for every stage ------------------------------------------------------------------------
 
 
 def test_random_streams_are_numbered_apart_and_none_is_the_draws():

@@ -1,4 +1,4 @@
-"""What is said about stages that have no effect is true: without them the draw is the same."""
+"""Remarks about stages without effect are true: without these stages the draw is the same."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_what_temperature_0_makes_idle():
     assert names_off(RepetitionPenalty(1.1), greedy, TopK(5), TopP(0.9)) == ["top_k", "top_p"]
     assert names_off(TopK(5), DynamicTemperature(), greedy) == ["top_k", "dynamic_temperature"]
     assert names_off(Temperature(0.5), TopK(5)) == []
-    # Typical and XTC may drop the most likely token, and what they look at matters to them.
+    # Typical and XTC may drop the most likely token, so they and the stages before them matter.
     assert names_off(TypicalP(0.5), greedy) == []
     assert names_off(TopK(5), RepetitionPenalty(2), greedy) == [], "a penalty changes the order"
     assert names_off(TopK(5), Xtc(), TopP(0.9), greedy) == ["top_p"]

@@ -1,4 +1,4 @@
-"""What a decoder keeps for stages: XTC's own numbers, Mirostat's bound, refused steps, parity."""
+"""A decoder's state for stages: XTC's numbers, Mirostat's bound, refused steps, parity."""
 
 import functools
 import json
@@ -31,24 +31,24 @@ SEED = 11
 
 
 def adaptive(**changes: object) -> SamplingSettings:
-    """XTC and Mirostat both on, and both with something to do."""
+    """Settings with XTC and Mirostat both on and both effective."""
     settings = {"xtc": Xtc(0.02, 0.5), "mirostat": Mirostat(3.0, 0.3), "seed": SEED}
     return SamplingSettings(**settings | changes)
 
 
 @pytest.fixture(scope="module")
 def model() -> LanguageModel:
-    return LanguageModel(tiny_models.build("llama", num_hidden_layers=3))  # as `GOLDEN` had it
+    return LanguageModel(tiny_models.build("llama", num_hidden_layers=3))  # as for `GOLDEN`
 
 
 @pytest.fixture(scope="module")
 def lone(model) -> Decoder:
-    """A run without detours, which the others are compared with."""
+    """An undisturbed run, the reference for the others."""
     return finished(Decoder(model, PROMPT, adaptive()), TOKENS)
 
 
 def bound(decoder: Decoder, index: int) -> float:
-    """Mirostat's bound in a step, taken or to come."""
+    """Mirostat's bound in a past or the next step."""
     return decoder.settings.stage("mirostat").state(decoder.context(index)).mu
 
 
@@ -58,7 +58,7 @@ def state(decoder: Decoder) -> list[tuple]:
 
 # --- The streams and the state --------------------------------------------------------------------
 
-# Token, uniform number, XTC's number, Mirostat's bound: as they were before stages had states.
+# Token, uniform number, XTC's number, Mirostat's bound, as before stages had states.
 GOLDEN = (
     (49, 0.12857020276919962, 0.20239074186485384, 6.0),
     (45, 0.49927786244011496, 0.9221975633951501, 6.0865491052743685),
@@ -163,7 +163,7 @@ def test_the_state_of_a_step_belongs_to_it_whatever_the_settings_are_now(model, 
         context = decoder.context(step.index)
         assert taken.state(context).mu == step.mirostat_mu
         assert context.uniform(Xtc.stream) == step.xtc_uniform
-    # Settings tried on an old step meet the state as it was there.
+    # Settings tried on an old step see the state of that step.
     tried = decoder.distribution(3, adaptive(seed=99)).stages
     assert [stage.name for stage in tried] == ["xtc", "mirostat"]
     assert tried[0].figures["u"] == lone.steps[3].xtc_uniform
@@ -250,7 +250,7 @@ IN_PARITY = {
 
 @functools.cache
 def parity_alone(seed: int) -> tuple[LanguageModel, list[int]]:
-    """A model, and what it draws in parity mode without any stage."""
+    """A model, and its draws in parity mode without any stage."""
     model = LanguageModel(tiny_models.build("llama", seed=seed))
     model.eos_ids = ()
     settings = SamplingSettings(seed=seed, parity=True)

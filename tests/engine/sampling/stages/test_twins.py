@@ -1,8 +1,8 @@
 """Every stage against a slow twin of its definition, over random rows.
 
-Kept sets are equal. Where they are not, a setting moved by 1e-9 of itself either way must give the
-twin what the engine has: the token lies on the very edge, and float64 rounds either way. Such rows
-are counted, and few. Edited scores are equal but for float32's rounding.
+Kept sets are equal. If they differ, the twin must give the engine's set once the setting moves by
+1e-9 of its value in one direction. Then the token lies exactly on the edge, and float64 may round
+either way. Such rows are counted and rare. Edited scores are equal except for float32 rounding.
 """
 
 from dataclasses import replace
@@ -42,8 +42,8 @@ from tests.engine.sampling.stages.twins import CUTS, EDITS, LANGUAGES
 
 SEED = 20_260_101
 EDGE = 1e-9
-TAUS = (2.0, 5.0)  # few, so that a state is often of the stage's own tau
-# Which field decides the cut, for moving it a little.
+TAUS = (2.0, 5.0)  # few, so that a state often has the stage's own tau
+# The field that decides the cut, in order to move it a little.
 DECIDES = {"xtc": "threshold"}
 
 
@@ -107,12 +107,12 @@ def any_context(rng: np.random.Generator, vocab: int) -> Context:
 
 
 def moved(stage: Stage, context: Context, by: float) -> tuple[Stage, Context]:
-    """The same with the number that decides the cut made larger by this share."""
+    """The same with the deciding number increased by the share `by` (Mirostat's bound: by `by`)."""
     if isinstance(stage, Mirostat):
         state = stage.state(context)
         return stage, replace(context, states={"mirostat": replace(state, mu=state.mu + by)})
     name = DECIDES.get(stage.setting) or next(iter(stage.to_dict()))
-    twin = object.__new__(type(stage))  # past the checks: a little beyond the range is meant
+    twin = object.__new__(type(stage))  # bypasses the checks: it may leave the range slightly
     for field, value in stage.__dict__.items():
         object.__setattr__(twin, field, value * (1 + by) if field == name else value)
     return twin, context
@@ -159,7 +159,7 @@ def test_a_stage_equals_its_slow_twin(kind, vocab):
 
 
 def assert_rounded(ours: np.ndarray, exact: np.ndarray, before: np.ndarray) -> None:
-    """Equal but for float32's rounding of what was added or divided."""
+    """Check for equality except for float32's rounding of sums and quotients."""
     assert np.array_equal(ours == -np.inf, exact == -np.inf)
     left = exact > -np.inf
     size = np.abs(before[left]) + np.abs(exact[left])

@@ -1,7 +1,7 @@
-"""Slow twins of the stages: their definitions in plain Python, over sorted lists of every token.
+"""Slow twins of the stages: their definitions in plain Python, over sorted lists of all tokens.
 
-Written from the papers and from the sources named in each stage, without the engine's ranking. A
-twin of an edit returns new scores, one of a cut the set of ids that are kept.
+They follow the papers and the sources named in each stage, without the engine's ranking. An edit's
+twin returns new scores, a cut's twin the set of kept ids.
 """
 
 import math
@@ -22,7 +22,7 @@ OUT = -math.inf
 
 
 def ranked(scores: Scores) -> list[int]:
-    """Ids of the tokens not removed, best first, lower ids first among equals."""
+    """Ids of the remaining tokens, best first, lower ids first among equals."""
     return sorted((i for i, z in enumerate(scores) if z > OUT), key=lambda i: (-scores[i], i))
 
 
@@ -35,7 +35,7 @@ def probabilities(scores: Scores, ids: list[int]) -> list[float]:
 
 
 def entropy(probs: list[float]) -> float:
-    """In nats."""
+    """Entropy in nats."""
     return -math.fsum(p * math.log(p) for p in probs if p > 0)
 
 
@@ -65,7 +65,7 @@ def frequency_penalty(stage: st.FrequencyPenalty, scores: Scores, context: Conte
 
 
 def dry(stage: st.Dry, scores: Scores, context: Context) -> Scores:
-    """As p-e-w's: from each earlier place of the last token walk back while both sides agree."""
+    """Follow p-e-w: from each earlier place of the last token, walk back while both sides agree."""
     ids = context.token_ids.tolist()
     if stage.last_n != -1:
         ids = ids[-stage.last_n :]
@@ -93,7 +93,7 @@ def dry(stage: st.Dry, scores: Scores, context: Context) -> Scores:
 
 
 def no_repeat_ngram(stage: st.NoRepeatNGram, scores: Scores, context: Context) -> Scores:
-    """As in transformers before 5: every n-gram so far in a dictionary by its beginning."""
+    """Follow transformers before 5: a dictionary of every n-gram so far, by its beginning."""
     ids, n = context.token_ids.tolist(), stage.n
     followers: dict[tuple[int, ...], set[int]] = {}
     for place in range(len(ids) - n + 1):
@@ -121,7 +121,7 @@ def min_new_tokens(stage: st.MinNewTokens, scores: Scores, context: Context) -> 
     return [OUT if is_early and i in context.eos_ids else z for i, z in enumerate(scores)]
 
 
-# What the constraints of random settings describe.
+# The languages of the constraints in random settings.
 _LETTER = chars("abc")
 LANGUAGES = {
     st.Constraint("regex", "[abc]*"): star(_LETTER),
@@ -145,7 +145,7 @@ def constraint(stage: st.Constraint, scores: Scores, context: Context) -> Scores
     ends = [i for i in ids if i in context.eos_ids]
     state = read(LANGUAGES[stage], b"".join(words[i] for i in ids if i not in context.eos_ids))
     may_end = may_stop(state)
-    if ends:  # nothing but the end follows the end
+    if ends:  # only the end may follow the end
         state = frozenset()
         may_end = may_end and len(set(ids[ids.index(ends[0]) :]) - set(context.eos_ids)) == 0
     allowed = _trie(len(scores), tuple(context.eos_ids)).allowed(state, len(scores))

@@ -1,4 +1,4 @@
-// Mounting: an app gets its data and what the server has computed once, stays while data change, and goes.
+// Mounting: an app gets its data and the server's results once, stays while data change, and is removed.
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
@@ -38,7 +38,7 @@ function element() {
 const shown = (parentElement, data, places = PLACES) =>
   show({ parentElement, data, setTriggerValue() {} }, /** @type {any} */ (places));
 
-/** Until programs and values have come. @param {() => boolean} is_there */
+/** Wait until programs and values have arrived. @param {() => boolean} is_there */
 async function until(is_there) {
   for (let tries = 0; !is_there() && tries < 200; tries++) await passed(10);
   assert.ok(is_there());

@@ -11,7 +11,7 @@ const { mean_deviation, MOST_STRETCHES, Sampling, splitmix64, stretches_of, unif
 const many = (next, number) => Array.from({ length: number }, next);
 
 test('the generator is splitmix64 and xoshiro128**', () => {
-  // The first five that the generator's authors give for this seed.
+  // The first five numbers that the generator's authors give for this seed.
   assert.deepEqual(many(splitmix64(1234567), 5), [
     6457827717110365317n,
     3203168211198807973n,
@@ -19,7 +19,7 @@ test('the generator is splitmix64 and xoshiro128**', () => {
     4593380528125082431n,
     16408922859458223821n,
   ]);
-  // The first ones that the reference implementation gives for this state.
+  // The first numbers that the reference implementation gives for this state.
   assert.deepEqual(many(xoshiro128([1, 2, 3, 4]), 6), [11520, 0, 5927040, 70819200, 2031721883, 1637235492]);
   const uniform = many(uniform_numbers(42), 20000);
   assert.ok(uniform.every(u => u >= 0 && u < 1));
@@ -48,7 +48,7 @@ test('the mean deviation of a count is the binomial’s', () => {
   assert.deepEqual([mean_deviation(10, 0), mean_deviation(10, 1)], [0, 0]);
 });
 
-// Runs of 1, 3, 50 and 200 equal scores, of which the first 200 are left.
+// Runs of 1, 3, 50 and 200 equal scores; the first 200 scores are kept.
 const VALUES = [2, 1, 0, -1.5];
 const COUNTS = [1, 3, 50, 200];
 const [STOP, NUMBER] = [200, 2000];

@@ -1,4 +1,4 @@
-// Controls for a number: what may be typed, what is refused, and that whoever drags or types is never overwritten.
+// Controls for a number: valid and refused input, and no overwriting while a person drags or types.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
@@ -46,10 +46,10 @@ test('only what a slider can stand at needs no check', () => {
 let page;
 /** @type {ReturnType<typeof exact_field>} */
 let exact;
-/** @type {Checked} what the server answers */
+/** @type {Checked} the server's answer */
 let answer;
 
-/** A field in a document. @param {import('../../../../ui/components/js/lib/fields.js').Range} range @param {number} value */
+/** Mount a field. @param {import('../../../../ui/components/js/lib/fields.js').Range} range @param {number} value */
 function field_of(range, value) {
   page = mount((root, actions) => {
     exact = exact_field(range, `${range.name}, exact value`, {
@@ -66,7 +66,7 @@ function field_of(range, value) {
   return exact.input;
 }
 
-/** What the alert says; null where there is none. */
+/** The alert's text, or null without an alert. */
 const refused = () => page.all('alert')[0]?.textContent ?? null;
 
 describe('fields', () => {
@@ -87,7 +87,7 @@ describe('fields', () => {
       ['check', 0.123456],
       ['apply', 0.123456],
     ]);
-    type(field, '0.123456'); // the same again
+    type(field, '0.123456'); // the same value again
     await settled();
     assert.deepEqual(page.taken('apply'), []);
   });
@@ -101,7 +101,7 @@ describe('fields', () => {
     assert.equal(refused(), 'Top-p must be above 0 and at most 1, got 1.4.');
     assert.deepEqual([field.value, field.getAttribute('aria-invalid')], ['1.4', 'true']);
     assert.equal(field.getAttribute('aria-valuenow'), '0.9');
-    page.update(0.9); // the page is drawn again: what was typed is there to be mended
+    page.update(0.9); // a redraw keeps the typed text for correction
     assert.equal(field.value, '1.4');
     press(field, 'Escape');
     assert.deepEqual([field.value, refused(), field.hasAttribute('aria-invalid')], ['0.90', null, false]);
@@ -118,7 +118,7 @@ describe('fields', () => {
       assert.equal(bare(refused()), `Temperature must be a number, got ${got}; greedy stays in force.`);
     }
     assert.deepEqual(page.taken(), []);
-    page.update(0.5); // set elsewhere: the complaint is about nothing any more
+    page.update(0.5); // set elsewhere: the complaint no longer applies
     assert.deepEqual([field.value, refused()], ['0.50', null]);
   });
 
@@ -204,7 +204,7 @@ describe('fields', () => {
     pointer(input, 'keyup');
     page.update(/** @type {any} */ (9));
     assert.equal(input.value, '2', 'beyond its end the thumb stands at the end');
-    slider.update(1, 0.5); // an end of its own, as of top-k in a small vocabulary
+    slider.update(1, 0.5); // a separate end, as for top-k in a small vocabulary
     assert.equal(input.max, '0.5');
   });
 

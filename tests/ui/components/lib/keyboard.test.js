@@ -1,4 +1,4 @@
-// The keyboard: shortcuts of the page, menus, and putting a list into another order.
+// The keyboard: page shortcuts, menus, and reordering a list.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import { mount, press } from '../harness.js';
  * @import { Actions } from '../../../../ui/components/js/types.js'
  */
 
-/** A part that only holds these nodes. @param {(root: HTMLElement, actions: Actions) => void} fill */
+/** Return a page whose only part holds these nodes. @param {(root: HTMLElement, actions: Actions) => void} fill */
 const page_with = fill =>
   mount((root, actions) => {
     fill(root, actions);
@@ -30,7 +30,7 @@ test('single keys do what the transport does, but not while somebody types', () 
   press(document.body, 'ArrowLeft');
   assert.deepEqual(page.calls, [['step'], ['inspect_by', -1]]);
   press(page.one('textbox', 'Prompt'), 's');
-  press(page.one('button', 'Play'), 'Enter'); // the button's own
+  press(page.one('button', 'Play'), 'Enter'); // the button handles it
   press(document.body, 's', { ctrlKey: true });
   is_on = false;
   press(document.body, 's');

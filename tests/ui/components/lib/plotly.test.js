@@ -1,4 +1,4 @@
-// Ranges of axes: round, quick to grow, slow to shrink, so that two steps can be compared.
+// Ranges of axes: round, quick to grow and slow to shrink, so that two steps can be compared.
 
 import '../harness.js';
 import assert from 'node:assert/strict';
@@ -9,14 +9,14 @@ test('round numbers above', () => {
   assert.deepEqual([0, 0.7, 1, 1.01, 23, 0.0031, 10].map(nice_above), [1, 0.8, 1, 1.5, 30, 0.004, 10]);
 });
 
-/** Without the last digits, which round numbers may not have. @param {number} value */
+/** Drop the last digits, which may not be round. @param {number} value */
 const plain = value => Number(value.toFixed(9));
 
 test('an axis grows at once, and shrinks when it has been too wide for a while', () => {
   const axis = {};
   assert.equal(plain(steady_top(axis, 0.5, true)), 0.6);
   assert.equal(plain(steady_top(axis, 0.7, true)), 0.8);
-  assert.equal(plain(steady_top(axis, 0.5, true)), 0.8); // more than half of it is used
+  assert.equal(plain(steady_top(axis, 0.5, true)), 0.8); // more than half is used
   assert.equal(plain(steady_top(axis, 0.1, true)), 0.15); // less than half
   const running = {};
   steady_top(running, 0.8, true);

@@ -33,7 +33,7 @@ describe('stage view', () => {
     assert.equal(is_on_stage(), false);
   });
 
-  /** The page around what is on stage, where there is anything. @param {string} name */
+  /** Return the page around the staged element, if any. @param {string} name */
   function page_of(name) {
     const root = document.createElement('section');
     const here = document.createElement('div');
@@ -69,7 +69,7 @@ describe('stage view', () => {
     assert.ok(!is_on_stage(), 'a field has no use for it there');
     field.blur();
     here.remove();
-    await Promise.resolve(); // until the page knows
+    await Promise.resolve(); // until the page is notified
     key('v');
     assert.ok(!is_on_stage(), 'nothing to show');
     page.destroy();

@@ -1,4 +1,4 @@
-// What a browser remembers: all of it may be switched off, and the page works without.
+// A browser's stored preferences: storage may be disabled, and the page works without it.
 
 import '../harness.js';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// What guidance moved, in signs and in words.
+// The effects of guidance, in signs and in words.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -40,7 +40,7 @@ function page_of(scale) {
 }
 
 test('each leading token stands as it does after either text, and with guidance', () => {
-  const page = page_of(2); // of .4²/.7 .3²/.1 .2²/.1 .1²/.1
+  const page = page_of(2); // proportional to .4²/.7 .3²/.1 .2²/.1 .1²/.1
   assert.deepEqual(page.rows(), [
     ['␣the', '#2 30.00 %', '#2 10.00 %', '#1 55.26 %', '▲ 1'],
     ['␣a', '#3 20.00 %', '#3 10.00 %', '#2 24.56 %', '▲ 1'],

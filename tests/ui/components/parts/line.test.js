@@ -1,4 +1,4 @@
-// The line below the loop: which step is on screen, and the one thing that matters most just now.
+// The line below the loop: the step on screen, and the most important message.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ const READING = {
   is_cancelling: false,
 };
 
-/** From what matters most to what matters least. @type {[string, Partial<State>, RegExp][]} */
+/** From the most important to the least. @type {[string, Partial<State>, RegExp][]} */
 const BY_WEIGHT = [
   ['what takes long', { busy: READING }, /^Reading the prompt$/],
   ['an error', { error: 'Top-p must be above 0.' }, /^Top-p must be above 0\.$/],

@@ -1,4 +1,4 @@
-// The loop: a box for every stage, looking at one, and slow motion's walk.
+// The loop: a box for every stage, selecting a stage, and slow motion's walk.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// A part that fails says so in its place, and the others go on.
+// A part that fails reports it in its place, and the others continue.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { element } from '../../../../ui/components/js/lib/dom.js';
 import { mount_part } from '../../../../ui/components/js/parts/mount.js';
 import { mount } from '../harness.js';
 
-/** A part that draws a word, and fails over some. */
+/** A part that draws a word, and fails on some words. */
 const fragile = {
   /** @param {HTMLElement} root */
   create(root) {

@@ -1,4 +1,4 @@
-// The picture of a step: which of them is open, and what is said where Plotly cannot be had.
+// The picture of a step: the open tab, and the message if Plotly is unavailable.
 
 import '../harness.js';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// The one blue button: what is to be pressed next, whatever part it is in.
+// The one blue button: the next one to press, in any part.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

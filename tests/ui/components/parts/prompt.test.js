@@ -1,4 +1,4 @@
-// The prompt: what is typed, examples, earlier texts, Start.
+// The prompt: typed text, examples, earlier texts, Start.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ test('what is typed is the draft: Enter begins with it, Shift+Enter makes a line
   page.area.focus();
   begin_typing(page.area, 'The');
   const is_line = press(page.area, 'Enter', { shiftKey: true });
-  press(page.area, 'Enter', { isComposing: true }); // takes what an input method proposes
+  press(page.area, 'Enter', { isComposing: true }); // accepts an input method's proposal
   assert.deepEqual(page.taken(), [['draft', { prompt: 'The' }]]);
   assert.ok(is_line, 'left to the field');
   press(page.area, 'Enter');

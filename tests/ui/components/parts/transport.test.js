@@ -1,4 +1,4 @@
-// The transport: what each button asks for, and which can be pressed when.
+// The transport: each button's request, and the buttons enabled in each state.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { choose, live } from '../harness.js';
  * @import { State } from '../../../../ui/components/js/types.js'
  */
 
-/** What can be pressed. @param {State} state */
+/** List the enabled buttons. @param {State} state */
 function open_buttons(state) {
   const page = live(create, state);
   return page

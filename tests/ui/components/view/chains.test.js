@@ -1,5 +1,5 @@
-// Kernel and view against the engine, over random chains of all samplers: the tokens left, every figure, every line,
-// every value of the curves, every row of the table, the draw.
+// Kernel and view against the engine, over random chains of all samplers: the remaining tokens, every figure, every
+// line, every value of the curves, every row of the table, the draw.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,19 +17,19 @@ import { over_all_chains } from '../chains.js';
  * @import { PointVector, StageVector } from '../vectors.js'
  */
 
-const FLOAT32 = 2.5e-7; // two steps of it, as a share
+const FLOAT32 = 2.5e-7; // two float32 steps, as a fraction
 const COMPUTED = ['dynamic_temperature', 'dry'];
-const ALL_IDS = 65_536; // up to here all ids are known
+const ALL_IDS = 65_536; // up to this vocabulary size, the browser knows all ids
 
 /**
- * How far scores may be off from a sampler on: an amount that was computed (from an entropy, a power) may round to
- * the float32 next to the engine's.
+ * Return the tolerance for scores from a sampler on: a computed amount (from an entropy, a power) may round to the
+ * float32 next to the engine's.
  *
  * @param {StageVector[]} stages
  */
 const rounding_of = stages => (stages.some(({ name }) => COMPUTED.includes(name)) ? FLOAT32 : 0);
 
-/** A view that there must be. @param {Scene} scene @returns {View} */
+/** Return the view, which must exist. @param {Scene} scene @returns {View} */
 const view_of = scene => /** @type {View} */ (make_view(scene));
 
 test('what is left after every sampler, and its figures, are the engine’s', context => {

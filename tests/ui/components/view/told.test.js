@@ -1,5 +1,5 @@
-// What the browser does not compute itself: light rows, whose tail is here in bins, and samplers that it has no rule
-// for. With the settings that the engine ran, all that is shown is the engine's.
+// Results that the browser does not compute itself: light rows, which have their tail in bins, and samplers without a
+// rule in the browser. With the settings that the engine ran, every figure shown is the engine's.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// The view of small rows, whose answers fit in the head: points of the chain, lines, what-ifs, what is missing.
+// The view of small rows with answers simple enough to verify: points of the chain, lines, what-ifs, missing results.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -44,7 +44,7 @@ test('points show the scores as they stand there', () => {
     [0, 1, 2, 3, 4, 5, 6].map(point => at(point).kept),
     [4, 4, 4, 3, 2, 2, 2],
   );
-  // The text is token 1, whose score is halved by the penalty; the temperature doubles all.
+  // The text is token 1, and the penalty halves its score; the temperature doubles all scores.
   const scores = [
     [4, 3, 2, 1],
     [4, 2, 1.5, 1],
@@ -83,7 +83,7 @@ test('the model’s own probability stays beside the shaped one', () => {
 });
 
 test('removed leaders are removed in every row, rank and curve', () => {
-  const { view } = shown({ xtc: ALWAYS }); // .64 and .24 reach the threshold: the first goes
+  const { view } = shown({ xtc: ALWAYS }); // .64 and .24 reach the threshold: the first is removed
   assert.deepEqual(
     view.rows.map(row => row.removed_by),
     ['xtc', null, null, null],
@@ -98,7 +98,7 @@ test('removed leaders are removed in every row, rank and curve', () => {
 });
 
 /**
- * What each line is called after: the sampler that removed what lies next to it.
+ * The samplers that name each line: those that removed the tokens next to it.
  *
  * @type {[Record<string, Value>, object][]}
  */
@@ -170,13 +170,13 @@ test('a hole among those that are left is told', () => {
 });
 
 test('a share of what is left is marked where it lies on the curve', () => {
-  // Top-k leaves .64 and .24, which are .7311 and .2689 of their sum; half of that is .4403 of the whole.
+  // Top-k leaves .64 and .24, which are .7311 and .2689 of their sum; half of that sum is .4403 of the whole.
   const [line] = shown({ top_k: 2, top_p: 0.5 }).view.mass_lines;
   assert.deepEqual([line.rank, line.is_share, line.label], [1, true, 'top-p 0.5']);
   assert.ok(Math.abs(Number(line.level) - 0.5 * (0.6439 + 0.2369)) < 1e-4);
   const [alone] = shown({ top_p: 0.5 }).view.mass_lines;
   assert.deepEqual([alone.level, alone.is_share], [0.5, false]);
-  // With another order behind the cut no level is right.
+  // With a new order after the cut, no level is right.
   const [moved] = shown({ top_k: 3, logit_bias: { bias: [[2, 9]] }, top_p: 0.99999 }).view.mass_lines;
   assert.deepEqual([moved.level, moved.is_share], [null, true]);
 });
@@ -276,9 +276,9 @@ test('a what-if is told as one, with what happened in fact', () => {
       [1, true, false],
     ],
   );
-  // With the settings that it was taken with nothing is a what-if.
+  // With the step's recorded settings, nothing is a what-if.
   assert.equal(shown({ temperature: 1, top_k: 2 }, { step: STEP, steps: TAKEN, is_what_if: true }).view.what_if, null);
-  // Another order is another chain.
+  // A different order is a different chain.
   const turned = { ...STEP, recorded_settings: settings_of({ top_k: 2, top_p: 0.9 }) };
   const other = shown({ top_p: 0.9, top_k: 2 }, { step: turned, steps: TAKEN, is_what_if: true }).view;
   assert.deepEqual(other.what_if?.changed.toSorted(), ['top_k', 'top_p']);
@@ -351,7 +351,7 @@ test('until the server has computed a sampler, the last complete settings stay o
   assert.deepEqual([first.missing, first.kept], [null, 2]);
   const moved = at({ top_p: 0.999, made_up: 3 });
   assert.deepEqual([moved.missing, moved.kept, moved.settings.made_up], ['made_up', 2, 2]);
-  // What comes before it is computed here; behind another chain its outcome does not hold.
+  // The samplers before it are computed here; after a different chain, its outcome does not hold.
   assert.equal(at({ top_p: 0.5, made_up: 2 }).missing, 'made_up');
   assert.equal(at({ top_p: 0.5 }).missing, null);
 });
@@ -366,7 +366,7 @@ test('without any complete settings, what comes before the sampler is shown', ()
   );
 });
 
-// --- what is remembered ---------------------------------------------------------------------------
+// --- remembered settings --------------------------------------------------------------------------
 
 test('what is remembered of the settings before does not show', () => {
   const logits = Array.from({ length: 300 }, (_, id) => 8 * Math.sin(id * id));

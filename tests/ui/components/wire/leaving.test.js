@@ -1,4 +1,4 @@
-// A person may be about to leave: what counts as a sign of it, and what does not.
+// Signs that a person may be about to leave, and actions that are not signs.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ test('leaving the page by pointer, by focus, by window or for good', () => {
     return { update() {} };
   });
   const [one, two] = page.all('button');
-  /** Whether it is a sign. @param {() => void} act */
+  /** Tell whether an action is a sign. @param {() => void} act */
   const is_sign = act => {
     left = 0;
     act();

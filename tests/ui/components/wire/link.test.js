@@ -1,4 +1,4 @@
-// Events out: one action at a time, each done exactly once; questions beside them.
+// Outgoing events: one action at a time, each done exactly once, and questions in parallel.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { create_link } from '../../../../ui/components/js/wire/link.js';
  * @typedef {Record<string, any>} Sent
  */
 
-/** A link whose events are noted; `answer(number)` is what the server says to one. */
+/** A link that records its events; `answer(number)` is the server's answer to one. */
 function made() {
   /** @type {Sent[]} */
   const sent = [];
@@ -63,7 +63,7 @@ test('presses of Step that wait become one event that counts them', async () => 
   const presses = Array.from({ length: 30 }, () => link.post('step'));
   answer(1);
   assert.deepEqual([sent[1].kind, sent[1].count], ['step', 29]);
-  // The server comes back after some of them; the others go on.
+  // The server answers after some presses; the others continue.
   answer(2, { left: 20 });
   assert.deepEqual([sent[2].kind, sent[2].count], ['step', 20]);
   answer(3);
@@ -127,10 +127,10 @@ test('a question need not wait, and only the newest of a kind matters', async ()
     ['back', 'find', 'find'],
   );
   assert.equal(await first, null);
-  assert.equal('settings' in sent[1], false); // a question carries nothing of the page
+  assert.equal('settings' in sent[1], false); // a question carries none of the page's state
   answer(3, { found: [] });
   assert.ok(await second);
-  assert.ok(link.is_busy); // the action is still under way
+  assert.ok(link.is_busy); // the action is still pending
 });
 
 test('an unanswered event is sent again unchanged, in order', () => {

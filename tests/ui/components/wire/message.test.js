@@ -1,4 +1,4 @@
-// Messages in: what they change in the state.
+// Incoming messages and their changes to the state.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -37,7 +37,7 @@ test('a message that builds on what the page has not is not taken in', () => {
   const state = make_state();
   assert.equal(take_in(state, { ...MESSAGE, text: null }), false);
   assert.equal(take_in(state, { ...MESSAGE, run: 'r', branch: 1, first: 3 }), false);
-  assert.equal(take_in(state, { ...MESSAGE, row_key: 'k' }), false); // a row that never came
+  assert.equal(take_in(state, { ...MESSAGE, row_key: 'k' }), false); // a row that never arrived
   assert.equal(state.run, 'r');
 });
 

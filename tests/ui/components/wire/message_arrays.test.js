@@ -1,4 +1,4 @@
-// Arrays of messages: rows wherever they begin, results behind them, labels once for a vocabulary.
+// Arrays of messages: rows at any offset, results after them, labels once per vocabulary.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -33,7 +33,7 @@ const STATE = {
   row: ROW,
 };
 
-/** A state that has taken in such messages. @param {object[]} messages @returns {any} */
+/** Return a state after these messages. @param {object[]} messages @returns {any} */
 function state_after(...messages) {
   const state = { run: '', branch: 0, steps: [], row: null, row_key: '' };
   for (const message of messages) assert.ok(take_in(state, read_message(packed(message, ARRAYS))));

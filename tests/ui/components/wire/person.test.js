@@ -1,4 +1,4 @@
-// Who uses this browser: the same in all its tabs and after them, and nobody where nothing is kept.
+// The user of this browser: the same in all its tabs and after them, and unknown if storage is unavailable.
 
 import '../harness.js';
 import assert from 'node:assert/strict';

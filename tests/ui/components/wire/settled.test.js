@@ -1,4 +1,4 @@
-// Settings reach the server once they stand still, at the latest when a person goes; what it never heard of is kept.
+// Settings reach the server once they stop changing, at the latest when a person leaves; unsent ones are kept.
 
 import '../harness.js';
 import assert from 'node:assert/strict';

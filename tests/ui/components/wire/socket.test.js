@@ -1,4 +1,4 @@
-// The live channel: a first frame on every connection, another one where it is lost, and no noise.
+// The live channel: a first frame on every connection, a new connection after a loss, and no noise.
 
 import '../harness.js';
 import assert from 'node:assert/strict';
@@ -27,13 +27,13 @@ class FakeSocket {
     this.is_closed = true;
   }
 
-  /** The server says something. @param {number[]} bytes */
+  /** Deliver bytes from the server. @param {number[]} bytes */
   says(...bytes) {
     this.onmessage?.({ data: new Uint8Array(bytes).buffer });
   }
 }
 
-const network = new window.EventTarget(); // the page's kind, as its events are
+const network = new window.EventTarget(); // the page's EventTarget class, to match its events
 /** @type {any} */
 let page;
 
@@ -60,7 +60,7 @@ describe('the live channel', () => {
 
   const latest = () => /** @type {FakeSocket} */ (FakeSocket.made.at(-1));
 
-  /** The server takes the connection and answers the first frame. */
+  /** Accept the connection and answer the first frame. */
   function connected() {
     latest().onopen();
     latest().says(1);
@@ -153,7 +153,7 @@ describe('the live channel', () => {
     page.socket.send({ kind: 'step' });
     for (let turn = 0; turn < 10; turn++) {
       mock.timers.tick(15_000);
-      latest().says(2); // it takes long
+      latest().says(2); // a long operation
       page.socket.expect();
     }
     assert.equal(FakeSocket.made.length, 1);

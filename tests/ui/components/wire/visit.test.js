@@ -1,10 +1,10 @@
-// Who a tab is: the same all its life, and another one only where the server says so.
+// A tab's identity: constant for its lifetime, unless the server changes it.
 
 import '../harness.js';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-// A module of its own, as that of a tab: pages of other tests have made a token with the usual one.
+// A separate module instance, as in a tab: tests of other pages have created a token with the usual one.
 const address = new URL('../../../../ui/components/js/wire/visit.js?alone', import.meta.url);
 const { here, keep, secret } = await import(address.href);
 

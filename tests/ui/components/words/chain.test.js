@@ -1,4 +1,4 @@
-// Words on a chain as a whole.
+// Words about a chain as a whole.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -41,7 +41,7 @@ test('as many tokens are not said to be the same ones', () => {
   // Two reach .2, so XTC removes the first; top-k keeps the second.
   const other = 'In the default order (top-k, XTC) another token is left.';
   assert.equal(order({ xtc: ALWAYS, top_k: 1 }), other);
-  // A token that was forced has no u to compare draws by.
+  // A forced token has no u for comparing draws.
   assert.equal(order({ xtc: ALWAYS, top_k: 1 }, { row: make_row([4, 3, 2, 1], { u: null }) }), other);
   assert.equal(
     order({ temperature: 2, logit_bias: { bias: [[3, 2]] } }),
@@ -62,7 +62,7 @@ test('the default order is compared with nothing left', () => {
 });
 
 /**
- * What a what-if with these values is, of a step that was taken with the others.
+ * Return the words for a what-if with these values, on a step recorded with the others.
  *
  * @param {Record<string, Value>} values
  * @param {Record<string, Value>} recorded

@@ -7,7 +7,7 @@ import * as format from '../../../../ui/components/js/words/format.js';
 const { bits, count, formats, isolated, listed, ms, names_text, percent, plotly_text } = format;
 const { quoted, score_text, share, shorten, size, stretch_text, tokens, u_text } = format;
 
-/** @type {[string, string][]} what was computed, what it must be */
+/** @type {[string, string][]} computed text, expected text */
 const TEXTS = [
   [percent(0), '0 %'],
   [percent(3e-9), '< 0.0001 %'],

@@ -1,4 +1,4 @@
-// Where terms of the glossary stand in a text.
+// Positions of glossary terms in a text.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// What the loop band says of each stage: a figure, and a sentence for slow motion.
+// The loop band's texts for each stage: a figure, and a sentence for slow motion.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ function shown(values, { step, ...more } = {}) {
     state,
     view,
     figure: (/** @type {string} */ key) => bare(figure_of(key, state, view)),
-    /** At the point after so many samplers. */
+    /** Return the sentence at the point after that number of samplers. */
     says: (/** @type {number} */ point) => {
       const at = { ...state, point };
       return bare(point_sentence(at, /** @type {View} */ (view_of(at))));
@@ -50,7 +50,7 @@ test('every box has a figure', () => {
     '1 banned',
     '÷ 0.7',
     '2 left',
-    'sum is 1', // with a temperature in between, no share was held by those left
+    'sum is 1', // with a temperature in between, the remaining tokens have no earlier share
     'u = 0.5000',
     'to come',
   ]);

@@ -1,4 +1,4 @@
-// The one sentence most worth a look: which one is said, and that it is true of the view.
+// The sentence most worth a look: its choice, and its truth for the view.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const HALVES = logits_of(0.5025, 0.4975, 1e-9);
 const ALWAYS = { threshold: 0.2, probability: 1 };
 
 /**
- * The sentence for a step to come, with these samplers on in this order.
+ * Return the sentence for a future step, with these samplers on in this order.
  *
  * @param {Record<string, Value>} values
  * @param {{logits?: number[], step?: Parameters<typeof make_row>[1]} & Partial<State>} [more]
@@ -25,7 +25,7 @@ function said(values, { logits = CLEAR, step, ...more } = {}) {
 }
 
 /**
- * The sentence for a recorded step.
+ * Return the sentence for a recorded step.
  *
  * @param {Parameters<typeof make_step>[1]} taken
  * @param {Record<string, Value>} [values]
@@ -90,7 +90,7 @@ test('a loop is found, and said with what helps', () => {
 test('it speaks of the tokens that are left', () => {
   assert.match(said({ top_k: 2, xtc: ALWAYS }, { point: 2 }), /^1 token holds 25\.00 % of the probability\. /);
   assert.doesNotMatch(said({ xtc: ALWAYS }, { logits: HALVES, point: 1 }), /“␣Paris” leads/);
-  // Behind a cut scores were moved: the leader is who leads there, and not who led before.
+  // Scores moved after a cut: the leader is the token that leads there, not the earlier leader.
   const moved = said({ top_k: 2, logit_bias: { bias: [[1, 3]] } }, { point: 2 });
   assert.equal(
     moved,
@@ -130,7 +130,7 @@ test('no token left is said with the sampler’s name and a remedy', () => {
     said({ min_p: 0.9, typical_p: 0.9, banned: { sequences: [[0]] } }),
     /Move Banned words in front of Min-p/,
   );
-  // At a point that still has tokens the sentence is about that point.
+  // At a point that still has tokens, the sentence is about that point.
   assert.doesNotMatch(said({ temperature: 0, banned: { sequences: [[0]] } }, { point: 1 }), /No token is left/);
   const all = { banned: { sequences: [[0], [1], [2]] } };
   assert.match(said(all, { logits: [3, 2, 1] }), /Take a token off Banned words, or switch it off\.$/);
@@ -141,7 +141,7 @@ test('greedy is compared with the token that it beat', () => {
     said({ temperature: 0 }, { logits: HALVES }),
     /^Greedy hides a near tie: “␣Paris” 50\.25 %, “␣the” 49\.75 %/,
   );
-  // Equal scores are no near tie: which of them is taken is a rule.
+  // Equal scores are not a near tie: a rule decides between them.
   for (const logits of [
     [3, 3, 1],
     [0, 2, 2, 2],
@@ -150,12 +150,12 @@ test('greedy is compared with the token that it beat', () => {
     assert.match(tie, /^An exact tie: “␣\w+” and “␣\w+” have the same score\. Greedy takes the lower id every time\.$/);
   }
   assert.match(said({ repetition_penalty: 1.2, temperature: 0 }, { logits: [3, 3, 1] }), /^(?!An exact tie)/);
-  // The model's favourite is banned: the two that are left are far apart.
+  // The model's favourite is banned, and the two remaining tokens are far apart.
   assert.equal(
     said({ banned: { sequences: [[0]] }, temperature: 0 }),
     'Greedy takes “␣the” every time. Drawn from the model’s own distribution, it would come in 25.00 % of cases.',
   );
-  // Another step may have another number.
+  // A different step may draw a different number.
   const by_chance = said({ xtc: { threshold: 0.2, probability: 0.5 }, temperature: 0 }, { step: { xtc_u: 0.1 } });
   assert.doesNotMatch(by_chance, /every time/);
 });
@@ -171,7 +171,7 @@ test('cuts that remove nothing are named, whichever they are', () => {
 
 test('what the cuts removed is told only where it is so', () => {
   assert.match(said({ top_k: 1 }), /Without the cut-offs, 40\.00 % of draws would pick one of the other 4\.$/);
-  // With a temperature behind the cut, draws without it would have other odds than before it.
+  // With a temperature after the cut, draws without the cut would have different odds than before it.
   assert.doesNotMatch(said({ top_k: 1, temperature: 2 }), /Without the cut-offs/);
   assert.doesNotMatch(said({ top_k: 2, banned: { sequences: [[0]] } }), /Without the cut-offs/);
 });

@@ -1,4 +1,4 @@
-// The sentences on samplers, letter by letter those that Python renders from the engine's own results.
+// The sentences on samplers, identical letter by letter to Python's from the engine's own results.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,10 +12,10 @@ import { over_all_chains, table } from '../chains.js';
  * @import { SamplerView, View } from '../../../../ui/components/js/types.js'
  */
 
-const OFF = 'temperature none'; // at 1 it is off, and in no chain of a page
+const OFF = 'temperature none'; // 1 turns it off, and no chain of a page includes it
 
 /**
- * A sampler whose figures are a little larger or smaller.
+ * Return a sampler with slightly larger or smaller figures.
  *
  * @param {SamplerView} sampler
  * @param {number} factor
@@ -38,7 +38,7 @@ test('every sampler says what the engine did, letter by letter', context => {
     for (const { name, says, note, case: which } of vector.stages) {
       const sampler = view.samplers.find(each => each.name === name);
       if (!sampler) throw new Error(`${name} is not in the view`);
-      // A figure at the edge of two roundings may fall to either side.
+      // A figure at the edge between two roundings may fall to either side.
       const [low, high] = [nudged(sampler, 1 - 1e-12), nudged(sampler, 1 + 1e-12)];
       const same = { sentence: says, note };
       for (const what of /** @type {const} */ (['sentence', 'note'])) {

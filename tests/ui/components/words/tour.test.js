@@ -1,4 +1,4 @@
-// The tour: its stops, what leads from one to the next, and for whom it is.
+// The tour: its stops, the events between them, and its audience.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { bare, make_step, recorded, settings_of, shown } from '../fixtures.js';
 /** @param {State} state */
 const said = state => bare(tour_stop(state)?.text ?? '');
 
-/** What a person does from the beginning, and where that leads. @type {[TourEvent[], Tour][]} */
+/** A person's actions from the start, and the resulting stop. @type {[TourEvent[], Tour][]} */
 const WAYS = [
   [['next', 'step', 'next', 'set', 'next'], 'done'],
   [['step', 'set', 'step'], 'done'],

@@ -1,4 +1,4 @@
-"""The state of the diffusion page: inputs, what is looked at, experiments."""
+"""The state of the diffusion page: inputs, views, experiments."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def model(bundled):
 
 @pytest.fixture(scope="module")
 def opened(model) -> DiffusionLab:
-    """As the page opens it; tests change a copy, as of a second tab."""
+    """The lab as the page opens it; tests change a copy, like a second tab's."""
     return settled(DiffusionLab(model))
 
 

@@ -1,4 +1,4 @@
-"""How far a prediction is off, as one number."""
+"""The distance of a prediction from the truth, as one number."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is predicted: the truth is the model's, computed as the engine computes it elsewhere."""
+"""Kinds of predictions: the truth is the model's, computed as elsewhere in the engine."""
 
 import numpy as np
 import pytest

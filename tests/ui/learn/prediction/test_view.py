@@ -1,4 +1,4 @@
-"""A prediction on a page: the truth is computed once it is asked for, and then stands."""
+"""A prediction on a page: the truth is computed once on request, and then stays."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from ui.learn.progress.entries import Predicted
 
 
 class Scripted(Prediction, tag="scripted"):
-    """Two bars, and what the model says of them."""
+    """Two bars, and the model's answer for them."""
 
     fails: ClassVar[bool] = False
     asked: ClassVar[int] = 0

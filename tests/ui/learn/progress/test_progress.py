@@ -1,4 +1,4 @@
-"""Progress joined from two tabs or a file."""
+"""Progress merged from two tabs or a file."""
 
 import json
 from itertools import permutations

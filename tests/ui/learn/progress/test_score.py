@@ -24,7 +24,7 @@ def test_a_guess_gives_nothing_whatever_is_right(answers):
 
 
 def test_the_score_is_the_sum_of_squares_that_brier_gave():
-    # Forecast 0.6, 0.2, 0.2: the first of three answers is right, then another one is.
+    # Forecast 0.6, 0.2, 0.2: first the 0.6 answer is right, then one of the others.
     assert brier(0.6, True, 3) == pytest.approx(0.4**2 + 0.2**2 + 0.2**2)
     assert brier(0.6, False, 3) == pytest.approx(0.6**2 + 0.8**2 + 0.2**2)
     assert [points(1, True, 2), points(1, False, 2)] == [10, -30]

@@ -1,4 +1,4 @@
-"""Progress by person: it outlives the app, two tabs add to one, and nothing is overwritten."""
+"""Progress by person: it outlives the app, two tabs share one record, nothing is overwritten."""
 
 import secrets
 import threading

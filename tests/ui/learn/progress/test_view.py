@@ -1,4 +1,4 @@
-"""Progress on a page: what is worth what, where it is kept, and deleting it."""
+"""Progress on a page: the worth of each entry, the place of storage, and deletion."""
 
 import secrets
 
@@ -50,7 +50,7 @@ def test_points_badges_and_where_they_are_kept(app, person):
 
 
 def handing() -> None:
-    """The page, as a file was handed over."""
+    """Draw the page with a file handed over."""
     import streamlit as st
 
     from ui.learn.page import draw_progress

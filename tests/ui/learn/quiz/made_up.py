@@ -1,4 +1,4 @@
-"""A quiz in a folder of its own."""
+"""A quiz in its own folder."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ It cannot be both.
 def made_up(
     lessons: Path, structure: str = STRUCTURE, words: str = WORDS, **languages: str
 ) -> Path:
-    """The folder of a quiz among lessons; `languages` are further files of words."""
+    """Write a quiz into a folder among lessons; `languages` are additional files of words."""
     folder = lessons / "lessons" / "made_up" / "quiz"
     folder.mkdir(parents=True)
     (folder / "quiz.toml").write_text(structure, "utf-8")

@@ -1,4 +1,4 @@
-"""Where a question is tried out: the page is brought into the state that the question names."""
+"""The place to try a question out: the page enters the state named by the question."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ def place(**data) -> Place:
 
 @pytest.fixture
 def went(monkeypatch) -> list[str]:
-    """The pages that were gone to."""
+    """The pages visited."""
     went: list[str] = []
     monkeypatch.setattr(questions.st, "switch_page", went.append)
     return went
@@ -76,7 +76,7 @@ def test_other_pages_are_changed_by_name(monkeypatch, went, data, called):
 
 
 def test_every_page_of_the_app_has_what_it_is_asked_for():
-    """Each module has the page, and its state the method that is called above."""
+    """Check that each module has the page, and its state the method that is called above."""
     assert {f"pages/{name}.py" for name in PLACES} == set(PAGES) - {
         "pages/learn.py",
         "pages/how.py",

@@ -1,4 +1,4 @@
-"""Questions as data: every mistake in a file is a sentence with file, key and remedy."""
+"""Questions as data: every mistake in a file gives a sentence with file, key and remedy."""
 
 from collections import Counter
 
@@ -119,7 +119,7 @@ def test_every_lesson_has_questions_and_their_place_tells_nothing():
     places = Counter(
         [answer.key for answer in question.answers].index(question.right) for question in questions
     )
-    # Among two to four answers, always pointing at one place must not be worth more than a guess.
+    # Among two to four answers, always choosing one place must not be worth more than a guess.
     assert max(places.values()) <= 0.45 * len(questions), places
     longest = sum(
         max(question.answers, key=lambda answer: len(answer.text)).key == question.right

@@ -1,4 +1,4 @@
-// A chart that the server has made: it changes in its place, tells presses, and says what went wrong.
+// A chart made by the server: it changes in place, reports presses, and shows its errors.
 
 import '../../harness.js';
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { setImmediate as settled } from 'node:timers/promises';
 import { mount as mount_figure } from '../../../../../ui/components/js/apps/figure/main.js';
 import { mount } from '../../harness.js';
 
-/** Stands for Plotly.js: writes down what it is asked for. */
+/** A substitute for Plotly.js that records its calls. */
 class Plotly {
   /** @type {{node: any, traces: any, layout: any}[]} */ drawn = [];
   /** @type {any[]} */ purged = [];

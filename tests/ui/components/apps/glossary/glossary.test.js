@@ -1,4 +1,4 @@
-// The list of all terms: its order, its search, and the entry that an address names.
+// The list of all terms: its order, its search, and the entry named by an address.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// A prediction: drawn by keys and by pointer, revealed once, and unchangeable after that.
+// A prediction: drawn by keys and by pointer, revealed once, and fixed after that.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
@@ -53,7 +53,7 @@ function page_of(data) {
   };
 }
 
-/** Lay the tracks out beside each other, each 100 wide and high. @param {HTMLElement[]} tracks */
+/** Lay the tracks out next to each other, each 100 wide and high. @param {HTMLElement[]} tracks */
 function laid_out(tracks) {
   tracks.forEach((track, place) => {
     track.getBoundingClientRect = () =>

@@ -1,4 +1,4 @@
-// Some parts of the step page within another page, which says what to do and hears of what was done.
+// Some parts of the step page within another page, which gives instructions and receives events.
 
 import '../../harness.js';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// The step page as a whole: what a person does, what the server hears of it, and what is then on screen.
+// The step page as a whole: a person's actions, the server's messages, and the resulting screen.
 
 import '../../harness.js';
 import assert from 'node:assert/strict';
@@ -32,7 +32,7 @@ describe('the step page', () => {
     set_stage(false);
   });
 
-  /** The page of somebody who is so far on the tour. @param {Tour} tour */
+  /** Open the page for a person at this stage of the tour. @param {Tour} tour */
   async function open(tour) {
     sessionStorage.clear();
     localStorage.setItem(PREFERENCES, JSON.stringify({ tour }));
@@ -45,7 +45,7 @@ describe('the step page', () => {
     server.kinds();
   }
 
-  /** Until something is so; what the page paints is painted by then. @param {() => unknown} holds */
+  /** Wait until a condition holds; the page has painted by then. @param {() => unknown} holds */
   async function until(holds) {
     for (let frame = 0; frame < MOST_FRAMES; frame++) {
       await new Promise(requestAnimationFrame);
@@ -66,7 +66,7 @@ describe('the step page', () => {
   const tokens = () => Array.from(root.querySelectorAll('li.generated'), each => each.textContent);
   const line = () => text_of(/** @type {Element} */ (root.querySelector('.dv-said')));
 
-  /** Press a button, until as many tokens are on screen. @param {string} name @param {number} length */
+  /** Press a button, and wait until that number of tokens is on screen. @param {string} name @param {number} length */
   async function press_until(name, length) {
     button(name).click();
     await until(() => tokens().length === length);
@@ -94,7 +94,7 @@ describe('the step page', () => {
     one('button', 'Start').click();
     await until(() => !state().starting);
     assert.equal(told.length, 2);
-    again.update({ ...around, waits_for_text: true }); // a server that was started again
+    again.update({ ...around, waits_for_text: true }); // the server was restarted
     one('button', 'Start').click();
     await until(() => told.length === 4);
   });
@@ -113,7 +113,7 @@ describe('the step page', () => {
     await until(() => state().prompt === 'a' && state().steps.length === 1);
     assert.deepEqual(server.kinds(), ['step', 'start', 'step']);
     server.more.start = { error: 'The prompt is too long.' };
-    root.decoding.actions.show({}); // drawn just now: what is typed next is drawn a frame later
+    root.decoding.actions.show({}); // just drawn, so the next typed text is drawn a frame later
     begin_typing(one('textbox', 'Prompt'), 'aaa');
     button('Step').click();
     await until(() => line() === 'The prompt is too long.');
@@ -129,7 +129,7 @@ describe('the step page', () => {
     for (const [told, settings] of Object.entries(told_after)) {
       await started(settings);
       await until(() => state().prompt === 'b');
-      await started(settings); // the same once more
+      await started(settings); // the same again
       assert.equal(state().visit_notice, '');
       begin_typing(one('textbox', 'Prompt'), 'a');
       button('Start').click();
@@ -214,7 +214,7 @@ describe('the step page', () => {
     await until(() => find(root, 'button', 'Pause').length);
     button('Pause').click();
     server.answer();
-    await until(() => tokens().length === 1); // the one that was under way
+    await until(() => tokens().length === 1); // the pending one
     assert.equal(state().mode, 'paused');
   });
 
@@ -269,7 +269,7 @@ describe('the step page', () => {
     assert.deepEqual(server.kinds(), ['propose', 'step', 'propose', 'force']);
   });
 
-  /** Those that tell the candidates: the table, the notice, the proposed token. */
+  /** The elements that reveal the candidates: the table, the notice, the proposed token. */
   const told = () =>
     [
       !root.querySelector('.dv-table.dv-empty') && 'table',
@@ -279,7 +279,7 @@ describe('the step page', () => {
 
   test('what is hidden is not told until it is revealed, and the next step hides it again', async () => {
     await press_until('Step', 1);
-    key('h'); // to hide what comes next is to go there
+    key('h'); // hiding the next token moves the view there
     await until(() => line() === 'Hidden: which token comes next?');
     assert.deepEqual([state().index, ...told()], [1]);
     key('h');
@@ -375,7 +375,7 @@ describe('the step page', () => {
     await until(() => find(root, 'button', /^proposed token/).length);
     server.kinds();
     server.is_held = true;
-    type(one('slider', 'Min-p'), '0.05'); // under way while Step is pressed, for ␣the
+    type(one('slider', 'Min-p'), '0.05'); // pending while Step is pressed, for ␣the
     button('Step').click();
     await settled();
     type(one('slider', 'Top-k'), '1');
@@ -495,7 +495,7 @@ describe('the step page', () => {
 
   test('a part that fails says so and is reported, and the others go on', async () => {
     mock.method(console, 'error', () => {}, { times: 1 });
-    server.more.step = { branches: [null, null] }; // nothing that a server sends
+    server.more.step = { branches: [null, null] }; // a value that no server sends
     button('Step').click();
     await until(() => find(root, 'alert', '').length);
     const strip = /** @type {Element} */ (root.querySelector('[data-part=strip]'));

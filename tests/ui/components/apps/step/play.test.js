@@ -1,4 +1,4 @@
-// Play: the next token is asked for when its time has come, and never after something has gone wrong.
+// Play: the next token is requested on time, and never after an error.
 
 import '../../harness.js';
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ describe('Play', () => {
   let now = 0;
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout'] });
-    mock.method(performance, 'now', () => now); // mock.timers leaves this clock alone
+    mock.method(performance, 'now', () => now); // mock.timers does not mock this clock
   });
   afterEach(() => mock.reset());
 
@@ -52,12 +52,12 @@ describe('Play', () => {
       player,
       state,
       asked,
-      /** The answer to what was asked last. @param {Partial<State>} [changes] */
+      /** Answer the last request. @param {Partial<State>} [changes] */
       answer(changes = {}) {
         Object.assign(state, changes);
         answered();
       },
-      /** It was never sent. */
+      /** Resolve the last request as never sent. */
       lose() {
         resolve(null);
         return settled();
@@ -71,7 +71,7 @@ describe('Play', () => {
     player.play('playing');
     for (const number of [1, 2, 3]) {
       assert.deepEqual(asked, Array(number).fill('step'));
-      pass(50); // of the server's: it is part of the quarter
+      pass(50); // the server's time, part of the quarter
       answer();
       pass(199);
       assert.equal(asked.length, number);
@@ -101,7 +101,7 @@ describe('Play', () => {
     answer();
     assert.ok(player.stop());
     pass(1000);
-    answer(); // a late one
+    answer(); // a late answer
     assert.deepEqual([asked, ends()], [['step'], ['paused', 1, true]]);
     assert.ok(!player.stop());
   });

@@ -1,4 +1,4 @@
-// What the page begins with, what a browser remembers of it, and when a draft differs from the text.
+// The page's initial state, a browser's stored preferences, and the difference of a draft from the text.
 
 import '../../harness.js';
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Terms on any page: what is said of one on hover, tap and focus, and the menu of those on the page.
+// Terms on any page: their explanations on hover, tap and focus, and the menu of terms on the page.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { GLOSSARY, SITE } from '../glossary/entries.js';
 /** @type {{destroy(): void} | null} */
 let app = null;
 
-/** A page with a term, an unknown one, a button, and a text that a model has written. */
+/** A page with a term, an unknown one, a button, and a text written by a model. */
 function page_of() {
   app?.destroy();
   const page = mount(root => {
@@ -46,7 +46,7 @@ test('hover, focus and a tap say what a term means, until something else is poin
 
 test('with keys: Enter goes to its links, Tab and Escape lead back, scrolling puts it away', () => {
   const page = page_of();
-  click(page.word, 0); // as Enter does it
+  click(page.word, 0); // as Enter does
   assert.deepEqual([document.activeElement, text_of(links()[0])], [links()[0], 'Try it: Cache, Bytes']);
   assert.equal(links()[0].getAttribute('href'), '/app/cache');
   assert.equal(links()[1].getAttribute('href'), '/app/how#KV%20cache');

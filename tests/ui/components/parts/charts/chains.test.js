@@ -1,4 +1,4 @@
-// The charts of a step over random chains of all samplers: every bar, hover, line and caption says what the engine did.
+// The charts of a step over random chains of all samplers: every bar, hover, line and caption matches the engine.
 
 import { make_view } from '../../../../../ui/components/js/view/view.js';
 import '../../harness.js';
@@ -18,7 +18,7 @@ import { over_all_chains, table } from '../../chains.js';
 
 const BARS = 12;
 
-/** Where traces begin in the data of both charts: softmax bars before any setting and after all, hover. */
+/** Start of the traces in both charts' data: softmax bars before all settings and after them, hover. */
 const [MODEL, REMOVED, FINAL, CHOSEN, HOVER] = [5, 6, 7, 8, 10];
 
 /** @param {CaseVector} vector @param {View} view */
@@ -60,7 +60,14 @@ test('bars and hovers over tokens', () => {
   });
 });
 
-/** Every sampler that stops in the ranking has its line, and no other. @param {Differences} found @param {View} view @param {CaseVector} vector @param {string[]} marks */
+/**
+ * Check that every sampler that stops in the ranking has a line, and no others do.
+ *
+ * @param {Differences} found
+ * @param {View} view
+ * @param {CaseVector} vector
+ * @param {string[]} marks
+ */
 function check_lines(found, view, vector, marks) {
   /** @param {LineVector} line */
   const is_seen = line => line.in_ranking && (line.is_lower || line.is_upper);
@@ -76,7 +83,7 @@ function check_lines(found, view, vector, marks) {
     found.holds(`${words} says ${percent(cut.mass)}`, words.includes(`hold`) && words.includes(percent(cut.mass)));
 }
 
-/** Tokens in the ranking that rows stand in. @param {View} view */
+/** Return the number of tokens in the ranking that rows use. @param {View} view */
 const total = view => view.curve.ranks.at(-1) ?? 0;
 
 test('curves and hovers over ranks', () => {

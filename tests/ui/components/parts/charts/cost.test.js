@@ -1,4 +1,4 @@
-// What steps cost: bytes of the KV cache and milliseconds, whatever a step was.
+// The cost of steps: bytes of the KV cache and milliseconds, for every kind of step.
 
 import '../../harness.js';
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { make_state, make_step } from '../../fixtures.js';
  * @import { State, Step } from '../../../../../ui/components/js/types.js'
  */
 
-/** Where traces stand in the data. */
+/** Positions of traces in the data. */
 const CACHE = { in_use: 0, negative: 1, held: 2, predicted: 3, this_step: 4, hover: 5 };
 const PREFILL = { model: 9, above: 12, hover: 14 };
 const DECODE = {
@@ -34,7 +34,7 @@ function drawn(taken, more = {}) {
   });
   const said = texts(make_state({ steps, index: steps.length - 1, ...more }));
   assert.deepEqual(said, { kv_cache: figures.kv_cache.text, latency: figures.latency.text }, 'between two drawings');
-  /** Heights of bars that stand apart. @param {number} trace */
+  /** Return the heights of bars that are apart from each other. @param {number} trace */
   const heights = trace => data[trace].y.filter((_, place) => place % 4 === 1);
   return { data, figures, heights, cache: figures.kv_cache.text, latency: figures.latency.text };
 }

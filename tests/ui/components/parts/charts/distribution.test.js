@@ -10,11 +10,11 @@ import { bare, guided, logits_of, recorded, shown } from '../../fixtures.js';
  * @import { State, Value } from '../../../../../ui/components/js/types.js'
  */
 
-/** Where traces begin in the data. */
+/** Start of the traces in the data. */
 const LOGITS = { kept: 0, removed: 1, chosen: 2, lines: 3, hover: 4 };
 const SOFTMAX = { model: 5, removed: 6, final: 7, chosen: 8, lines: 9, hover: 10 };
 
-/** @param {State} state @param {number} [places] bars that have room */
+/** @param {State} state @param {number} [places] number of bars that fit */
 function drawn(state, places = 12) {
   const { data, figures } = describe(state, { memory: {}, places, is_calm: true });
   const marks = (/** @type {string} */ key) => figures[key].marks.map(({ x, text }) => [x, text]);
@@ -23,10 +23,10 @@ function drawn(state, places = 12) {
 /** @param {Record<string, Value>} values @param {Parameters<typeof shown>[1]} [more] */
 const of = (values, more) => drawn(shown(values, more));
 
-/** Probabilities without their last digits. @param {(number | null)[]} values */
+/** Round probabilities to four digits. @param {(number | null)[]} values */
 const rounded = values => values.map(value => value && Number(value.toFixed(4)));
 
-/** The heights over each token, lowest first. @param {ReturnType<typeof drawn>['data']} data */
+/** Return the heights over each token, lowest first. @param {ReturnType<typeof drawn>['data']} data */
 function heights_of(data) {
   const bars = [SOFTMAX.model, SOFTMAX.removed, SOFTMAX.final, SOFTMAX.chosen].map(trace => rounded(data[trace].y));
   return bars[0].map((_, place) => bars.map(heights => heights[place]).filter(height => height !== null));

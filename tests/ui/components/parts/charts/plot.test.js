@@ -1,4 +1,4 @@
-// A figure alone, for a PNG: its names are those of the page, in every language.
+// A single figure as a PNG: its names match the page's, in every language.
 
 import '../../harness.js';
 import assert from 'node:assert/strict';

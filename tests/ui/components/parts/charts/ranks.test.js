@@ -11,7 +11,7 @@ import { bare, recorded, shown } from '../../fixtures.js';
  * @import { State, Value } from '../../../../../ui/components/js/types.js'
  */
 
-/** Where traces stand in the data. */
+/** Positions of traces in the data. */
 const SUMS = { before: 0, after: 1, lines: 2, levels: 3, u: 4 };
 const CURVE = { removed: 5, model: 6, kept: 7, points: 8, lines: 9, chosen: 10 };
 

@@ -97,7 +97,7 @@ test('a sector is an arc out, one back, and a whole turn is two halves', () => {
   assert.equal(sector(0, 1).split('A').length - 1, 4);
 });
 
-// --- what is said of it ---------------------------------------------------------------------------
+// --- sentences about it ---------------------------------------------------------------------------
 
 test('of the next step, of one that was taken, and of a what-if', () => {
   assert.equal(

@@ -1,4 +1,4 @@
-// Presets: what they set, what they take away, and the way back.
+// Presets: their settings, the settings they remove, and undoing them.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// One sampler on the page: slider, exact value and switch of every kind, what it did, and what it is.
+// One sampler on the page: slider, exact value and switch of every kind, its effect, and its description.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -32,7 +32,7 @@ function page_of(values = FIRST, more = {}, actions = {}) {
   };
 }
 
-/** Numbers of samplers, as their controls are named. @param {Sampler} sampler */
+/** Return a sampler's numbers, by the names of their controls. @param {Sampler} sampler */
 const names_of = ({ label, value, numbers }) =>
   value === 'number' ? [label] : numbers.map(number => `${label} ${number.label.toLowerCase()}`);
 
@@ -46,7 +46,7 @@ test('a new page has four samplers and the draw, in the order of the chain', () 
   });
   assert.deepEqual(sliders, [
     ['0', '2', '0.01', '0.9', '0.90'],
-    ['0', '8', '1', '3', '3'], // no more than the vocabulary has
+    ['0', '8', '1', '3', '3'], // at most the vocabulary's size
     ['0.01', '1', '0.01', '0.9', '0.90'],
     ['0', '1', '0.005', '0', 'off'],
   ]);
@@ -123,7 +123,7 @@ test('a switch remembers what the sampler was set to', () => {
   assert.equal(page.switch_of('Top-k').title, 'Switch on, with 3');
   page.switch_of('Top-k').click();
   assert.deepEqual(page.taken('set'), [['set', { top_k: 3 }]]);
-  page.switch_of('Min-p').click(); // never on before: what is usual
+  page.switch_of('Min-p').click(); // never on before, so it takes the usual value
   assert.deepEqual(page.taken('set'), [['set', { min_p: 0.05 }]]);
 });
 
@@ -133,7 +133,7 @@ test('a sampler that is off is one line, but not under the hand that turns it of
   assert.deepEqual(['Temperature', 'Top-k', 'Min-p'].map(is_line), [false, false, true]);
   const slider = page.slider('Temperature');
   pointer(slider, 'pointerdown');
-  begin_typing(slider, '1'); // at 1 it is off
+  begin_typing(slider, '1'); // 1 turns it off
   assert.ok(!is_line('Temperature'));
   begin_typing(slider, '1.2');
   assert.ok(!is_line('Temperature'));
@@ -147,7 +147,7 @@ test('a sampler that is off is one line, but not under the hand that turns it of
   pointer(page.slider('Min-p'), 'pointerup');
   page.slider('Min-p').dispatchEvent(new window.Event('change'));
   assert.ok(!is_line('Min-p'));
-  page.slider('Top-k').focus(); // nor while the keyboard is on it
+  page.slider('Top-k').focus(); // nor while it has the keyboard focus
   type(page.slider('Top-k'), '0');
   assert.ok(!is_line('Top-k'));
   page.slider('Top-k').blur();
@@ -203,7 +203,7 @@ test('`?` says what it is, with its formula and its paper', () => {
   assert.deepEqual(page.all('link'), []);
 });
 
-// --- what it did ----------------------------------------------------------------------------------
+// --- its effect -----------------------------------------------------------------------------------
 
 /** @type {[string, Record<string, Value>, Parameters<typeof shown>[1], string, string][]} */
 const EFFECTS = [
@@ -320,7 +320,7 @@ test('the picture of a rule is of this step, and empty where the sampler is off'
   );
   const share = page_of({ top_p: 0.5 });
   share.one('button', 'About Top-p').click();
-  assert.match(paths(share, 'stop'), /^M0 36H240$/); // half-way up
+  assert.match(paths(share, 'stop'), /^M0 36H240$/); // halfway up
   const threshold = page_of({ min_p: 0.5 });
   threshold.one('button', 'About Min-p').click();
   assert.match(paths(threshold, 'stop'), /^M0 36H240$/);
@@ -329,7 +329,7 @@ test('the picture of a rule is of this step, and empty where the sampler is off'
   assert.equal(paths(edit, 'stop').split('M').length - 1, 1, 'one token moves');
 });
 
-// Thresholds behind earlier samplers, over a row of 16 tokens each of which has .8 of the one before.
+// Thresholds after earlier samplers, over a row of 16 tokens, each with .8 of its predecessor's probability.
 const SIXTEEN = Array.from({ length: 16 }, (_, id) => id * Math.log(0.8));
 /** @type {[Record<string, Value>, string][]} */
 const LEVELS = [

@@ -1,4 +1,4 @@
-// The column of samplers: adding, removing, another order, and the draw below them.
+// The column of samplers: adding, removing, reordering, and the draw below them.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ function page_of(state = shown(FIRST)) {
       page.one('button', 'Add sampler').click();
       page.one('menuitem', label).click();
     },
-    /** The entries as they stand, without the draw. */
+    /** List the entries in their order, without the draw. */
     order: () => Array.from(page.root.querySelectorAll('[data-sampler]'), name_of).slice(0, -1),
     spoken: () => page.root.querySelector('.dv-spoken[role=status]')?.textContent,
     draw: () => page.one('group', 'Draw').querySelector('.dv-effect').textContent,
@@ -82,7 +82,7 @@ test('a sampler is added at its place, on, and with the focus', () => {
   page.choose('Logit bias'); // waits for its first token
   assert.deepEqual([page.order()[0], page.state.settings.logit_bias], ['Logit bias', null]);
   assert.equal(document.activeElement, page.one('textbox', 'Add token to Logit bias'));
-  page.choose('P-less'); // has no number
+  page.choose('P-less'); // it has no number
   assert.equal(document.activeElement, page.one('switch', 'P-less on'));
 });
 
@@ -132,7 +132,7 @@ test('one that is left while grabbed is dropped where it is', async () => {
 });
 
 test('another order says what it changes, and one press leads back', () => {
-  // The nucleus of .65 has 2 of .4 .3 .2 .1, and at T = 2 three.
+  // The nucleus of .65 has 2 of .4 .3 .2 .1. At T = 2 it has 3.
   const page = page_of(shown({ top_p: 0.65, temperature: 2 }));
   assert.match(page.text(), /In the default order \(temperature, top-p\) 3 tokens would be left instead of 2/);
   page.taken();

@@ -1,4 +1,4 @@
-// The source of a constraint on the step page: taken whole, kept while it is typed, never lost.
+// The source of a constraint on the step page: taken as a whole, kept during typing, never lost.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -63,7 +63,7 @@ test('a source that is refused stays in the field, to be mended', () => {
   const value = { language: 'regex', source: '[0-9]+' };
   const page = page_of(value);
   leave_with(page.source(), '[0-9');
-  page.change({ settings: { ...page.state.settings, constraint: value } }); // what is still in force
+  page.change({ settings: { ...page.state.settings, constraint: value } }); // the constraint still in force
   assert.equal(page.source().value, '[0-9');
   leave_with(page.source(), '[0-9]');
   assert.deepEqual(page.sets().at(-1), { constraint: { language: 'regex', source: '[0-9]' } });

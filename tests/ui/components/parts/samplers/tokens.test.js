@@ -14,7 +14,7 @@ import { read_hostile } from '../../vectors.js';
 const [BIAS, BAN] = ['Logit bias', 'Banned words'];
 
 /**
- * A page with both samplers, and what texts are split into.
+ * Return a page with both samplers, and the tokens of some texts.
  *
  * @param {Record<string, [number, string][]>} ways
  * @param {Parameters<typeof shown>[1]} [more]
@@ -132,7 +132,7 @@ test('words are banned as sequences of tokens, and each once', async () => {
   assert.deepEqual(page.listed(BAN), ['␣located', 'Ber|lin']);
   await page.add(BAN, ' Berlin');
   assert.equal(page.said(BAN), '“ Berlin” is banned already.');
-  click(page.one('button', 'Remove Berlin'), 0); // by the keyboard, which needs the focus somewhere
+  click(page.one('button', 'Remove Berlin'), 0); // by the keyboard, so the focus needs a new place
   assert.deepEqual(page.sets(), [{ banned: { sequences: [[3]] } }]);
   assert.equal(document.activeElement, page.box(BAN));
 });
@@ -146,10 +146,10 @@ test('of a word that is banned in one way the other is offered', async () => {
   assert.equal(page.said(BAN), '“boy” is banned in one way already. This is the other:');
   assert.equal(page.offered(BAN).length, 1);
   await page.add(BAN, 'Berlin');
-  assert.equal(page.offered(BAN)[1], 'Berlin 2 tokens'); // its first token is impossible here
+  assert.equal(page.offered(BAN)[1], 'Berlin 2 tokens'); // the row makes its first token impossible
   page.choose(BAN, 2);
   assert.deepEqual(page.sets(), [{ banned: { sequences: [[0], [2], [50, 51]] } }]);
-  await page.add(BAN, ','); // no word: as it was typed
+  await page.add(BAN, ','); // not a word, so tokenized as typed
   assert.deepEqual(page.taken('tokenize'), [['tokenize', ',']]);
 });
 

@@ -1,4 +1,4 @@
-// Search over the vocabulary: what is asked, what became of each match, and the tokens of a text.
+// Search over the vocabulary: the requests, the fate of each match, and the tokens of a text.
 
 import assert from 'node:assert/strict';
 import { afterEach, describe, mock, test } from 'node:test';
@@ -11,7 +11,7 @@ import { read_hostile } from '../../vectors.js';
  * @import { Actions, FoundToken } from '../../../../../ui/components/js/types.js'
  */
 
-/** Tokens of the row as a search brings them. @param {...number} ids @returns {FoundToken[]} */
+/** Return tokens of the row in a search's form. @param {...number} ids @returns {FoundToken[]} */
 const found = (...ids) =>
   ids.map(id => ({ id, label: LABELS[id], raw_rank: id < 4 ? id + 1 : null, logit: id < 4 ? FOUR[id] : null }));
 
@@ -139,7 +139,7 @@ describe('search', () => {
     page.one('table', 'Path of ␣London');
     choice.click();
     assert.deepEqual(page.all('region'), []);
-    await page.look_for('able'); // one token is no matter
+    await page.look_for('able'); // a single token needs no list
     assert.deepEqual(page.all('list', 'Tokens of the text'), []);
   });
 

@@ -17,7 +17,7 @@ describe('why not', () => {
   afterEach(() => mock.timers.reset());
 
   /**
-   * What the engine would change.
+   * Return the engine's proposed change.
    *
    * @param {Partial<Admission>} change
    * @returns {Admission}
@@ -34,12 +34,12 @@ describe('why not', () => {
   });
 
   /**
-   * The path of one of four tokens.
+   * Open the path of one of four tokens.
    *
    * @param {number} id
    * @param {Record<string, Value>} values
    * @param {Parameters<typeof shown>[1]} [more]
-   * @param {Partial<Admission> | null} [change] what would admit it
+   * @param {Partial<Admission> | null} [change] change that would admit it
    */
   async function path_of(id, values, more = {}, change = null) {
     const state = shown(values, more);
@@ -90,7 +90,7 @@ describe('why not', () => {
     assert.equal(page.verdict(), 'It stays, with 42.86 %: u in [0.5714, 1.0000) draws it, but u = 0.5000.');
     page.change({ row: make_row(FOUR, { u: 0.6 }) });
     assert.match(page.verdict(), /draws it, and u = 0\.6000 does\.$/);
-    page.change({ point: 0 }); // nothing is drawn there
+    page.change({ point: 0 }); // nothing is drawn at this point
     assert.match(page.verdict(), /draws it\.$/);
     assert.equal(
       (await path_of(0, { temperature: 0 })).verdict(),
@@ -155,7 +155,7 @@ describe('why not', () => {
     for (const top_k of [2, 1]) page.change({ settings: { ...page.state.settings, top_k } });
     assert.deepEqual(page.taken('admit'), []);
     mock.timers.runAll();
-    page.change({ settings: { ...page.state.settings, top_k: 0 } }); // it stays, before the answer has come
+    page.change({ settings: { ...page.state.settings, top_k: 0 } }); // the token stays, before the answer arrives
     await settled();
     assert.deepEqual([page.taken('admit'), page.offers()], [[['admit', 3]], []]);
   });

@@ -1,4 +1,4 @@
-// The controls of stage view: which sampler the slider sets, and what it says.
+// The controls of stage view: the sampler that the slider sets, and the slider's text.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

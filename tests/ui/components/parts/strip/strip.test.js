@@ -241,7 +241,7 @@ test('branches appear once there are two, and say where each departs', () => {
     ['false', 'true'],
   );
   radios[1].focus();
-  key('ArrowLeft'); // only the focus: another branch asks the server
+  key('ArrowLeft'); // moves only the focus: a different branch is a request to the server
   assert.equal(document.activeElement, radios[0]);
   assert.deepEqual(page.taken(), []);
   radios[0].click();

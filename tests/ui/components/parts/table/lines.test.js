@@ -1,4 +1,4 @@
-// The lines between kept tokens and removed ones: where they lie, and whose they are.
+// The lines between kept tokens and removed ones: their positions, and their samplers.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,11 +12,11 @@ import { live } from '../../harness.js';
  * @import { Value, View } from '../../../../../ui/components/js/types.js'
  */
 
-/** .4 .3 .2 .05, and 16 that share the rest, each a little less likely. */
+/** .4 .3 .2 .05, and 16 that share the rest, each slightly less likely than the one before. */
 const TWENTY = logits_of(0.4, 0.3, 0.2, 0.05, ...Array(16).fill(0.05 / 16)).map(
   (logit, place) => logit - Math.max(0, place - 3) * 1e-4,
 );
-const ACTS = { threshold: 0.25, probability: 1 }; // .4 and .3 reach it: the first goes
+const ACTS = { threshold: 0.25, probability: 1 }; // .4 and .3 reach it: the first is removed
 
 /**
  * @param {Record<string, Value>} values

@@ -1,4 +1,4 @@
-// The table of candidates: what its columns say at each point, and what forces a token.
+// The table of candidates: its columns at each point, and forcing a token.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -146,10 +146,10 @@ test('a press forces a token: one that is double does so once, and one on a row 
   click(button, 2);
   assert.deepEqual(page.forced(), [1]);
   pointer(button, 'pointerdown');
-  page.change({ row: make_row([1, 2, 3, 4]) }); // another step of a playing text
+  page.change({ row: make_row([1, 2, 3, 4]) }); // a new step of a playing text
   button.dispatchEvent(new window.MouseEvent('click', { bubbles: true, detail: 1 }));
   assert.deepEqual(page.forced(), []);
-  button.click(); // by the keyboard: what is read out is what is forced
+  button.click(); // by the keyboard: the token read out is the one forced
   assert.deepEqual(page.forced(), [2]);
   assert.equal(button.getAttribute('aria-label'), 'Force ␣a');
 });

@@ -1,4 +1,4 @@
-// A text as tokens: choosing by pointer and key, and how the chosen one was made, step by step.
+// A text as tokens: choosing by pointer and key, and the steps that made the chosen token.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
