@@ -1,4 +1,4 @@
-// Streamlit sends this text with every message, so all it does is fetch the program that mounts the app.
+// Streamlit sends this text with every message, so it only fetches the program that mounts the app.
 
 /** @typedef {import('./js/apps/mounting.js').Given} Given */
 /** @typedef {import('./js/apps/mounting.js').Places} Places */

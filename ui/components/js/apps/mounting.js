@@ -1,20 +1,21 @@
-// Mounts an app into the element that Streamlit gives it, hands new data over, and takes it away again.
+// Mounts an app into the element that Streamlit provides, passes new data to it, and removes it again.
 
 import { speak } from '../words/say.js';
 
 /**
  * @typedef {{update?: (data: object) => void, restyle: () => void, destroy: () => void}} App
  * @typedef {(name: string, value: unknown) => void} Tell
- * @typedef {(root: HTMLElement, data: object, tell: Tell) => App} Mount what the `main.js` of an app exports
+ * @typedef {(root: HTMLElement, data: object, tell: Tell) => App} Mount the export of an app's `main.js`
  *
- * @typedef {object} Data what every app gets, besides its own
- * @property {string} [language] what the page speaks
+ * @typedef {object} Data the data of every app, in addition to its own
+ * @property {string} [language] the page's language
  * @property {string|null} [label] the accessible name of the app, in that language
- * @property {Record<string, string>} [served] addresses of values that seldom change, by the names under which
- *   the app gets the values themselves; `sentences` are for all apps
+ * @property {Record<string, string>} [served] addresses of values that seldom change, by the names under which the app
+ *   receives the values; `sentences` are for all apps
  *
  * @typedef {{data: Data, parentElement: HTMLElement, setTriggerValue: Tell}} Given by Streamlit
- * @typedef {{mounting: string, app: string, styles: string[], plotly: string}} Places where the app serves what
+ * @typedef {{mounting: string, app: string, styles: string[], plotly: string}} Places addresses of the files that the
+ *   app serves
  * @typedef {{data: Data, values: object, tell: Tell, app?: App, is_gone?: boolean}} Held
  */
 
@@ -34,7 +35,7 @@ const stylesheet = address =>
     document.head.append(link);
   });
 
-/** A value that the server has computed, fetched once by all apps; a failure is tried again. @param {string} address */
+/** Fetch a value that the server has computed, once for all apps; a failure is retried. @param {string} address */
 function value_at(address) {
   const known = fetched.get(address);
   if (known) return known;
@@ -68,7 +69,7 @@ async function begin(root, held, places) {
     speak(values.sentences ?? {});
     delete values.sentences;
     held.values = values;
-    root.style.visibility = ''; // an app may put the focus into itself, which what is hidden cannot have
+    root.style.visibility = ''; // an app may take the focus, which a hidden element cannot have
     held.app = mount(root, { ...held.data, ...values }, (name, value) => held.tell(name, value));
   } catch (error) {
     if (held.is_gone) return;
@@ -84,7 +85,7 @@ function end(root, held) {
   if (mounted.get(root) === held) mounted.delete(root);
 }
 
-/** Light or dark, by the ground that the page stands on, in whatever notation the theme names it. @param {HTMLElement} root */
+/** Light or dark, by the page's background, whatever notation the theme uses. @param {HTMLElement} root */
 function theme_of(root) {
   const probe = document.createElement('i');
   probe.style.color = 'var(--st-background-color, #fff)';
@@ -94,15 +95,15 @@ function theme_of(root) {
   return red + green + blue < 384 ? 'dark' : 'light';
 }
 
-/** What an app was written with once: its labels, and values that it does not look at again. @param {Data} data */
+/** The inputs that an app reads only once: its labels, and values that it does not read again. @param {Data} data */
 const written_with = ({ language, served }) => JSON.stringify([language, served]);
 
 /**
- * Mount the app, or hand other data to the one that is there.
+ * Mount the app, or pass new data to the one already there.
  *
  * @param {Given} given
  * @param {Places} places
- * @returns {() => void} takes it away
+ * @returns {() => void} a function that removes it
  */
 export function show({ data, parentElement, setTriggerValue }, places) {
   const root = /** @type {HTMLElement} */ (parentElement.querySelector('section'));

@@ -1,4 +1,4 @@
-// Settings -> the chain: which samplers are on, in which order they apply.
+// Settings -> the chain: the active samplers and their order.
 
 import { sampler_of } from './table.js';
 
@@ -6,11 +6,24 @@ import { sampler_of } from './table.js';
  * @import { Chain, Fields, Link, Settings, Table, Value } from '../types.js'
  */
 
-/** What a sampler is set to; its off value where the settings do not say. @param {Table} table @param {Settings} settings @param {string} name @returns {Value} */
+/**
+ * A sampler's value; its off value if the settings do not name it.
+ *
+ * @param {Table} table
+ * @param {Settings} settings
+ * @param {string} name
+ * @returns {Value}
+ */
 export const value_of = (table, settings, name) =>
   /** @type {Value | undefined} */ (settings[name]) ?? sampler_of(table, name)?.off ?? null;
 
-/** Tell if a sampler is on: its value is there, not the one that switches it off, and not an empty list. @param {Table} table @param {Settings} settings @param {string} name */
+/**
+ * Tell if a sampler is on: it has a value that is neither its off value nor an empty list.
+ *
+ * @param {Table} table
+ * @param {Settings} settings
+ * @param {string} name
+ */
 export function is_on(table, settings, name) {
   const sampler = sampler_of(table, name);
   const value = value_of(table, settings, name);
@@ -19,7 +32,13 @@ export function is_on(table, settings, name) {
   return !(fields.length === 1 && Array.isArray(fields[0]) && fields[0].length === 0);
 }
 
-/** The samplers that are on, in the order of the settings (without one, the default). @param {Table} table @param {Settings} settings @returns {Chain} */
+/**
+ * The active samplers, in the order of the settings (by default, the table's order).
+ *
+ * @param {Table} table
+ * @param {Settings} settings
+ * @returns {Chain}
+ */
 export const chain_of = (table, settings) =>
   (settings.order ?? table.order)
     .filter(name => is_on(table, settings, name))
@@ -29,14 +48,25 @@ export const chain_of = (table, settings) =>
       kind: sampler_of(table, name)?.kind,
     }));
 
-/** Tell if two chains have the same samplers with the same values in the same order. @param {Chain} one @param {Chain} other */
+/**
+ * Tell if two chains have the same samplers with the same values in the same order.
+ *
+ * @param {Chain} one
+ * @param {Chain} other
+ */
 export const is_same_chain = (one, other) =>
   one.length === other.length && one.every((link, place) => is_same_link(link, other[place]));
 
 /** @param {Omit<Link, 'kind'>} one @param {Omit<Link, 'kind'>} other */
 export const is_same_link = (one, other) => one.name === other.name && is_same_value(one.value, other.value);
 
-/** Tell if two settings' values are the same: numbers, or plain objects and lists of them. @param {unknown} one @param {unknown} other @returns {boolean} */
+/**
+ * Tell if two settings' values are the same: numbers, or plain objects and lists of them.
+ *
+ * @param {unknown} one
+ * @param {unknown} other
+ * @returns {boolean}
+ */
 export function is_same_value(one, other) {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || !one || !other) return false;

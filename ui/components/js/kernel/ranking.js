@@ -1,6 +1,6 @@
-// Scores in rank order as runs of equal ones, and how many of them are left: engine/sampling/ranking.py and survivors.py
-// over runs. Ranks count from 1; equal scores are ordered by token id, lower first; sums run in float64. A token goes by
-// its raw rank, the one in the row of logits.
+// Scores in rank order as runs of equal scores, with the number of tokens left: engine/sampling/ranking.py and
+// survivors.py over runs. Ranks count from 1. Equal scores are ordered by token id, lower first. Sums run in float64. A
+// token is identified by its raw rank, its rank in the row of logits.
 
 import { id_of } from './row.js';
 
@@ -13,7 +13,13 @@ import { id_of } from './row.js';
 
 const AS_RAW = new Uint32Array();
 
-/** First index from `low` at which `is_there` holds (once true, always true); `high` where it never does. @param {number} low @param {number} high @param {(index: number) => boolean} is_there */
+/**
+ * First index from `low` at which `is_there` holds (once true, always true); `high` if it never does.
+ *
+ * @param {number} low
+ * @param {number} high
+ * @param {(index: number) => boolean} is_there
+ */
 function first_index(low, high, is_there) {
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -23,7 +29,11 @@ function first_index(low, high, is_there) {
   return low;
 }
 
-/** By an order: the place of each raw rank in it, from 1; 0 if it has none. @type {WeakMap<Uint32Array, Uint32Array>} */
+/**
+ * For each order, the place of every raw rank in it, from 1; 0 if it has none.
+ *
+ * @type {WeakMap<Uint32Array, Uint32Array>}
+ */
 const PLACES = new WeakMap();
 
 /** @param {Uint32Array} order @param {number} possible tokens of the row */
@@ -37,7 +47,7 @@ function places_of(order, possible) {
   return places;
 }
 
-/** Tokens in rank order. What it holds never changes; what is dear is made when asked for. */
+/** Tokens in rank order. The content never changes; expensive values are computed on demand. */
 export class Ranking {
   /** @type {ReturnType<typeof weigh> | null} */
   #weighed = null;
@@ -47,9 +57,9 @@ export class Ranking {
   /**
    * @param {PackedRow} row
    * @param {Runs} runs
-   * @param {number} known how many leading ranks have a known id
-   * @param {Uint32Array} order raw ranks of the leading tokens; those behind its end have their raw ranks
-   * @param {number} skipped tokens that stood in front of these, in the engine's ranking
+   * @param {number} known number of leading ranks with a known id
+   * @param {Uint32Array} order raw ranks of the leading tokens; later tokens keep their raw ranks
+   * @param {number} skipped number of tokens ahead of these in the engine's ranking
    */
   constructor(row, { values, counts }, known, order = AS_RAW, skipped = 0) {
     if (!Number.isFinite(values[0])) throw new RangeError('A score grew beyond every float32 number.');
@@ -69,7 +79,10 @@ export class Ranking {
     }
   }
 
-  /** Of each run: exp(score - highest) of one token; the sums down to it of these weights, and of weight times log weight. */
+  /**
+   * For each run: exp(score - highest) of one token; the sums, up to and including the run, of these weights and of
+   * weight times log weight.
+   */
   get weighed() {
     return (this.#weighed ??= weigh(this));
   }
@@ -79,7 +92,7 @@ export class Ranking {
     return rank > this.order.length ? rank : this.order[rank - 1];
   }
 
-  /** Rank here of what has a raw rank; 0 if it is not here. @param {number} raw */
+  /** Rank here of the token with a raw rank; 0 if it is absent. @param {number} raw */
   place(raw) {
     const { order, count } = this;
     this.#places ??= places_of(order, this.row.possible);
@@ -87,7 +100,7 @@ export class Ranking {
     return place <= count ? place : 0;
   }
 
-  /** Token at a rank, null if only its score is known. @param {number} rank */
+  /** Token at a rank; null if only its score is known. @param {number} rank */
   id_at(rank) {
     return rank <= this.known ? id_of(this.row, this.raw_at(rank)) : null;
   }
@@ -105,7 +118,7 @@ export class Ranking {
     return low - 1;
   }
 
-  /** Ranks down to the last token of a run. @param {number} run */
+  /** Rank of the last token of a run. @param {number} run */
   end_of(run) {
     return this.starts[run] + this.counts[run];
   }
@@ -120,7 +133,7 @@ export class Ranking {
     return this.weighed.weights[this.run_at(rank)];
   }
 
-  /** Sum of the weights down to and including a rank; 0 at rank 0. @param {number} rank */
+  /** Sum of the weights up to and including a rank; 0 at rank 0. @param {number} rank */
   cumulative_at(rank) {
     if (rank <= 0) return 0;
     const { weights, masses } = this.weighed;
@@ -144,12 +157,16 @@ function weigh({ values, counts, highest }) {
   return { weights, masses, moments };
 }
 
-/** The leading tokens of a ranking: those that are left. */
+/** The remaining tokens: the leading ones of a ranking. */
 export class Survivors {
   /** @type {Sums | null} */
   #sums;
 
-  /** @param {Ranking} ranking @param {number} [count] @param {Sums | null} [sums] if they are known better than from runs */
+  /**
+   * @param {Ranking} ranking
+   * @param {number} [count]
+   * @param {Sums | null} [sums] if known more exactly than from runs
+   */
   constructor(ranking, count = ranking.count, sums = null) {
     this.ranking = ranking;
     this.count = count;
@@ -160,12 +177,12 @@ export class Survivors {
     return (this.#sums ??= this.#summed());
   }
 
-  /** Sum of their weights, relative to the ranking's highest score. */
+  /** Sum of the tokens' weights, relative to the ranking's highest score. */
   get mass() {
     return this.#all.mass;
   }
 
-  /** Shannon entropy of their probabilities. */
+  /** Shannon entropy of the tokens' probabilities. */
   get entropy_bits() {
     return this.#all.entropy_bits;
   }
@@ -181,7 +198,7 @@ export class Survivors {
     return { mass, entropy_bits: count > 1 ? Math.max(0, entropy) / Math.LN2 : 0 };
   }
 
-  /** Rank of what has a raw rank; 0 if it is not left. @param {number} raw */
+  /** Rank of the token with a raw rank; 0 if it was removed. @param {number} raw */
   place(raw) {
     const rank = this.ranking.place(raw);
     return rank <= this.count ? rank : 0;
@@ -192,12 +209,12 @@ export class Survivors {
     return this.ranking.weight_at(rank) / this.mass;
   }
 
-  /** Share of the probability down to and including a rank. @param {number} rank */
+  /** Share of the probability up to and including a rank. @param {number} rank */
   cumulative_at(rank) {
     return rank >= this.count ? 1 : Math.min(1, this.ranking.cumulative_at(rank) / this.mass);
   }
 
-  /** Keep the leading ranks to one, at least the first. @param {number} rank */
+  /** Keep the ranks up to the given one, and at least the first. @param {number} rank */
   upto(rank) {
     const count = Math.min(this.count, Math.max(1, rank));
     return count === this.count ? this : new Survivors(this.ranking, count);
@@ -215,7 +232,12 @@ export class Survivors {
     return Math.max(1, Math.min(this.first_rank(u, true), this.count));
   }
 
-  /** First rank at which a share of the probability is reached; one past the last if it never is. @param {number} share @param {boolean} [is_above] it must be exceeded */
+  /**
+   * First rank at which a share of the probability is reached; one past the last if it never is.
+   *
+   * @param {number} share
+   * @param {boolean} [is_above] whether it must be exceeded
+   */
   first_rank(share, is_above = false) {
     const { ranking } = this;
     const { weights, masses } = ranking.weighed;

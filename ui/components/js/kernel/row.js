@@ -3,24 +3,35 @@
 /**
  * @import { PackedRow, Token } from '../types.js'
  *
- * @typedef {{vocab: number, possible: number, exact: boolean, runs: number, known: number}} RowHeader of a message; `runs`:
- *   length of `values` and `counts`, `known`: of `ids`
+ * @typedef {{vocab: number, possible: number, exact: boolean, runs: number, known: number}} RowHeader of a message;
+ *   `runs`: length of `values` and `counts`, `known`: of `ids`
  *
- * @typedef {object} Known what is known of single tokens of a row
- * @property {Uint32Array} ranks by id, from 1; 0 where it is not known
- * @property {Map<number, number>} scores by id, of tokens whose ranks came along singly
- * @property {Map<number, number>} ids of these by rank
- * @property {Set<number>} settled tokens that are known to be at -inf
+ * @typedef {object} Known known facts about single tokens of a row
+ * @property {Uint32Array} ranks by id, from 1; 0 if unknown
+ * @property {Map<number, number>} scores by id, for tokens whose ranks were sent individually
+ * @property {Map<number, number>} ids of these tokens, by rank
+ * @property {Set<number>} settled tokens known to be at -inf
  */
 
-const SMALL_VOCABULARY = 65536; // up to here every id is sent, in two bytes
+const SMALL_VOCABULARY = 65536; // up to this size every id is sent, in two bytes
 
-/** The arrays of a row. @param {RowHeader} header @param {ArrayBuffer} buffer holds the arrays; they stay views of it where `offset` is a multiple of four @param {number} offset where they begin @returns {PackedRow} */
+/**
+ * Unpack the arrays of a row.
+ *
+ * @param {RowHeader} header
+ * @param {ArrayBuffer} buffer holds the arrays; they remain views of the buffer if `offset` is a multiple of four
+ * @param {number} offset start of the arrays
+ * @returns {PackedRow}
+ */
 export function unpack_row(header, buffer, offset) {
   if (offset % 4) return unpack_row(header, buffer.slice(offset), 0);
   const { vocab, possible, exact } = header;
   let place = offset;
-  /** @template T @param {{new (buffer: ArrayBuffer, offset: number, length: number): T, BYTES_PER_ELEMENT: number}} kind @param {number} length */
+  /**
+   * @template T
+   * @param {{new (buffer: ArrayBuffer, offset: number, length: number): T, BYTES_PER_ELEMENT: number}} kind
+   * @param {number} length
+   */
   const next = (kind, length) => {
     const array = new kind(buffer, place, length);
     place += Math.ceil((kind.BYTES_PER_ELEMENT * length) / 4) * 4;
@@ -34,7 +45,11 @@ export function unpack_row(header, buffer, offset) {
   };
 }
 
-/** By the array of scores, so that a copy of the row object finds it as well. @type {WeakMap<Float32Array, Known>} */
+/**
+ * Keyed by the array of scores, so that a copy of the row object finds the entry too.
+ *
+ * @type {WeakMap<Float32Array, Known>}
+ */
 const KNOWN = new WeakMap();
 
 /** @param {PackedRow} row @returns {Known} */
@@ -47,20 +62,40 @@ function known_of(row) {
   return known;
 }
 
-/** Rank of a token in the row, from 1; 0 if it is not known (or the token is at -inf). @param {PackedRow} row @param {number} id */
+/**
+ * Rank of a token in the row, from 1; 0 if unknown (or the token is at -inf).
+ *
+ * @param {PackedRow} row
+ * @param {number} id
+ */
 export const raw_rank_of = (row, id) => known_of(row).ranks[id] ?? 0;
 
-/** Token at a rank of the row; null if it is not known. @param {PackedRow} row @param {number} raw */
+/** Token at a rank of the row; null if unknown. @param {PackedRow} row @param {number} raw */
 export const id_of = (row, raw) => row.ids[raw - 1] ?? known_of(row).ids.get(raw) ?? null;
 
-/** Score of a token whose rank came along singly; undefined for any other. @param {PackedRow} row @param {number} id */
+/**
+ * Score of a token whose rank was sent individually; undefined for all others.
+ *
+ * @param {PackedRow} row
+ * @param {number} id
+ */
 export const told_score = (row, id) => known_of(row).scores.get(id);
 
-/** Tell if a token without a rank is known to have none: it is at -inf, or the model has no score for it. @param {PackedRow} row @param {number} id */
+/**
+ * Tell if a token without a rank is known to have none: it is at -inf or the model does not score it.
+ *
+ * @param {PackedRow} row
+ * @param {number} id
+ */
 export const is_settled = (row, id) =>
   id >= row.vocab || row.ids.length === row.possible || known_of(row).settled.has(id);
 
-/** Take down what is known of a single token of the row: a search found it, or the server was asked for it. @param {PackedRow} row @param {Token} token */
+/**
+ * Record a single token of the row that a search found or the server returned on request.
+ *
+ * @param {PackedRow} row
+ * @param {Token} token
+ */
 export function learn_token(row, { id, raw_rank = 0, logit = null }) {
   const known = known_of(row);
   if (id >= row.vocab || known.ranks[id] || known.settled.has(id)) return;

@@ -1,18 +1,22 @@
-// Many draws from one distribution: a seeded generator, the counts, and how far they are from what is expected. No
-// DOM: plain arithmetic.
+// Many draws from one distribution: a seeded generator, the counts, and the counts' deviation from the expected values.
+// No DOM: plain arithmetic.
 
 /**
  * @import { Survivors } from './ranking.js'
  *
- * @typedef {{first: number, last: number, from: number, to: number}} Stretch of [0, 1): ranks, and where they lie
+ * @typedef {{first: number, last: number, from: number, to: number}} Stretch of [0, 1): its ranks and its ends
  */
 
-const MOST_NAMED = 8; // leading tokens that have a stretch of their own
+const MOST_NAMED = 8; // leading tokens with separate stretches
 
-/** So many stretches there can be: with the hit token, and those before and after it. */
+/** The largest number of stretches: with the hit token, and those before and after it. */
 export const MOST_STRETCHES = MOST_NAMED + 3;
 
-/** Whole numbers of 64 bits from a seed, to fill a larger state with (splitmix64, Steele et al. 2014). @param {number} seed */
+/**
+ * Whole numbers of 64 bits from a seed, to fill a larger state with (splitmix64, Steele et al. 2014).
+ *
+ * @param {number} seed
+ */
 export function splitmix64(seed) {
   let state = BigInt.asUintN(64, BigInt(seed));
   /** @type {(word: bigint, shift: bigint, factor: bigint) => bigint} */
@@ -27,7 +31,11 @@ export function splitmix64(seed) {
 /** @type {(word: number, by: number) => number} */
 const rotate = (word, by) => (word << by) | (word >>> (32 - by));
 
-/** Whole numbers of 32 bits from four such words, not all 0 (xoshiro128**, Blackman and Vigna 2018). @param {number[]} words */
+/**
+ * Whole numbers of 32 bits from four 32-bit words, not all 0 (xoshiro128**, Blackman and Vigna 2018).
+ *
+ * @param {number[]} words
+ */
 export function xoshiro128(words) {
   const state = Uint32Array.from(words);
   return () => {
@@ -55,7 +63,14 @@ export function uniform_numbers(seed) {
   };
 }
 
-/** The final distribution as stretches of [0, 1) that meet: the leading tokens one by one, the rest together, and apart from it the token that is hit. @param {Survivors} final the tokens in the draw @param {number | null} [hit] rank of that token @returns {Stretch[]} */
+/**
+ * The final distribution as stretches of [0, 1) that meet: the leading tokens one by one, the rest together, except
+ * that the hit token has a separate stretch.
+ *
+ * @param {Survivors} final the tokens in the draw
+ * @param {number | null} [hit] rank of that token
+ * @returns {Stretch[]}
+ */
 export function stretches_of(final, hit = null) {
   const { count } = final;
   const named = Math.min(MOST_NAMED, count);
@@ -81,7 +96,7 @@ export class Sampling {
     this.next = uniform_numbers(seed);
   }
 
-  /** Draw as often, after what was drawn before. @param {number} number */
+  /** Draw the given number of times, continuing after the earlier draws. @param {number} number */
   draw(number) {
     const { final, counts } = this;
     for (let each = 0; each < number; each++) {
@@ -91,7 +106,11 @@ export class Sampling {
     this.total += number;
   }
 
-  /** How often a token of a stretch was drawn, how often that is expected, and the standard deviation of such a count. @param {Stretch} stretch */
+  /**
+   * The count of draws in a stretch, its expectation, and the standard deviation of such a count.
+   *
+   * @param {Stretch} stretch
+   */
   within({ first, last, from, to }) {
     let count = 0;
     if (first === last) count = this.counts.get(first) ?? 0;
@@ -112,7 +131,7 @@ export class Sampling {
     return (distance + Math.max(0, 1 - drawn)) / 2;
   }
 
-  /** What that is on average in as many fair draws. */
+  /** The expected value of that distance for as many fair draws. */
   get usual_variation() {
     const { final, total } = this;
     const { counts, starts, weighed } = final.ranking;
@@ -136,11 +155,16 @@ function log_factorials_to(number) {
   return (log_factorials = longer);
 }
 
-/** Mean absolute distance of a binomial count from its expectation, by De Moivre's closed form. @param {number} draws @param {number} prob */
+/**
+ * Mean absolute distance of a binomial count from its expectation, by De Moivre's closed form.
+ *
+ * @param {number} draws
+ * @param {number} prob
+ */
 export function mean_deviation(draws, prob) {
   if (prob <= 0 || prob >= 1) return 0;
   const above = Math.floor(draws * prob) + 1;
-  if (above > draws) return 0; // so near to 1 that the product was rounded up
+  if (above > draws) return 0; // so near 1 that the product was rounded up
   const logs = log_factorials_to(draws);
   const log_ways = logs[draws] - logs[above] - logs[draws - above];
   const log_chance = log_ways + above * Math.log(prob) + (draws - above) * Math.log1p(-prob);

@@ -1,4 +1,4 @@
-// A row of raw logits and a chain of settings -> what every sampler leaves, where each token went, and the draw.
+// A row of raw logits and a chain of settings -> the tokens that every sampler leaves, each token's path, and the draw.
 
 import { is_same_link } from './chain.js';
 import { Ranking, Survivors } from './ranking.js';
@@ -9,12 +9,16 @@ import { stage_of } from './stages.js';
  * @import { Chain, PackedRow, Row } from '../types.js'
  * @import { Stage } from './stages.js'
  *
- * @typedef {{first: number, last: number, is_contiguous: boolean, mass: number}} Extent where the tokens left lie in the
- *   ranking before the cuts: rank of the first one (0 if none is left) and of the last one, if all ranks between the two
- *   are left, and the probability that they held there
+ * @typedef {{first: number, last: number, is_contiguous: boolean, mass: number}} Extent the remaining tokens' place in
+ *   the ranking before the cuts: rank of the first one (0 if none is left) and of the last one, whether all ranks
+ *   between the two are left, and the tokens' probability there
  */
 
-/** By the array of scores: the raw tokens, and what the last chain made of them. @type {WeakMap<Float32Array, {start: Survivors, stages: Stage[]}>} */
+/**
+ * By the array of scores: the raw tokens, and the last chain's results for them.
+ *
+ * @type {WeakMap<Float32Array, {start: Survivors, stages: Stage[]}>}
+ */
 const MEMORY = new WeakMap();
 
 /** @param {Row} row */
@@ -31,8 +35,8 @@ function memory_of(row) {
 }
 
 /**
- * Run a chain over a row. What the last call for this row has in common with this one is not computed again. What the
- * server has told holds as far as the samplers are those that the engine ran, with the same values.
+ * Run a chain over a row. The part shared with the last call for this row is not recomputed. The server's results apply
+ * as long as the samplers are those that the engine ran, with the same values.
  *
  * @param {Row} row
  * @param {Chain} chain
@@ -64,26 +68,42 @@ export function shape(row, chain) {
   return new Shaped(row, memory.start, stages, missing);
 }
 
-/** Logit of a token whose rank is known; exact in a binned tail too, if its score came along. @param {Row} row @param {number} id @param {number} raw */
+/**
+ * Logit of a token whose rank is known; exact even in a binned tail, if its score was sent.
+ *
+ * @param {Row} row
+ * @param {number} id
+ * @param {number} raw
+ */
 export const raw_score = (row, id, raw) => told_score(row, id) ?? memory_of(row).start.ranking.value_at(raw);
 
-/** What a chain made of a row. Tokens go by their rank in the raw row, from 1. */
+/** A chain's results for a row. Tokens are identified by their rank in the raw row, from 1. */
 export class Shaped {
-  /** By the tokens left: where they lie, if that is not a run of ranks from the first. @type {Map<Survivors, Uint32Array>} */
+  /**
+   * By the remaining tokens: their ranks, unless these are a run from the first.
+   *
+   * @type {Map<Survivors, Uint32Array>}
+   */
   #origins = new Map();
 
-  /** @param {Row} row @param {Survivors} start @param {Stage[]} stages @param {string | null} missing the sampler that only the server can compute, and has not yet; `stages` end before it */
+  /**
+   * @param {Row} row
+   * @param {Survivors} start
+   * @param {Stage[]} stages
+   * @param {string | null} missing the sampler that only the server can compute and has not computed yet; `stages` end
+   *   before it
+   */
   constructor(row, start, stages, missing) {
     this.row = row;
     this.start = start;
     this.stages = stages;
     this.missing = missing;
     const ends = stages.findIndex(({ kind, after }) => kind === 'cut' || !after.count);
-    /** How many samplers come before the first that cuts, or that left no token. */
+    /** Number of samplers before the first that cuts or that left no token. */
     this.uncut = ends < 0 ? stages.length : ends;
     /** The sampler that removed the last token; undefined if one is left. */
     this.emptied_by = stages.find(({ after }) => !after.count);
-    /** The tokens just before the first cut: the ranking that tables are in. */
+    /** The tokens just before the first cut: the ranking of the table's rows. */
     this.before_cuts = this.after(this.uncut);
     this.final = this.after(stages.length);
   }
@@ -93,7 +113,7 @@ export class Shaped {
     return done ? this.stages[done - 1].after : this.start;
   }
 
-  /** If the engine has told what the whole chain, and no other, makes of a row that is here in bins. */
+  /** Tell if the engine has reported the results of exactly this chain for a row that is here in bins. */
   get is_told() {
     const { row, stages } = this;
     return !row.exact && row.shaped?.outcomes.length === stages.length && stages.every(stage => stage.told);
@@ -105,17 +125,28 @@ export class Shaped {
     return this.after(place < 0 ? this.uncut : place + 1).entropy_bits;
   }
 
-  /** Ranks of a token after 0, 1, ... samplers; 0 from the one on that removed it. @param {number} raw */
+  /** Ranks of a token after 0, 1, ... samplers; 0 from the sampler that removed it. @param {number} raw */
   trace(raw) {
     return [raw, ...this.stages.map(({ after }) => after.place(raw))];
   }
 
-  /** Score of a token after the first `done` samplers. @param {number} logit @param {number} raw @param {number} done */
+  /**
+   * Score of a token after the first `done` samplers.
+   *
+   * @param {number} logit
+   * @param {number} raw
+   * @param {number} done
+   */
   score(logit, raw, done) {
     return this.stages.slice(0, done).reduce((score, stage) => stage.score(score, raw), logit);
   }
 
-  /** Of the tokens left after the first `done` samplers, in their order, the ranks before the cuts; null if they are the first of that very ranking. @param {number} done */
+  /**
+   * The ranks before the cuts of the tokens left after the first `done` samplers, in their order; null if they are the
+   * first of that ranking.
+   *
+   * @param {number} done
+   */
   origins(done) {
     const left = this.after(done);
     const { ranking } = this.before_cuts;
@@ -129,7 +160,12 @@ export class Shaped {
     return origins;
   }
 
-  /** Where the tokens left after the first `done` samplers lie in the ranking before the cuts. @param {number} done at least `uncut` @returns {Extent} */
+  /**
+   * The extent, in the ranking before the cuts, of the tokens left after the first `done` samplers.
+   *
+   * @param {number} done at least `uncut`
+   * @returns {Extent}
+   */
   extent(done) {
     const { ranking, mass } = this.before_cuts;
     const { count, mass: own } = this.after(done);
@@ -151,7 +187,11 @@ export class Shaped {
     return { first, last, is_contiguous: last - first + 1 === count, mass: Math.min(1, sum / mass) };
   }
 
-  /** What the tokens down to some ranks before the cuts have in the draw, all together. @param {number[]} ranks ascending */
+  /**
+   * The total probability in the draw of the tokens up to each rank before the cuts.
+   *
+   * @param {number[]} ranks ascending
+   */
   cumulative_final(ranks) {
     const { final, before_cuts } = this;
     const origins = this.origins(this.stages.length);
@@ -173,7 +213,12 @@ export class Shaped {
     });
   }
 
-  /** The token at `u` on the cumulative distribution, its rank at the end of the chain, and its stretch there. @param {number} u @returns {{rank: number, id: number | null, probability: number, from: number, to: number}} */
+  /**
+   * The token at `u` on the cumulative distribution, with its rank at the end of the chain and its interval there.
+   *
+   * @param {number} u
+   * @returns {{rank: number, id: number | null, probability: number, from: number, to: number}}
+   */
   draw(u) {
     const { final } = this;
     const told = this.row.shaped?.draw;

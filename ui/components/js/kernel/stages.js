@@ -1,5 +1,6 @@
-// What one sampler leaves of the tokens in front of it. Temperature, top-k, top-p and min-p are previewed here, so that their
-// sliders wait for nothing; of every other sampler the server's engine has told what it did, see ui/components/outcomes.py.
+// One sampler's effect on the tokens before it. Temperature, top-k, top-p and min-p are previewed here, so that their
+// sliders respond at once. For every other sampler the server's engine has sent its effect, see
+// ui/components/outcomes.py.
 
 import { Ranking, Survivors } from './ranking.js';
 import { id_of } from './row.js';
@@ -7,37 +8,52 @@ import { id_of } from './row.js';
 /**
  * @import { Fields, Kind, Link, Outcome } from '../types.js'
  *
- * @typedef {{id: number, raw: number, value: number}} Came a token with another score, by its raw rank
+ * @typedef {{id: number, raw: number, value: number}} Came a token with a new score, by its raw rank
  *
- * @typedef {object} Made what a sampler made of the tokens in front of it
+ * @typedef {object} Made a sampler's result for the tokens before it
  * @property {Survivors} after
- * @property {string} case which of its sentences holds
- * @property {Kind} kind how it acted; greedy is a cut
+ * @property {string} case which of its sentences applies
+ * @property {Kind} kind the kind of action; greedy is a cut
  * @property {(score: number, raw: number) => number} score a token's score after it
- * @property {boolean} changes_odds whether it gave tokens that are left other odds
+ * @property {boolean} changes_odds whether it changed the odds of the remaining tokens
  *
  * @typedef {Made & {name: string, value: number | Fields, before: Survivors, told?: Outcome, mass_removed: number,
- *   figures: Record<string, number | null>}} Stage a sampler in its chain. `mass_removed`: share of the probability in
- *   front of it, more than 0 if a token was removed; `figures`: see `SamplerView`
+ *   figures: Record<string, number | null>}} Stage a sampler in its chain. `mass_removed`: removed share of the prior
+ *   probability, more than 0 if a token was removed; `figures`: see `SamplerView`
  */
 
-/** The previewed cuts; ui/components/outcomes.py names them and temperature. @type {Record<string, (before: Survivors, value: number) => Survivors>} */
+/**
+ * The previewed cuts; ui/components/outcomes.py names them and temperature.
+ *
+ * @type {Record<string, (before: Survivors, value: number) => Survivors>}
+ */
 const CUTS = {
   top_k: (before, k) => (k < before.count ? before.upto(before.ranking.end_of(before.ranking.run_at(k))) : before),
   top_p: (before, p) => (p < 1 ? before.upto(before.first_rank(p)) : before),
   min_p: (before, ratio) => (ratio > 0 ? before.above_ratio(ratio) : before),
 };
 
-/** Figures of these, besides those that all samplers have. @type {Record<string, (value: number, before: Survivors, after: Survivors) => Record<string, number>>} */
+/**
+ * Figures of the previewed cuts, in addition to those of all samplers.
+ *
+ * @type {Record<string, (value: number, before: Survivors, after: Survivors) => Record<string, number>>}
+ */
 const FIGURES = {
   top_k: (k, _, after) => ({ tied: Math.max(0, after.count - k) }),
   min_p: (ratio, before) => ({ threshold: ratio * before.prob_at(1) }),
 };
 
-/** Tell if the browser computes a sampler itself. @param {string} name */
+/** Tell if the browser itself computes a sampler. @param {string} name */
 export const is_previewed = name => name === 'temperature' || Object.hasOwn(CUTS, name);
 
-/** What a sampler does to some tokens; null if only the server can say. @param {Link} link @param {Survivors} before @param {Outcome} [told] @returns {Stage | null} */
+/**
+ * A sampler's effect on some tokens; null if only the server can compute it.
+ *
+ * @param {Link} link
+ * @param {Survivors} before
+ * @param {Outcome} [told]
+ * @returns {Stage | null}
+ */
 export function stage_of(link, before, told) {
   const { name, value } = link;
   if (!before.count) {
@@ -48,7 +64,7 @@ export function stage_of(link, before, told) {
   const made = told ? made_as_told(link, before, told) : previewed(name, before, Number(value));
   const { after } = made;
   const removed = before.count - after.count;
-  // A division removes what it sends below every float32 number.
+  // A division removes the tokens whose scores it sends below every float32 number.
   const stays = () => (made.kind === 'cut' ? after.mass : before.ranking.cumulative_at(after.count));
   const share = told ? told.mass_removed : 1 - stays() / before.mass;
   const own = () => ({
@@ -76,7 +92,7 @@ function made_as_told({ kind = 'cut' }, before, told) {
   const made = told.kept === 'scaled' ? divided(before, Number(told.temperature)) : kept(before, told, kind);
   const changes_odds = made.kind === 'scale' ? before.count > 1 && told.case !== 'none' : made.changes_odds;
   const { ranking, count } = made.after;
-  // Told relative to the engine's highest score, which may have been skipped here.
+  // Relative to the engine's highest score, which may have been skipped here.
   const mass = told.mass * Math.exp(told.highest - ranking.highest);
   const after = new Survivors(ranking, count, count ? { mass, entropy_bits: told.entropy_bits } : null);
   return { ...made, case: told.case, after, changes_odds };
@@ -118,11 +134,11 @@ function kept(before, told, kind) {
 }
 
 /**
- * The tokens that stay, in their order, and those that came with other scores.
+ * Combine the tokens that stay, in their order, with those that came with new scores.
  *
  * @param {Survivors} before
- * @param {Uint8Array} goes by place, not 0 for a token that does not stay
- * @param {Came[]} [came] descending, equal ones by id
+ * @param {Uint8Array} goes by place, nonzero for a token that is removed
+ * @param {Came[]} [came] descending, equal scores by id
  * @param {number} [skipped]
  */
 function rebuilt({ ranking, count }, goes, came = [], skipped = 0) {
@@ -135,7 +151,7 @@ function rebuilt({ ranking, count }, goes, came = [], skipped = 0) {
     if (tokens && values[runs - 1] !== value) values[runs++] = value;
     if (tokens) counts[runs - 1] += tokens;
   };
-  /** Those that stand in front of a token. @param {number} value @param {number} id */
+  /** Enter the new tokens that come before a given one. @param {number} value @param {number} id */
   const enter = (value, id) => {
     for (; entered < came.length; entered++) {
       const { id: own, raw, value: its } = came[entered];
@@ -162,16 +178,22 @@ function rebuilt({ ranking, count }, goes, came = [], skipped = 0) {
   return new Survivors(new Ranking(ranking.row, made, known < 0 ? filled : known, order.subarray(0, filled), skipped));
 }
 
-/** Scores divided by a temperature above 0 in float32, which can make neighbours equal. @param {Survivors} before @param {number} temperature @returns {Made} */
+/**
+ * Divide scores by a temperature above 0 in float32, which can make neighbours equal.
+ *
+ * @param {Survivors} before
+ * @param {number} temperature
+ * @returns {Made}
+ */
 function divided({ ranking, count }, temperature) {
   const divisor = Math.fround(temperature);
   const last = ranking.run_at(count);
   const [values, counts] = [new Float32Array(last + 1), new Uint32Array(last + 1)];
   /** @type {[start: number, end: number][]} */
-  const merged = []; // runs that were several
+  const merged = []; // several runs merged into one
   let [runs, latest, start, total] = [0, NaN, 0, 0];
   for (let run = 0; run <= last; run++) {
-    // A quotient of two float32, rounded to double and then to float32, is the correctly rounded one.
+    // A quotient of two float32 numbers, rounded to double and then to float32, is correctly rounded.
     const value = Math.fround(ranking.values[run] / divisor);
     if (value === -Infinity) break;
     const tokens = Math.min(ranking.counts[run], count - ranking.starts[run]);
@@ -186,7 +208,8 @@ function divided({ ranking, count }, temperature) {
     }
     total += tokens;
   }
-  // Tokens whose scores became equal go by their ids; if those are not all known, what follows is not.
+  // Tokens whose scores became equal are ordered by id. If these ids are not all known, neither is the order after
+  // them.
   let known = Math.min(ranking.known, total);
   const unknown = merged.findIndex(([, end]) => end > known);
   if (unknown >= 0) known = Math.min(known, merged[unknown][0]);
@@ -200,7 +223,12 @@ function divided({ ranking, count }, temperature) {
   return { after, case: which, kind: 'scale', score: score => Math.fround(score / divisor), changes_odds };
 }
 
-/** An order in which some stretches are by id. @param {Ranking} ranking @param {[start: number, end: number][]} stretches */
+/**
+ * Return an order in which some stretches are sorted by id.
+ *
+ * @param {Ranking} ranking
+ * @param {[start: number, end: number][]} stretches
+ */
 function by_id({ row, order: given }, stretches) {
   const order = new Uint32Array(Math.max(given.length, stretches[stretches.length - 1][1]));
   order.set(given);

@@ -1,4 +1,4 @@
-// The table of samplers that the server sends: looking things up in it, and orders of samplers.
+// The table of samplers that the server sends: lookups, and orders of samplers.
 
 /**
  * @import { Fields, Sampler, Table, Value } from '../types.js'
@@ -17,21 +17,32 @@ export function sampler_of(table, name) {
   return known.get(name);
 }
 
-/** A sampler's name as a heading: "Top-k". What is no sampler stays as it is, with a capital. @param {Table} table @param {string} name */
+/**
+ * A sampler's name as a heading: "Top-k". Any other name is only capitalised.
+ *
+ * @param {Table} table
+ * @param {string} name
+ */
 export const label_of = (table, name) =>
   sampler_of(table, name)?.label ?? name.replace(/^./, first => first.toUpperCase());
 
-/** The same within a sentence: "top-k", "DRY". @param {Table} table @param {string} name */
+/** A sampler's name inside a sentence: "top-k", "DRY". @param {Table} table @param {string} name */
 export const in_text_of = (table, name) => sampler_of(table, name)?.in_text ?? name;
 
 /** Names in their default order. @param {Table} table @param {string[]} names */
 export const sorted = (table, names) =>
   names.toSorted((one, other) => table.order.indexOf(one) - table.order.indexOf(other));
 
-/** Tell if names stand in their default order. @param {Table} table @param {string[]} names */
+/** Tell if names are in their default order. @param {Table} table @param {string[]} names */
 export const is_sorted = (table, names) => sorted(table, names).every((name, place) => name === names[place]);
 
-/** Where a sampler belongs among these: the place with the fewest samplers on their wrong side. @param {Table} table @param {string[]} order @param {string} name */
+/**
+ * The default place of a sampler among others: the one with the fewest samplers on the wrong side.
+ *
+ * @param {Table} table
+ * @param {string[]} order
+ * @param {string} name
+ */
 export function default_place(table, order, name) {
   /** @param {string} each */
   const place_of = each => table.order.indexOf(each);
@@ -40,12 +51,18 @@ export function default_place(table, order, name) {
   let fewest = Infinity;
   for (let place = 0; place <= order.length; place++) {
     const wrong = order.filter((each, at) => at < place !== place_of(each) < own).length;
-    if (wrong <= fewest) [best, fewest] = [place, wrong]; // the last of equals: after its forerunners
+    if (wrong <= fewest) [best, fewest] = [place, wrong]; // last of equal places: after its forerunners
   }
   return best;
 }
 
-/** What a sampler starts with that has not been on yet; null where it needs a token first. @param {Sampler} sampler @param {Record<string, Fields>} [defaults] the server's, where they depend on the tokenizer @returns {Value} */
+/**
+ * The initial value of a sampler that has not been on yet; null if it needs a token first.
+ *
+ * @param {Sampler} sampler
+ * @param {Record<string, Fields>} [defaults] the server's values, if they depend on the tokenizer
+ * @returns {Value}
+ */
 export function usual_value({ name, value, numbers }, defaults = {}) {
   if (name in defaults) return defaults[name];
   if (value === 'number') return numbers[0].usual;

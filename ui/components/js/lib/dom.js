@@ -1,10 +1,10 @@
-// Small helpers for making elements and changing them only where something differs.
+// Small helpers that create elements and change them only if something differs.
 
 /**
- * An element with properties (`class`, `text`, `on…` handlers, all else as attributes) and children.
+ * Create an element with properties (`class`, `text`, `on…` handlers; all others are attributes) and children.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
- * @param {Record<string, any>} [properties] null, undefined and false leave an attribute out
+ * @param {Record<string, any>} [properties] null, undefined and false omit an attribute
  * @param {...(Node|string)} children
  */
 export function element(tag, properties = {}, ...children) {
@@ -21,7 +21,7 @@ export function element(tag, properties = {}, ...children) {
 }
 
 /**
- * The same in SVG.
+ * Create an SVG element in the same way.
  * @template {keyof SVGElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Record<string, any>} [attributes]
@@ -34,12 +34,23 @@ export function svg(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Set an element's text where it differs: a write costs layout even where it changes nothing. @param {Node} target @param {string} text */
+/**
+ * Set an element's text if it differs: a write costs layout even if it changes nothing.
+ *
+ * @param {Node} target
+ * @param {string} text
+ */
 export function set_text(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** Set or remove an attribute where it differs. @param {Element|null} target @param {string} name @param {unknown} value */
+/**
+ * Set or remove an attribute if it differs.
+ *
+ * @param {Element|null} target
+ * @param {string} name
+ * @param {unknown} value
+ */
 export function set_attribute(target, name, value) {
   if (!target) return;
   if (value === null || value === undefined || value === false) {
@@ -50,12 +61,18 @@ export function set_attribute(target, name, value) {
   if (target.getAttribute(name) !== text) target.setAttribute(name, text);
 }
 
-/** Set a class list where it differs. @param {Element} target @param {string} names */
+/** Set a class list if it differs. @param {Element} target @param {string} names */
 export function set_class(target, names) {
   if (target.className !== names) target.className = names;
 }
 
-/** Let a sentence be spoken when it changes, unless it changes many times a second. @param {Element} target @param {{mode: string}} state @param {string} reason */
+/**
+ * Have a sentence announced when it changes, unless it changes many times a second.
+ *
+ * @param {Element} target
+ * @param {{mode: string}} state
+ * @param {string} reason
+ */
 export function set_live(target, { mode }, reason) {
   set_attribute(target, 'aria-live', mode === 'paused' && reason !== 'slide' ? 'polite' : 'off');
 }

@@ -1,4 +1,5 @@
-// Controls for a number: a slider, a field for the exact value, a switch. Whoever drags or types is never overwritten by an update.
+// Controls for a number: a slider, a field for the exact value, a switch. An update never overwrites a value that is
+// being dragged or typed.
 
 import { quoted } from '../words/format.js';
 import { say, with_figures } from '../words/say.js';
@@ -10,17 +11,17 @@ import { element, set_attribute, set_class, set_text } from './dom.js';
  * @property {number} low ends of the slider
  * @property {number} high
  * @property {number} step
- * @property {boolean} [whole] whether only whole numbers make sense
- * @property {Record<string, string>} [words] values that are shown as a word
+ * @property {boolean} [whole] whether only whole numbers are allowed
+ * @property {Record<string, string>} [words] values shown as a word
  */
-/** @typedef {{value: number} | {sentence: string}} Checked what a value becomes, or why it cannot be taken */
+/** @typedef {{value: number} | {sentence: string}} Checked the value that was accepted, or why it was not */
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 const MOVING_KEYS = /^(Arrow|Page|Home|End)/;
 const CLOSE = 1e-9;
 
 /**
- * A value as its field shows it: a word where it has one, two decimals or as many as it has.
+ * A value as its field shows it: a word if it has one, otherwise two decimals or as many as it has.
  * @param {Range} range
  * @param {number} value
  */
@@ -32,7 +33,7 @@ export function exact_text({ words, whole }, value) {
 }
 
 /**
- * The number that was typed, with a decimal comma or point; a whole one may have its thousands apart. NaN for anything else.
+ * The typed number, with a decimal comma or point. A whole number may have thousands separators. NaN for anything else.
  * @param {Range} range
  * @param {string} text
  */
@@ -46,7 +47,7 @@ export function typed_number({ words = {}, whole }, text) {
 }
 
 /**
- * Whether a slider can stand at a value, so that it needs no check.
+ * Tell if a slider can be at a value, so that it needs no check.
  * @param {Range} range
  * @param {number} value
  */
@@ -56,12 +57,12 @@ export function is_position({ low, high, step }, value) {
 }
 
 /**
- * A text field for an exact value. What cannot be taken stays there, to be mended, with a sentence below.
+ * A text field for an exact value. An invalid entry stays for correction, with a sentence below.
  *
  * @param {Range} range
- * @param {string} label its accessible name
+ * @param {string} label the field's accessible name
  * @param {object} what
- * @param {(value: number) => Promise<Checked>} what.check asked about every value that is no position of the slider
+ * @param {(value: number) => Promise<Checked>} what.check called for every value that is not a position of the slider
  * @param {(value: number) => void} what.apply called with each new valid value
  */
 export function exact_field(range, label, { check, apply }) {
@@ -75,7 +76,7 @@ export function exact_field(range, label, { check, apply }) {
     class: 'dv-exact',
   });
   const alert = element('p', { class: 'dv-complaint dv-hidden', role: 'alert' });
-  let current = NaN; // the value that is set
+  let current = NaN; // the current value
   let is_typing = false;
   let asked = 0;
 
@@ -89,12 +90,12 @@ export function exact_field(range, label, { check, apply }) {
     const text = Number.isNaN(current) ? '' : exact_text(range, current);
     if (input.value !== text) input.value = text;
     set_attribute(input, 'aria-valuenow', current);
-    set_attribute(input, 'aria-valuetext', range.words?.[current]); // a screen reader would say the number
+    set_attribute(input, 'aria-valuetext', range.words?.[current]); // otherwise a screen reader would say the number
   }
   /** @param {number} value */
   function take(value) {
     const has_changed = value !== current;
-    current = value; // the page redraws a frame later; a held arrow key counts from here
+    current = value; // the page redraws one frame later; a held arrow key counts from here
     write();
     if (has_changed) apply(value);
   }
@@ -111,7 +112,7 @@ export function exact_field(range, label, { check, apply }) {
       ? say('{name} must be a number, got {got}; {now} stays in force.', values)
       : say('{name} must be a number, got nothing; {now} stays in force.', values);
     const checked = Number.isNaN(value) ? { sentence: refusal } : await check(value);
-    if (turn !== asked) return; // typed on meanwhile
+    if (turn !== asked) return; // more was typed in the meantime
     if ('sentence' in checked) return complain(checked.sentence);
     complain('');
     take(checked.value);
@@ -146,11 +147,11 @@ export function exact_field(range, label, { check, apply }) {
   return {
     input,
     alert,
-    /** @param {number} value the value in force */
+    /** @param {number} value the current value */
     update(value) {
       if (value !== current) {
         current = value;
-        if (alert.textContent) complain(''); // set elsewhere: the complaint is about nothing any more
+        if (alert.textContent) complain(''); // set elsewhere: the complaint no longer applies
       }
       const is_held = is_typing && input.getRootNode() instanceof Document && document.activeElement === input;
       if (is_held || alert.textContent) return;
@@ -161,13 +162,13 @@ export function exact_field(range, label, { check, apply }) {
 }
 
 /**
- * The range input of a number, which tells of each movement by its event `input`. Between pressing and letting go the hand
- * owns the thumb.
+ * The range input of a number. It reports each movement by its event `input`. From press to release the hand controls
+ * the thumb.
  *
  * @param {Range} range
- * @param {string} label its accessible name
+ * @param {string} label the slider's accessible name
  * @param {object} what
- * @param {() => void} what.settle called when it is let go
+ * @param {() => void} what.settle called when the slider is released
  * @param {(value: number) => string} [what.spoken] the value for a screen reader
  */
 export function slider_of(range, label, { settle, spoken = value => exact_text(range, value) }) {
@@ -198,8 +199,8 @@ export function slider_of(range, label, { settle, spoken = value => exact_text(r
       return is_held;
     },
     /**
-     * @param {number} value beyond an end the thumb stands at the end
-     * @param {number} [most] a lower end than the range's own
+     * @param {number} value beyond an end, the thumb stays at that end
+     * @param {number} [most] an upper limit below the range's own
      */
     update(value, most = high) {
       if (is_held) return;
@@ -211,7 +212,7 @@ export function slider_of(range, label, { settle, spoken = value => exact_text(r
 }
 
 /**
- * Off and on again.
+ * A switch for off and on.
  *
  * @param {string} label
  * @param {(is_on: boolean) => void} turn

@@ -1,10 +1,10 @@
-// The keyboard: single keys for everything that the transport does, while nobody is typing.
+// The keyboard: single keys for everything the transport does, while no field is being typed in.
 
 import { marked } from '../words/say.js';
 
 /** @import { Actions } from '../types.js' */
 
-/** What each key does, in the order in which the help lists them. @type {[string, string, (actions: Actions) => unknown][]} */
+/** Each key's action, in the order of the help. @type {[string, string, (actions: Actions) => unknown][]} */
 export const KEYS = [
   ['s', marked('Step'), actions => actions.step()],
   ['b', marked('Back'), actions => actions.back()],
@@ -27,13 +27,13 @@ export const KEYS = [
   ['/', marked('Search the vocabulary'), actions => actions.focus_search()],
 ];
 
-/** Fields whose keys are their own. */
+/** Fields that handle their own keys. */
 export const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
 const OWN_ARROWS = 'input[type=range], ol.dv-tokens *, select, [role=radiogroup] *, [role=tablist] *';
 const OWN_ENTER = 'button, a, summary, [role=button], ol.dv-tokens *';
 
 /**
- * Listen; returns a function that stops it.
+ * Listen for keys; return a function that stops this.
  * @param {HTMLElement} root
  * @param {Actions} actions
  * @param {() => boolean} are_on
@@ -44,9 +44,9 @@ export function listen(root, actions, are_on) {
   function on_key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const { target } = event;
-    // A click on bare ground focuses what holds the page: the body, or Streamlit's own frame around it.
+    // A click on bare ground focuses the element that holds the page: the body, or Streamlit's frame around it.
     if (!(target instanceof Element) || !(root.contains(target) || target.contains(root))) return;
-    // Whoever waits may be typing, or have no shortcuts.
+    // A waiting person may be typing or have shortcuts turned off.
     if (event.key === 'Escape' && actions.cancel()) {
       event.preventDefault();
       event.stopPropagation();
@@ -58,8 +58,8 @@ export function listen(root, actions, are_on) {
     const run = by_key.get(event.key.length === 1 ? event.key.toLowerCase() : event.key);
     if (!run) return;
     event.preventDefault();
-    event.stopPropagation(); // Streamlit has keys of its own
-    if (event.repeat && actions.is_busy()) return; // a key held down never runs ahead of the answers
+    event.stopPropagation(); // Streamlit has its own keys
+    if (event.repeat && actions.is_busy()) return; // a held key never runs ahead of the answers
     run(actions);
   }
   document.addEventListener('keydown', on_key, true);

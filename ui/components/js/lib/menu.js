@@ -1,11 +1,11 @@
-// A menu: a button that shows what it holds below itself, until something else is pressed.
+// A menu: a button that shows its contents below itself until something else is pressed.
 
 import { element } from './dom.js';
 import { own_keys } from './own_keys.js';
 
 /**
- * @param {string} name what the button says
- * @param {...Node} contents what the menu holds
+ * @param {string} name the button's text
+ * @param {...Node} contents the menu's contents
  * @returns {{node: HTMLElement, close(): void, destroy(): void}}
  */
 export function create_menu(name, ...contents) {

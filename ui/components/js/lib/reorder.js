@@ -1,4 +1,4 @@
-// Putting the entries of a list into another order: by dragging an entry's handle, or with the arrow keys on it.
+// Reordering the entries of a list, by dragging an entry's handle or with the arrow keys on it.
 
 import { say } from '../words/say.js';
 import { element, set_attribute } from './dom.js';
@@ -16,10 +16,10 @@ import { own_keys } from './own_keys.js';
  * @typedef {object} Drag
  * @property {string} name
  * @property {HTMLElement[]} entries
- * @property {DOMRect[]} boxes where they stood
+ * @property {DOMRect[]} boxes the entries' original boxes
  * @property {number} from
  * @property {number} to
- * @property {number} start of the pointer
+ * @property {number} start the pointer's start
  * @property {number} at
  * @property {Element[]} scrollers
  * @property {number} scrolled
@@ -27,10 +27,17 @@ import { own_keys } from './own_keys.js';
  */
 
 const GAP = 5; // between entries, as in samplers.css
-const EDGE = 70; // near the edge of what is seen of the list, or of the window, it scrolls along
-const FASTEST = 14; // pixels a frame
+const EDGE = 70; // near the visible edge of the list or the window, it scrolls along
+const FASTEST = 14; // pixels per frame
 
-/** A list with what stands at one place moved to another. @template T @param {T[]} list @param {number} from @param {number} to */
+/**
+ * A list with the entry at one place moved to another.
+ *
+ * @template T
+ * @param {T[]} list
+ * @param {number} from
+ * @param {number} to
+ */
 export const moved = (list, from, to) => list.toSpliced(from, 1).toSpliced(to, 0, list[from]);
 
 /**
@@ -38,7 +45,7 @@ export const moved = (list, from, to) => list.toSpliced(from, 1).toSpliced(to, 0
  * @param {Reorderable} what
  */
 export function create_reorder(list, { order, set_order, announce, label_of }) {
-  /** @type {{name: string, before: string[]}|null} by the keyboard: the order to go back to */
+  /** @type {{name: string, before: string[]}|null} grabbed by keyboard: the order to return to */
   let grabbed = null;
   /** @type {Drag|null} */
   let drag = null;
@@ -157,7 +164,7 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
     place_all(drag);
   }
 
-  /** The dragged entry under the pointer, the others where they would stand if it were dropped here. @param {Drag} now */
+  /** Place the dragged entry under the pointer, and the others where a drop here would put them. @param {Drag} now */
   function place_all(now) {
     const { entries, boxes, from, start, at, scrollers, scrolled } = now;
     const offset = at - start + scrolled_by(scrollers) - scrolled;
@@ -173,7 +180,7 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
   function scroll_along() {
     const now = drag;
     if (!now) return;
-    // The innermost that can.
+    // The innermost scroller that can.
     const has_scrolled = now.scrollers.some(scroller => {
       const [top, bottom] = seen_of(scroller);
       const over = Math.min(0, now.at - top - EDGE) + Math.max(0, now.at - (bottom - EDGE));
@@ -217,7 +224,7 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
         onpointercancel: () => end(false),
         onlostpointercapture: () => end(false),
         onblur: () => {
-          // An entry that is moved in the document loses the focus for a moment, and gets it back.
+          // An entry that is moved in the document loses the focus for a moment and then regains it.
           if (grabbed?.name !== name) return;
           queueMicrotask(() => {
             if (grabbed?.name === name && document.activeElement !== grip) drop(grip, false);
@@ -238,14 +245,26 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
   };
 }
 
-/** How far an entry makes room for one that goes from one place to another. @param {number} place @param {number} from @param {number} to @param {number} height */
+/**
+ * The distance an entry moves to make room for one that goes from one place to another.
+ *
+ * @param {number} place
+ * @param {number} from
+ * @param {number} to
+ * @param {number} height
+ */
 function shift_of(place, from, to, height) {
   if (place > from && place <= to) return -height;
   if (place < from && place >= to) return height;
   return 0;
 }
 
-/** What scrolls when the wheel turns over a node: the node itself, what it lies in, at last the page. @param {HTMLElement} node @returns {Element[]} */
+/**
+ * The elements that scroll when the wheel turns over a node: the node, its ancestors, and finally the page.
+ *
+ * @param {HTMLElement} node
+ * @returns {Element[]}
+ */
 function scrollers_of(node) {
   const page = document.scrollingElement ?? document.documentElement;
   const found = [];
@@ -259,7 +278,7 @@ function scrollers_of(node) {
 /** @param {Element[]} scrollers */
 const scrolled_by = scrollers => scrollers.reduce((sum, scroller) => sum + scroller.scrollTop, 0);
 
-/** Where on the screen a scroller begins and ends, as far as it is seen. @param {Element} scroller @returns {[number, number]} */
+/** The start and end on screen of a scroller's visible part. @param {Element} scroller @returns {[number, number]} */
 function seen_of(scroller) {
   if (scroller === document.scrollingElement) return [0, window.innerHeight];
   const { top, bottom } = scroller.getBoundingClientRect();

@@ -1,4 +1,5 @@
-// Stage view: what a page is about, readable from the back of a room. One switch for all pages, remembered by the browser.
+// Stage view: the page's subject, readable from the back of a room. One switch for all pages, remembered by the
+// browser.
 
 import { PREFERENCES_KEY, recall, recall_json, remember } from './storage.js';
 
@@ -15,17 +16,17 @@ export function set_stage(on) {
   window.dispatchEvent(new Event(CHANGED));
 }
 
-/** Take stage view up as this browser left it, or projector mode, which came before it. */
+/** Restore stage view as this browser left it, or projector mode, its predecessor. */
 export function take_up_stage() {
   const kept = recall('localStorage', KEY);
   set_stage(kept === null ? recall_json('localStorage', PREFERENCES_KEY)?.projector === true : kept === 'on');
 }
 
-/** @param {() => void} changed @returns {() => void} stops it */
+/** @param {() => void} changed @returns {() => void} a function that stops it */
 export function watch_stage(changed) {
   window.addEventListener(CHANGED, changed);
   return () => window.removeEventListener(CHANGED, changed);
 }
 
-/** Tell if single keys are shortcuts in this browser; the step page's settings say so. */
+/** Tell if single keys are shortcuts in this browser, by the step page's settings. */
 export const are_keys_on = () => recall_json('localStorage', PREFERENCES_KEY)?.keys !== false;

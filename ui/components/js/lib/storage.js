@@ -1,9 +1,9 @@
-// What a tab or a browser remembers: all of it may be switched off or full, and the page works without.
+// The memory of a tab or a browser. It may be switched off or full; the page works without it.
 
-/** Key of what a person prefers on the step page. */
+/** Key of a person's preferences on the step page. */
 export const PREFERENCES_KEY = 'decoding-visualiser-preferences';
 
-/** @typedef {'localStorage' | 'sessionStorage'} Place for good, or for this tab */
+/** @typedef {'localStorage' | 'sessionStorage'} Place permanent, or for this tab only */
 
 /**
  * @param {Place} place
@@ -14,7 +14,7 @@ export function remember(place, key, value) {
   try {
     window[place].setItem(key, value);
   } catch {
-    // Only a reload starts from the beginning.
+    // Then a reload starts from the beginning.
   }
 }
 
@@ -26,14 +26,14 @@ export function forget(place, key) {
   try {
     window[place].removeItem(key);
   } catch {
-    // There is nothing to forget.
+    // Then there is nothing to forget.
   }
 }
 
 /**
  * @param {Place} place
  * @param {string} key
- * @returns {string | null} null where nothing is remembered
+ * @returns {string | null} null if nothing is remembered
  */
 export function recall(place, key) {
   try {
@@ -44,11 +44,11 @@ export function recall(place, key) {
 }
 
 /**
- * What was remembered as JSON.
+ * Recall a value that was remembered as JSON.
  *
  * @param {Place} place
  * @param {string} key
- * @returns {any} null for nothing, and for what is no JSON
+ * @returns {any} null if nothing is remembered or it is not JSON
  */
 export function recall_json(place, key) {
   try {

@@ -1,10 +1,10 @@
-// A word with an entry in the glossary. What is said of it on hover, tap and focus, the app `terms` says on every page.
+// A word with an entry in the glossary. The app `terms` shows its explanation on hover, tap and focus, on every page.
 
 import { element } from './dom.js';
 
 /**
- * @param {string} key its entry
- * @param {string} [text] how it is written here
+ * @param {string} key the glossary entry
+ * @param {string} [text] its spelling here
  */
 export const term = (key, text = key) =>
   element('button', { type: 'button', class: 'dv-term', 'data-term': key, text });

@@ -1,11 +1,11 @@
-// A trace that a person chooses: read in the browser, as the server takes no uploaded files.
+// A trace that a person chooses. The browser reads it, as the server accepts no uploaded files.
 
 import { say, with_figures } from '../words/say.js';
 
-export const MOST_BYTES = 2.5 * 2 ** 20; // of a file
+export const MOST_BYTES = 2.5 * 2 ** 20; // per file
 const MIB = 2 ** 20;
 
-/** @typedef {{text: string} | {sentence: string}} ReadFile the text of a file, or why there is none */
+/** @typedef {{text: string} | {sentence: string}} ReadFile a file's text, or why there is none */
 
 /** @param {File} file */
 const too_large = file =>
@@ -28,10 +28,10 @@ export async function read_trace(file) {
 }
 
 /**
- * The same as gzip in base64, which takes a tenth of the room.
+ * Read a trace as gzip in base64, which takes a tenth of the space.
  *
  * @param {File} file
- * @param {number} most characters that there may be
+ * @param {number} most maximum number of characters
  * @returns {Promise<ReadFile>}
  */
 export async function read_packed_trace(file, most) {

@@ -1,4 +1,4 @@
-// What takes long, in the line of words: Cancel, how far it is, behind how many others, and how many seconds already.
+// A long operation in the line of words: Cancel, progress, the number of others ahead, and the elapsed seconds.
 
 import { element, set_attribute, set_text } from '../lib/dom.js';
 import { count } from '../words/format.js';
@@ -6,7 +6,7 @@ import { say } from '../words/say.js';
 
 /** @import { Busy } from '../types.js' */
 
-const LONGEST_COUNT = 100_000; // bytes of a model, for example, are told as a share
+const LONGEST_COUNT = 100_000; // bytes of a model, for example, are shown as a share
 
 /** @param {() => unknown} cancel */
 export function create_busy(cancel) {
@@ -26,7 +26,7 @@ export function create_busy(cancel) {
     came_from = relatedTarget instanceof Element ? relatedTarget : null;
   });
 
-  /** The button is about to go: who stood on it goes back to where they were. */
+  /** Return the focus to its previous element: the button is about to vanish. */
   function give_focus_back() {
     if (document.activeElement !== button) return;
     const is_there = came_from instanceof HTMLElement && came_from.isConnected && !came_from.matches(':disabled');
@@ -49,7 +49,7 @@ export function create_busy(cancel) {
         set_attribute(bar, 'value', Math.min(busy.done, busy.total));
       }
       set_text(figures, figures_of(busy));
-      // Not `disabled`, which would take the focus away.
+      // Not `disabled`, which would lose the focus.
       set_attribute(button, 'aria-disabled', busy.is_cancelling ? 'true' : null);
     },
   };

@@ -1,5 +1,5 @@
-// Contrastive search: the candidates of the step on screen, how likely each is, how much like the text so far,
-// and which of them wins.
+// Contrastive search: the candidates of the step on screen, each one's probability and likeness to the text so far, and
+// the winner.
 
 import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
 import { alpha_on_show, cost, scored } from '../words/contrastive.js';
@@ -69,7 +69,11 @@ export function create(root) {
   });
   root.append(table, key, costs);
 
-  /** @param {ReturnType<typeof create_row>} line @param {Scored} row @param {{is_winner: boolean, is_taken: boolean, low: number, width: number}} about */
+  /**
+   * @param {ReturnType<typeof create_row>} line
+   * @param {Scored} row
+   * @param {{is_winner: boolean, is_taken: boolean, low: number, width: number}} about
+   */
   function fill(line, row, { is_winner, is_taken, low, width }) {
     set_text(line.token, row.label);
     set_text(line.mark, is_winner ? '▶' : is_taken ? '✓' : '');

@@ -1,4 +1,4 @@
-// What the steps cost: bytes of the KV cache and latency, step by step. A click on a step shows that step.
+// The cost of the steps: bytes of the KV cache and latency, step by step. A click on a step shows that step.
 
 import * as cost from './charts/cost.js';
 import { create_charts } from './charts/mount.js';
@@ -20,7 +20,7 @@ export function create(root, actions) {
   let drawn = '';
 
   return {
-    /** Drawings that are in the document. */
+    /** Number of drawings that have reached the document. */
     get drawn() {
       return group.drawn;
     },

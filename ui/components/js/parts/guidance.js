@@ -1,5 +1,5 @@
-// What guidance did to the logits on screen, before any sampler: each leading token as it stands without it, after the negative
-// prompt, and with it; and what the second pass costs.
+// The effect of guidance on the logits on screen, before any sampler: each leading token's standing without it, after
+// the negative prompt, and with it; and the cost of the second pass.
 
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { count, ms, percent, quoted, size, tokens } from '../words/format.js';
@@ -18,7 +18,12 @@ function compared([id, ...standings]) {
   return { id, guided, prompt, negative };
 }
 
-/** "▲ 4", "▼ 11", "=": by how many ranks a token rose or fell. @param {number} before @param {number} after */
+/**
+ * "▲ 4", "▼ 11", "=": the number of ranks by which a token rose or fell.
+ *
+ * @param {number} before
+ * @param {number} after
+ */
 export function moved_text(before, after) {
   if (!before || !after) return after ? '' : say('ruled out');
   if (before === after) return '=';
@@ -28,7 +33,13 @@ export function moved_text(before, after) {
 /** @param {{rank: number}} standing */
 const place = ({ rank }) => (rank ? say('rank {rank}', { rank: count(rank) }) : say('ruled out'));
 
-/** What guidance did to the token that leads now, and to the one that led without it. @param {Compared[]} rows @param {number} scale @param {(id: number) => string} label_of */
+/**
+ * The effect of guidance on the token that leads now, and on the one that led without it.
+ *
+ * @param {Compared[]} rows
+ * @param {number} scale
+ * @param {(id: number) => string} label_of
+ */
 export function story(rows, scale, label_of) {
   if (scale === 1) return say('At scale 1 the logits are those of the prompt alone. Both texts are read all the same.');
   const now = rows.find(({ guided }) => guided.rank === 1);
@@ -55,7 +66,12 @@ export function story(rows, scale, label_of) {
   );
 }
 
-/** What the step on screen cost, by its record; of one to come, what it will. @param {Properties} state @param {number} index */
+/**
+ * The cost of the step on screen, by its record; for a pending step, the expected cost.
+ *
+ * @param {Properties} state
+ * @param {number} index
+ */
 export function cost(state, index) {
   const step = state.steps[index];
   const [prompt, negative] = [state.prompt_tokens.length, state.negative_tokens?.length ?? 0];

@@ -1,5 +1,5 @@
-// One line below the loop: which step is on screen, and the one thing about it that matters most just now: what takes long,
-// a mistake, a stop of the tour, a what-if, the stage that is looked at, or what is worth a notice.
+// One line below the loop: the step on screen, and its most important message at the moment. That is a long operation,
+// a mistake, a stop of the tour, a what-if, the inspected stage, or something notable.
 
 import { element, set_attribute, set_class, set_live, set_text } from '../lib/dom.js';
 import { stay_in_app } from '../lib/in_app.js';
@@ -58,7 +58,7 @@ export function create(root, actions) {
   });
   root.append(chip, sentence, busy.node, reveal, recorded, lesson, lessons, next, skip, close);
 
-  /** While something takes long the line keeps its height, so that nothing below it moves. @param {boolean} is_busy */
+  /** Keep the line's height during a long operation, so that nothing below it moves. @param {boolean} is_busy */
   function keep_height(is_busy) {
     const height = is_busy ? root.style.minHeight || `${root.getBoundingClientRect().height}px` : '';
     if (root.style.minHeight !== height) root.style.minHeight = height;

@@ -1,5 +1,5 @@
-// The loop band: one iteration from the tokens in to the token appended, with this step's own figures: a box for every
-// sampler that is on, in its order. In slow motion its buttons lead from stage to stage.
+// The loop band: one iteration from the tokens in to the token appended, with this step's own figures. Each active
+// sampler has a box, in its order. In slow motion its buttons lead from stage to stage.
 
 import { chain_of } from '../kernel/chain.js';
 import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
@@ -11,19 +11,19 @@ import { primary_of } from './primary.js';
 /** @import { Actions, State, View } from '../types.js' */
 /** @typedef {State} Properties */
 
-const FASTEST_LIT = 2; // tokens a second: beyond that a wave of light would only flicker
-const BEFORE = ['tokens', 'forward']; // boxes around the points of the chain: nothing to look at
+const FASTEST_LIT = 2; // tokens per second: above it a wave of light would only flicker
+const BEFORE = ['tokens', 'forward']; // boxes around the points of the chain, which cannot be inspected
 const AFTER = ['append'];
 /** @type {Record<string, string>} */
 const TERMS = { tokens: 'token', forward: 'forward pass' };
 
-/** The points of the chain; without scores those that the settings will make. @param {Properties} state */
+/** The points of the chain; without scores, those that the settings will create. @param {Properties} state */
 function point_names({ view, table, settings }) {
   if (view) return view.points.map(({ name }) => name);
   return ['raw', ...chain_of(table, settings).map(({ name }) => name), 'renormalised', 'drawn'];
 }
 
-/** What a stage is. @param {string} key @param {State['table']} table */
+/** A stage's explanation. @param {string} key @param {State['table']} table */
 const about = (key, { samplers, points }) => samplers.find(({ name }) => name === key)?.about ?? points?.[key] ?? '';
 
 /** @param {View} view @param {string} name */
@@ -69,7 +69,7 @@ export function create(root, actions) {
     return { key, is_point, figure, box, node: element('li', { 'data-stage': key }, box) };
   }
   /** @type {Map<string, ReturnType<typeof make_item>>} */
-  const made = new Map(); // by key: a stage that comes back has the box that it had
+  const made = new Map(); // by key: a stage that returns gets its old box back
   /** @type {ReturnType<typeof make_item>[]} */
   let items = [];
   const track = element('ol', { class: 'dv-loop-track', 'aria-label': say('One step of the loop'), 'data-wave': '0' });
@@ -86,26 +86,26 @@ export function create(root, actions) {
   const walk = element('div', { class: 'dv-walk dv-hidden' }, next, skip);
   root.append(track, walk);
 
-  /** A step that ran by itself lights the stages in turn; only for the eye, nothing waits for it. */
+  /** Light the stages in turn after a step that ran by itself. This is only visual; nothing waits for it. */
   function light_up() {
     const { run, steps, speed, mode, slow, index } = state;
     const has_grown = run === last_run && steps.length === last_length + 1;
     const is_watched = mode === 'paused' || (mode === 'playing' && speed > 0 && speed <= FASTEST_LIT);
     if (has_grown && is_watched && !slow && index === last_length) {
-      wave = wave === 1 ? 2 : 1; // two equal animations by turns: changing the name starts it again
+      wave = wave === 1 ? 2 : 1; // two equal animations in turn: a changed name restarts the animation
       set_attribute(track, 'data-wave', wave);
     }
     last_length = steps.length;
     last_run = run;
   }
 
-  /** A box for each point, and those around them. */
+  /** Update the boxes for the points and those around them. */
   function update_boxes() {
     const keys = [...BEFORE, ...point_names(state), ...AFTER];
     if (keys.length === items.length && keys.every((key, place) => key === items[place].key)) return;
     for (const key of keys) if (!made.has(key)) made.set(key, make_item(key));
     items = keys.map(key => /** @type {ReturnType<typeof make_item>} */ (made.get(key)));
-    wave = 0; // a box that comes must not shine for a step that ran before
+    wave = 0; // a new box must not light up for an earlier step
     set_attribute(track, 'data-wave', wave);
     const nodes = items.map(({ node }) => node);
     for (const child of Array.from(track.children)) if (!nodes.some(node => node === child)) child.remove();

@@ -1,4 +1,4 @@
-// Mounts parts into their places, alone or together. A part that fails says so in its place; the others go on.
+// Mounts parts into their places, alone or together. A part that fails says so in its place; the others continue.
 
 import { element } from '../lib/dom.js';
 import { say } from '../words/say.js';
@@ -17,7 +17,7 @@ import { say } from '../words/say.js';
 /** @typedef {(part: string, error: Error) => void} Report */
 
 /**
- * One part in its place.
+ * Mount one part in its place.
  * @template Properties, Actions
  * @param {HTMLElement} root empty; shows the failure if there is one
  * @param {string} name
@@ -39,7 +39,7 @@ export function mount_part(root, name, module, actions, report) {
     try {
       own?.destroy?.();
     } catch {
-      // It has failed already, and that was reported.
+      // It has already failed, and that was reported.
     }
     own = null;
     const retry = element('button', { type: 'button', text: say('Try again'), onclick: begin });

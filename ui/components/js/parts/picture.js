@@ -1,4 +1,5 @@
-// The picture of a step: logits and softmax over the same tokens; by rank, the draw and guidance one press away.
+// The picture of a step: logits and softmax over the same tokens. The rank curves, the draw and guidance are one press
+// away.
 
 import { element, set_attribute } from '../lib/dom.js';
 import { marked, say } from '../words/say.js';
@@ -84,7 +85,12 @@ export function create(root, actions) {
     recorded: recorded.create(panels.recorded),
   };
 
-  /** Slow motion shows the draw where it comes to it. @param {Properties} now @returns {PictureName | 'search' | 'recorded'} */
+  /**
+   * The panel to show. Slow motion shows the draw when it reaches that point.
+   *
+   * @param {Properties} now
+   * @returns {PictureName | 'search' | 'recorded'}
+   */
   function shown_panel(now) {
     if (now.strategy) return 'search';
     if (now.read_only) return 'recorded';
@@ -94,7 +100,7 @@ export function create(root, actions) {
   }
 
   return {
-    /** Drawings of the charts of a step that are in the document. */
+    /** Number of drawings of a step's charts that have reached the document. */
     get drawn() {
       return groups.distribution.drawn;
     },

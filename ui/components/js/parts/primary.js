@@ -1,4 +1,4 @@
-// The one button that is pressed next, and so is the only blue one.
+// The one button to press next, and so the only blue one.
 
 import { what_to_say } from '../words/line.js';
 

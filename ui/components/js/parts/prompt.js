@@ -1,4 +1,4 @@
-// The prompt: its text (folded to one line until it is written in), examples and earlier texts, Start.
+// The prompt: its text (folded to one line unless it is being edited), examples and earlier texts, Start.
 
 import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
 import { create_menu } from '../lib/menu.js';
@@ -9,8 +9,8 @@ import { primary_of } from './primary.js';
 /** @import { State, Actions, Example, EarlierText } from '../types.js' */
 /** @typedef {State} Properties */
 
-const TALLEST = 0.4; // of the window, while it is written in
-/** Tell if this is a phone: its keyboard has no other key for a line than Enter, and Start is a button. */
+const TALLEST = 0.4; // of the window, while it is being edited
+/** Tell if this is a phone: there, Enter is the only key for a new line, and Start is a button. */
 const is_touched = () => matchMedia('(pointer: coarse)').matches;
 
 /**
@@ -31,7 +31,7 @@ export function create(root, actions) {
   const menu = create_menu(say('Examples'), earlier_title, earlier, examples_title, examples);
   const start = element('button', { type: 'button', text: say('Start'), onclick: () => actions.start() });
   root.classList.add('dv-prompt');
-  // Folded, a field would cut its second line in the middle: this lies over it and shows where lines end.
+  // A folded field would cut its second line in the middle: this element covers it and shows where lines end.
   const folded = element('span', { class: 'dv-prompt-folded dv-token dv-line', 'aria-hidden': 'true' });
   root.append(element('div', { class: 'dv-prompt-place' }, area, folded), menu.node, start);
   /** @type {Example[]|null} */

@@ -1,4 +1,4 @@
-// The step on screen of a text that is read from a trace alone: its leading tokens, as the file has them.
+// The step on screen of a text read only from a trace: its leading tokens, as in the file.
 
 import { element, set_class, set_text } from '../lib/dom.js';
 import { count, percent, score_text } from '../words/format.js';
@@ -7,7 +7,7 @@ import { marked, say } from '../words/say.js';
 /** @import { State } from '../types.js' */
 /** @typedef {Pick<State, 'recorded' | 'model'>} Properties */
 
-const TOKEN = 1; // its column
+const TOKEN = 1; // the token's column
 const COLUMNS = [marked('Rank'), marked('Token'), marked('Logit'), marked('Model’s own'), marked('In the draw'), ''];
 
 /** @param {string} text */

@@ -1,4 +1,4 @@
-// The menu `Settings`: by which method the next token is found, when a text ends, how the page looks, downloads, keys.
+// The menu `Settings`: the decoding method, the end of a text, the look of the page, downloads, keys.
 
 import { element, set_text } from '../lib/dom.js';
 import { exact_field } from '../lib/fields.js';
@@ -13,7 +13,7 @@ import { marked, say } from '../words/say.js';
  */
 
 const ROW_COUNTS = [0, 8, 12, 20, 30, 50, 100, 200]; // 0: as many as fit
-const MOST_TOKENS = 10_000; // what is typed beyond it the server checks
+const MOST_TOKENS = 10_000; // the server checks larger values
 
 /** @type {[string, string][]} */
 const COLOURINGS = [
@@ -59,7 +59,7 @@ export function create(root, actions) {
   negative.addEventListener('input', () => actions.draft({ negative_prompt: negative.value }));
   const method_note = element('p', { class: 'dv-muted' });
 
-  // --- when a text ends ---
+  // --- the end of a text ---
   const range = { name: say('Max tokens'), low: 1, high: MOST_TOKENS, step: 1, whole: true };
   const most = exact_field(range, range.name, {
     check: value => actions.check('max_tokens', '', value),
@@ -72,7 +72,7 @@ export function create(root, actions) {
   });
   stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
 
-  // --- how the page looks ---
+  // --- the look of the page ---
   const stage = check(
     say('Stage view'),
     on => actions.stage(on),
@@ -114,9 +114,9 @@ export function create(root, actions) {
   trace_file.addEventListener('change', () => {
     const [file] = trace_file.files ?? [];
     if (!file) return;
-    menu.close(); // how far it is stands on the page
+    menu.close(); // the page shows the progress
     actions.open_trace(file);
-    trace_file.value = ''; // so that the same file may be chosen again
+    trace_file.value = ''; // lets the same file be chosen again
   });
 
   /**

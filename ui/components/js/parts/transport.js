@@ -1,4 +1,4 @@
-// Transport: the buttons that make the text grow and take it back, the speed of Play, slow motion.
+// Transport: the buttons that extend the text and take it back, the speed of Play, slow motion.
 
 import { element, set_attribute, set_text } from '../lib/dom.js';
 import { say } from '../words/say.js';
@@ -7,10 +7,10 @@ import { primary_of } from './primary.js';
 /** @import { State, Actions } from '../types.js' */
 /** @typedef {State} Properties */
 
-const SPEEDS = [1, 2, 4, 8, 16, 0]; // tokens a second; 0: as fast as it goes
+const SPEEDS = [1, 2, 4, 8, 16, 0]; // tokens per second; 0: as fast as possible
 
 /**
- * Whether there is a draw to be drawn again.
+ * Tell if there is a draw to repeat.
  * @param {Pick<State, 'steps' | 'strategy' | 'read_only' | 'greedy' | 'manual' | 'row'>} state
  */
 export const can_reroll = ({ steps, strategy, read_only, greedy, manual, row }) =>
@@ -92,7 +92,7 @@ export function create(root, actions) {
 }
 
 /**
- * The speed of the list that is nearest to a remembered one.
+ * The listed speed nearest to a remembered one.
  * @param {number} speed
  */
 function nearest(speed) {

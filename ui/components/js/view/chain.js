@@ -1,4 +1,4 @@
-// The chain of a scene over its row: what views, searches and traces start from.
+// The chain of a scene over its row: the start of views, searches and traces.
 
 import { chain_of, is_same_chain, is_same_link } from '../kernel/chain.js';
 import { shape } from '../kernel/shape.js';
@@ -9,12 +9,12 @@ import { is_sorted } from '../kernel/table.js';
  * @import { Shaped } from '../kernel/shape.js'
  *
  * @typedef {Scene & {row: Row}} RowScene a scene with a row
- * @typedef {{settings: Settings, shaped: Shaped, missing: string | null}} OnShow what a view is of: the settings,
- *   what their chain made of the row, and the sampler that kept newer settings from being shown
+ * @typedef {{settings: Settings, shaped: Shaped, missing: string | null}} OnShow a view's basis: the settings, their
+ *   chain's results for the row, and the sampler that kept newer settings from being shown
  */
 
 /**
- * The settings that a scene shows: of a recorded step those that it was taken with, unless it is a what-if.
+ * The settings that a scene shows: those recorded with a step, unless it is a what-if.
  *
  * @param {RowScene} scene
  * @returns {Settings}
@@ -28,7 +28,7 @@ export function settings_on_show({ table, row, settings, is_what_if }) {
 }
 
 /**
- * Tell if a scene shows the row at the scale of guidance that it is made at.
+ * Tell if a scene shows the row at the row's own guidance scale.
  *
  * @param {RowScene} scene
  */
@@ -36,15 +36,15 @@ const is_at_scale = ({ row, is_what_if, guidance_scale }) =>
   (row.scale ?? null) === null || row.scale === (is_what_if ? guidance_scale : (row.recorded_scale ?? guidance_scale));
 
 /**
- * By the array of scores: the settings whose chain was complete last.
+ * By the array of scores: the last settings whose chain was complete.
  *
  * @type {WeakMap<Float32Array, Settings>}
  */
 const COMPLETE = new WeakMap();
 
 /**
- * What is shown. If the server has to shape the row first, these are the settings that were complete last or, without
- * any, what comes before the first sampler that it has not told.
+ * The content on show. If the server has to shape the row first, these are the last complete settings. Without any, it
+ * is everything before the first sampler that the server has not reported.
  *
  * @param {RowScene} scene
  * @returns {OnShow}
@@ -61,7 +61,7 @@ export function on_show(scene) {
 }
 
 /**
- * Tell if the samplers that are on are in the default order.
+ * Tell if the active samplers are in default order.
  *
  * @param {Table} table
  * @param {Settings} settings
@@ -87,7 +87,7 @@ function unordered(table, row, settings) {
 }
 
 /**
- * Whether settings, and the scale of guidance, are those that the step was taken with.
+ * Tell if the settings and the guidance scale are those of the recorded step.
  *
  * @param {RowScene} scene
  * @param {Settings} [settings]
@@ -96,11 +96,11 @@ export const is_as_recorded = ({ table, row, settings: own }, settings = own) =>
   !row.recorded_settings ||
   (is_same_chain(chain_of(table, settings), chain_of(table, row.recorded_settings)) && has_recorded_scale(row));
 
-/** Whether the row is made at the scale of guidance that the step was taken with. @param {Row} row */
+/** Tell if the row is made at the step's recorded guidance scale. @param {Row} row */
 export const has_recorded_scale = ({ scale, recorded_scale }) => (scale ?? null) === null || scale === recorded_scale;
 
 /**
- * Samplers whose values, or places among the others, are not the same in two chains.
+ * Samplers whose values, or places among the others, differ between two chains.
  *
  * @param {Chain} one
  * @param {Chain} other
@@ -117,7 +117,7 @@ export function differing(one, other) {
 }
 
 /**
- * Whether two chains hold the same samplers with the same values.
+ * Tell if two chains hold the same samplers with the same values.
  *
  * @param {Chain} one
  * @param {Chain} other
@@ -126,12 +126,12 @@ export const is_only_order = (one, other) =>
   one.length === other.length && one.every(link => other.some(each => is_same_link(link, each)));
 
 /**
- * Whether the row came with the number that its step is drawn with.
+ * Tell if the row came with the number for its step's draw.
  *
  * @param {Row} row
  * @returns {row is Row & {u: number}}
  */
 export const has_u = row => row.u !== null && row.u !== undefined;
 
-/** Whether the most likely token is simply taken. @param {Shaped} shaped */
+/** Tell if the most likely token is simply taken. @param {Shaped} shaped */
 export const is_greedy = ({ stages }) => stages.some(stage => stage.case === 'greedy');

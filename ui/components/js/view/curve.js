@@ -1,4 +1,4 @@
-// Probabilities along the ranks, for the curves: every rank of the head, then ever wider apart.
+// Probabilities along the ranks, for the curves: every rank of the head, then at growing distances.
 
 /**
  * @import { Curve } from '../types.js'
@@ -9,7 +9,7 @@ const DENSE = 100;
 const SPACED = 200;
 
 /**
- * Ranks from 1 to `last`: every one up to 100, then log-spaced, and those around the `marked` ones.
+ * Ranks from 1 to `last`: every rank up to 100, then log-spaced, and those around the `marked` ones.
  *
  * @param {number} last
  * @param {(number | null | undefined)[]} [marked]
@@ -29,8 +29,7 @@ export function curve_ranks(last, marked = []) {
 }
 
 /**
- * The curve at some ranks of the ranking that rows stand in: those that are left need be neither the first ones nor in
- * one piece.
+ * The curve at some ranks of the rows' ranking. The remaining tokens need be neither the first ones nor contiguous.
  *
  * @param {Stand} stand
  * @param {number[]} ranks ascending

@@ -1,4 +1,4 @@
-// The draw, and what happened in fact where a recorded step is looked at with other settings.
+// The draw, and the actual outcome if a recorded step is shown with different settings.
 
 import { chain_of } from '../kernel/chain.js';
 import { raw_rank_of } from '../kernel/row.js';
@@ -13,7 +13,7 @@ import { label_of } from './rows.js';
  */
 
 /**
- * The token that the step's number draws; null at points before the draw, and where nothing is drawn.
+ * The token that the step's number draws; null at points before the draw, or if nothing is drawn.
  *
  * @param {Stand} stand
  * @param {Settings} settings
@@ -42,7 +42,7 @@ export function draw_of({ scene, shaped, is_drawn }, settings) {
 }
 
 /**
- * A token beyond the ids that came along: it can still be told to be the step's own.
+ * A token beyond the ids that were sent. It may still be recognisable as the step's own.
  *
  * @param {RowScene} scene
  * @param {Shaped} shaped
@@ -54,13 +54,13 @@ function drawn_beyond(scene, shaped, rank, settings) {
   if (row.chosen === null) return null;
   const raw_rank = raw_rank_of(row, row.chosen);
   const is_own = raw_rank > 0 && shaped.trace(raw_rank).at(-1) === rank;
-  // Ranks within a bin are not told apart, but the same settings draw the same token.
+  // Ranks within a bin cannot be told apart, but the same settings draw the same token.
   const is_repeated = !row.exact && !row.forced && is_as_recorded(scene, settings);
   return is_own || is_repeated ? row.chosen : null;
 }
 
 /**
- * What happened in a recorded step that is shown with other settings; null where it is shown as it was.
+ * The actual outcome of a recorded step that is shown with different settings; null if it is shown as recorded.
  *
  * @param {RowScene} scene
  * @param {Settings} settings

@@ -1,5 +1,5 @@
-// Where samplers end in the ranking that rows stand in: a line for each that removes something, the tokens left as a
-// whole, and where a share of the probability is reached.
+// Samplers' boundaries in the rows' ranking: a line for each that removes something, the remaining tokens as a whole,
+// and the places where a share of the probability is reached.
 
 import { value_of } from '../kernel/chain.js';
 import { sampler_of } from '../kernel/table.js';
@@ -12,7 +12,7 @@ import { setting_text } from '../words/format.js';
  * @import { Stand } from './rows.js'
  */
 
-const MOST_FOLLOWED = 500; // tokens above those left that are looked at one by one while a slider moves
+const MOST_FOLLOWED = 500; // tokens above the remaining ones that are checked one by one while a slider moves
 
 /**
  * A line for every sampler up to the point that removes something.
@@ -51,7 +51,7 @@ export function lines_of({ scene, shaped, done }, settings) {
 }
 
 /**
- * The tokens left at the point as a whole; null where none of the ranking is removed.
+ * The tokens left at the point as a whole; null if none of the ranking is removed.
  *
  * @param {Stand} stand
  * @returns {Cut | null}
@@ -72,7 +72,7 @@ export function cut_of({ shaped, done, survivors }) {
 }
 
 /**
- * The sampler that removed what has this rank before the cuts.
+ * The sampler that removed the token with this rank before the cuts.
  *
  * @param {Shaped} shaped
  * @param {number} rank
@@ -83,7 +83,7 @@ function remover_of(shaped, rank, done) {
   const raw = shaped.before_cuts.ranking.raw_at(rank);
   const out = shaped.stages.find(({ after }) => !after.place(raw));
   if (out) return out.name;
-  // Ranks within a bin are not told apart.
+  // Ranks within a bin cannot be told apart.
   return shaped.stages.slice(shaped.uncut, done).findLast(removes)?.name ?? null;
 }
 
@@ -91,7 +91,7 @@ function remover_of(shaped, rank, done) {
 const removes = stage => stage.after.count < stage.before.count;
 
 /**
- * The samplers that removed tokens in front of the first one left, in their order.
+ * The samplers that removed tokens above the first remaining one, in their order.
  *
  * @param {Shaped} shaped
  * @param {number} first
@@ -106,8 +106,8 @@ function removers_above(shaped, first, done) {
 // --- shares of the probability --------------------------------------------------------------------
 
 /**
- * For every sampler up to the point that keeps a share of the probability, where that share lies on the cumulative
- * curve of the ranking.
+ * For every sampler up to the point that keeps a share of the probability, the place of that share on the ranking's
+ * cumulative curve.
  *
  * @param {Stand} stand
  * @param {Settings} settings
@@ -133,14 +133,14 @@ export function mass_lines_of({ scene, shaped, done }, settings) {
 }
 
 /**
- * Where a share of what a sampler got lies: its level on the curve, null where there is none, and the rank that
- * reaches it.
+ * The place of a share of a sampler's input: its level on the curve, null if there is none, and the rank that reaches
+ * it.
  *
- * Where scores were divided in between, the level is as far within that token's step of the curve as the share is
- * within its step in front of the sampler.
+ * If scores were divided in between, the share is at a certain fraction of its token's step before the sampler. The
+ * level is at the same fraction of that token's step of the curve.
  *
  * @param {Shaped} shaped
- * @param {number} place of the sampler
+ * @param {number} place the sampler's place
  * @param {Stage} stage
  * @param {number} share
  */

@@ -1,4 +1,4 @@
-// Tokens at a point of the chain: the rows of the table, the leaders, all others, and one token's way.
+// Tokens at a point of the chain: the rows of the table, the leaders, all others, and one token's path.
 
 import { raw_rank_of } from '../kernel/row.js';
 import { raw_score } from '../kernel/shape.js';
@@ -10,15 +10,15 @@ import { has_u, is_greedy } from './chain.js';
  * @import { Shaped } from '../kernel/shape.js'
  * @import { RowScene } from './chain.js'
  *
- * @typedef {object} Stand what is on show at a point
+ * @typedef {object} Stand the state on show at a point
  * @property {RowScene} scene
  * @property {Shaped} shaped
- * @property {number} done samplers up to the point
- * @property {number} ranked how many of them the ranking that rows stand in has behind it
+ * @property {number} done number of samplers up to the point
+ * @property {number} ranked number of these already applied in the rows' ranking
  * @property {Survivors} base that ranking
- * @property {Survivors} survivors the tokens left at the point
- * @property {boolean} is_final the final probabilities are known there
- * @property {boolean} is_drawn the draw has happened there
+ * @property {Survivors} survivors tokens left at the point
+ * @property {boolean} is_final whether the final probabilities are known there
+ * @property {boolean} is_drawn whether the draw has happened there
  * @property {number | null} chosen id of the step's token, or of the proposed one
  * @property {number | null} drawn id of the token that the step's number draws
  */
@@ -51,7 +51,7 @@ export function stand_of(scene, shaped, point) {
 }
 
 /**
- * What the settings on show take: the token that u draws, or the highest one.
+ * The token that the settings on show select: the one drawn by u, or the highest one.
  *
  * @param {RowScene} scene
  * @param {Shaped} shaped
@@ -64,7 +64,7 @@ function drawn_id({ row }, shaped) {
 }
 
 /**
- * A token's label, as far as it came along.
+ * A token's label, if it was sent.
  *
  * @param {RowScene} scene
  * @param {number} id
@@ -82,7 +82,7 @@ export function leading_rows(stand) {
 }
 
 /**
- * The two most likely of these tokens, as far as their ids are known; `share` is over all of these.
+ * The two most likely of these tokens, as far as their ids are known; `share` is over all given tokens.
  *
  * @param {Stand} stand
  * @param {Survivors} survivors
@@ -109,7 +109,7 @@ function row_at(stand, ranking, rank) {
 }
 
 /**
- * One token; a token at -inf has no place in the ranking and stands behind all others.
+ * One token's row. A token at -inf has no place in the ranking and comes after all others.
  *
  * @param {Stand} stand
  * @param {number} id
@@ -139,7 +139,7 @@ export function row_of(stand, id, raw_rank, logit) {
   const is_removed = out >= 0 && out <= done;
   const { start, final } = shaped;
   /**
-   * Probability from the token's own score, which in a binned tail is not the bin's.
+   * Probability from the token's own score, which differs from the bin's in a binned tail.
    *
    * @param {Survivors} survivors
    * @param {number} stages
@@ -161,7 +161,7 @@ export function row_of(stand, id, raw_rank, logit) {
 }
 
 /**
- * The row of the step's token; null while there is none, and where its rank did not come along.
+ * The row of the step's token; null if there is none yet or its rank was not sent.
  *
  * @param {Stand} stand
  * @param {ViewRow[]} rows
@@ -174,12 +174,12 @@ export function chosen_row(stand, rows) {
   if (shown) return shown;
   const raw_rank = raw_rank_of(row, chosen);
   if (raw_rank) return row_of(stand, chosen, raw_rank, raw_score(row, chosen, raw_rank));
-  // Where all ids came along, one without a rank is at -inf.
+  // If all ids were sent, a token without a rank is at -inf.
   return row.ids.length === row.possible ? row_of(stand, chosen, 0, -Infinity) : null;
 }
 
 /**
- * All tokens that have no row, neither among the leading ones nor as the chosen one.
+ * All tokens without a row, neither leading nor chosen.
  *
  * @param {Stand} stand
  * @param {ViewRow[]} rows
@@ -206,13 +206,13 @@ export function others_of({ scene, shaped, done, base, survivors, is_final }, ro
 }
 
 /**
- * A token's way through the chain: how it stands in the raw logits, and after every sampler that is on.
+ * A token's path through the chain: its standing in the raw logits and after every active sampler.
  *
  * @param {RowScene} scene
  * @param {Shaped} shaped
- * @param {Token} token as a row of the view or a search has it
- * @returns {{name: string, rank: number | null, score: number, prob: number, removed: boolean}[]} `rank` counts those
- *   that are left, `prob` is renormalised over them; a removed token keeps its last score
+ * @param {Token} token a row of the view or a search result
+ * @returns {{name: string, rank: number | null, score: number, prob: number, removed: boolean}[]} `rank` counts the
+ *   remaining tokens and `prob` is renormalised over them; a removed token keeps its last score
  */
 export function way_of({ row }, shaped, { id, raw_rank = raw_rank_of(row, id), logit = null }) {
   const names = ['raw', ...shaped.stages.map(({ name }) => name)];

@@ -1,4 +1,4 @@
-// What the samplers of a chain did to the row on show: one entry for each that has a place, on or off.
+// The effects of a chain's samplers on the row on show: one entry for each that has a place, on or off.
 
 import { chain_of, is_same_chain, value_of } from '../kernel/chain.js';
 import { sampler_of } from '../kernel/table.js';
@@ -63,7 +63,7 @@ export function samplers_of(scene, shaped, settings) {
 }
 
 /**
- * The engine's remarks by sampler, where they are about this chain.
+ * The engine's remarks by sampler, if they are about this chain.
  *
  * @param {RowScene} scene
  * @param {Settings} settings
@@ -74,7 +74,8 @@ function remarks_on({ table, remarks }, settings) {
 }
 
 /**
- * What a sampler's sentences may name: its numbers, the common figures, and those of its rule; NaN if not finite.
+ * The values that a sampler's sentences may name: its numbers, the common figures, and those of its rule; NaN if not
+ * finite.
  *
  * @param {RowScene} scene
  * @param {Stage} stage

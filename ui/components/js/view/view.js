@@ -1,5 +1,5 @@
-// Row + settings + point in the chain -> view: one plain object that holds everything on screen. types.js says what
-// is in it.
+// Row + settings + point in the chain -> view: one plain object that holds everything on screen. types.js describes its
+// fields.
 
 import { label_of as sampler_label } from '../kernel/table.js';
 import { is_as_recorded, is_greedy, is_in_default_order, on_show } from './chain.js';
@@ -19,7 +19,7 @@ import { samplers_of } from './samplers.js';
 const has_row = scene => scene.row !== null;
 
 /**
- * Everything on screen that follows from a row; null while there is none.
+ * Everything on screen that follows from a row; null without a row.
  *
  * @param {Scene} scene
  * @returns {View | null}
@@ -86,7 +86,7 @@ export function make_view(scene) {
  *
  * @param {Scene} scene
  * @param {View} view made of this scene
- * @param {Token} token as a search found it
+ * @param {Token} token as found by a search
  * @returns {ViewRow | null}
  */
 export function candidate(scene, view, { id, label, raw_rank = 0, logit = null }) {
@@ -96,10 +96,10 @@ export function candidate(scene, view, { id, label, raw_rank = 0, logit = null }
 }
 
 /**
- * A token's way through the chain, see `way_of`.
+ * A token's path through the chain, see `way_of`.
  *
  * @param {Scene} scene
- * @param {Token} token as a row of the view or a search has it
+ * @param {Token} token a row of the view or a search result
  */
 export const trace_of = (scene, token) => (has_row(scene) ? way_of(scene, on_show(scene).shaped, token) : []);
 

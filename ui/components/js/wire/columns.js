@@ -1,4 +1,4 @@
-// Columns in: one row, and what each column's settings made of it. ui/compare/view.py packs them.
+// Columns in: one row, and each column's results for it. ui/compare/view.py packs them.
 
 import { learn_own, split, unpack_outcomes, unpacked } from './message.js';
 
@@ -6,12 +6,12 @@ import { learn_own, split, unpack_outcomes, unpacked } from './message.js';
 /**
  * @typedef {object} Column
  * @property {string} title
- * @property {string} said what its step did, in words
+ * @property {string} said its step's effect, in words
  * @property {Table} table
  * @property {Row} row
  * @property {Settings} settings
  * @property {{id: number}[]} prompt_tokens
- * @property {{id: number}[]} steps before the one shown, and that one
+ * @property {{id: number}[]} steps the steps up to and including the one shown
  */
 
 /**

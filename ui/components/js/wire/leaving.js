@@ -1,14 +1,14 @@
-// When a person may be about to leave the step page: for another page of the app, another window, or for good.
+// Signs that a person may be about to leave the step page: for another page of the app, another window, or for good.
 
 /**
- * @typedef {[EventTarget, string, (event: any) => unknown]} Watched what is listened to, for which event, and what it tells
+ * @typedef {[EventTarget, string, (event: any) => unknown]} Watched a target, an event, and the listener for it
  */
 
 /**
  * @param {Element} root
- * @param {{released(): void, leaving(): void}} tell `released`: a pointer was let go somewhere; `leaving`: it left
- *   `root` or went down outside, the focus left it, or the page is no longer seen
- * @returns {() => void} stops watching
+ * @param {{released(): void, leaving(): void}} tell `released`: a pointer was released somewhere; `leaving`: the
+ *   pointer left `root` or was pressed outside, the focus left `root`, or the page is hidden
+ * @returns {() => void} a function that stops watching
  */
 export function watch_for_leaving(root, { released, leaving }) {
   /** @param {unknown} node */
@@ -17,7 +17,7 @@ export function watch_for_leaving(root, { released, leaving }) {
   let timer;
   /** @type {Watched[]} */
   const watched = [
-    // A slider tells of its last value only after the pointer has told that it was let go.
+    // A slider reports its last value only after the pointer has reported its release.
     [
       window,
       'pointerup',
@@ -33,7 +33,7 @@ export function watch_for_leaving(root, { released, leaving }) {
     [window, 'blur', event => event.target === window && leaving()], // and not of one of its elements
     [window, 'pagehide', leaving],
   ];
-  // Before anybody else hears of it, who may already be going.
+  // Before any other listener, which may already navigate away.
   for (const [target, kind, tell] of watched) target.addEventListener(kind, tell, { capture: true });
   return () => {
     clearTimeout(timer);

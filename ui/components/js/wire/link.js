@@ -1,35 +1,35 @@
-// Events out: what a person does, in order, one at a time, each done exactly once; questions beside them.
+// Events out: a person's actions, in order, one at a time, each executed exactly once; and questions in parallel.
 //
-// An action keeps its number until the server has answered it. Where the connection is lost meanwhile, the same
-// event is sent again, and the server, which knows the number, does nothing twice. Questions change nothing, so
-// they need not wait, and several may be under way.
+// An action keeps its number until the server has answered it. If the connection is lost before that, the same event is
+// sent again. The server recognises the number and does nothing twice. Questions change nothing, so they need not wait,
+// and several may be under way.
 
-/** Questions: nothing changes by them. `stop` is none, but waits for nothing either: it ends what is being done. */
+/** Questions change nothing. `stop` is not a question, but does not wait either: it ends the work in progress. */
 const QUESTIONS = new Set([
   ...['row', 'check', 'admit', 'find', 'tokenize', 'snippets', 'labels', 'trace', 'failed'],
   'stop',
 ]);
 /** Only the newest of these matters. */
 const SUPERSEDED = new Set(['settings', 'inspect', 'sync', 'row', 'find', 'snippets', 'admit']);
-/** What changes neither the text nor the row on show: a click need not wait for its answer. */
+/** These change neither the text nor the row on show: a click need not wait for their answers. */
 const HARMLESS = new Set(['settings']);
-/** Presses that wait become one event that stands for all of them. */
+/** Waiting presses merge into one event that represents them all. */
 const MERGED = new Set(['step']);
-/** The most that one event may stand for; the server refuses more. */
+/** The most presses that one event may represent; the server refuses more. */
 const MOST_PRESSES = 64;
-const MOST_WAITING = 32; // of one kind; nobody presses so much else by hand
+const MOST_WAITING = 32; // of one kind; manual presses do not exceed it
 
 /**
- * @typedef {object} Answer a message, as far as the link looks into it
+ * @typedef {object} Answer the part of a message that the link reads
  * @property {string} client
  * @property {number | null} number
- * @property {number} [left] presses that the server has not come to
+ * @property {number} [left] presses that the server has not reached
  *
  * @typedef {object} Waiting
  * @property {string} kind
  * @property {Record<string, unknown>} fields
  * @property {number} count
- * @property {number} number 0 until it has its turn
+ * @property {number} number 0 until its turn
  * @property {number} sent_at milliseconds, as of `performance.now()`
  * @property {object | null} data
  * @property {Promise<any>} promise
@@ -39,8 +39,8 @@ const MOST_WAITING = 32; // of one kind; nobody presses so much else by hand
 
 /**
  * @param {object} options
- * @param {string} options.client names this page
- * @param {() => object} options.describe what every action carries (place, settings, stop rules)
+ * @param {string} options.client identifies this page
+ * @param {() => object} options.describe returns the fields of every action (place, settings, stop rules)
  * @param {(data: object, at_once: boolean) => unknown} options.send does nothing while there is no connection
  */
 export function create_link({ client, describe, send }) {
@@ -68,7 +68,7 @@ export function create_link({ client, describe, send }) {
     return { kind, fields, count: 1, number: 0, sent_at: 0, data: null, promise, resolve, answered };
   }
 
-  /** An event has its turn. @param {Waiting} event */
+  /** Send an event whose turn has come. @param {Waiting} event */
   function transmit(event) {
     const { kind, fields, count } = event;
     const is_question = QUESTIONS.has(kind);
@@ -77,7 +77,7 @@ export function create_link({ client, describe, send }) {
     event.sent_at = performance.now();
     if (is_question) asked.set(number, event);
     else in_flight = event;
-    // Described when sent: what came before it in the queue has changed the page by then.
+    // Described when sent: earlier events in the queue have changed the page by then.
     const shared = is_question ? {} : describe();
     event.data = { ...shared, ...fields, ...(count > 1 && { count }), kind, client, number };
     send(event.data, kind === 'stop'); // without a connection `again` sends it
@@ -96,7 +96,7 @@ export function create_link({ client, describe, send }) {
   }
 
   /**
-   * The event that one more press is a part of, if there is one.
+   * The event that one more press joins, if there is one.
    *
    * @param {string} kind
    * @param {Record<string, unknown>} fields
@@ -108,17 +108,17 @@ export function create_link({ client, describe, send }) {
   }
 
   return {
-    /** Whether an answer is due that may change what a person is looking at. */
+    /** Tell if an answer is due that may change the content on screen. */
     get is_busy() {
       return [in_flight, ...waiting].some(event => event && !HARMLESS.has(event.kind));
     },
 
-    /** Whether no action is under way or waits. */
+    /** Tell if no action is under way or waiting. */
     get is_idle() {
       return in_flight === null && waiting.length === 0;
     },
 
-    /** When the oldest event was sent that is not answered; null where there is none. */
+    /** The time when the oldest unanswered event was sent; null if there is none. */
     get since() {
       const times = [...(in_flight ? [in_flight] : []), ...asked.values()].map(event => event.sent_at);
       return times.length ? Math.min(...times) : null;
@@ -129,10 +129,10 @@ export function create_link({ client, describe, send }) {
      *
      * @param {string} kind
      * @param {Record<string, unknown>} [fields]
-     * @param {() => void} [answered] called at once when the answer has been taken in, before anything is drawn: what it
-     *   posts is on its way while the browser paints
-     * @returns {Promise<any>} the answer; null if the event was dropped: a newer one took its place, Pause, Cancel or
-     *   another action made it pointless, too many wait, or the page has gone
+     * @param {() => void} [answered] called as soon as the answer has been applied, before anything is drawn: events
+     *   that it posts are on their way while the browser paints
+     * @returns {Promise<any>} the answer; null if the event was dropped: a newer one replaced it, Pause, Cancel or
+     *   another action made it pointless, too many are waiting, or the page is gone
      */
     post(kind, fields = {}, answered) {
       if (SUPERSEDED.has(kind)) supersede(kind);
@@ -151,7 +151,7 @@ export function create_link({ client, describe, send }) {
     },
 
     /**
-     * Forget what waits, for example when a person presses Pause.
+     * Forget waiting events, for example when a person presses Pause.
      *
      * @param {string[]} kinds
      */
@@ -161,7 +161,7 @@ export function create_link({ client, describe, send }) {
       }
     },
 
-    /** End what is being done, and forget all that was to follow it. */
+    /** End the work in progress, and forget everything that was to follow it. */
     cancel() {
       for (let place = waiting.length - 1; place >= 0; place--) {
         if (!HARMLESS.has(waiting[place].kind)) waiting.splice(place, 1)[0].resolve(null);
@@ -170,17 +170,17 @@ export function create_link({ client, describe, send }) {
     },
 
     /**
-     * Whether a message answers the action that is under way.
+     * Tell if a message answers the action under way.
      *
      * @param {Answer} message
      */
     is_answer: message => in_flight !== null && message.client === client && message.number === in_flight.number,
 
     /**
-     * To be called with every message, after the state has taken it in.
+     * Handle a message. Call this for every message, after the state has applied it.
      *
      * @param {Answer} message
-     * @returns {string | undefined} the kind of event that it answers
+     * @returns {string | undefined} the kind of the answered event
      */
     received(message) {
       if (message.client !== client || !message.number) return undefined;
@@ -195,7 +195,7 @@ export function create_link({ client, describe, send }) {
       const done = in_flight;
       in_flight = null;
       if (message.left) {
-        // The server came back so that the page can follow; the presses that are left go on.
+        // The server came back so that the page can follow; the remaining presses continue.
         waiting.unshift({ ...done, count: message.left, number: 0, data: null });
       } else {
         done.answered?.();
@@ -206,7 +206,7 @@ export function create_link({ client, describe, send }) {
       return done.kind;
     },
 
-    /** The connection is there again: send what is unanswered, in order. */
+    /** Send all unanswered events in order, as the connection is back. */
     again() {
       const sent = [...asked.values(), ...(in_flight ? [in_flight] : [])];
       sent.sort((one, other) => one.number - other.number);

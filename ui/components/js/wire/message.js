@@ -1,30 +1,30 @@
-// Messages in: bytes -> header, and the changes they make to the state. ui/step/message.py makes them.
+// Messages in: bytes -> header, and its changes to the state. ui/step/message.py makes them.
 
 import { learn_token, unpack_row } from '../kernel/row.js';
 
 /**
  * @import { Branch, Limits, Outcome, RecordedStep, Remark, Row, SearchedStep, Settings, ShapedByEngine, State, StepOnScreen, Table } from '../types.js'
  *
- * @typedef {{number: number, prompt: string, tokens: number, model: string, when: number}} Earlier a text that another
- *   one has replaced; `when` in seconds since 1970
+ * @typedef {{number: number, prompt: string, tokens: number, model: string, when: number}} Earlier a text that was
+ *   replaced by a newer one; `when` in seconds since 1970
  *
- * @typedef {object} Message a header, with what came as arrays unpacked; besides these, the answers to questions
- * @property {'state' | 'answer' | 'busy' | 'failed'} kind state: what changed; answer: to a question; busy: what takes
- *   long (`what`, `done`, `total`, ...), '' when it is over; failed: nothing more will come
+ * @typedef {object} Message a header with its arrays unpacked, and the answers to questions
+ * @property {'state' | 'answer' | 'busy' | 'failed'} kind state: changes; answer: to a question; busy: a long operation
+ *   (`what`, `done`, `total`, ...), '' when it is over; failed: nothing more will come
  * @property {string} client
- * @property {number | null} number of the event answered; 0 for `hello`, null where there was none
+ * @property {number | null} number of the event answered; 0 for `hello`, null if there was none
  * @property {string} error
- * @property {boolean} [cancelled] whether the error is no failure: somebody has cancelled the event
+ * @property {boolean} [cancelled] whether the error is a cancellation by a person, not a failure
  * @property {string} run
- * @property {Record<string, any> | null} text with a new run
+ * @property {Record<string, any> | null} text sent with a new run
  * @property {number} branch
- * @property {number} first from which step on `steps` hold
+ * @property {number} first the first step that `steps` contains
  * @property {number} length of the branch
  * @property {unknown[][]} steps one list each, in the order of `step_fields`
  * @property {string[]} [step_fields]
  * @property {Branch[]} [branches]
  * @property {Earlier[]} [earlier]
- * @property {[number, string][]} [labels] of tokens that no row brings
+ * @property {[number, string][]} [labels] labels of tokens that are in no row
  * @property {[string, string, boolean][]} [remarks] name, reason, whether it has an effect
  * @property {string | null} [cache_formula]
  * @property {number} index
@@ -33,28 +33,29 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {StepOnScreen} [step]
  * @property {ShapedByEngine} [shaped]
  * @property {State['stop']} stop
- * @property {{settings: Settings, limits: Limits, guidance_scale: number | null, strategy: State['strategy']} | null} in_force
+ * @property {{settings: Settings, limits: Limits, guidance_scale: number | null, strategy: State['strategy']} | null}
+ *   in_force
  * @property {string} pending_bytes
  * @property {SearchedStep | null} search
  * @property {RecordedStep | null} recorded
  * @property {number} left
  * @property {string} said
- * @property {string} [visit] with the answer to `hello`: what this tab is known by from now on
+ * @property {string} [visit] with the answer to `hello`: this tab's token from now on
  * @property {Table} [table]
  * @property {any[]} [examples]
  * @property {string[]} [notices]
- * @property {{prompt: string, chat: boolean}} [draft] a prompt of another page, for Start to begin with
+ * @property {{prompt: string, chat: boolean}} [draft] a prompt from another page, for Start
  * @property {string} [what]
  * @property {number} [done]
  * @property {number | null} [total]
- * @property {number} [behind] passes of others that go first
+ * @property {number} [behind] passes of other requests that come first
  * @property {boolean} [can_cancel]
  */
 
 const DECODER = new TextDecoder();
 
 /**
- * A header, and the arrays behind it.
+ * Split a message into its header and the arrays after it.
  *
  * @param {Uint8Array} bytes
  * @returns {{header: any, arrays: ArrayBuffer}}
@@ -63,11 +64,12 @@ export function split(bytes) {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   const header = JSON.parse(DECODER.decode(bytes.subarray(4, 4 + length)));
   const has_arrays = bytes.length > 4 + length;
-  return { header, arrays: has_arrays ? bytes.slice(4 + length).buffer : new ArrayBuffer() }; // typed arrays want an aligned start
+  // Typed arrays need an aligned start.
+  return { header, arrays: has_arrays ? bytes.slice(4 + length).buffer : new ArrayBuffer() };
 }
 
 /**
- * Header of a message, with `row` and `shaped.outcomes` unpacked where it brings them.
+ * Read a message's header, with `row` and `shaped.outcomes` unpacked if present.
  *
  * @param {Uint8Array} bytes
  * @returns {Message & Record<string, any>}
@@ -111,12 +113,12 @@ export function unpack_outcomes({ offset, outcomes }, arrays) {
 }
 
 /**
- * Take a message of kind `state` into the state.
+ * Apply a message of kind `state` to the state.
  *
  * @param {any} state
  * @param {Message} message
- * @returns {boolean} false where the message builds on what this page does not have, so that it must ask
- *   for everything
+ * @returns {boolean} false if the message builds on data that this page does not have, so that it must request
+ *   everything
  */
 export function take_in(state, message) {
   const is_new_run = message.run !== state.run;
@@ -158,7 +160,7 @@ export function take_in(state, message) {
  * @param {Record<string, any>} text
  */
 function take_text(state, text) {
-  if (state.model?.source !== text.model.source) state.labels = new Map(); // of another vocabulary
+  if (state.model?.source !== text.model.source) state.labels = new Map(); // from a different vocabulary
   state.model = text.model;
   state.prompt = text.prompt;
   state.chat = text.chat;
@@ -187,14 +189,14 @@ function step_of(fields, values) {
   return step;
 }
 
-/** Take down where the step's own token stands. @param {Row} row */
+/** Record the standing of the step's own token. @param {Row} row */
 export function learn_own(row) {
   const { chosen: id, standing } = row;
   if (id !== null && standing) learn_token(row, { id, raw_rank: standing[0], logit: standing[1] });
 }
 
 /**
- * Take the row of a message into the state: of kind `state`, or the answer to `row`.
+ * Apply the row of a message to the state. The message is of kind `state` or answers `row`.
  *
  * @param {any} state
  * @param {Message} message
@@ -206,7 +208,7 @@ export function take_row(state, message) {
     return;
   }
   if (message.row) {
-    // Labels stay the same for a whole vocabulary, and none comes twice.
+    // Labels stay the same for a whole vocabulary, and each is sent only once.
     for (const [id, label] of message.row.labels ?? []) state.labels.set(id, label);
     const shaped = message.row_key === state.row_key ? state.row?.shaped : null;
     state.row = { shaped, ...message.row, labels: state.labels };

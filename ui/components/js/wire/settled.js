@@ -1,31 +1,32 @@
-// Settings on their way to the server: told once a slider stands still, at the latest when a person goes.
+// Settings on their way to the server: sent once a slider rests, or at the latest when a person leaves.
 
 import { forget, recall_json, remember } from '../lib/storage.js';
 
-const SETTLE_MS = 400; // keys move a slider in many small steps, and each of them ends
+const SETTLE_MS = 400; // keys move a slider in many small steps, each of which ends
 const KEY = 'decoding-visualiser-untold';
 
 /**
- * @typedef {object} Told what the server hears of
+ * @typedef {object} Told the values that the server is told
  * @property {unknown} settings
  * @property {unknown} guidance_scale
  * @property {unknown} penalty_alpha of contrastive search
  *
- * @typedef {{settings: unknown, guidance_scale: unknown, draft: {penalty_alpha: unknown}, run: string, mode: string}} Teller the part of a state that is looked at
+ * @typedef {{settings: unknown, guidance_scale: unknown, draft: {penalty_alpha: unknown}, run: string, mode: string}}
+ *   Teller the part of a state that is read
  */
 
 /**
- * What the server knows of the settings, and when it hears of others.
+ * Track what the server knows of the settings, and tell it of changes.
  *
  * @param {Teller} state
- * @param {() => void} post sends the settings, whatever they then are
- * @param {() => void} rest a slider rests, and the server knows where
+ * @param {() => void} post sends the settings as they are at that moment
+ * @param {() => void} rest called when a slider rests and the server knows its value
  */
 export function create_settled(state, post, rest) {
   /** @type {Told | null} */
-  let heard = null; // what the server knows, or will with the event under way
+  let heard = null; // the server's knowledge, including the event under way
   /** @type {Told | null} */
-  let answered = null; // what it is sure to know
+  let answered = null; // the server's confirmed knowledge
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
 
@@ -47,13 +48,13 @@ export function create_settled(state, post, rest) {
     );
   };
 
-  /** Let the server hear of what it does not know, at once. */
+  /** Tell the server at once of everything it does not know. */
   function tell_now() {
     clearTimeout(timer);
     if (differ(heard)) post();
   }
 
-  /** The same, unless a text is playing: then its next step brings them. */
+  /** Tell it soon, unless a text is playing: then its next step brings the settings. */
   function tell_soon() {
     if (state.mode !== 'paused') return;
     if (differ(heard)) post();
@@ -66,18 +67,18 @@ export function create_settled(state, post, rest) {
       return heard?.settings ?? null;
     },
 
-    /** Tell if they are others now. */
+    /** Tell if the settings have changed since. */
     has_news: () => differ(heard),
     tell_now,
     tell_soon,
 
-    /** A slider was let go. */
+    /** Handle the release of a slider. */
     settle() {
       clearTimeout(timer);
       timer = setTimeout(tell_soon, SETTLE_MS);
     },
 
-    /** A person may be about to go: the page may be gone before the event is there. */
+    /** Prepare for a person's departure: the page may be gone before the event arrives. */
     leave() {
       if (differ(answered)) {
         remember('sessionStorage', KEY, JSON.stringify({ run: state.run, ...settings_now() }));
@@ -85,19 +86,19 @@ export function create_settled(state, post, rest) {
       tell_now();
     },
 
-    /** An event is being described: with it the server will know. */
+    /** Note that an event is being described: with it the server will know the settings. */
     described() {
       heard = settings_now();
     },
 
-    /** The event under way was answered, or the settings are the server's own. */
+    /** Note that the event under way was answered, or that the settings are the server's own. */
     confirmed() {
       answered = heard;
       if (!differ(heard)) forget('sessionStorage', KEY);
     },
 
     /**
-     * What this text was left with and the server never heard of; null for nothing.
+     * The settings that this text was left with and the server never received; null for none.
      *
      * @returns {any}
      */

@@ -1,27 +1,28 @@
-// The live channel to the server: a WebSocket that comes back by itself.
+// The live channel to the server: a WebSocket that reconnects by itself.
 //
-// The first frame says who the page is and what it has (`hello`); the server answers with what it lacks. Where the
-// connection is lost, another one is tried, sooner at first and later each time, and at once when the browser says
+// The first frame identifies the page and lists what it has (`hello`); the server answers with the rest. If the
+// connection is lost, the page retries soon at first and later each time. It retries at once when the browser reports
 // that the network is back.
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
-const SILENT_MS = 20_000; // an answer is due and nothing comes, not even that it takes long
+const SILENT_MS = 20_000; // the limit if an answer is due and nothing comes, not even a notice of a long operation
 
 /**
  * @typedef {{online: boolean, since: number}} Presence whether the server can be reached, and since when (milliseconds
  *   since 1970)
  *
- * @typedef {object} Frame what the socket needs to know of a frame
+ * @typedef {object} Frame the fields of a frame that the socket reads
  * @property {string} kind
  *
  * @typedef {object} Options
  * @property {string} address path of the channel
  * @property {() => object} hello the first frame of every connection, without `kind`
- * @property {(bytes: Uint8Array) => void} received every frame that comes
- * @property {(presence: Presence) => void} presence told when the server can be reached, or no longer
+ * @property {(bytes: Uint8Array) => void} received called with every incoming frame
+ * @property {(presence: Presence) => void} presence called when the server becomes reachable or unreachable
  * @property {(address: string) => WebSocket} [connect] for tests
- * @property {Pick<Window, 'addEventListener' | 'removeEventListener'>} [network] where `online` and `offline` are heard of
+ * @property {Pick<Window, 'addEventListener' | 'removeEventListener'>} [network] the source of `online` and `offline`
+ *   events
  * @property {() => number} [random] 0 to 1
  */
 
@@ -78,7 +79,7 @@ export function create_socket({
     mine.onclose = () => mine === socket && lost();
   }
 
-  /** The connection has gone: try again after a while, which grows and differs from page to page. */
+  /** Retry after a delay, as the connection was lost. The delay grows and differs from page to page. */
   function lost() {
     drop();
     tell(false);
@@ -88,7 +89,7 @@ export function create_socket({
     retry = setTimeout(open, wait * (0.5 + random()));
   }
 
-  /** Let go of the connection without waiting for its end, which may never be heard of. */
+  /** Let go of the connection without waiting for its end, which may never be reported. */
   function drop() {
     const old = socket;
     socket = null;
@@ -99,7 +100,7 @@ export function create_socket({
     old.close();
   }
 
-  /** An answer is due: where nothing comes for long, the connection is dead though nobody said so. */
+  /** Expect an answer: if nothing comes for long, the connection is dead although no event said so. */
   function expect() {
     clearTimeout(silence);
     silence = setTimeout(lost, SILENT_MS);
@@ -122,26 +123,26 @@ export function create_socket({
   open();
 
   return {
-    /** Whether events can be sent. */
+    /** Tell if events can be sent. */
     get is_ready() {
       return is_ready;
     },
 
-    /** To be called once the answer to `hello` has been taken in. */
+    /** Mark the channel as ready. Call this once the answer to `hello` has been applied. */
     ready() {
       is_ready = true;
       failures = 0;
       tell(true);
     },
 
-    /** More is due still, as the server has said. */
+    /** The server has announced that more is due. */
     expect,
 
     /**
-     * Send an event that will be answered; false where there is no connection.
+     * Send an event that will be answered; false if there is no connection.
      *
      * @param {object} data
-     * @param {boolean} [at_once] also while the server has not answered the first frame
+     * @param {boolean} [at_once] whether to send even before the server has answered the first frame
      */
     send(data, at_once = false) {
       if (!socket || !(is_ready || (at_once && has_greeted))) return false;

@@ -1,7 +1,7 @@
-// Who this tab is: a secret that the tab keeps as long as it lives, and one for this document alone.
+// The identity of this tab: a secret that lives as long as the tab, and one for this document alone.
 //
-// A duplicated tab has the token of the one it was made from, in a document of its own; the server then gives
-// it another token, which is kept instead.
+// A duplicated tab has the same token as its original, but a different document. The server then gives it a new token,
+// which replaces the old one.
 
 import { recall, remember } from '../lib/storage.js';
 
@@ -14,7 +14,7 @@ export function secret() {
   return Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('');
 }
 
-// Modules are evaluated once a document, whichever page of the app asks.
+// Modules are evaluated once per document, whichever page of the app asks.
 const tab = secret();
 let token = '';
 
@@ -25,10 +25,10 @@ export function here() {
 }
 
 /**
- * Go on under another token: this tab is a copy.
+ * Continue with a different token, as this tab is a copy.
  *
  * @param {string} other
- * @param {string} [instead_of] only if this is the token so far
+ * @param {string} [instead_of] only if this is the current token
  */
 export function keep(other, instead_of) {
   if (!SECRET.test(other) || other === here().token) return;

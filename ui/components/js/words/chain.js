@@ -1,4 +1,4 @@
-// Words on a chain as a whole: what leaves no token, what the default order would change, what a what-if is.
+// Words on a chain as a whole: why no token is left, what the default order would change, how a what-if differs.
 
 import { in_text_of, label_of, sampler_of } from '../kernel/table.js';
 import { count, listed, quoted, tokens } from './format.js';
@@ -8,24 +8,29 @@ import { marked, say } from './say.js';
  * @import { DefaultOrder, Draw, SamplerView, Table, View, WhatIf } from '../types.js'
  */
 
-/** Whether a sampler removed tokens by rank, as greedy does too. @param {SamplerView} sampler */
+/** Tell if a sampler removed tokens by rank, as greedy does too. @param {SamplerView} sampler */
 export const is_cut = sampler => sampler.kind === 'cut' || sampler.case === 'greedy';
 
-/** A sampler's name within a sentence; at temperature 0 it is not temperature that removes. @param {SamplerView[]} samplers @param {string|null} name */
+/**
+ * A sampler's name within a sentence; at temperature 0, greedy is named instead of temperature.
+ *
+ * @param {SamplerView[]} samplers
+ * @param {string|null} name
+ */
 export function name_in(samplers, name) {
   const sampler = samplers.find(each => each.name === name);
   return sampler?.case === 'greedy' ? say('greedy') : (sampler?.in_text ?? name ?? '');
 }
 
 /**
- * Why nothing can be drawn with the whole chain; null where something can.
+ * The reason why nothing can be drawn with the whole chain; null if something can.
  *
- * Only edits leave no token: behind a cut one may find no other token, in front of it it would.
+ * Only edits leave no token. After a cut, an edit may find no other token; before the cut it would.
  *
  * @param {View | null} view
  * @param {Table} table
- * @returns {{label: string, reason: string, remedy: string} | null} `label` is the sampler's, `reason` half a
- *   sentence that begins with it, `remedy` a sentence
+ * @returns {{label: string, reason: string, remedy: string} | null} `label` is the sampler's; `reason` is half a
+ *   sentence that begins with the label; `remedy` is a sentence
  */
 export function nothing_left(view, table) {
   if (!view?.emptied_by) return null;
@@ -46,7 +51,7 @@ export function nothing_left(view, table) {
 }
 
 /**
- * How the result differs from the default order's; '' where the samplers stand in it.
+ * The difference from the default order's result; '' if the samplers are in default order.
  *
  * @param {Pick<View, 'default_order'>} view
  * @param {Table} table
@@ -57,14 +62,18 @@ export function default_order_text({ default_order }, table) {
   return difference(default_order, order);
 }
 
-/** What is taken in the end, as a clause that follows others. @type {Record<DefaultOrder['taken_by'], [string, string]>} */
+/**
+ * The token finally taken, as a clause that follows others.
+ *
+ * @type {Record<DefaultOrder['taken_by'], [string, string]>}
+ */
 const TAKEN = {
   greedy: [marked(', and greedy takes the same token'), marked(', and greedy takes another token')],
   u: [marked(', and the same u draws the same token'), marked(', and the same u draws another token')],
   nothing: ['', ''],
 };
 
-/** @param {DefaultOrder} difference @param {string} order its names */
+/** @param {DefaultOrder} difference @param {string} order its samplers' names */
 function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }, order) {
   const values = { order, tokens: tokens(kept), count: count(kept), now: count(now), taken: '' };
   if (!kept)
@@ -73,7 +82,7 @@ function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }, 
       : say('In the default order ({order}) no token would be left either.', values);
   if (!now) return say('In the default order ({order}) {tokens} would be left, where none is left now.', values);
   if (same_odds) return say('In the default order ({order}) the result is the same here.', values);
-  // This one is taken, whatever u is.
+  // This token is taken, whatever u is.
   if (now === 1 && kept === 1) return say('In the default order ({order}) another token is left.', values);
   const taken = TAKEN[taken_by][same_draw ? 0 : 1];
   values.taken = taken && say(taken);
@@ -85,7 +94,7 @@ function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }, 
 }
 
 /**
- * What differs where a step is shown with other settings than it was taken with.
+ * The differences between the settings on show and those that the step was taken with.
  *
  * @param {WhatIf} what_if
  * @param {Table} table

@@ -1,4 +1,4 @@
-// Contrastive search in words: which candidate wins at an alpha, and why; what a step cost.
+// Contrastive search in words: the winning candidate at an alpha, the reason, and the cost of a step.
 
 import { count, ms, percent, quoted, score_text } from './format.js';
 import { say } from './say.js';
@@ -6,23 +6,27 @@ import { say } from './say.js';
 /** @import { SearchedStep, State } from '../types.js' */
 /** @typedef {SearchedStep['candidates'][number] & {gain: number, loss: number, score: number}} Scored */
 
-/** The alpha that is on show: the slider's, where the search is set up there. @param {Pick<State, 'draft' | 'searched' | 'read_only'>} state */
+/**
+ * The alpha on show: the slider's, if the search is set up there.
+ *
+ * @param {Pick<State, 'draft' | 'searched' | 'read_only'>} state
+ */
 export const alpha_on_show = ({ draft, searched, read_only }) =>
   draft.is_search && !read_only ? draft.penalty_alpha : (searched?.penalty_alpha ?? 0);
 
-/** What the line below the loop says. @param {Pick<State, 'draft' | 'searched' | 'read_only'>} state */
+/** The sentence on the line below the loop. @param {Pick<State, 'draft' | 'searched' | 'read_only'>} state */
 export const search_sentence = state =>
   state.searched
     ? story(state.searched, alpha_on_show(state))
     : say('Press Step: the likeliest tokens are each tried as the next one, and the best score wins.');
 
 /**
- * The candidates at any alpha, as the engine scores them: most likely first.
+ * The candidates at any alpha, scored as in the engine, most likely first.
  *
  * @param {SearchedStep} step
  * @param {number} alpha
- * @returns {{rows: Scored[], winner: number}} each row with `gain`, `loss` and `score`; of equal ones the likelier
- *   wins
+ * @returns {{rows: Scored[], winner: number}} each row with `gain`, `loss` and `score`; among equal scores the likelier
+ *   candidate wins
  */
 export function scored({ candidates }, alpha) {
   const rows = candidates.map(candidate => {
@@ -33,7 +37,7 @@ export function scored({ candidates }, alpha) {
   return { rows, winner: rows.findIndex(({ score }) => score === best) };
 }
 
-/** Which candidate wins at this alpha, and why. @param {SearchedStep} step @param {number} alpha */
+/** The winning candidate at this alpha, and the reason. @param {SearchedStep} step @param {number} alpha */
 export function story(step, alpha) {
   const { rows, winner } = scored(step, alpha);
   const [won, likeliest] = [rows[winner], rows[0]];
@@ -65,7 +69,7 @@ export function story(step, alpha) {
   return sentences.join(' ');
 }
 
-/** What the step cost, by its record. @param {SearchedStep} step */
+/** The step's cost, from its record. @param {SearchedStep} step */
 export function cost({ index, passes, candidates, prefill_ms, forward_ms, score_ms }) {
   const values = {
     step: count(index + 1),

@@ -1,4 +1,4 @@
-// Numbers and token texts for reading. The same wording everywhere: "0.03 %", "16,384", "1.5 KiB".
+// Numbers and token texts for reading, worded the same everywhere: "0.03 %", "16,384", "1.5 KiB".
 
 import { in_text_of } from '../kernel/table.js';
 import { say, with_figures } from './say.js';
@@ -15,10 +15,16 @@ const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 /** 16384 -> "16,384". @param {number} number */
 export const count = number => with_figures(WHOLE.format(number));
 
-/** A number as it was set: thousands apart where it is large, a true minus sign. @param {number} value */
+/** A number as it was set, with thousands separators and a true minus sign. @param {number} value */
 export const set_number = value => with_figures(NUMBER.format(value).replace('-', '−'));
 
-/** A sampler with what it is set to, where that is one number: "top-k 50", "DRY". @param {Table} table @param {string} name @param {Value} value */
+/**
+ * A sampler with its value, if that is one number: "top-k 50", "DRY".
+ *
+ * @param {Table} table
+ * @param {string} name
+ * @param {Value} value
+ */
 export function setting_text(table, name, value) {
   const in_text = in_text_of(table, name);
   return typeof value === 'number' ? `${in_text} ${set_number(value)}` : in_text;
@@ -28,7 +34,7 @@ export function setting_text(table, name, value) {
 export const tokens = number => say(number === 1 ? '{count} token' : '{count} tokens', { count: count(number) });
 
 /**
- * A probability as a percentage; one that is not 0 or 1 never looks as if it were.
+ * A probability as a percentage; a value other than 0 and 1 never looks like one of these.
  *
  * @param {number} probability
  */
@@ -40,7 +46,7 @@ export function percent(probability) {
   return with_figures(`${(probability * 100).toFixed(2)} %`);
 }
 
-/** The same in few digits: "98 %", "2.9 %", "0.03 %". @param {number} probability */
+/** A percentage with few digits: "98 %", "2.9 %", "0.03 %". @param {number} probability */
 function short_percent(probability) {
   if (probability === 0) return '0 %';
   if (probability < 1e-4) return with_figures('< 0.01 %');
@@ -49,7 +55,7 @@ function short_percent(probability) {
   return with_figures(`${(probability * 100).toFixed(digits)} %`);
 }
 
-/** A share as it was set: "90 %", "0.09 %". @param {number} value */
+/** A share, as it was set: "90 %", "0.09 %". @param {number} value */
 export const share = value => `${set_number(Number((value * 100).toFixed(4)))} %`;
 
 /** Bytes in units of 1,024. @param {number} bytes */
@@ -61,7 +67,7 @@ export function size(bytes) {
   return `${with_figures(value.toFixed(1))} ${['KiB', 'MiB', 'GiB'][unit]}`;
 }
 
-/** Milliseconds, with as many digits as mean something. @param {number} time */
+/** Milliseconds, with only significant digits. @param {number} time */
 export const ms = time => with_figures(`${time < 10 ? time.toFixed(2) : time.toFixed(1)} ms`);
 
 /**
@@ -74,7 +80,7 @@ export const bits = (entropy, digits = 2) =>
   say('{figure} bits', { figure: with_figures(Math.max(entropy, 0).toFixed(digits)) });
 
 /**
- * A score with a true minus sign; one that is not finite as an infinity.
+ * A score with a true minus sign; infinity if not finite.
  *
  * @param {number} score
  * @param {number} [digits]
@@ -82,19 +88,19 @@ export const bits = (entropy, digits = 2) =>
 export function score_text(score, digits = 2) {
   if (Number.isNaN(score)) return '–';
   if (!Number.isFinite(score)) return score > 0 ? '∞' : '−∞';
-  const far = Math.abs(score); // from 0; very far, only its leading digits can be read
+  const far = Math.abs(score); // distance from 0; if it is large, only the leading digits are readable
   const text = far < 1e7 ? far.toFixed(digits) : far.toExponential(digits).replace('e+', 'e');
   return with_figures(score < 0 && Number(text) > 0 ? `−${text}` : text);
 }
 
-/** A uniform number for reading; one below 1 never looks as if it were 1. @param {number} u */
+/** A uniform number for reading; a number below 1 never looks like 1. @param {number} u */
 export const u_text = u => with_figures(u.toFixed(u < 0.99995 ? 4 : 10));
 
-/** The same in few digits. @param {number} u */
+/** A uniform number with few digits. @param {number} u */
 const short_u = u => (u < 0.995 ? with_figures(u.toFixed(2)) : u_text(u));
 
 /**
- * A stretch in words: [0.4000, 0.7000); a narrow one with as many digits as tell its ends apart.
+ * A stretch in words: [0.4000, 0.7000). A narrow one has enough digits to tell its ends apart.
  *
  * @param {number} from
  * @param {number} to
@@ -115,7 +121,7 @@ const FEW = {
   u: short_u,
 };
 
-/** Figures with all their digits, or with few of them, for stage view. @param {Digits} [digits] */
+/** Formats with all digits, or with few digits for stage view. @param {Digits} [digits] */
 export const formats = (digits = 'full') => ({
   ...(digits === 'few' ? FEW : FULL),
   share,
@@ -127,7 +133,7 @@ export const formats = (digits = 'full') => ({
 // --- token texts ----------------------------------------------------------------------------------
 
 /**
- * At most `longest` characters, the rest as an ellipsis; never splits a surrogate pair.
+ * At most `longest` characters, with an ellipsis for the rest; surrogate pairs stay whole.
  *
  * @param {string} text
  * @param {number} longest
@@ -138,7 +144,7 @@ export function shorten(text, longest) {
 }
 
 /**
- * A token among other words: set apart, so that right-to-left letters do not reorder the sentence.
+ * A token among other words, isolated so that right-to-left letters do not reorder the sentence.
  *
  * @param {string | null | undefined} label
  * @param {number} [longest]
@@ -146,7 +152,7 @@ export function shorten(text, longest) {
 export const isolated = (label, longest = 16) => `\u2068${shorten(String(label ?? ''), longest)}\u2069`;
 
 /**
- * The same in quotes, which stay around it.
+ * A token in quotes, which stay around it.
  *
  * @param {string | null | undefined} label
  * @param {number} [longest]

@@ -1,14 +1,14 @@
-// The glossary as pages read it: where its terms stand in a text, and where each can be operated.
+// The glossary as pages read it: the occurrences of its terms in a text, and the page where each can be used.
 
 /**
  * @typedef {object} Term
  * @property {string} name as a heading
- * @property {string} text what it means
- * @property {string[]} written how it stands in a text
- * @property {string[]} everyday words that mean it in some places only
- * @property {string[]} places these pages and lessons
- * @property {string} page the address of the page on which it can be operated
- * @property {string} at what to use there
+ * @property {string} text its meaning
+ * @property {string[]} written its spellings in a text
+ * @property {string[]} everyday words that have this meaning only in some places
+ * @property {string[]} places those pages and lessons
+ * @property {string} page the address of the page where it can be used
+ * @property {string} at the control to use there
  */
 /** @typedef {Record<string, Term>} Glossary */
 /** @typedef {{key: string, start: number, end: number}} Found */
@@ -17,10 +17,10 @@
 const escaped = text => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Finds terms in a text: whole words, the longest first; everyday words where they mean a term. A part of a name of
- * code, such as `model.layers.0`, is none.
+ * Find terms in a text: whole words, the longest first; everyday words only in their places. A part of an identifier,
+ * such as `model.layers.0`, does not count.
  * @param {Glossary} glossary
- * @param {string[]} [here] the page that the text is on, and the lesson
+ * @param {string[]} [here] the text's page and lesson
  * @returns {(text: string) => Found[]}
  */
 export function term_finder(glossary, here = []) {
@@ -46,7 +46,7 @@ export function term_finder(glossary, here = []) {
     }));
 }
 
-/** Whether an entry is one that somebody looks for. @param {Term} term @param {string} typed */
+/** Tell if an entry matches a search. @param {Term} term @param {string} typed */
 export function matches({ name, text, written }, typed) {
   const wanted = typed.trim().toLowerCase();
   return [name, text, ...written].some(said => said.toLowerCase().includes(wanted));

@@ -1,4 +1,4 @@
-// The one thing that the line below the loop says: what matters most at this moment.
+// The single message of the line below the loop: what matters most at this moment.
 
 import { what_if_text } from './chain.js';
 import { search_sentence } from './contrastive.js';
@@ -11,8 +11,9 @@ import { tour_stop } from './tour.js';
 /**
  * @import { State } from '../types.js'
  *
- * @typedef {{kind: 'busy' | 'error' | 'warning' | 'what-if' | 'tour' | 'plain', title: string, text: string, next?: string}} Said
- *   `next`: the button of the tour that leads on
+ * @typedef
+ *   {{kind: 'busy' | 'error' | 'warning' | 'what-if' | 'tour' | 'plain', title: string, text: string, next?: string}}
+ *   Said `next`: the tour's button to the next stop
  */
 
 /** @param {State} state @returns {Said} */
@@ -45,7 +46,7 @@ export function what_to_say(state) {
   return { kind: 'plain', title: found ? say('Notice:') : '', text: found };
 }
 
-/** A question that a class may guess at. @param {State} state */
+/** A question for a class to guess. @param {State} state */
 function covered_text({ steps, index }) {
   const step = steps[index];
   return step

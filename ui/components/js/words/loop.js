@@ -1,4 +1,4 @@
-// What the loop band says of each of its stages: this step's own figure, and a sentence for slow motion.
+// Texts of the loop band for each of its stages: this step's own figure, and a sentence for slow motion.
 
 import { in_text_of, label_of, sampler_of } from '../kernel/table.js';
 import { nothing_left } from './chain.js';
@@ -11,7 +11,7 @@ import { sampler_sentence } from './sentences.js';
  */
 
 /**
- * The inspected step, null while it is still to be drawn.
+ * The inspected step; null while it is still to be drawn.
  *
  * @param {State} state
  * @param {View} view
@@ -20,7 +20,7 @@ import { sampler_sentence } from './sentences.js';
 const recorded = (state, view) => (view.is_pending ? null : state.steps[view.index]) ?? null;
 
 /**
- * A step that took the highest score, looked at with settings that would draw.
+ * Tell if a step took the highest score and is shown with settings that would draw.
  *
  * @param {State} state
  * @param {View} view
@@ -41,7 +41,11 @@ function tokens_in(state, view) {
   return limit ? say('{one} of {all}', { one: count(used), all: count(limit) }) : tokens(used);
 }
 
-/** A prefill reads the whole text; any later pass one token, all others are in the cache. @type {Said} */
+/**
+ * Describe the pass. A prefill reads the whole text; a later pass reads one token, as the others are cached.
+ *
+ * @type {Said}
+ */
 function forward_pass(state, view) {
   const step = recorded(state, view);
   if (step?.reused) return say('not needed again');
@@ -68,8 +72,8 @@ function forward_time(state, view) {
 }
 
 /**
- * What share of the probability those left held before they were scaled to 1; null where no distribution had them so,
- * because scores were changed between what samplers removed.
+ * The share of the probability that the remaining tokens held before rescaling to 1. Null if no distribution contained
+ * them so, because scores were changed between removals.
  *
  * @param {View} view
  */
@@ -88,7 +92,7 @@ function softmax(state, view) {
   return mass === null || mass === 1 ? say('sum is 1') : `${formats(state.digits).percent(mass)} → 1`;
 }
 
-/** In slow motion, in front of the draw. @param {State} state @param {View} view */
+/** Tell if the draw is still to come in slow motion. @param {State} state @param {View} view */
 const is_to_come = (state, view) => state.slow && view.is_pending && view.points[view.point].kind !== 'draw';
 
 /** @type {Said} */
@@ -123,7 +127,7 @@ const FIGURES = {
 };
 
 /**
- * What a sampler that is on did, in the few words that its box has room for.
+ * A sampler's effect, in the few words that fit its box.
  *
  * @param {SamplerView} sampler
  * @param {Table} table
@@ -147,9 +151,9 @@ function sampler_figure(sampler, table) {
 }
 
 /**
- * What a box of the band shows below its name.
+ * The text of a band's box below its name.
  *
- * @param {string} key the name of a point, or one of the band's own
+ * @param {string} key the name of a point or of one of the band's boxes
  * @param {State} state
  * @param {View} view
  */
@@ -159,7 +163,7 @@ export function figure_of(key, state, view) {
   return sampler?.on ? sampler_figure(sampler, state.table) : '';
 }
 
-/** What its title adds. @param {string} key @param {State} state @param {View} view */
+/** The addition in the box's title. @param {string} key @param {State} state @param {View} view */
 export const more_of = (key, state, view) => (key === 'forward' ? forward_time(state, view) : '');
 
 // --- sentences ------------------------------------------------------------------------------------
@@ -181,7 +185,7 @@ function raw_sentence(state, view) {
   return `${start} ${leads}`;
 }
 
-/** What is said at the last two points where no token is left. @param {State} state @param {View} view */
+/** The sentence at the last two points if no token is left. @param {State} state @param {View} view */
 function emptied_sentence(state, view) {
   const nothing = nothing_left(view, state.table);
   return nothing ? say('No token is left: {reason}. {remedy}', { ...nothing }) : '';
@@ -232,14 +236,14 @@ function draw_sentence(state, view) {
     : say('{u} falls into {range}, the stretch of {token}.', values);
 }
 
-/** The points that are no samplers, in a sentence. @type {Record<string, string>} */
+/** The names inside a sentence of points that are not samplers. @type {Record<string, string>} */
 const TITLES = { raw: marked('logits'), renormalised: marked('softmax'), drawn: marked('draw') };
 
 /** @type {Record<string, Said>} */
 const SENTENCES = { raw: raw_sentence, renormalised: softmax_sentence, drawn: draw_sentence };
 
 /**
- * Where the walk stands: "Stage 3 of 7: temperature. Temperature divides all scores by 0.7 ...".
+ * The current stage of the walk: "Stage 3 of 7: temperature. Temperature divides all scores by 0.7 ...".
  *
  * @param {State} state
  * @param {View} view
@@ -259,7 +263,7 @@ export function point_sentence(state, view) {
   });
 }
 
-/** What the line says while no stage is looked at. @param {State} state @param {View} view */
+/** The line's text while no stage is inspected. @param {State} state @param {View} view */
 export function hint(state, view) {
   if (state.manual && view.is_pending && view.chosen) {
     return say('Proposed: {token}. Press Enter or Step to accept it, or choose another row.', {

@@ -1,4 +1,4 @@
-// How a pre-token becomes tokens, step by step and in words.
+// The making of tokens from a pre-token, step by step and in words.
 
 import { count, quoted, score_text } from './format.js';
 import { marked, say } from './say.js';
@@ -6,17 +6,17 @@ import { marked, say } from './say.js';
 /**
  * @import { Making, Matches, Merges, ShownToken, Side } from '../types.js'
  *
- * @typedef {{label: string, look: '' | 'new' | 'rest'}} Chip a token or a symbol; `rest`: not cut yet
+ * @typedef {{label: string, look: '' | 'new' | 'rest'}} Chip a token or a symbol; `rest`: not yet cut
  * @typedef {{chips: Chip[], sentence: string}} Frame
  */
 
-/** How many steps there are to look at. @param {Making} making */
+/** The number of steps to look at. @param {Making} making */
 export function step_count(making) {
   if (making.kind === 'merges') return making.merges.length;
   return making.kind === 'matches' ? making.matches.length : 0;
 }
 
-/** What there is after so many steps. @param {Merges | Matches} making @param {number} step @returns {Frame} */
+/** The state after a number of steps. @param {Merges | Matches} making @param {number} step @returns {Frame} */
 export const frame = (making, step) =>
   making.kind === 'merges' ? merge_frame(making, step) : match_frame(making, step);
 
@@ -56,7 +56,13 @@ function merge_frame({ symbols, merges, ranks, is_whole }, step) {
   return { chips, sentence };
 }
 
-/** The two that a merge joins. @param {string[]} symbols @param {Merges['merges']} merges @param {number} step */
+/**
+ * The two symbols that a merge joins.
+ *
+ * @param {string[]} symbols
+ * @param {Merges['merges']} merges
+ * @param {number} step
+ */
 export function pair(symbols, merges, step) {
   const [start, middle] = merges[step - 1];
   const made = (/** @type {number} */ from) =>
@@ -90,7 +96,13 @@ function match_frame({ text, matches }, step) {
   return { chips, sentence };
 }
 
-/** What is known of a token: names, marked, and values. @param {Side} side @param {number} place @returns {[string, string][]} */
+/**
+ * The facts about a token: marked names, and values.
+ *
+ * @param {Side} side
+ * @param {number} place
+ * @returns {[string, string][]}
+ */
 export function token_facts(side, place) {
   const { id, bytes, start, end, first_byte, pre_token, ...token } = side.tokens[place];
   const size = bytes ? bytes.split(' ').length : 0;

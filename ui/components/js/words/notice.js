@@ -1,4 +1,4 @@
-// The one thing about this step that is most worth a look, as a sentence computed from its figures.
+// The most notable fact about this step, as a sentence computed from its figures.
 
 import { in_text_of } from '../kernel/table.js';
 import { is_cut, nothing_left } from './chain.js';
@@ -11,7 +11,7 @@ import { sampler_note } from './sentences.js';
  * @import { Formats } from './format.js'
  *
  * @typedef {Pick<State, 'table' | 'steps' | 'row' | 'digits'>} NoticeState
- * @typedef {(state: NoticeState, view: View, words: Formats) => string} Noticed '' where there is nothing to say
+ * @typedef {(state: NoticeState, view: View, words: Formats) => string} Noticed '' if there is nothing to say
  */
 
 const LOOP_TOKENS = 8;
@@ -19,24 +19,24 @@ const LOOP_TIMES = 3;
 const LONGEST_LOOP = 64;
 
 const UNLIKELY = 0.02;
-const FLAT = 0.1; // below it even the most likely token is unlikely
+const FLAT = 0.1; // below this, even the most likely token is unlikely
 const UNLIKELY_FOR_MODEL = 0.005;
 const CERTAIN = 0.95;
 const UNCERTAIN = 4; // bits
-const CLOSE = 0.03; // probabilities that are nearly the same
+const CLOSE = 0.03; // probabilities that are nearly equal
 const MUCH = 0.1; // of the probability
 const LITTLE = 0.001;
 
 /**
- * The shortest run of tokens that a text ends with several times in a row.
+ * Find the shortest run of tokens that a text ends with several times in a row.
  *
  * @param {number[]} ids generated tokens
- * @returns {{length: number, times: number} | null} null unless it came 3 times or more, over 8 tokens
+ * @returns {{length: number, times: number} | null} null unless it occurs at least 3 times, over 8 tokens
  */
 export function find_loop(ids) {
   const last = ids.length - 1;
   for (let length = 1; length <= Math.min(LONGEST_LOOP, Math.floor(ids.length / LOOP_TIMES)); length++) {
-    let same = 0; // tokens at the end that equal the one `length` before
+    let same = 0; // tokens at the end that equal the token `length` earlier
     while (same + length <= last && ids[last - same] === ids[last - same - length]) same++;
     const times = Math.floor(same / length) + 1;
     if (times >= LOOP_TIMES && times * length >= LOOP_TOKENS) return { length, times };
@@ -44,10 +44,10 @@ export function find_loop(ids) {
   return null;
 }
 
-/** The whole chain is on screen, not a stage of it. @param {View} view */
+/** Tell if the whole chain is on screen rather than one stage. @param {View} view */
 const is_at_end = view => view.point === view.points.length - 1;
 
-/** The samplers that are on and up to the point. @param {View} view */
+/** The active samplers up to the point. @param {View} view */
 function applied(view) {
   const names = view.points.slice(0, view.point + 1).map(({ name }) => name);
   return view.samplers.filter(({ on, name }) => on && names.includes(name));
@@ -64,7 +64,7 @@ const recorded_step = (state, view) => (view.is_pending ? null : state.steps[vie
 
 // --- what can be noticed --------------------------------------------------------------------------
 
-/** Said before a step is refused, and while the point is looked at that has no token left. @type {Noticed} */
+/** The sentence before a step is refused, and at a point with no token left. @type {Noticed} */
 function emptied({ table }, view) {
   const found = nothing_left(view, table);
   if (!found || (!is_at_end(view) && view.kept > 0)) return '';
@@ -151,18 +151,18 @@ function greedy_choice(_, view, { percent }) {
   );
 }
 
-/** From the first cut on, the samplers that are no cuts. @param {View} view */
+/** From the first cut on, the samplers that are not cuts. @param {View} view */
 function behind_the_cut(view) {
   const samplers = applied(view);
   const first = samplers.findIndex(is_cut);
   return first < 0 ? [] : samplers.slice(first).filter(sampler => !is_cut(sampler));
 }
 
-/** Whether a sampler that is no cut did nothing. @param {SamplerView} sampler */
+/** Tell if a sampler that is not a cut did nothing. @param {SamplerView} sampler */
 const is_idle = sampler => !sampler.changes_scores && sampler.after === sampler.before;
 
 /**
- * Whether only cuts act behind the first cut: those left then have the odds that they had before.
+ * Tell if only cuts act after the first cut: then the remaining tokens keep their earlier odds.
  *
  * @param {View} view
  */
@@ -172,7 +172,7 @@ const is_only_cut = view => behind_the_cut(view).every(is_idle);
 function much_cut(_, view, { percent }) {
   const { cut } = view;
   const first = applied(view).find(is_cut);
-  // What is idle behind a cut might act on those that it removed.
+  // A sampler that is idle after a cut might act on the tokens that the cut removed.
   if (!cut || !first || view.greedy || behind_the_cut(view).length || !(1 - cut.mass > MUCH)) return '';
   const others = first.before - cut.kept;
   const values = {
@@ -216,7 +216,7 @@ function nothing_cut({ table }, view, { percent }) {
 }
 
 /**
- * A word about the model's own distribution is in place at the logits, and about the step as a whole.
+ * Tell if a remark on the model's own distribution fits: at the logits, and for the step as a whole.
  *
  * @param {View} view
  */
@@ -250,7 +250,7 @@ function uncertain(_, view, { bits, percent }) {
     : say('The model hesitates between two tokens: {one}, {other}.', { one, other });
 }
 
-/** In front of the cuts: who gained or lost by what changed scores there. @type {Noticed} */
+/** Before the cuts: the token that gained or lost by score changes there. @type {Noticed} */
 function leader_moved({ table, digits }, view, { percent }) {
   const [leader] = view.rows;
   const { name } = view.points[view.point];
@@ -278,7 +278,7 @@ function leader_moved({ table, digits }, view, { percent }) {
   );
 
   /**
-   * A sampler with its value or, where that has several numbers, what came of them.
+   * A sampler with its value or, if that has several numbers, with its results.
    *
    * @param {SamplerView} sampler
    */
@@ -297,7 +297,7 @@ function leader_moved({ table, digits }, view, { percent }) {
 }
 
 /**
- * Whose entropy it is that is on screen at the point.
+ * The name of the entropy on screen at the point.
  *
  * @param {NoticeState} state
  * @param {View} view
@@ -314,7 +314,7 @@ function entropy_words({ table }, view, { bits }) {
   return say('The uncertainty after {sampler} is {entropy}.', { sampler: in_text_of(table, name), entropy });
 }
 
-/** Of those left at the point. @type {Noticed} */
+/** A summary of the tokens left at the point. @type {Noticed} */
 function summary(state, view, words) {
   const [first, second] = view.leaders;
   if (!first) return '';
@@ -333,7 +333,7 @@ function summary(state, view, words) {
 /** @param {string} sentence */
 const capital = sentence => sentence.replace(/^./u, first => first.toUpperCase());
 
-/** The first that has something to say is shown. @type {Noticed[]} */
+/** The notices by priority: the first with something to say is shown. @type {Noticed[]} */
 const NOTICES = [
   emptied,
   looping,
@@ -349,7 +349,7 @@ const NOTICES = [
 ];
 
 /**
- * One sentence about the step on show; '' while there is nothing to look at.
+ * One sentence about the step on show; '' if there is nothing to look at.
  *
  * @param {NoticeState} state
  * @param {View | null} view

@@ -1,4 +1,4 @@
-// Sentences from the table's templates: `{figure:format}` is a figure of a sampler's result, in one of the formats of
+// Sentences from the table's templates. `{figure:format}` is a figure of a sampler's result, in one of the formats of
 // engine/stages/info.py.
 
 import { sampler_of } from '../kernel/table.js';
@@ -13,7 +13,7 @@ import { say } from './say.js';
 const PLACE = /\{(\w+):(\w+)\}/g;
 
 /**
- * A template with its figures.
+ * Fill a template with its figures.
  *
  * @param {string} template
  * @param {Record<string, Figure>} figures
@@ -29,7 +29,7 @@ export function render(template, figures, digits) {
 }
 
 /**
- * A sampler's template for the case at hand; that of the case '' where it has none of its own.
+ * A sampler's template for the given case; that of the case '' if the given one has none.
  *
  * @param {Record<string, string> | undefined} templates
  * @param {string} which
@@ -37,7 +37,7 @@ export function render(template, figures, digits) {
 const template_of = (templates, which) => templates?.[which] ?? templates?.[''] ?? '';
 
 /**
- * What a sampler that is on did to this row, as one or two sentences.
+ * The effect of an active sampler on this row, as one or two sentences.
  *
  * @param {SamplerView} sampler
  * @param {View} view
@@ -55,7 +55,7 @@ export function sampler_sentence(sampler, view, table, digits) {
 }
 
 /**
- * A few words on what a sampler did, for its own line; may be empty.
+ * A few words on a sampler's effect, for its own line; may be empty.
  *
  * @param {SamplerView} sampler
  * @param {Table} table

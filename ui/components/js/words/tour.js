@@ -1,4 +1,4 @@
-// The tour: four stops by which a newcomer gets to a first distribution that they have understood, and its end.
+// The tour: four stops that lead a newcomer to a first distribution they understand, and its end.
 
 import { formats, isolated, tokens, u_text } from './format.js';
 import { say } from './say.js';
@@ -6,12 +6,14 @@ import { say } from './say.js';
 /**
  * @import { State, Tour, TourEvent, View } from '../types.js'
  *
- * @typedef {Pick<State, 'tour' | 'guided' | 'view' | 'steps' | 'mode' | 'strategy' | 'manual' | 'slow' | 'model' | 'digits'>} TourState
- * @typedef {{title: string, text: string, target: string, next: string}} Stop what is said at a stop; `target`: what
- *   it points at, as a selector; `next`: the button that leads on, empty where the person does it on the page
+ * @typedef
+ *   {Pick<State, 'tour' | 'guided' | 'view' | 'steps' | 'mode' | 'strategy' | 'manual' | 'slow' | 'model' | 'digits'>}
+ *   TourState
+ * @typedef {{title: string, text: string, target: string, next: string}} Stop the text of a stop; `target`: selector of
+ *   the element it points at; `next`: the button to the next stop, empty if the person acts on the page
  */
 
-/** Where the tour goes on, by what a person does. @type {Record<Tour, Partial<Record<TourEvent, Tour>>>} */
+/** The tour's next stop, by a person's action. @type {Record<Tour, Partial<Record<TourEvent, Tour>>>} */
 const FLOW = {
   new: { next: 'step', step: 'draw', skip: 'done' },
   asked: { next: 'step', step: 'draw', skip: 'done' },
@@ -28,7 +30,11 @@ export function tour_after(state, event) {
   return (is_shown(state) && FLOW[state.tour][event]) || state.tour;
 }
 
-/** A newcomer finds it with the first text; whoever comes to a text that goes on already asks for it. @param {TourState} state */
+/**
+ * Tell if the tour is shown. A newcomer sees it with the first text; in a text already under way it must be asked for.
+ *
+ * @param {TourState} state
+ */
 const is_shown = ({ tour, guided, view, steps, mode, strategy, manual, slow, model }) =>
   tour !== 'done' &&
   !guided &&
@@ -37,7 +43,7 @@ const is_shown = ({ tour, guided, view, steps, mode, strategy, manual, slow, mod
   mode === 'paused' &&
   !(strategy || manual || slow);
 
-/** What is said just now; null for everybody who is not on the tour. @param {TourState} state @returns {Stop|null} */
+/** The current stop; null for anyone not on the tour. @param {TourState} state @returns {Stop|null} */
 export function tour_stop(state) {
   if (!is_shown(state)) return null;
   const view = /** @type {View} */ (state.view);
@@ -100,7 +106,7 @@ function drawn_sentence({ steps, digits }) {
   });
 }
 
-/** What a slider did to the model's likeliest token. @param {View} view @param {TourState} state */
+/** A slider's effect on the model's likeliest token. @param {View} view @param {TourState} state */
 function moved_sentence({ rows, model_leaders, what_if }, { digits }) {
   const [first] = model_leaders;
   const now = rows.find(({ id }) => id === first?.id)?.final_prob ?? null;

@@ -1,4 +1,5 @@
-// Distributions side by side: what several settings make of the same logits. One column each, of parts that the step page has too.
+// Distributions side by side: the results of several settings for the same logits. Each has one column, made of parts
+// that the step page has too.
 
 import { element, set_text } from '../../lib/dom.js';
 import * as distribution from '../../parts/charts/distribution.js';
@@ -14,7 +15,7 @@ import { say } from '../../words/say.js';
 /** @typedef {Pick<State, 'view' | 'slow' | 'digits' | 'mode' | 'row_count' | 'fitted_rows' | 'columns' | 'steps'>} ColumnState */
 
 const ROWS = 8;
-const CHART_ROWS = 20; // charts have room for more tokens than the table
+const CHART_ROWS = 20; // charts hold more tokens than the table
 
 /** The charts of one column, as a part. */
 const charts_part = {
@@ -37,7 +38,7 @@ const charts_part = {
   },
 };
 
-/** What a column shows of its row. @param {Column} column @returns {View | null} */
+/** A column's view of its row. @param {Column} column @returns {View | null} */
 function view_of({ table: samplers, row, settings, prompt_tokens, steps }) {
   /** @type {Scene} */
   const scene = { table: samplers, row, settings, prompt_tokens, steps, row_count: CHART_ROWS };
@@ -85,7 +86,7 @@ function create_column(list, report) {
 
 /**
  * @param {HTMLElement} root the element with class `dv`
- * @param {{message?: string}} data `message`: as ui/compare/view.py packs it, in base64
+ * @param {{message?: string}} data `message`: packed by ui/compare/view.py, in base64
  */
 export function mount(root, data) {
   root.classList.add('dv-distributions');

@@ -1,18 +1,18 @@
-// A chart that the server has made: a Plotly figure that stays in its place and changes there.
+// A chart made by the server: a Plotly figure that stays in its place and changes there.
 
 import { element, set_attribute, set_text, svg } from '../../lib/dom.js';
 import { load_plotly } from '../../lib/plotly.js';
 import { say, separators } from '../../words/say.js';
 
 /**
- * @typedef {object} Data as ui/charts/figure.py hands it over
+ * @typedef {object} Data sent by ui/charts/figure.py
  * @property {string} figure as JSON
- * @property {string} alt what it shows, in words
+ * @property {string} alt the content in words
  * @property {object} config of Plotly
- * @property {boolean} has_points whether its points may be pressed
+ * @property {boolean} has_points whether the points may be pressed
  */
 
-const USUAL_HEIGHT = 450; // Plotly's own
+const USUAL_HEIGHT = 450; // Plotly's default
 
 /**
  * @param {HTMLElement} root
@@ -25,10 +25,10 @@ export function mount(root, data, tell) {
   const corners = svg('svg', { viewBox: '0 0 16 16', width: 16, height: 16, 'aria-hidden': 'true' });
   corners.append(svg('path', { d: 'M6 2H2v4M10 2h4v4M6 14H2v-4M10 14h4v-4' }));
   const whole = element('button', { type: 'button', class: 'dv-plotly-whole' }, corners);
-  whole.hidden = !document.fullscreenEnabled; // a telephone may have none
+  whole.hidden = !document.fullscreenEnabled; // a phone may not support it
   root.append(chart, problem, whole);
 
-  // Plotly's own words, which are English.
+  // Plotly's own texts, which are English.
   const dictionary = { 'Download plot as a PNG': say('Download the chart as PNG') };
   const config = { ...data.config, locale: 'page', locales: { page: { dictionary } } };
   let now = data;
@@ -42,7 +42,7 @@ export function mount(root, data, tell) {
     if (is_gone || now.figure === drawn) return;
     drawn = now.figure;
     const { data: traces, layout } = JSON.parse(now.figure);
-    chart.style.height = `${layout.height ?? USUAL_HEIGHT}px`; // also while Plotly is on its way
+    chart.style.height = `${layout.height ?? USUAL_HEIGHT}px`; // even while Plotly is loading
     plotly ??= await load_plotly(root.dataset.plotly ?? '');
     if (is_gone) return;
     const is_first = !('on' in chart);
@@ -56,7 +56,7 @@ export function mount(root, data, tell) {
   }
 
   function listen() {
-    // What Plotly measures text with is nothing for a screen reader.
+    // Plotly's text-measuring element is of no use to a screen reader.
     document.getElementById('js-plotly-tester')?.setAttribute('aria-hidden', 'true');
     /** @type {any} */ (chart).on('plotly_click', (/** @type {{points: {customdata: unknown}[]}} */ { points }) => {
       const point = points.find(({ customdata }) => customdata !== undefined && customdata !== null);
@@ -82,7 +82,7 @@ export function mount(root, data, tell) {
     if (chart.offsetWidth && 'on' in chart) plotly.Plots.resize(chart);
   });
   resized.observe(chart);
-  // Touches must scroll the page and not zoom, so Plotly does not hear of them; a tap still is a click.
+  // Touches must scroll the page and not zoom, so Plotly does not receive them. A tap is still a click.
   chart.addEventListener('touchstart', event => event.stopPropagation(), { capture: true, passive: true });
 
   const name_whole = () => {
@@ -100,7 +100,7 @@ export function mount(root, data, tell) {
 
   return {
     update: (/** @type {object} */ given) => update(/** @type {Data} */ (given)),
-    restyle() {}, // its colours come with it
+    restyle() {}, // the figure brings its colours with it
     destroy() {
       is_gone = true;
       resized.disconnect();
@@ -109,5 +109,5 @@ export function mount(root, data, tell) {
   };
 }
 
-/** What belongs to a point, as JSON can hold it. @param {any} customdata */
+/** A point's custom data, in a form that JSON can hold. @param {any} customdata */
 const plain = customdata => (ArrayBuffer.isView(customdata) ? Array.from(/** @type {any} */ (customdata)) : customdata);

@@ -1,4 +1,4 @@
-// All terms in the order of the alphabet, with a search; an address may name one of them: `how#entropy`.
+// All terms in alphabetical order, with a search. An address may name one: `how#entropy`.
 
 import { element, set_text } from '../../lib/dom.js';
 import { place_of } from '../../parts/glossary/place.js';
@@ -47,7 +47,7 @@ export function mount(root, { glossary, site }) {
   search.addEventListener('input', filter);
   filter();
 
-  /** To the entry that the address names; the browser looked for it before it was there. */
+  /** Go to the entry that the address names; the browser looked for it before it existed. */
   function go_to_named() {
     const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!named || !root.contains(named)) return;

@@ -1,5 +1,5 @@
-// What every page needs of the browser besides its parts: charts in the theme that the visitor sees, menus that keys reach,
-// Streamlit's own words in the language of the page, stage view, and the page that the address names.
+// The browser side of every page besides its parts: charts in the visitor's theme, menus that keys reach, Streamlit's
+// own texts in the page's language, stage view, and the page that the address names.
 
 import { set_text } from '../../lib/dom.js';
 import { say } from '../../words/say.js';
@@ -9,9 +9,10 @@ import { create_stage } from './stage.js';
 const ASKED_AGAIN_MS = 3_000;
 
 /**
- * @param {HTMLElement} root whose `data-theme` is what the visitor sees
+ * @param {HTMLElement} root its `data-theme` is the theme that the visitor sees
  * @param {{theme: string}} drawn the theme in which the server drew the page
- * @param {(name: string, value: unknown) => void} tell 'theme', where it is another: the server chooses the colours of its charts
+ * @param {(name: string, value: unknown) => void} tell called with 'theme' if it differs: the server chooses the
+ *   colours of its charts
  */
 export function mount(root, drawn, tell) {
   const restyle = () => tell('theme', root.dataset.theme);
@@ -28,10 +29,11 @@ export function mount(root, drawn, tell) {
 }
 
 /**
- * Ask Streamlit again for the page in the address. It forgets what the browser's Back or Forward asked for if a part of
- * the page that looks at work under way is drawn at that moment: its request is the newer one, and names the old page.
+ * Ask Streamlit again for the page in the address. Streamlit forgets a request by the browser's Back or Forward if a
+ * fragment that watches work under way is drawn at that moment: the fragment's request is the newer one, and names the
+ * old page.
  *
- * @returns {() => void} ends it
+ * @returns {() => void} a function that ends this
  */
 function keep_to_address() {
   const drawn = location.pathname;

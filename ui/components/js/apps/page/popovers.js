@@ -1,11 +1,12 @@
-// Streamlit writes a popover at the end of the page, where Tab comes to it last: one that a key opens gets the focus.
+// Streamlit writes a popover at the end of the page, where Tab reaches it last. So a popover opened by a key gets the
+// focus.
 
 const BUTTON = '[data-testid="stPopoverButton"][aria-expanded="false"]';
 const BODY = '[data-testid="stPopoverBody"]';
 const FIELDS = 'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, [tabindex="0"]';
-const LONGEST_MS = 2_000; // until it is there
+const LONGEST_MS = 2_000; // until it appears
 
-/** @returns {() => void} ends it */
+/** @returns {() => void} a function that ends this */
 export function focus_popovers() {
   let frame = 0;
   /** @param {number} until */

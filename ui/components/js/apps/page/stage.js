@@ -5,8 +5,8 @@ import { TYPING } from '../../lib/keys.js';
 import { are_keys_on, is_on_stage, set_stage, take_up_stage, watch_stage } from '../../lib/stage.js';
 import { say } from '../../words/say.js';
 
-// Parts of stage view, by the class that the root has while the page has one. A rule that looked for them with `:has`
-// would make the browser style the whole page again at each change of it.
+// Parts of stage view, by the class that the root has while the page contains one. A `:has` rule for them would make
+// the browser restyle the whole page at each change inside it.
 const PARTS = {
   'dv-has-step': ['dv-step'],
   'dv-has-stage': ['st-key-stage'],
@@ -24,7 +24,7 @@ function note_parts() {
   }
 }
 
-/** @param {HTMLElement} root @returns {() => void} ends it */
+/** @param {HTMLElement} root @returns {() => void} a function that ends this */
 export function create_stage(root) {
   const button = element('button', {
     type: 'button',
@@ -32,7 +32,7 @@ export function create_stage(root) {
     'aria-keyshortcuts': 'V',
     onclick: (/** @type {MouseEvent} */ event) => {
       set_stage(!is_on_stage());
-      if (event.detail) button.blur(); // pressed by a pointer: keys go to the page
+      if (event.detail) button.blur(); // pressed by a pointer: later keys belong to the page
     },
   });
   root.append(button);

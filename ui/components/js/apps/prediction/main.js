@@ -1,6 +1,6 @@
-// A prediction: a person draws bars, presses Reveal, and sees the model's values beside theirs.
+// A prediction: a person draws bars, presses Reveal, and sees the model's values next to theirs.
 //
-// The server computes those only then, so nothing in the browser can tell them before.
+// The server computes these only then, so nothing in the browser can reveal them earlier.
 
 import { element, set_text } from '../../lib/dom.js';
 import { forget, recall_json, remember } from '../../lib/storage.js';
@@ -40,7 +40,7 @@ export function mount(root, data, tell) {
   let now = data;
   /** @type {number[]} */
   let values = [];
-  /** @type {number[]} the bars that were set, the latest last */
+  /** @type {number[]} the bars set so far, the latest last */
   let set_bars = [];
   let is_touched = false;
   let is_asked = false;
@@ -91,5 +91,5 @@ export function mount(root, data, tell) {
   return { update: (/** @type {object} */ given) => update(/** @type {Data} */ (given)), restyle() {}, destroy() {} };
 }
 
-/** What is drawn outlives a reload under this name. @param {Data} data */
+/** The name under which a drawing survives a reload. @param {Data} data */
 const key_of = ({ name }) => `decoding-visualiser-${name}`;

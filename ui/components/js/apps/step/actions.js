@@ -1,4 +1,4 @@
-// What a person can do on the step page. Parts call these and change nothing themselves.
+// The actions available to a person on the step page. Parts call these and change nothing themselves.
 
 import { chain_of } from '../../kernel/chain.js';
 import { element } from '../../lib/dom.js';
@@ -14,9 +14,9 @@ import { is_drafted, place_of, remember_preferences, told_settings } from './sta
 /** @import { Player } from './play.js' */
 /** @import { Screen } from './screen.js' */
 
-const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // beyond it whole numbers are no longer exact in a browser
-const LONGEST_TRACE = 350_000; // characters, packed: with the longest settings it fits into one message
-const URL_MS = 60_000; // that a download may take to begin
+const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // above it, whole numbers are no longer exact in a browser
+const LONGEST_TRACE = 350_000; // characters, packed: one message holds them with the longest settings
+const URL_MS = 60_000; // time for a download to begin
 
 /**
  * @param {object} page
@@ -34,30 +34,41 @@ const URL_MS = 60_000; // that a download may take to begin
 export function create_actions({ root, state, link, screen, player, walk, settled, busy, want_whole_row }) {
   /** @type {number|null} */
   let wanted_index = null;
-  /** @type {Promise<any>|null} Start was pressed, and its text has not come */
+  /** @type {Promise<any>|null} Start was pressed, and its text has not arrived */
   let begun = null;
-  /** @type {{name: string, prompt: string, samplers: string}|null} the example whose samplers are in force, if it brought others */
+  /**
+   * @type {{name: string, prompt: string, samplers: string}|null} the example whose samplers are in force, if it
+   *   changed them
+   */
   let set_by = null;
   const samplers_now = () => JSON.stringify({ ...state.settings, seed: 0 });
 
-  /** Any way to another place in the text ends Play first, and clicks that still wait. @param {string} kind @param {object} [fields] */
+  /**
+   * Move to another place in the text. This first ends Play and drops waiting clicks.
+   *
+   * @param {string} kind
+   * @param {object} [fields]
+   */
   function move(kind, fields) {
     player.stop();
     state.point = null;
-    if (kind === 'back' || kind === 'rewind') state.revealed = ''; // what comes there is guessed again
+    if (kind === 'back' || kind === 'rewind') state.revealed = ''; // the token there is guessed again
     screen.redraw('step');
     return link.post(kind, fields);
   }
 
-  /** Whoever typed a prompt and goes on means that prompt; where it is refused, the old text stays as it is. */
+  /**
+   * Resolve once a typed prompt has begun. A person who types a prompt and continues means that prompt. If it is
+   * refused, the old text stays.
+   */
   async function has_begun() {
     await begun;
-    if (!is_drafted(state)) return true; // what was typed may not be drawn yet
+    if (!is_drafted(state)) return true; // typed text may not be drawn yet
     const message = await actions.start();
     return Boolean(message) && !state.error;
   }
 
-  /** A prompt typed after an example still has the settings of the example. */
+  /** Say that a prompt typed after an example still has the example's settings. */
   function tell_of_example() {
     if (set_by === null || state.draft.prompt === set_by.prompt) return;
     if (samplers_now() === set_by.samplers)
@@ -65,7 +76,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     set_by = null;
   }
 
-  /** The tour goes on with what a person does. @param {TourEvent} event */
+  /** Advance the tour with a person's action. @param {TourEvent} event */
   function toured(event) {
     const tour = tour_after(state, event);
     if (tour === state.tour) return;
@@ -73,7 +84,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     remember_preferences(state, { tour });
   }
 
-  /** Go to the place of the token to come: what is hidden is guessed before it is drawn. */
+  /** Go to the place of the next token: hidden candidates are guessed before the draw. */
   function to_be_guessed() {
     if (!state.hiding || state.manual || state.slow || state.strategy || state.stop?.is_over) return;
     if (state.steps.length && !player.is_playing) return link.post('propose');
@@ -105,7 +116,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
         .finally(() => {
           state.starting = false;
           begun = null;
-          if (state.error) state.example = ''; // of a text that has not begun
+          if (state.error) state.example = ''; // it belonged to a text that has not begun
         });
       begun = posted;
       return posted;
@@ -186,7 +197,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       actions.inspect((wanted_index ?? state.index) + offset); // keys come faster than answers
     },
     force(token_id) {
-      // An answer is due that may change what stands in the row.
+      // An answer is due that may change the row.
       if (link.is_busy && !player.is_playing) return;
       const index = state.index;
       player.stop();
@@ -253,7 +264,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       screen.redraw('step');
     },
     toggle(name, on = !state[name]) {
-      if ((state.strategy || state.read_only) && on) return; // nothing is proposed, and there are no stages
+      if ((state.strategy || state.read_only) && on) return; // neither has proposals or stages
       player.stop();
       state[name] = on;
       state.point = null;
@@ -307,7 +318,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     async find(query) {
       const message = await link.post('find', { query });
-      return message?.found ?? null; // null: no scores at this place
+      return message?.found ?? null; // null: no scores here
     },
     async tokenize(text) {
       const message = await link.post('tokenize', { query: text });
@@ -333,7 +344,13 @@ export function create_actions({ root, state, link, screen, player, walk, settle
   return actions;
 }
 
-/** Say that Re-roll drew the same token; if XTC has a number of its own, with that. @param {State} state @param {number} index @param {number} seed */
+/**
+ * Say that Re-roll drew the same token; with XTC's number, if it has one.
+ *
+ * @param {State} state
+ * @param {number} index
+ * @param {number} seed
+ */
 function drawn_again({ steps, settings, row, table }, index, seed) {
   const [u, xtc_u] = [steps[index].u, row?.xtc_u].map(number => with_figures(Number(number).toFixed(4)));
   const values = { seed: count(seed), u, xtc_u, token: isolated(steps[index].label) };

@@ -1,16 +1,16 @@
-// What takes long, as the server says it: put on screen late enough not to flicker, with the seconds so far.
+// Long operations, as the server reports them. They are shown late enough not to flicker, with the elapsed seconds.
 
 /** @import { State } from '../../types.js' */
 /** @import { Message } from '../../wire/message.js' */
 
-const SHOWN_MS = 700; // since the event was sent: what is faster is not announced
-const SHOWN_PLAYING_MS = 2000; // the text grows before one's eyes, and Pause ends it
+const SHOWN_MS = 700; // since the event was sent: faster operations are not announced
+const SHOWN_PLAYING_MS = 2000; // the text grows visibly, and Pause ends it
 const TICK_MS = 250;
 
 /**
  * @param {State} state
  * @param {object} page
- * @param {() => number | null} page.since when the event in work was sent (performance.now()); null where none was
+ * @param {() => number | null} page.since when the event in progress was sent (performance.now()); null if none was
  * @param {() => void} page.redraw
  */
 export function create_busy(state, { since, redraw }) {
@@ -49,7 +49,7 @@ export function create_busy(state, { since, redraw }) {
       tick();
     },
 
-    /** Somebody has cancelled it: it ends at its next boundary. */
+    /** Note that a person has cancelled the operation: it ends at its next boundary. */
     cancelling() {
       if (state.busy) state.busy = { ...state.busy, is_cancelling: true };
     },

@@ -1,8 +1,8 @@
-// The step page's places for its parts; css/layout.css says where they lie.
+// The places of the step page's parts; css/layout.css positions them.
 
 import { element } from '../../lib/dom.js';
 
-/** Names of the parts, in the order in which they are drawn: the strip, which scrolls and so forces a layout, comes last. */
+/** Names of the parts in drawing order. The strip scrolls, which forces a layout, so it comes last. */
 export const PLACES = /** @type {const} */ ([
   'prompt',
   'transport',
@@ -18,14 +18,14 @@ export const PLACES = /** @type {const} */ ([
   'strip',
 ]);
 
-/** The parts of stage view, also on a page that shows fewer parts otherwise. @type {readonly Place[]} */
+/** The parts of stage view, even on a page that otherwise shows fewer parts. @type {readonly Place[]} */
 export const ON_STAGE = ['transport', 'line', 'table', 'stage', 'strip'];
 
 /** @typedef {typeof PLACES[number]} Place */
 
 /**
  * @param {HTMLElement} root the element with class `dv`; filled
- * @param {readonly Place[]} shown the parts that have a place outside stage view; of all of them the page is one screen
+ * @param {readonly Place[]} shown the parts with a place outside stage view; with all parts the page is one screen
  * @returns {Record<Place, HTMLElement>}
  */
 export function lay_out(root, shown) {
@@ -51,7 +51,8 @@ export function lay_out(root, shown) {
     ...group('dv-middle', 'picture', 'costs'),
     ...group('dv-right', 'samplers'),
   ];
-  // A third place has no width in another page: below the others its sliders would be out of sight of what they change.
+  // In another page a third place would have no width: below the others, its sliders would be out of sight of their
+  // effects.
   if (is_some && work.filter(each => !each.classList.contains('dv-stage-only')).length > 2)
     work.unshift(...work.splice(-1));
   root.replaceChildren(

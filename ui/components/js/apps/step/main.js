@@ -1,4 +1,5 @@
-// The step page in the browser: its state, the channel to the server, and the parts that draw it. README.md shows the whole.
+// The step page in the browser: its state, the channel to the server, and the parts that draw it. README.md gives an
+// overview.
 
 import { listen } from '../../lib/keys.js';
 import { is_on_stage, watch_stage } from '../../lib/stage.js';
@@ -43,12 +44,12 @@ import { create_walk } from './walk.js';
 const PARTS = { prompt, transport, settings, loop, line, table, search, samplers, picture, costs, stage, strip };
 const LEFT_PLAYING = 'decoding-visualiser-left-playing';
 const WHOLE_RETRY_MS = 100;
-const WHOLE_ROW_MS = 600; // of quiet, after which the rest of a row is asked for
+const WHOLE_ROW_MS = 600; // of quiet before the rest of a row is requested
 
-/** What a row is of, at whatever scale of guidance: a slider may have moved while the row was on its way. @param {string} key */
+/** A row's place at any guidance scale: a slider may have moved while the row was under way. @param {string} key */
 const place_of = key => key.replace(/ at [^/]*/, '');
-const MOST_LABELS = 256; // asked for at once
-const TOLD_MS = 250; // between two words to Streamlit that something was done: it draws the page around this one again
+const MOST_LABELS = 256; // per request
+const TOLD_MS = 250; // between two signals to Streamlit that something was done: each redraws the surrounding page
 
 /**
  * Mount the page.
@@ -56,13 +57,16 @@ const TOLD_MS = 250; // between two words to Streamlit that something was done: 
  * @param {HTMLElement & {decoding?: object}} root the element with class `dv`
  * @param {object} page
  * @param {string} page.live address of the live channel
- * @param {object} [page.hello] what the first frame says besides: the page, and what the server needs to find its session
- * @param {readonly Place[]} [page.parts] those that are shown
- * @param {boolean} [page.guided] whether the page around says what to do, and is told 'changed' once something was done
- * @param {State['lessons']} [page.lessons] where the tour leads
- * @param {string} [page.language] what the page is read in
- * @param {boolean} [page.waits_for_text] the page around was drawn before there was a text, and is told 'model' then
- * @param {(name: string, value: unknown) => void} tell hands something to Streamlit: 'model', the name of another one
+ * @param {object} [page.hello] further content of the first frame: the page, and the data by which the server finds its
+ *   session
+ * @param {readonly Place[]} [page.parts] the parts shown
+ * @param {boolean} [page.guided] whether the surrounding page gives instructions and is told 'changed' after each
+ *   action
+ * @param {State['lessons']} [page.lessons] addresses that the tour leads to
+ * @param {string} [page.language] the page's language
+ * @param {boolean} [page.waits_for_text] whether the surrounding page was drawn before there was a text, and is then
+ *   told 'model'
+ * @param {(name: string, value: unknown) => void} tell passes a value to Streamlit: 'model', with a new model's name
  * @returns {{update(data: {waits_for_text?: boolean}): void, restyle(): void, destroy(): void}}
  */
 export function mount(
@@ -100,7 +104,7 @@ export function mount(
     received: bytes => receive(read_message(bytes)),
     presence({ online }) {
       state.offline = !online;
-      if (!online) busy.end(); // its progress is no longer heard
+      if (!online) busy.end(); // its progress is no longer received
       root.classList.toggle('dv-offline', !online);
       screen.redraw('step');
     },
@@ -135,17 +139,17 @@ export function mount(
     listen(root, actions, () => state.keys),
     watch_stage(() => {
       state.stage = is_on_stage();
-      screen.redraw('theme'); // another one may have come while a part was out of sight
+      screen.redraw('theme'); // the theme may have changed while a part was out of sight
     }),
     watch_for_leaving(root, { released: settled.tell_soon, leaving: settled.leave }),
   ];
   const resize = new ResizeObserver(() => screen.redraw('resize'));
   resize.observe(root);
-  // Whoever comes near a slider will want the rest of the row.
+  // A person near a slider will need the rest of the row.
   places.samplers.addEventListener('pointerenter', want_whole_row);
   places.samplers.addEventListener('focusin', want_whole_row);
 
-  // For tests and benchmarks: what is on screen, as data.
+  // For tests and benchmarks: the content on screen, as data.
   root.decoding = {
     state,
     actions,
@@ -160,7 +164,11 @@ export function mount(
     },
   };
 
-  /** Tell if a part is in sight: a search and a text that is only read have their candidates in the picture. @param {string} name */
+  /**
+   * Tell if a part is in sight. A search and a read-only text have their candidates in the picture.
+   *
+   * @param {string} name
+   */
   function is_on_show(name) {
     const place = /** @type {Place} */ (name);
     if (!state.stage) return name !== 'stage' && shown.includes(place);
@@ -169,7 +177,7 @@ export function mount(
 
   // --- out ----------------------------------------------------------------------------------------
 
-  /** Who this is, and what it has already. */
+  /** The identity of this page, and the data it already has. */
   function hello() {
     const { token, tab } = here();
     const forced = state.steps.flatMap((step, index) => (step.forced ? [index] : []));
@@ -203,13 +211,13 @@ export function mount(
     };
   }
 
-  /** A part has failed: the server's log hears of it. @param {string} part @param {Error} error */
+  /** Report a failed part to the server's log. @param {string} part @param {Error} error */
   function report(part, error) {
     console.error(`The part ${part} has failed.`, error);
     link.post('failed', { part, message: error.message.slice(0, 300), stack: (error.stack ?? '').slice(0, 3000) });
   }
 
-  // --- what is asked for besides ------------------------------------------------------------------
+  // --- further requests --------------------------------------------------------------------------
 
   function ask_to_shape() {
     if (player.is_playing) return;
@@ -223,7 +231,7 @@ export function mount(
     ask_for_whole_row();
   }
 
-  /** Only the leading tokens come with their labels; another one may rise or be drawn as sliders move. */
+  /** Only the leading tokens come with their labels; others may rise or be drawn as sliders move. */
   async function ask_for_labels() {
     const { row, view } = state;
     if (!row || !view || is_asking) return;
@@ -236,7 +244,7 @@ export function mount(
     if (message) screen.redraw('step');
   }
 
-  /** A step sends what the screen shows; the rest comes once it is quiet, or at once where somebody wants it. */
+  /** A step sends only the content of the screen. The rest comes once the page is quiet, or at once on demand. */
   function ask_for_whole_row() {
     clearTimeout(whole_timer);
     if (!state.row?.light || player.is_playing) return;
@@ -251,12 +259,12 @@ export function mount(
   async function fetch_whole_row() {
     if (player.is_playing || !state.row?.light) return;
     if (!link.is_idle) {
-      whole_timer = setTimeout(fetch_whole_row, WHOLE_RETRY_MS); // what is under way need not draw anything
+      whole_timer = setTimeout(fetch_whole_row, WHOLE_RETRY_MS); // the event under way need not draw anything
       return;
     }
     wants_whole = false;
     const message = await link.post('row', { what_if: state.is_what_if });
-    // One that was cancelled, as a Start overtook it, brings no row.
+    // A request that was cancelled because a Start overtook it brings no row.
     if (!message?.row_key || place_of(message.row_key) !== place_of(state.row_key)) return;
     take_row(state, message);
     screen.redraw('step');
@@ -307,7 +315,7 @@ export function mount(
     }
     model_name = state.model?.name ?? '';
     if (link.is_answer(message)) {
-      if (message.in_force) go_back_to(message.in_force); // before the next event goes
+      if (message.in_force) go_back_to(message.in_force); // before the next event is sent
       settled.confirmed();
     }
     if (message.remarks) {
@@ -342,7 +350,11 @@ export function mount(
     );
   }
 
-  /** What was refused must not stay on screen: back to what the server goes on with. @param {NonNullable<Message['in_force']>} in_force */
+  /**
+   * Return to the settings that the server continues with: refused ones must not stay on screen.
+   *
+   * @param {NonNullable<Message['in_force']>} in_force
+   */
   function go_back_to({ settings: own, limits, guidance_scale, strategy }) {
     state.settings = own;
     state.limits = { ...limits };
@@ -351,12 +363,16 @@ export function mount(
     settled.described();
   }
 
-  /** Before its row is made: the scale that a text came back with, as after a reload. @param {Record<string, any>} text */
+  /**
+   * Restore the guidance scale of a text, for example after a reload, before its row is made.
+   *
+   * @param {Record<string, any>} text
+   */
   function take_beginning(text) {
     if (text.negative_prompt !== null) state.guidance_scale = text.guidance_scale;
   }
 
-  /** A text that this page has not seen: after Start, another model, or a reload. */
+  /** Begin a text that is new to this page: after Start, another model, or a reload. */
   function begin_run() {
     player.stop();
     state.point = null;
@@ -364,7 +380,7 @@ export function mount(
     state.draft = { ...state.draft, prompt: text, chat, negative_prompt, is_search: strategy !== null, ...strategy };
     if (strategy) state.manual = state.slow = false;
     if (state.example && !state.examples.some(each => each.prompt === text)) state.example = '';
-    if (state.starting) return; // begun here: what is on the sliders holds, also what has moved meanwhile
+    if (state.starting) return; // begun here: the sliders' values hold, even those moved since Start
     state.settings = state.first_settings;
     state.limits = { ...state.first_limits };
     settled.described();

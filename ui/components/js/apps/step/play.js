@@ -1,10 +1,11 @@
-// Play and Run to end: the next token is asked for before this one is drawn, so that the server works while the browser paints.
+// Play and Run to end. The next token is requested before this one is drawn, so that the server works while the browser
+// paints.
 
 /** @import { State } from '../../types.js' */
 
-const CLOSE_MS = 4; // a wait shorter than this is none
+const CLOSE_MS = 4; // a shorter wait counts as none
 
-/** Plays a text. */
+/** The player of a text. */
 export class Player {
   #plays = 0;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
@@ -15,8 +16,8 @@ export class Player {
    * @param {State} state
    * @param {object} page
    * @param {(kind: 'step' | 'run', answered: () => void) => Promise<unknown>} page.post
-   * @param {() => void} page.drop forget what waits
-   * @param {() => void} page.stopped what Play leaves to do
+   * @param {() => void} page.drop drops waiting events
+   * @param {() => void} page.stopped called when Play has stopped
    */
   constructor(state, page) {
     this.state = state;
@@ -46,7 +47,7 @@ export class Player {
     });
   }
 
-  /** An answer was taken in, and is not drawn yet: ask for the next. */
+  /** Request the next token: an answer was applied and is not drawn yet. */
   #answered() {
     const { state } = this;
     if (!this.is_playing) return;
@@ -66,7 +67,7 @@ export class Player {
     }
   }
 
-  /** Stop; says whether it played. */
+  /** Stop; return whether it was playing. */
   stop() {
     const was_playing = this.is_playing;
     this.state.mode = 'paused';

@@ -1,23 +1,23 @@
-// What is drawn when: at once, and what is asked for before the next frame with that frame, once.
+// Drawing now or later: at once, or together with all other requests in the next frame.
 
 import { make_view } from '../../view/view.js';
 import { is_drafted, place_of } from './state.js';
 
 /** @import { Reason, State } from '../../types.js' */
 
-/** Why the page is drawn, by how much must be drawn anew. @type {Reason[]} */
+/** Reasons to draw the page, by how much must be redrawn. @type {Reason[]} */
 const REASONS = ['slide', 'step', 'resize', 'theme'];
-const FEWEST_ROWS = 20; // of the view: charts show more tokens than a short table
+const FEWEST_ROWS = 20; // in the view: charts show more tokens than a short table
 const MOST_ON_STAGE = 8; // rows
 const WITH_SLIDERS = ['samplers', 'stage'];
 
-/** Draws the parts of a state. */
+/** The drawing of a state's parts. */
 export class Screen {
   #frame = 0;
   /** @type {Reason|null} */
   #waiting = null;
 
-  /** How often it was drawn: for tests and benchmarks. */
+  /** The number of drawings, for tests and benchmarks. */
   draws = 0;
 
   /**
@@ -25,7 +25,7 @@ export class Screen {
    * @param {State} state
    * @param {Map<string, {update: (state: State, reason: Reason) => void}>} parts by name
    * @param {(part: string) => boolean} is_on_show
-   * @param {() => void} ask called before a drawing that lacks what only the server computes
+   * @param {() => void} ask called before a drawing that lacks values only the server computes
    * @param {() => void} drawn called after each drawing
    */
   constructor(root, state, parts, is_on_show, ask, drawn) {
@@ -37,7 +37,7 @@ export class Screen {
     this.drawn = drawn;
   }
 
-  /** Draw at once or, if this frame has a drawing, in the next. @param {Reason} reason */
+  /** Draw at once or, if this frame already has a drawing, in the next. @param {Reason} reason */
   redraw(reason) {
     const { state, root } = this;
     if (!state.model && !state.error && !state.busy) return;
@@ -60,7 +60,7 @@ export class Screen {
     root.classList.toggle('dv-slow', state.slow);
     root.classList.toggle('dv-searching', state.strategy !== null || Boolean(state.read_only));
     const shown = shown_of(state);
-    // The answer to a moved slider is there before long: until then only the slider itself is drawn.
+    // The answer to a moved slider arrives soon. Until then only the slider is drawn.
     const parts = is_waiting && reason === 'slide' ? WITH_SLIDERS : [...this.parts.keys()];
     for (const name of parts) if (this.is_on_show(name)) this.parts.get(name)?.update(shown, reason);
     this.draws += 1;
@@ -68,7 +68,7 @@ export class Screen {
     this.drawn();
   }
 
-  /** Bring what follows from the state up to date, without drawing. */
+  /** Update everything that follows from the state, without drawing. */
   refresh() {
     const { state } = this;
     state.digits = state.stage ? 'few' : 'full';
@@ -85,7 +85,12 @@ export class Screen {
   }
 }
 
-/** The state as parts get to see it: nothing of what is covered, and in stage view a table that fits. @param {State} state @returns {State} */
+/**
+ * The state that parts see: without covered content and, in stage view, with a table that fits.
+ *
+ * @param {State} state
+ * @returns {State}
+ */
 function shown_of(state) {
   const { stage, covered, fitted_rows } = state;
   if (!stage && !covered) return state;

@@ -1,4 +1,4 @@
-// What the tour points at: a ring around it, in sight, and next for whoever uses the keyboard.
+// The tour's target: ringed, in sight, and next in the tab order for keyboard users.
 
 /** @param {HTMLElement} root */
 export function create_spotlight(root) {
@@ -9,7 +9,7 @@ export function create_spotlight(root) {
     root.classList.toggle('dv-touring', selector !== '');
     if (selector === pointed) return;
     const was_on_line = document.activeElement?.closest('[data-part=line]');
-    root.querySelector('[data-pointed]')?.removeAttribute('data-pointed'); // parts set classes of their own
+    root.querySelector('[data-pointed]')?.removeAttribute('data-pointed'); // parts set classes too
     const is_first = pointed === '';
     pointed = selector;
     if (!selector) return;
@@ -18,6 +18,6 @@ export function create_spotlight(root) {
     target.dataset.pointed = '';
     const control = target.matches('button') ? target : target.querySelector('input[type=range]');
     if (was_on_line && control instanceof HTMLElement) control.focus({ preventScroll: true });
-    if (!is_first) target.scrollIntoView({ block: 'nearest' }); // nobody's page moves as it opens
+    if (!is_first) target.scrollIntoView({ block: 'nearest' }); // the page must not move as it opens
   };
 }

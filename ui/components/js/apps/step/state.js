@@ -1,11 +1,11 @@
-// What the step page knows at first, and what a browser remembers of it.
+// The step page's initial state, and the part that a browser remembers.
 
 import { is_on_stage } from '../../lib/stage.js';
 import { PREFERENCES_KEY, recall_json, remember } from '../../lib/storage.js';
 
 /** @import { State } from '../../types.js' */
 
-/** What a browser remembers for the next visit. */
+/** Preferences that a browser remembers for the next visit. */
 const PREFERENCES = /** @type {const} */ ([
   'speed',
   'row_count',
@@ -113,7 +113,7 @@ function preferences() {
 }
 
 /**
- * Keep a person's preferences for their next visit, if any of them is among the changes.
+ * Keep a person's preferences for their next visit, if the changes include any.
  * @param {State} state
  * @param {Partial<State>} changes
  */
@@ -126,15 +126,19 @@ export function remember_preferences(state, changes) {
   );
 }
 
-/** The settings as an event tells them; most questions are asked without. @param {State} state */
+/** The settings as an event carries them; most questions omit them. @param {State} state */
 export function told_settings({ settings, guidance_scale, limits, draft: { is_search, top_k, penalty_alpha } }) {
   return { settings, guidance_scale, strategy: is_search ? { top_k, penalty_alpha } : null, limits };
 }
 
-/** Names what is covered and revealed: a place in the text, before its token is drawn or after. @param {State} state */
+/**
+ * The key of covered and revealed content: a place in the text, before or after its token is drawn.
+ *
+ * @param {State} state
+ */
 export const place_of = ({ run, branch, index, row }) => [run, branch, index, Boolean(row?.is_pending)].join('/');
 
-/** Whether Start would begin something else than what is on screen. @param {State} state */
+/** Tell if Start would begin a different text from the one on screen. @param {State} state */
 export function is_drafted({ draft, prompt, chat, negative_prompt, negative_tokens, guidance_scale, strategy, run }) {
   if (!run) return false;
   if (draft.prompt !== prompt || draft.chat !== chat) return true;

@@ -1,5 +1,5 @@
-// One press, one place: Step, manual mode, and slow motion's walk through the stages. A press waits for what is under way and
-// never gets lost; but what came meanwhile must be seen before a press agrees to it.
+// One press, one place: Step, manual mode, and slow motion's walk through the stages. A press waits for the event under
+// way and never gets lost. But a result that arrived in the meantime must be seen before a press accepts it.
 
 /** @import { State } from '../../types.js' */
 /** @typedef {{post: (kind: string, fields?: Record<string, unknown>) => Promise<unknown>, is_idle: boolean}} Link */
@@ -7,15 +7,15 @@
 /**
  * @param {State} state
  * @param {Link} link
- * @param {{redraw: () => void, tell_now: () => void, refresh: () => void}} page `tell_now`: let the server hear of settings;
- *   `refresh`: bring the view up to date without drawing
+ * @param {{redraw: () => void, tell_now: () => void, refresh: () => void}} page `tell_now`: send the settings to the
+ *   server; `refresh`: bring the view up to date without drawing
  */
 export function create_walk(state, link, { redraw, tell_now, refresh }) {
   /** @type {(() => Promise<void>)[]} */
   const presses = [];
   let is_walking = false;
 
-  /** Let presses do their work one after the other. @param {(seen: string|null) => Promise<void>} go */
+  /** Run presses one after the other. @param {(seen: string|null) => Promise<void>} go */
   async function press(go) {
     const seen = offer();
     presses.push(() => go(seen));
@@ -29,10 +29,10 @@ export function create_walk(state, link, { redraw, tell_now, refresh }) {
     }
   }
 
-  /** Whether the next token is on show that is not drawn yet. */
+  /** Tell if the next token, not drawn yet, is on show. */
   const is_at_end = () => Boolean(state.row?.is_pending) && state.index === state.steps.length;
 
-  /** What a press would agree to as things stand: where, and which token; null while there is nothing. */
+  /** The current offer that a press would accept: its place and token; null if there is none. */
   function offer() {
     refresh();
     const { view } = state;
@@ -40,7 +40,11 @@ export function create_walk(state, link, { redraw, tell_now, refresh }) {
     return [state.run, state.index, view.draw ? view.draw.id : view.leaders[0]?.id].join('/');
   }
 
-  /** Whether that is so still, once everything under way has arrived: another seed brings another number. @param {string|null} seen */
+  /**
+   * Tell if the offer is unchanged once everything under way has arrived: a new seed brings a new number.
+   *
+   * @param {string|null} seen
+   */
   async function is_still_offered(seen) {
     tell_now();
     while (!link.is_idle) await link.post('settings');
@@ -53,7 +57,11 @@ export function create_walk(state, link, { redraw, tell_now, refresh }) {
     else if (await is_still_offered(seen)) await link.post('step');
   }
 
-  /** Slow motion: the scores of the next token, then stage after stage, then the token is appended. @param {string|null} seen */
+  /**
+   * Advance slow motion: the scores of the next token, then each stage in turn, then the appended token.
+   *
+   * @param {string|null} seen
+   */
   async function go_on(seen) {
     if (!state.slow) return; // switched off while the press waited
     if (!is_at_end() || state.point === null) {
@@ -75,14 +83,14 @@ export function create_walk(state, link, { redraw, tell_now, refresh }) {
   }
 
   async function skip() {
-    if (state.point !== null && is_at_end()) await end_walk(); // a second press in a row finds nothing to skip
+    if (state.point !== null && is_at_end()) await end_walk(); // a second press in a row has nothing to skip
   }
 
   return {
     is_at_end,
     next_stage: () => press(go_on),
     skip_stages: () => press(skip),
-    /** Presses that wait are not done. */
+    /** Drop waiting presses. */
     forget() {
       presses.length = 0;
     },

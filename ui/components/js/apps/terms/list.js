@@ -1,4 +1,4 @@
-// The menu `Glossary`: the terms of the page, or those searched for; with keys, a screen reader or a finger.
+// The menu `Glossary`: the terms on the page or those searched for. It works with keys, a screen reader or a finger.
 
 import { element } from '../../lib/dom.js';
 import { create_menu } from '../../lib/menu.js';
@@ -9,7 +9,7 @@ import { say } from '../../words/say.js';
 /** @import { Found, Glossary } from '../../words/glossary.js' */
 /** @import { Site } from '../../parts/glossary/place.js' */
 
-// What models and visitors have written is left out.
+// Texts by models and visitors are left out.
 const NO_TEXT =
   'input, textarea, style, script, [hidden], .st-key-header, .dv-token, .dv-written, .dv-strip-box, tbody, .dv-tip';
 

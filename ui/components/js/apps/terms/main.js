@@ -1,4 +1,4 @@
-// Terms of the glossary on every page: what each means, on hover, tap and focus; and the menu of those on the page.
+// Terms of the glossary on every page: their meaning on hover, tap and focus, and the menu of those on the page.
 
 import { element } from '../../lib/dom.js';
 import { stay_in_app } from '../../lib/in_app.js';
@@ -16,7 +16,7 @@ import { create_tip } from './tip.js';
 /** @param {Node} node */
 const element_of = node => (node instanceof Element ? node : node.parentElement);
 
-const QUIET_MS = 200; // after a change of the page, until terms are looked for anew
+const QUIET_MS = 200; // after a change of the page, until the next search for terms
 
 /**
  * @param {HTMLElement} root
@@ -24,7 +24,7 @@ const QUIET_MS = 200; // after a change of the page, until terms are looked for 
  */
 export function mount(root, { glossary, site }) {
   root.classList.add('dv-terms');
-  /** @param {string} key an entry; empty for all of them */
+  /** @param {string} key an entry; empty for all */
   const more = key => {
     const href = `${address_of(site, site.glossary)}#${encodeURIComponent(key || 'glossary')}`;
     return stay_in_app(element('a', { href, text: key ? say('Glossary') : say('All terms') }));

@@ -1,11 +1,11 @@
-// Terms in what Streamlit writes. Its elements stay as they are: a mark is a range of text that the browser underlines,
-// and what lies under the pointer is looked up. So nothing is left behind where Streamlit draws something anew.
+// Terms in Streamlit's texts. Streamlit's elements stay unchanged. A mark is a range of text that the browser
+// underlines, and the term under the pointer is looked up. So nothing is left over when Streamlit redraws an element.
 
 /** @import { Found } from '../../words/glossary.js' */
 /** @typedef {{key: string, range: Range}} Mark */
 
-const NAME = 'dv-terms'; // of the highlight, for its style
-// What Streamlit writes for us, and what names the columns of a table; never what a model or a visitor has written.
+const NAME = 'dv-terms'; // name of the highlight, for its style
+// Texts that Streamlit writes for us, and column names of a table; never texts by a model or a visitor.
 const PROSE = '[data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"], .stHtml :is(caption, thead)';
 const NO_PROSE = 'button, a, code, .katex, .dv, .st-key-header, [role="tooltip"]';
 
@@ -38,7 +38,7 @@ export function create_marks(find) {
   let marks = new Map();
 
   return {
-    /** Mark what is on the page now: each term once in a paragraph. */
+    /** Mark the terms on the page now: each once per paragraph. */
     scan() {
       marks = new Map();
       for (const prose of document.querySelectorAll(PROSE)) {
@@ -52,7 +52,7 @@ export function create_marks(find) {
             );
         }
       }
-      // Where colours are forced, what is highlighted looks like selected text; the list in the band has all terms.
+      // If colours are forced, a highlight looks like selected text. The list in the band has all terms.
       const is_forced = globalThis.matchMedia?.('(forced-colors: active)').matches;
       const ranges = is_forced ? [] : [...marks.values()].flat().map(({ range }) => range);
       globalThis.CSS?.highlights?.set(NAME, new Highlight(...ranges));

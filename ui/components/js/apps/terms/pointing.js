@@ -1,16 +1,16 @@
-// Which term is pointed at, pressed or focused, anywhere on the page.
+// The term that is pointed at, pressed or focused, anywhere on the page.
 
 /** @import { Place, create_tip } from './tip.js' */
 /** @import { create_marks } from './marks.js' */
 
-/** A word that a part of ours has made. @param {Event} event @returns {Place|null} */
+/** A word that one of our parts has made. @param {Event} event @returns {Place|null} */
 function word_of({ target }) {
   const word = target instanceof Element ? /** @type {HTMLElement|null} */ (target.closest('[data-term]')) : null;
   return word && { key: word.dataset.term ?? '', word, box: word.getBoundingClientRect() };
 }
 
 /**
- * Shows and hides the tip; returns a function that stops it.
+ * Show and hide the tip; return a function that stops this.
  * @param {ReturnType<typeof create_tip>} tip
  * @param {ReturnType<typeof create_marks>} marks
  */
@@ -46,7 +46,7 @@ export function watch(tip, marks) {
       if (tip.holds(event.target)) return;
       const place = place_of(event);
       if (!place) return tip.hide();
-      if (!place.word) event.preventDefault(); // else the press goes on to the field that the text names
+      if (!place.word) event.preventDefault(); // otherwise the press would also reach the field that the text labels
       tip.show(place);
       if (place.word && event.detail === 0) tip.enter(); // pressed with a key
     },
@@ -64,7 +64,7 @@ export function watch(tip, marks) {
     },
   };
 
-  /** Whether Tab goes beyond the links of the tip, which stands at the end of the page. @param {KeyboardEvent} event */
+  /** Tell if Tab leaves the links of the tip, which is at the end of the page. @param {KeyboardEvent} event */
   function leaves({ shiftKey, target }) {
     const next = /** @type {Element} */ (target)[shiftKey ? 'previousElementSibling' : 'nextElementSibling'];
     return next === null;

@@ -1,16 +1,16 @@
-// What is said of a term: while it is pointed at or has the focus, and until Escape once it was pressed.
+// The explanation of a term, shown while the term is pointed at or focused, and after a press until Escape.
 
 import { element, set_attribute } from '../../lib/dom.js';
 import { place_of } from '../../parts/glossary/place.js';
 
 /** @import { Glossary } from '../../words/glossary.js' */
 /** @import { Site } from '../../parts/glossary/place.js' */
-/** @typedef {{key: string, box: DOMRect, word: HTMLElement|null}} Place of a term; `word`: its element, if it has one */
+/** @typedef {{key: string, box: DOMRect, word: HTMLElement|null}} Place of a term; `word`: its element, if any */
 
-const GAP = 6; // between a word and what is said of it
+const GAP = 6; // between a word and its explanation
 const MARGIN = 8; // of the window
 
-/** @param {Glossary} glossary @param {Site} site @param {(key: string) => Node} more a link to all of the glossary */
+/** @param {Glossary} glossary @param {Site} site @param {(key: string) => Node} more a link to the whole glossary */
 export function create_tip(glossary, site, more) {
   const tip = element('div', { class: 'dv-tip', role: 'tooltip', id: `dv-tip-${crypto.randomUUID()}`, hidden: true });
   document.body.append(tip);
@@ -42,7 +42,7 @@ export function create_tip(glossary, site, more) {
       if (!entry || (shown?.key === place.key && shown.word === place.word)) return;
       this.hide();
       shown = place;
-      (place.word?.closest('dialog') ?? document.body).append(tip); // a dialog covers all else
+      (place.word?.closest('dialog') ?? document.body).append(tip); // a dialog covers everything else
       const links = element('p', {}, place_of(site, entry), ' ', more(place.key));
       tip.replaceChildren(element('b', { text: entry.name }), element('p', { text: entry.text }), links);
       tip.hidden = false;
@@ -50,7 +50,7 @@ export function create_tip(glossary, site, more) {
       put_beside(place.box);
     },
 
-    /** Hand the focus to its links. */
+    /** Move the focus to the tip's links. */
     enter() {
       tip.querySelector('a')?.focus();
     },

@@ -52,7 +52,7 @@ function create_side(list, report) {
 
 /**
  * @param {HTMLElement} root the element with class `dv`
- * @param {{sides?: string}} data `sides`: those of ui/tokens/message.py, as JSON
+ * @param {{sides?: string}} data `sides`: sides from ui/tokens/message.py, as JSON
  */
 export function mount(root, data) {
   root.classList.add('dv-tokens-page');
@@ -64,7 +64,7 @@ export function mount(root, data) {
 
   /** @param {{sides?: string}} now */
   function update(now) {
-    if (!now.sides || now.sides === seen) return; // what is chosen stays while the text does
+    if (!now.sides || now.sides === seen) return; // the choice stays as long as the text does
     seen = now.sides;
     /** @type {Side[]} */
     const sides = JSON.parse(seen);

@@ -1,4 +1,4 @@
-// A field that reads a trace in the browser and hands its text over: the server takes no uploaded files.
+// A field that reads a trace in the browser and passes its text on: the server accepts no uploaded files.
 
 import { element, set_text } from '../../lib/dom.js';
 import { read_trace } from '../../lib/trace_file.js';
@@ -22,7 +22,7 @@ export function mount(root, _data, tell) {
     const read = await read_trace(file);
     set_text(said, 'text' in read ? say('{file} was handed over.', { file: file.name }) : read.sentence);
     if ('text' in read) tell('text', read.text);
-    field.value = ''; // so that the same file may be chosen again
+    field.value = ''; // lets the same file be chosen again
   });
   root.append(field, said);
   return { restyle: () => {}, destroy: () => {} };

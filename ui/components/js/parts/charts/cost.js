@@ -1,4 +1,5 @@
-// What the steps cost, as plain data for Plotly: bytes of the key/value cache, milliseconds of each part of a step. No DOM in here.
+// The cost of the steps, as plain data for Plotly: bytes of the key/value cache, milliseconds of each part of a step.
+// No DOM in here.
 
 import { EMPTY, faded, nice_above, on, reader, steady_top } from '../../lib/plotly.js';
 import { count, ms, size } from '../../words/format.js';
@@ -12,11 +13,11 @@ import { absent, line } from './traces.js';
 /** @typedef {Numbered & {cache_bytes: number, cache_bytes_held: number}} Counted a step whose cache's size is known */
 /** @typedef {{x: (number|null)[], y: (number|null)[]}} Path */
 
-/** Under guidance: the share of the negative prompt's text. */
+/** Under guidance: the share of the negative prompt. */
 const NEGATIVE = marked('negative prompt');
 
 export const name = 'cost';
-/** Marks come and go here, which `animate` does not follow. */
+/** Marks come and go here; `animate` does not support that. */
 export const animates = false;
 export const gap_ms = 1200;
 
@@ -53,29 +54,35 @@ export const figures = [
   },
 ];
 
-/** Prefills have a place of their own, on the same scale as the other steps. @type {SubplotDefinition[]} */
+/** Prefills have a separate plot, on the same scale as the other steps. @type {SubplotDefinition[]} */
 export const subplots = [
   { figure: 'kv_cache', number: 1, from: 0, to: 1, zooms: true, x_title: marked('step') },
   { figure: 'latency', number: 2, from: 0, to: 0.2, zooms: false, x_title: marked('prefill') },
   { figure: 'latency', number: 3, from: 0.2, to: 1, zooms: true, x_title: marked('step') },
 ];
 
-// Up to this many steps stand apart as bars; more are drawn as one stepped surface.
+// Up to this many steps are separate bars; more are drawn as one stepped surface.
 const MOST_BARS = 150;
 const MOST_COLUMNS = 500;
-// Steps in the tokens-a-second figure.
+// Steps in the tokens-per-second figure.
 const RECENT = 20;
-// Few slow steps must not flatten the rest: the axis ends a little above what 98 % of the steps took.
+// A few slow steps must not flatten the rest: the axis ends a little above the time of 98 % of the steps.
 const USUAL_SHARE = 0.98;
 const HEADROOM = 1.3;
-// Of fewer steps than this none can be called unusual.
+// Among fewer steps than this, none can be called unusual.
 const FEW = 5;
-// What `kv_cache` draws.
+// Number of traces that `kv_cache` draws.
 const CACHE_TRACES = 6;
-// The scale holds a prefill up to this many times as long as the other steps; a longer one would dwarf them.
+// The scale holds a prefill up to this many times as long as the other steps. A longer one would dwarf them.
 const MOST_TIMES = 4;
 
-/** @param {number} number @param {string} text @param {string} colour @param {object|null} pattern @param {boolean} [showlegend] */
+/**
+ * @param {number} number
+ * @param {string} text
+ * @param {string} colour
+ * @param {object|null} pattern
+ * @param {boolean} [showlegend]
+ */
 const surface = (number, text, colour, pattern, showlegend = true) =>
   on(number, {
     type: 'scatter',
@@ -92,7 +99,7 @@ const surface = (number, text, colour, pattern, showlegend = true) =>
 /** Type, axes, colours and patterns of every trace, in the order of `describe`'s data. @param {Look} look */
 export function styles(look) {
   const parts = (/** @type {number} */ number, /** @type {boolean} */ showlegend) => [
-    // From the back to the front, each as the sum up to it: what shows of a surface is its own part.
+    // From back to front, each surface is the sum up to its part, so that its visible area is its own part.
     surface(number, 'other', look.before, { shape: '/', fgcolor: look.ground }, showlegend),
     surface(number, 'draw', look['cut-2'], { shape: '.', fgcolor: look.ground }, showlegend),
     surface(number, 'apply settings', look.chosen, { shape: 'x', fgcolor: look.text }, showlegend),
@@ -134,7 +141,13 @@ export function styles(look) {
   ];
 }
 
-/** Bars (apart while there is room) as one path, however many there are. @param {number[]} x @param {number[]} heights @returns {Path} */
+/**
+ * Any number of bars as one path, with gaps if there is room.
+ *
+ * @param {number[]} x
+ * @param {number[]} heights
+ * @returns {Path}
+ */
 function columns(x, heights) {
   if (x.length > MOST_COLUMNS) return coarse_columns(x, heights);
   const apart = x.length <= MOST_BARS;
@@ -154,7 +167,12 @@ function columns(x, heights) {
   return path;
 }
 
-/** The highest of every few: a plot has no more pixels than this. Hovering still finds every step. @param {number[]} x @param {number[]} heights */
+/**
+ * Bars that show the highest of every few steps: a plot has no more pixels than this. Hovering still finds every step.
+ *
+ * @param {number[]} x
+ * @param {number[]} heights
+ */
 function coarse_columns(x, heights) {
   const every = Math.ceil(x.length / MOST_COLUMNS);
   /** @type {Path} */
@@ -181,13 +199,17 @@ function level_strokes(places, heights) {
 /** @param {number[]} values */
 const sum = values => values.reduce((total, value) => total + value, 0);
 
-/** The value below which this share of the values lies. @param {number[]} values @param {number} share */
+/** The value below which the given share of the values lies. @param {number[]} values @param {number} share */
 function quantile(values, share) {
   const sorted = [...values].sort((first, second) => first - second);
   return sorted[Math.floor(share * (sorted.length - 1))];
 }
 
-/** The number of steps that the axis has room for: grows in jumps, so that bars do not move at each step. @param {number} number */
+/**
+ * The number of steps that the axis has room for: it grows in jumps, so that bars do not move at each step.
+ *
+ * @param {number} number
+ */
 const room = number => Math.max(10, nice_above(number));
 
 /** @param {number} most */
@@ -198,7 +220,7 @@ const step_axis = most => ({
   ...(most <= 10 ? { dtick: 2, tick0: 2 } : {}),
 });
 
-/** Ticks of a byte axis: few, in one binary unit. @param {number} top */
+/** The few ticks of a byte axis, in one binary unit. @param {number} top */
 function byte_ticks(top) {
   const units = ['B', 'KiB', 'MiB', 'GiB'];
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(top) / 10)));
@@ -212,7 +234,13 @@ function byte_ticks(top) {
   };
 }
 
-/** A round number of bytes in the unit that it is read in. @param {{unit?: number, top?: number}} memory @param {number} most @param {boolean} is_calm */
+/**
+ * A round number of bytes in its display unit.
+ *
+ * @param {{unit?: number, top?: number}} memory
+ * @param {number} most
+ * @param {boolean} is_calm
+ */
 function steady_bytes(memory, most, is_calm) {
   const unit = 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(1, most)) / 10));
   if (memory.unit !== unit) Object.assign(memory, { unit, top: 0 });
@@ -228,7 +256,12 @@ function this_step_mark(steps, places, index) {
 /** @param {Step} step */
 const has_negative = step => (step.negative_cache_bytes ?? null) !== null;
 
-/** How many positions a step's cache holds; under guidance those of both texts. @param {Properties} state @param {Step} step */
+/**
+ * The number of positions in a step's cache; under guidance, those of both texts.
+ *
+ * @param {Properties} state
+ * @param {Step} step
+ */
 function positions_words({ prompt_tokens, negative_tokens }, step) {
   if (!has_negative(step) || !negative_tokens) return say('{count} positions', { count: count(step.positions) });
   const other = count(step.positions - prompt_tokens.length + negative_tokens.length);
@@ -244,13 +277,13 @@ function is_counted(step) {
 const bytes_words = (state, step) =>
   say('{bytes} for {positions}', { bytes: size(step.cache_bytes), positions: positions_words(state, step) });
 
-/** The share of the negative prompt's text, if there is one. @param {Step} step */
+/** The share of the negative prompt, if there is one. @param {Step} step */
 const negative_words = step =>
   has_negative(step)
     ? [say('{bytes} of it for the negative prompt', { bytes: size(step.negative_cache_bytes ?? 0) })]
     : [];
 
-/** Label of the line over the columns. @param {Counted} step @param {number} x @returns {Mark} */
+/** The label of the line over the columns. @param {Counted} step @param {number} x @returns {Mark} */
 const reserved_mark = ({ cache_bytes_held }, x) => ({
   x,
   y: cache_bytes_held,
@@ -265,7 +298,12 @@ function cache_text(state, steps) {
   return is_counted(shown) ? bytes_words(state, shown) : say('The model does not tell the size of its cache.');
 }
 
-/** Of a model that does not tell how large its cache is. @param {Properties} state @param {Numbered[]} steps */
+/**
+ * The empty chart for a model that does not report its cache size.
+ *
+ * @param {Properties} state
+ * @param {Numbered[]} steps
+ */
 function untold_cache(state, steps) {
   const text = cache_text(state, steps);
   const yaxis = { range: [0, 1], tickvals: [], ticktext: [] };
@@ -342,7 +380,7 @@ function kv_cache(state, steps, memory, is_calm) {
   };
 }
 
-/** The parts of a step that add up to its whole time; `other` is bookkeeping. @param {Step} step */
+/** The parts of a step that sum to its total time; `other` is bookkeeping. @param {Step} step */
 const parts_of = step => ({
   model: step.forward_ms,
   settings: step.shape_ms,
@@ -350,7 +388,7 @@ const parts_of = step => ({
   other: Math.max(0, step.total_ms - step.forward_ms - step.shape_ms - step.draw_ms),
 });
 
-/** Under guidance: that there were two passes, and how long each took. @param {Step} step */
+/** Under guidance: the note that there were two passes, with each one's time. @param {Step} step */
 function passes_words({ forward_ms, negative_forward_ms }) {
   const negative = negative_forward_ms ?? null;
   if (negative === null) return say('model {time}', { time: ms(forward_ms) });
@@ -376,7 +414,13 @@ function time_words(step) {
 
 const NO_TIME = { forward_ms: 0, shape_ms: 0, draw_ms: 0, total_ms: 0, negative_forward_ms: 0 };
 
-/** Traces of one group of steps: four stacked surfaces, marks of those that needed no pass. @param {Numbered[]} steps @param {number[]} x @param {number} top */
+/**
+ * Traces of one group of steps: four stacked surfaces, and marks of steps without a pass.
+ *
+ * @param {Numbered[]} steps
+ * @param {number[]} x
+ * @param {number} top
+ */
 function stacked(steps, x, top) {
   const parts = steps.map(parts_of);
   const upto = (/** @type {(keyof ReturnType<typeof parts_of>)[]} */ names) =>
@@ -410,10 +454,10 @@ function speed_words(steps) {
   return ` · ${say('mean {speed} tokens/s', { speed: (steps.length / seconds).toFixed(0) })}`;
 }
 
-/** The first step belongs to the prompt also where its logits were recorded. @param {Numbered} step */
+/** Tell if a step belongs to the prompt: the first one does even if its logits were recorded. @param {Numbered} step */
 const is_first = step => step.is_prefill || step.index === 0;
 
-/** The mean speed, to which steps whose logits were recorded say nothing. @param {Numbered[]} steps */
+/** The mean speed, without steps whose logits were recorded. @param {Numbered[]} steps */
 const speed_of = steps => speed_words(steps.filter(step => !is_first(step) && !step.reused).slice(-RECENT));
 
 /** @param {Properties} state @param {Numbered[]} steps */
@@ -430,13 +474,13 @@ function latency(state, steps, memory, is_calm) {
   const slots = prefills.map((_, place) => place + 1);
   const x = decodes.map(step => step.index + 1);
   const totals = decodes.map(step => step.total_ms);
-  // A first step from recorded logits measured no prefill: its place stays empty.
+  // A first step from recorded logits has no measured prefill: its place stays empty.
   const measured = prefills.map(step => (step.reused ? { ...step, ...NO_TIME } : step));
   const times = measured.map(step => step.total_ms);
   const longest = Math.max(0.01, ...times);
   const most = totals.length ? Math.max(...totals) : longest;
   const usual = totals.length >= FEW ? Math.min(most, quantile(totals, USUAL_SHARE) * HEADROOM) : most;
-  // One scale for all: a bar that looks longer is longer.
+  // One scale for all plots: a bar that looks longer is longer.
   const cap = decodes.every(step => step.reused) ? longest : Math.min(longest, usual * MOST_TIMES);
   const top = steady_top((memory.times ??= {}), Math.max(usual, cap), is_calm);
   const is_higher = (/** @type {Numbered} */ step) => step.total_ms > top;
@@ -513,13 +557,23 @@ function nothing(state) {
   };
 }
 
-/** Their place in the list is their number: `index` is not among a step's figures. @param {Properties} state @returns {Numbered[]} */
+/**
+ * The steps numbered by their place in the list: `index` is not among a step's figures.
+ *
+ * @param {Properties} state
+ * @returns {Numbered[]}
+ */
 const numbered = state => state.steps.map((step, index) => ({ ...step, index }));
 
 /** The step on show, or the last one. @param {Properties} state @param {Numbered[]} steps */
 const shown_of = (state, steps) => steps[state.index] ?? steps[steps.length - 1];
 
-/** The captions of the step on show, which do not wait for the next drawing. @param {Properties} state @returns {Record<string, string>} */
+/**
+ * The captions for the step on show, which do not wait for the next drawing.
+ *
+ * @param {Properties} state
+ * @returns {Record<string, string>}
+ */
 export function texts(state) {
   const steps = numbered(state);
   if (!steps.length)

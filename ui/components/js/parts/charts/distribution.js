@@ -45,8 +45,8 @@ export const subplots = [
 ];
 
 /**
- * What never changes while stepping: type, axes, colours and patterns of every trace. The colours must be fixed per
- * trace, and bars have no outlines, because `Plotly.animate` does not restyle bars.
+ * The constant properties while stepping: type, axes, colours and patterns of every trace. Each trace has fixed colours
+ * and bars have no outlines, because `Plotly.animate` does not restyle bars.
  * @param {Look} look
  */
 export function styles(look) {
@@ -77,7 +77,7 @@ export function styles(look) {
 /** @param {number} value */
 const finite = value => (Number.isFinite(value) ? value : null);
 
-/** What the scores are at the point. @param {View} view */
+/** The name of the scores at the point. @param {View} view */
 function score_name({ score_changes, samplers, is_guided }) {
   if (!score_changes.length) return is_guided ? say('logits under guidance') : say('raw scores');
   return score_changes.length > 1
@@ -85,7 +85,13 @@ function score_name({ score_changes, samplers, is_guided }) {
     : say('scores after {samplers}', { samplers: name_in(samplers, score_changes[0]) });
 }
 
-/** @param {View} view @param {ViewRow[]} rows @param {Formats} in_digits @param {object} memory @param {boolean} is_calm */
+/**
+ * @param {View} view
+ * @param {ViewRow[]} rows
+ * @param {Formats} in_digits
+ * @param {object} memory
+ * @param {boolean} is_calm
+ */
 function logits(view, rows, { score: score_of }, memory, is_calm) {
   const scores = rows.map(row => finite(row.score)).filter(score => score !== null);
   const range = scores.length ? steady_span(memory, Math.min(...scores), Math.max(...scores), is_calm) : [0, 1];
@@ -124,12 +130,18 @@ function logits(view, rows, { score: score_of }, memory, is_calm) {
   };
 }
 
-/** @param {Properties & {view: View}} state @param {ViewRow[]} rows @param {Formats} in_digits @param {object} memory @param {boolean} is_calm */
+/**
+ * @param {Properties & {view: View}} state
+ * @param {ViewRow[]} rows
+ * @param {Formats} in_digits
+ * @param {object} memory
+ * @param {boolean} is_calm
+ */
 function softmax({ view, slow }, rows, { percent, bits, score }, memory, is_calm) {
   if (slow && view.points[view.point].kind === 'logits') return not_yet(rows);
   const x = rows.map((_, place) => place);
   const is_final = rows[0].final_prob !== null;
-  // Until the draw's own probabilities are there: what the samplers so far have made of those that they keep.
+  // Until the draw's probabilities exist: the samplers' result so far for the tokens that they keep.
   const after = rows.map(row => (row.removed_by ? null : (row.final_prob ?? row.prob)));
   const heights = [
     rows.map(row => (row.removed_by ? null : row.model_prob)),
@@ -204,7 +216,7 @@ function axes_of(places, score_range, prob_range) {
   };
 }
 
-/** Before the first row: empty charts with the axes that they will have. @returns {Described} */
+/** Empty charts with their later axes, before the first row. @returns {Described} */
 function nothing() {
   const text = say('no scores here');
   const each = { text, summary: text, labels: [], marks: [] };
@@ -218,7 +230,12 @@ function nothing() {
   };
 }
 
-/** The leading tokens as far as there is room, the last of them the chosen one. @param {View} view @param {number} places */
+/**
+ * As many leading tokens as fit; the last bar is the chosen token's if it ranks further down.
+ *
+ * @param {View} view
+ * @param {number} places
+ */
 function charted(view, places) {
   const leading = view.rows.slice(0, places);
   const { chosen } = view;
@@ -231,8 +248,8 @@ function charted(view, places) {
 /**
  * Data, axes and captions of both charts.
  * @param {Properties} state
- * @param {{memory: Record<string, any>, places: number, is_calm: boolean}} frame what is remembered between calls; how
- *   many bars have room; whether a single step is shown, not many in a row
+ * @param {{memory: Record<string, any>, places: number, is_calm: boolean}} frame the memory between calls; the number
+ *   of bars that fit; whether a single step is shown rather than many in a row
  * @returns {Described}
  */
 export function describe(state, { memory, places, is_calm }) {

@@ -1,4 +1,4 @@
-// One figure of the charts around its plot: caption, legend, buttons; and the room that it leaves for the plot.
+// One figure of the charts around its plot: caption, legend, buttons; and the space that it leaves for the plot.
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { term } from '../../lib/term.js';
@@ -8,10 +8,10 @@ import { say } from '../../words/say.js';
 /** @import { FigureDefinition, SubplotDefinition, Mark, Box } from './types.js' */
 /** @typedef {ReturnType<typeof make_figure>} FigurePart */
 
-const SMALL = 0.79; // of the page's type: what stands on axes
+const SMALL = 0.79; // of the page's type size: text on axes
 
 /**
- * The HTML of one figure, and its parts that change.
+ * The HTML of one figure, and its changing parts.
  * @param {FigureDefinition} definition
  * @param {SubplotDefinition[]} subplots
  * @param {{reset: () => void, save: () => void}} handlers
@@ -78,17 +78,17 @@ export function make_figure({ key, name: english, term: entry, y_title, unit, le
   };
 }
 
-// ---- Where everything lies
+// ---- Positions
 
 const LEFT = 4.4; // all in heights of the axes' type
 const BETWEEN = 2.5; // a scale between two plots of one figure
 const NARROWEST = 3;
-const LETTER = 0.4; // that a slanting label reaches down with each
-const [SHORT_LABEL, LONG_LABEL] = [11, 18]; // letters, where a plot is low and where it has height to spare
+const LETTER = 0.4; // the drop of a slanting label per letter
+const [SHORT_LABEL, LONG_LABEL] = [11, 18]; // letters, for a low plot and for one with height to spare
 const HIGH = 28;
 
 /**
- * Room above and below a plot for ticks and titles, in pixels.
+ * Space above and below a plot for ticks and titles, in pixels.
  * @param {SubplotDefinition} subplot
  * @param {boolean} has_unit
  * @param {number} font
@@ -100,7 +100,7 @@ const insets = ({ has_token_labels, is_bare }, has_unit, font, longest) => ({
 });
 
 /**
- * The inner boxes of a group's subplots, relative to its root, from where the HTML figures are now.
+ * The inner boxes of a group's subplots, relative to its root, from the current positions of the HTML figures.
  * @param {SubplotDefinition[]} subplots
  * @param {FigurePart[]} parts
  * @param {HTMLElement} root
@@ -134,7 +134,7 @@ export function measure(subplots, parts, root) {
 }
 
 /**
- * Set an element's style where it differs.
+ * Set an element's style if it differs.
  * @param {HTMLElement} target
  * @param {Record<string, string>} style
  */
@@ -157,7 +157,7 @@ export function place_titles(part, boxes) {
 }
 
 /**
- * Token labels under the bars: HTML, so that they are literal and cheap to change.
+ * Token labels below the bars: HTML, so that they are literal and cheap to change.
  * @param {FigurePart} part
  * @param {string[]} labels
  * @param {Box} box
@@ -180,15 +180,15 @@ export function place_labels(part, labels, box) {
   });
 }
 
-/** Where a value lies on an axis, 0 to 1. @param {number} value @param {any} axis */
+/** A value's position on an axis, 0 to 1. @param {number} value @param {any} axis */
 function share_of(value, axis) {
   const [from, to] = axis.range;
   return ((axis.type === 'log' ? Math.log10(value) : value) - from) / (to - from);
 }
 
 /**
- * Labels beside their lines, in rows of their own where they would cover each other. Widths are estimated: measuring
- * them would cost a layout at each step.
+ * Labels next to their lines, in separate rows if they would overlap. Widths are estimated: measuring them would cost a
+ * layout at each step.
  * @param {FigurePart} part
  * @param {Mark[]} marks
  * @param {Box} box
@@ -223,7 +223,7 @@ export function place_marks(part, marks, box, x_axis, y_axis) {
         mark.side === 'bottom' ? box.height - (row + 1) * height - 2 : row * height + 2,
       );
       const row = rows.find(free);
-      if (row === undefined) return set_class(span, 'dv-hidden'); // the table says it too
+      if (row === undefined) return set_class(span, 'dv-hidden'); // the table says it as well
       top = row;
     }
     taken.push({ left, top, width });

@@ -1,5 +1,6 @@
-// A group of charts: one Plotly figure with a subplot for each HTML figure, laid over them. One Plotly figure with several
-// subplots redraws about twice as fast as several; titles, legends and token labels stay HTML: literal and cheap.
+// A group of charts: one Plotly figure with a subplot for each HTML figure, laid over them. One Plotly figure with
+// several subplots redraws about twice as fast as several figures. Titles, legends and token labels stay HTML: literal
+// and cheap.
 
 import { element, set_class, set_text } from '../../lib/dom.js';
 import { axis_id, axis_key, read_look, to_png } from '../../lib/plotly.js';
@@ -24,11 +25,11 @@ export class ChartGroup {
   #listens = false;
   /** @type {string|undefined} */ #subject_key;
 
-  /** Of the drawing: what plot.js compares and needs. @type {any} */
+  /** Data of the drawing that plot.js compares and needs. @type {any} */
   #drawing = { key: null, styles: null, described: null, ranges: {}, zoom: {} };
   /** @type {ReturnType<typeof measure>|null} */ #geometry = null;
 
-  /** Number of drawings that are in the document. */
+  /** Number of drawings that have reached the document. */
   drawn = 0;
 
   /**
@@ -50,7 +51,7 @@ export class ChartGroup {
     });
     root.classList.add('dv-charts', `dv-charts-${subject.name}`);
     root.append(...this.parts.map(({ figure }) => figure), this.layer);
-    // Asking for the width instead would force a layout in the middle of every drawing.
+    // Reading the width instead would force a layout in the middle of every drawing.
     this.observer = new ResizeObserver(entries => {
       for (const { target, contentRect } of entries) if (target === root) this.#is_hidden = contentRect.width === 0;
       this.remeasure();
@@ -60,7 +61,7 @@ export class ChartGroup {
       this.observer.observe(room);
       this.observer.observe(caption);
     }
-    // Touches must scroll the page and not zoom, so Plotly does not hear of them; a tap still is a click.
+    // Touches must scroll the page and not zoom, so Plotly does not receive them. A tap is still a click.
     this.layer.addEventListener('touchstart', event => event.stopPropagation(), { capture: true, passive: true });
   }
 
@@ -71,8 +72,8 @@ export class ChartGroup {
   /**
    * @param {Properties} properties
    * @param {object} about
-   * @param {boolean} about.is_calm a single step is shown, not many in a row
-   * @param {string} about.subject another one: its axes owe nothing to the last one's
+   * @param {boolean} about.is_calm whether a single step is shown rather than many in a row
+   * @param {string} about.subject the subject's key; a new subject's axes do not depend on the last one's
    */
   update(properties, { is_calm, subject }) {
     this.#latest = { properties, is_calm };
@@ -86,14 +87,14 @@ export class ChartGroup {
     this.#is_dirty = true;
   }
 
-  /** Sizes have changed. */
+  /** Handle new sizes. */
   remeasure() {
     this.#geometry = null;
     this.#is_dirty = true;
     this.page.request();
   }
 
-  /** Colours have changed. */
+  /** Handle new colours. */
   restyle() {
     this.#look = null;
     Object.assign(this.#drawing, { styles: null, key: null });
@@ -119,7 +120,7 @@ export class ChartGroup {
     this.drawn += 1;
   }
 
-  /** Everything that is HTML. @param {Described} described @param {boolean} is_calm */
+  /** Write everything that is HTML. @param {Described} described @param {boolean} is_calm */
   #write({ figures, axes }, is_calm) {
     for (const part of this.parts) {
       const { text, summary, labels, marks, absent, renamed } = figures[part.key];
@@ -131,7 +132,7 @@ export class ChartGroup {
         set_class(item, absent.includes(name) ? 'dv-absent' : '');
         set_text(words, say(renamed?.[name] ?? name));
       }
-      // A summary that changes many times a second would be no use to a listener.
+      // A summary that changes many times a second would not help a listener.
       if (is_calm) set_text(part.summary, summary);
       place_titles(part, boxes);
       if (labels) place_labels(part, labels, boxes[0]);
@@ -142,11 +143,11 @@ export class ChartGroup {
     }
   }
 
-  /** Plotly's events, once its figure is there. */
+  /** Listen to Plotly's events, once its figure exists. */
   #listen() {
     this.#listens = true;
     const { layer, subject, root } = this;
-    // What Plotly measures text with is nothing for a screen reader.
+    // Plotly's text-measuring element is of no use to a screen reader.
     document.getElementById('js-plotly-tester')?.setAttribute('aria-hidden', 'true');
     /** @type {string|null} */
     let pressed = null;
@@ -178,7 +179,7 @@ export class ChartGroup {
       );
       if (subplot) this.#zoom_out(subplot.figure);
     });
-    // Labels of lines stand above the plot; a hover box goes before them.
+    // Labels of lines lie above the plot; a hover box has priority over them.
     figure.on('plotly_hover', () => root.classList.add('dv-hovered'));
     figure.on('plotly_unhover', () => root.classList.remove('dv-hovered'));
     figure.on('plotly_click', (/** @type {{points: {customdata: unknown}[]}} */ { points }) => {

@@ -1,4 +1,4 @@
-// Mounts groups of charts: loads Plotly once, and says so where it cannot be had.
+// Mounts groups of charts. It loads Plotly once, and says so if Plotly is unavailable.
 
 import { element, set_text } from '../../lib/dom.js';
 import { load_plotly } from '../../lib/plotly.js';
@@ -8,14 +8,14 @@ import { Schedule } from './schedule.js';
 
 /** @import { Subject } from './types.js' */
 
-/** The charts of a page take turns. @type {WeakMap<HTMLElement, Schedule>} */
+/** The charts of a page, which take turns. @type {WeakMap<HTMLElement, Schedule>} */
 const schedules = new WeakMap();
 
 /**
- * @param {HTMLElement} root on the page, within its element with class `dv`
+ * @param {HTMLElement} root on the page, inside its element with class `dv`
  * @param {object} options
- * @param {(index: number) => void} [options.on_click] a step of a chart was clicked
- * @param {() => string} options.file_name what a saved picture is named after
+ * @param {(index: number) => void} [options.on_click] called when a step of a chart was clicked
+ * @param {() => string} options.file_name the base name of a saved picture
  */
 export function create_charts(root, { on_click, file_name }) {
   const page = /** @type {HTMLElement} */ (root.closest('.dv') ?? root);
@@ -52,7 +52,7 @@ export function create_charts(root, { on_click, file_name }) {
   load();
 
   return {
-    /** Says why there are no charts. */
+    /** The message on why there are no charts. */
     note,
     schedule,
     /**

@@ -1,4 +1,5 @@
-// Drawing a group of charts with Plotly: its layout, its styles, in place where that will do; and one figure alone, for a PNG.
+// Drawing a group of charts with Plotly: its layout, its styles, redrawn in place if possible; and a single figure for
+// a PNG.
 
 import { axis_id, axis_key } from '../../lib/plotly.js';
 import { plotly_text } from '../../words/format.js';
@@ -16,12 +17,12 @@ const PLOTLY_CONFIG = {
 };
 const IN_PLACE = { frame: { duration: 0, redraw: false }, transition: { duration: 0 }, mode: 'immediate' };
 
-/** Pixels of a saved figure, before it is doubled. */
+/** Size of a saved figure in pixels, before doubling. */
 export const PNG_SIZE = { width: 960, height: 600 };
 // The least distance of two ticks, in heights of their type.
 const TICK_WIDTH = 3.2;
 const TICK_HEIGHT = 1.7;
-const LEGEND_ROWS = 2; // that a saved figure has room for
+const LEGEND_ROWS = 2; // space in a saved figure
 
 /** @param {Look} look @param {number} font */
 const axis_style = (look, font) => ({
@@ -35,14 +36,14 @@ const axis_style = (look, font) => ({
   exponentformat: 'none',
 });
 
-/** The ticks of a zoomed rank axis: decades alone would leave it without any. @param {any} axis */
+/** The ticks of a zoomed rank axis: decades alone could leave it without ticks. @param {any} axis */
 function zoomed_ticks(axis) {
   const { tickvals: _values, ticktext: _texts, ...rest } = axis;
   return { ...rest, nticks: 5, tickformat: ',~r' };
 }
 
 /**
- * An x axis as it is shown: as described, or as a person has zoomed it.
+ * An x axis as shown: as described, or as zoomed by a person.
  * @param {any} drawing
  * @param {string} key
  */
@@ -52,9 +53,9 @@ export function x_axis_of(drawing, key) {
 }
 
 /**
- * An axis with no more ticks than there is room for.
+ * An axis with no more ticks than fit.
  * @param {any} axis
- * @param {number} length of the axis, in least distances of two ticks
+ * @param {number} length the axis's length, in least distances of two ticks
  */
 function with_room(axis, length) {
   const most = Math.max(2, Math.floor(length));
@@ -125,7 +126,12 @@ function layout_of(subject, drawing, geometry, look) {
 /** @param {Subject<any>} subject @param {Look} look */
 export const styles_of = (subject, look) => subject.styles(look);
 
-/** Plotly leaves a trace without points out, and `animate` then leaves what it had drawn: a gap clears it. @param {any[]} data */
+/**
+ * Data without empty traces. Plotly skips a trace without points, and `animate` then leaves the old drawing; a gap
+ * clears it.
+ *
+ * @param {any[]} data
+ */
 export const without_empty = data =>
   data.map(trace => (trace.x?.length === 0 ? { ...trace, x: [null], y: [null] } : trace));
 
@@ -136,12 +142,20 @@ const full_traces = drawing =>
     ...data,
   }));
 
-/** Plotly's animate rejects, without a reason, where a later drawing overtook it; all else is an error. @param {unknown} reason */
+/**
+ * Ignore an overtaken drawing: then Plotly's animate rejects without a reason. All other rejections are errors.
+ *
+ * @param {unknown} reason
+ */
 const unless_overtaken = reason => {
   if (reason) throw reason;
 };
 
-/** The y ranges of a layout, as `Plotly.relayout` takes them, and the layout without them. @param {Record<string, any>} layout */
+/**
+ * The y ranges of a layout, as `Plotly.relayout` takes them, and the layout without them.
+ *
+ * @param {Record<string, any>} layout
+ */
 function without_ranges(layout) {
   /** @type {Record<string, any>} */
   const ranges = {};
@@ -156,7 +170,7 @@ function without_ranges(layout) {
 }
 
 /**
- * Draws a group; resolves when the drawing is in the DOM. Where only data and y ranges differ it is redrawn in place:
+ * Draw a group; resolve when the drawing is in the DOM. If only data and y ranges differ, it is redrawn in place:
  * `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
  * @param {any} plotly
  * @param {{subject: Subject<any>, layer: HTMLElement}} group
@@ -168,7 +182,7 @@ export function plot(plotly, { subject, layer }, drawing, geometry, look) {
   drawing.styles ??= styles_of(subject, look);
   const layout = layout_of(subject, drawing, geometry, look);
   const { ranges, rest } = without_ranges(layout);
-  // Adding or removing bars, and anything of the layout, is beyond what animate redraws.
+  // `animate` does not redraw added or removed bars, or any change of the layout.
   const key = JSON.stringify([rest, drawing.described.data[0].x.length]);
   const was = drawing.ranges;
   const moved = Object.fromEntries(
@@ -179,14 +193,14 @@ export function plot(plotly, { subject, layer }, drawing, geometry, look) {
     drawing.key = key;
     const traces = full_traces(drawing);
     const react = () => plotly.react(layer, traces, layout, PLOTLY_CONFIG);
-    // What `animate` still has to do would be done to the new layout.
+    // Pending work of `animate` would be applied to the new layout.
     return drawing.flight ? drawing.flight.then(react) : react();
   }
   const { data } = drawing.described;
   const moves = Object.keys(moved).length ? plotly.relayout(layer, moved) : null;
   const landing = new Promise(resolve => {
     drawing.landed = resolve;
-    // Plotly tells of it some milliseconds after the paths have changed, which is what can be seen.
+    // Plotly reports it some milliseconds after the paths have visibly changed.
     drawing.changed = moves ? null : resolve;
   });
   const traces = data.map((/** @type {any} */ _, /** @type {number} */ place) => place);
@@ -201,7 +215,7 @@ export function plot(plotly, { subject, layer }, drawing, geometry, look) {
 }
 
 /**
- * One figure alone, with titles, legend and token names as Plotly's own, for a PNG.
+ * A single figure for a PNG, with Plotly's own titles, legend and token names.
  * @param {Subject<any>} subject
  * @param {any} drawing
  * @param {FigurePart} part
@@ -220,7 +234,7 @@ export function export_figure(subject, drawing, part, look) {
     paper_bgcolor: look.ground,
     plot_bgcolor: look.ground,
     autosize: false,
-    // A picture has no web fonts: what is measured must be what is drawn.
+    // A picture has no web fonts: the measured font must be the drawn one.
     font: { family: 'sans-serif', color: look.text, size: 14 },
     margin: { l: 90, r: 30, t: 90 + 22 * LEGEND_ROWS, b: labels ? 110 : 70 },
     title: {

@@ -1,4 +1,4 @@
-// The whole vocabulary by rank: running sum of the probabilities, and the probabilities themselves. No DOM in here.
+// The whole vocabulary by rank: running sum of the probabilities, and the probabilities. No DOM in here.
 
 import { EMPTY, faded, nice_above, on, steady_top } from '../../lib/plotly.js';
 import { count, percent, plotly_text, quoted } from '../../words/format.js';
@@ -45,9 +45,9 @@ export const subplots = [
   { figure: 'rank_curve', number: 2, from: 0, to: 1, zooms: true, x_title: marked('rank') },
 ];
 
-// Probabilities below this have no place in the rank curve: no run will ever draw them.
+// The rank curve omits probabilities below this: no run will ever draw them.
 const LOWEST_SHOWN = 1e-15;
-// The rank axis starts left of rank 1, so that the rise that belongs to rank 1 can be seen.
+// The rank axis starts left of rank 1, so that the rise at rank 1 is visible.
 const FIRST = 0.7;
 
 /** @param {Look} look */
@@ -81,7 +81,7 @@ export function styles(look) {
     ),
     line(2, 'model’s own', before, { hoverinfo: 'text' }),
     line(2, 'kept', { color: look.kept, width: 2.5 }),
-    // A line through one point is nothing to see.
+    // A line through one point is invisible.
     on(2, {
       type: 'scatter',
       mode: 'markers',
@@ -106,7 +106,7 @@ export function styles(look) {
 /** @param {View} view */
 const rank_range = view => [Math.log10(FIRST), Math.log10(view.vocab * 1.15)];
 
-/** Hover texts of the curves, with the token where its row is there. @param {View} view */
+/** Hover texts of the curves, with the token if its row is in the view. @param {View} view */
 function curve_texts({ rows, curve }) {
   const labels = new Map(rows.map(row => [row.rank, plotly_text(row.label, 40)]));
   return curve.ranks.map((rank, place) => {
@@ -204,7 +204,7 @@ function rank_curve(view, memory, is_calm, texts) {
     }
     const last = y.findLastIndex(value => value !== null);
     if (last < 0) continue;
-    // Closed along the bottom, so that removed tokens are one shaded shape.
+    // Closed along the bottom, so that removed tokens form one shaded shape.
     removed.x.push(...x.slice(0, last + 1), x[last], x[0], x[0], null);
     removed.y.push(...y.slice(0, last + 1), bottom, bottom, y[0], null);
   }
@@ -232,7 +232,7 @@ function rank_curve(view, memory, is_calm, texts) {
   };
 }
 
-/** Places where equal values stand side by side: [from, to) each. @param {boolean[]} values */
+/** The runs of equal values, each as [from, to). @param {boolean[]} values */
 function stretches(values) {
   /** @type {[number, number][]} */
   const found = [];
@@ -245,7 +245,13 @@ function stretches(values) {
   return found;
 }
 
-/** Lower end of the logarithmic axis: a whole, even power of ten, slow to rise. @param {object} memory @param {number[][]} lists @param {boolean} calm */
+/**
+ * Lower end of the logarithmic axis: a whole, even power of ten, slow to rise.
+ *
+ * @param {object} memory
+ * @param {number[][]} lists
+ * @param {boolean} calm
+ */
 function steady_bottom(memory, lists, calm) {
   let least = 1;
   for (const list of lists) for (const prob of list) if (prob >= LOWEST_SHOWN && prob < least) least = prob;
@@ -253,7 +259,7 @@ function steady_bottom(memory, lists, calm) {
   return 10 ** -Math.min(15, steady_top(memory, decades / 1.02, calm));
 }
 
-// The same ticks whatever the range, as long as all have room: a range alone is changed at a fraction of the cost of all else.
+// The same ticks for any range, as long as they all fit: changing only a range costs a fraction of other changes.
 const PROB_TICKS = [1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14];
 const PROB_TEXTS = ['100 %', '1 %', '0.01 %', '1e-6', '1e-8', '1e-10', '1e-12', '1e-14'];
 

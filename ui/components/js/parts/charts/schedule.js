@@ -1,15 +1,16 @@
-// When charts are drawn: one group in a frame, the most wanted first, and while steps run by not oftener than the page can bear.
+// The timing of chart drawings: one group per frame, the most wanted first. While steps run by, each is drawn no more
+// often than the page can bear.
 
 /**
  * @typedef {object} Drawable
- * @property {number} gap_ms least time between two drawings while steps run by
+ * @property {number} gap_ms minimum time between two drawings while steps run by
  * @property {() => boolean} is_dirty
  * @property {() => Promise<void>} draw resolves when the drawing is in the document
  */
 
-const TOLERANCE_MS = 4; // else a frame that comes just too early would cost a whole one
+const TOLERANCE_MS = 4; // otherwise a frame that comes slightly too early would cost a whole one
 
-/** Charts that share the browser's time; those added first go first. */
+/** Charts that share the browser's time; those added first have priority. */
 export class Schedule {
   /** @type {{group: Drawable, last: number}[]} */
   #groups = [];
@@ -18,7 +19,7 @@ export class Schedule {
   #timer;
   #is_drawing = false;
 
-  /** Whether steps run by. */
+  /** True while steps run by. */
   is_running = false;
 
   /** @param {Drawable} group */
@@ -45,9 +46,9 @@ export class Schedule {
     return this.is_running ? last + group.gap_ms - now : 0;
   }
 
-  /** Draw what is dirty: now where nothing else draws, since Plotly takes a frame of its own. */
+  /** Draw dirty groups: now if nothing else is drawing, as Plotly takes a whole frame. */
   request() {
-    if (this.#frame || this.#is_drawing) return; // a second drawing would hold up the first on its way
+    if (this.#frame || this.#is_drawing) return; // a second drawing would delay the first
     const now = performance.now();
     const waiting = this.#groups.filter(({ group }) => group.is_dirty());
     const ready = waiting.find(entry => this.#wait_of(entry, now) <= TOLERANCE_MS);
@@ -63,7 +64,7 @@ export class Schedule {
     this.#is_drawing = true;
     ready.group.draw().finally(() => {
       this.#is_drawing = false;
-      // What is less wanted waits until this drawing has been painted: to the end of the frame that is to come.
+      // Less wanted groups wait until this drawing has been painted: until the end of the next frame.
       if (!this.#groups.some(({ group }) => group.is_dirty())) return;
       requestAnimationFrame(() => {
         this.#timer = setTimeout(() => this.#next_frame());

@@ -1,4 +1,4 @@
-// Traces of the charts: bars by state, lines, the lines where samplers stop; and words on their tokens.
+// Traces of the charts: bars by state, curves, lines where samplers stop; and words on the tokens.
 
 import { EMPTY, on } from '../../lib/plotly.js';
 import { name_in } from '../../words/chain.js';
@@ -16,7 +16,7 @@ export const bars = (number, name, marker, more = {}) =>
 export const line = (number, name, style, more = {}) =>
   on(number, { type: 'scatter', mode: 'lines', name, line: style, hoverinfo: 'skip', ...more });
 
-/** Where samplers stop: one trace for all of their lines. @param {number} number @param {Look} look */
+/** The lines where samplers stop, as one trace. @param {number} number @param {Look} look */
 export const stop_lines = (number, look) =>
   line(number, marked('where samplers stop'), { color: look.cut, width: 2, dash: 'dash' });
 
@@ -31,7 +31,7 @@ export const hatch = (shape, colour, ground) => ({
 });
 
 /**
- * Values of rows in three lists, one per state, with gaps: bars keep their number and their colours.
+ * Values of rows in three lists, one per state, with gaps: the bars keep their number and colours.
  * @param {ViewRow[]} rows
  * @param {(row: ViewRow) => number|null} value
  */
@@ -46,13 +46,17 @@ export function by_state(rows, value) {
   return [lists.kept, lists.removed, lists.chosen];
 }
 
-/** Legend entries, by their texts, of what is not on the chart just now. @param {Record<string, boolean>} is_there */
+/**
+ * The legend entries, by text, whose marks are currently not on the chart.
+ *
+ * @param {Record<string, boolean>} is_there
+ */
 export const absent = is_there => Object.keys(is_there).filter(text => !is_there[text]);
 
 /**
- * Where samplers stop, as places between ranks: the edge behind a rank, with the names of those that stop there.
+ * The stops of samplers as places between ranks: the edge after a rank, with the names of the samplers that stop there.
  * @param {View} view
- * @returns {{rank: number, text: string}[]} `rank` 0: in front of all
+ * @returns {{rank: number, text: string}[]} `rank` 0: before all ranks
  */
 function edges(view) {
   /** @type {Map<number, string[]>} */
@@ -69,11 +73,11 @@ function edges(view) {
 }
 
 /**
- * The lines over bars of the leading tokens; of an edge beyond the last bar only a word at the right end.
+ * The lines over bars of the leading tokens; an edge beyond the last bar has only a word at the right end.
  * @param {View} view
- * @param {ViewRow[]} rows one a bar; the last one may stand for a token further behind
+ * @param {ViewRow[]} rows one per bar; the last one may be a token further down
  * @param {number} low
- * @param {number} high of the y axis
+ * @param {number} high end of the y axis
  */
 export function lines_over_bars(view, rows, low, high) {
   const first = rows[0]?.rank ?? 1;
@@ -93,7 +97,7 @@ export function lines_over_bars(view, rows, low, high) {
 }
 
 /**
- * The same over ranks.
+ * The lines over a rank axis.
  * @param {View} view
  * @param {number} low
  * @param {number} high
@@ -121,7 +125,7 @@ function verticals(places, low, high) {
 export const heading = row =>
   say('rank {rank}, {token}, id {id}', { rank: count(row.rank), token: plotly_text(row.label, 40), id: row.id });
 
-/** What became of a token. @param {ViewRow} row @param {View} view */
+/** A token's fate. @param {ViewRow} row @param {View} view */
 export function fate(row, view) {
   const how = row.removed_by
     ? say('removed by {sampler}', { sampler: name_in(view.samplers, row.removed_by) })
@@ -129,7 +133,13 @@ export function fate(row, view) {
   return row.chosen ? say('{fate}, chosen', { fate: how }) : how;
 }
 
-/** The first few rows in words, for the spoken summaries. @param {ViewRow[]} rows @param {View} view @param {(row: ViewRow) => string} figure */
+/**
+ * The first few rows in words, for the spoken summaries.
+ *
+ * @param {ViewRow[]} rows
+ * @param {View} view
+ * @param {(row: ViewRow) => string} figure
+ */
 export const leading = (rows, view, figure) =>
   rows
     .slice(0, 5)

@@ -1,4 +1,4 @@
-// The final distribution as one bar from 0 to 1: the tokens' stretches, and u where it falls.
+// The final distribution as one bar from 0 to 1: the tokens' stretches, and the place of u.
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { shorten, u_text } from '../../words/format.js';
@@ -8,7 +8,12 @@ import { shorten, u_text } from '../../words/format.js';
 const LONGEST_LABEL = 24;
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
 
-/** How a stretch looks: every second one alike, the others together hatched. @param {Stretch} stretch @param {number} place */
+/**
+ * A stretch's look: two alternating ones, and a hatched one for the other tokens together.
+ *
+ * @param {Stretch} stretch
+ * @param {number} place
+ */
 export const look_of = ({ is_hit, is_one }, place) =>
   is_hit ? 'hit' : !is_one ? 'others' : place % 2 ? 'odd' : 'even';
 
@@ -21,7 +26,7 @@ export function create_bar() {
   const name = element('span');
   const marker = element('div', { class: 'dv-draw-marker' }, name);
   const ticks = TICKS.map(value => element('span', { text: String(value), style: `left: ${share(value)}` }));
-  // The table beside it tells the same.
+  // The table next to it holds the same facts.
   const node = element(
     'div',
     { class: 'dv-draw-bar', 'aria-hidden': 'true' },
@@ -52,7 +57,7 @@ export function create_bar() {
       marker.classList.toggle('dv-hidden', u === null);
       if (u === null) return;
       set_attribute(marker, 'style', `left: ${share(u)}`);
-      // Its words move along, so that they stay within the bar.
+      // The label moves along, so that it stays within the bar.
       set_attribute(name, 'style', `transform: translateX(-${share(u)})`);
       set_text(name, `u = ${u_text(u)}`);
     },

@@ -1,4 +1,4 @@
-// What is in the draw as a table: tokens, probabilities and, after many draws, counts beside what is expected.
+// The content of the draw as a table: tokens, probabilities and, after many draws, counts next to the expected values.
 
 import { MOST_STRETCHES } from '../../kernel/sampling.js';
 import { element, set_class, set_text } from '../../lib/dom.js';
@@ -11,9 +11,9 @@ import { look_of } from './bar.js';
 
 const LONGEST_TITLE = 120;
 
-/** The table `Stretches`: `node`, and `update(stretches, sampling)`; without draws `sampling` is null. */
+/** The table `Stretches`: `node`, and `update(stretches, sampling)`; `sampling` is null without draws. */
 export function create_counts() {
-  const rows = Array.from({ length: MOST_STRETCHES }, create_row); // all of them: stepping makes no elements
+  const rows = Array.from({ length: MOST_STRETCHES }, create_row); // all rows at once: stepping creates no elements
   const heads = [say('Token'), say('Probability'), say('Drawn'), say('Expected ± 2σ')].map(text =>
     element('th', { scope: 'col', text }),
   );

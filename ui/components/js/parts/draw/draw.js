@@ -1,5 +1,5 @@
-// The draw in large: the final distribution from 0 to 1 with u on it, as a bar or a prize wheel; and a thousand draws against what
-// is expected. Everything over the full distribution.
+// The draw enlarged: the final distribution from 0 to 1 with u on it, as a bar or a prize wheel; and a thousand draws
+// compared with the expected counts. Everything covers the full distribution.
 
 import { Sampling, stretches_of } from '../../kernel/sampling.js';
 import { element, set_attribute, set_live, set_text } from '../../lib/dom.js';
@@ -97,7 +97,7 @@ export function create(root, _actions) {
     set_text(result, obstacle ?? (sampling ? describe(sampling) : idle()));
   }
 
-  /** The draws so far, if they are of the distribution on show. @param {Properties} state */
+  /** The draws so far, if they belong to the distribution on show. @param {Properties} state */
   function sampling_of(state) {
     if (sampled?.final !== final_of(state) || sampled?.seed !== seed_of(state)) sampled = null;
     return sampled;
@@ -111,7 +111,7 @@ export function create(root, _actions) {
     sampled = sampling_of(state) ?? new Sampling(final, seed_of(state));
     sampled.draw(DRAWS);
     draw();
-    counts.node.scrollIntoView?.({ block: 'nearest' }); // on a low screen it lies below the picture
+    counts.node.scrollIntoView?.({ block: 'nearest' }); // on a low screen it is below the picture
   }
 
   return {
@@ -123,13 +123,13 @@ export function create(root, _actions) {
   };
 }
 
-/** The tokens in the draw on show: the same object as long as nothing that they depend on changes. @param {Properties} state */
+/** The tokens in the draw on show: the same object as long as their inputs do not change. @param {Properties} state */
 const final_of = ({ row, ...state }) => (row ? on_show({ ...state, row }).shaped.final : null);
 
 /** @param {Properties} state */
 const seed_of = ({ settings }) => Number(settings.seed ?? 0);
 
-/** Why there is nothing to draw a thousand times; null where there is. @param {Properties} state */
+/** The reason why a thousand draws are impossible; null if they are possible. @param {Properties} state */
 function obstacle_of({ view, mode }) {
   if (!view) return 'No scores, no draws.';
   if (view.emptied_by) return 'No tokens left to draw.';
@@ -138,12 +138,19 @@ function obstacle_of({ view, mode }) {
   return view.exact ? null : say('The whole row has not come yet.');
 }
 
-/** The number to draw with; null where nothing is drawn. @param {Properties} state @param {View} view */
+/** The number to draw with; null if nothing is drawn. @param {Properties} state @param {View} view */
 function u_of({ row }, view) {
   return row && row.u !== null && row.u !== undefined && !row.forced && !view.greedy && view.kept ? row.u : null;
 }
 
-/** The stretches with what pictures and table say of them. @param {Properties} state @param {any} final @param {number|null} hit @returns {Stretch[]} */
+/**
+ * The stretches with their texts for pictures and table.
+ *
+ * @param {Properties} state
+ * @param {any} final
+ * @param {number|null} hit
+ * @returns {Stretch[]}
+ */
 function labelled(state, final, hit) {
   return stretches_of(final, hit).map(stretch => {
     const { first, last } = stretch;

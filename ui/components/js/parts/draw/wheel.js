@@ -1,4 +1,4 @@
-// The same as a prize wheel: sectors by probability, clockwise from the top, and a pointer at u.
+// The draw as a prize wheel: sectors by probability, clockwise from the top, and a pointer at u.
 
 import { set_attribute, set_text, svg } from '../../lib/dom.js';
 import { shorten, u_text } from '../../words/format.js';
@@ -10,8 +10,8 @@ import { look_of } from './bar.js';
 const RADIUS = 100;
 const HUB = 26;
 const LONGEST_LABEL = 12;
-const LEAST_LABELLED = 0.035; // a sector that is narrower has no room for a name
-const LEAST_SEEN = 0.002; // the hit sector is drawn at least so wide
+const LEAST_LABELLED = 0.035; // a narrower sector has no room for a name
+const LEAST_SEEN = 0.002; // minimum width of the hit sector
 const SPOKE = (RADIUS + HUB) / 2 + 4;
 
 let made_so_far = 0; // patterns are found by id, and a page may hold more than one wheel
@@ -22,7 +22,12 @@ const at = (turn, radius) => {
   return `${(radius * Math.sin(angle)).toFixed(3)} ${(-radius * Math.cos(angle)).toFixed(3)}`;
 };
 
-/** The path of a ring's sector; a whole turn is two halves, as an arc cannot end where it begins. @param {number} from @param {number} to */
+/**
+ * The path of a ring's sector; a whole turn is two halves, as an arc cannot end where it begins.
+ *
+ * @param {number} from
+ * @param {number} to
+ */
 export function sector(from, to) {
   if (to - from > 1 - 1e-6) {
     const half = (/** @type {number} */ radius, /** @type {number} */ sweep) => `A${radius} ${radius} 0 1 ${sweep}`;
@@ -37,14 +42,14 @@ export function sector(from, to) {
   );
 }
 
-/** Where a name stands: along its spoke, never upside down. @param {number} middle */
+/** The placement of a name: along its spoke, never upside down. @param {number} middle */
 function turned(middle) {
   const degrees = middle * 360 - 90;
   const flip = middle > 0.5 ? 180 : 0;
   return `rotate(${degrees.toFixed(2)}) translate(${SPOKE}) rotate(${flip})`;
 }
 
-/** The picture: `node`, and `update(stretches, u)` as the bar's. */
+/** The picture: `node`, and `update(stretches, u)` as for the bar. */
 export function create_wheel() {
   const hatch = `dv-wheel-hatch-${made_so_far++}`;
   const stripes = svg('path', { d: 'M0 6L6 0', class: 'dv-wheel-stripe' });

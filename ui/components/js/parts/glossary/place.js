@@ -1,4 +1,4 @@
-// Where a term of the glossary can be operated.
+// The place where a term of the glossary can be used.
 
 import { element } from '../../lib/dom.js';
 import { stay_in_app } from '../../lib/in_app.js';
@@ -7,21 +7,21 @@ import { say } from '../../words/say.js';
 /** @import { Term } from '../../words/glossary.js' */
 /**
  * @typedef {object} Site the pages of the app
- * @property {string} base what all addresses begin with
- * @property {string} home the page that has no name in its address
+ * @property {string} base the prefix of all addresses
+ * @property {string} home the page without a name in its address
  * @property {Record<string, string>} titles by address
  */
 
 /** @param {Site} site @param {string} page */
 export const address_of = ({ base, home }, page) => `${base}/${page === home ? '' : page}`;
 
-/** The page that is on screen, and the lesson, by their names in the address. @param {Site} site */
+/** The page on screen and the lesson, by their names in the address. @param {Site} site */
 export function names_here({ base, home }) {
   const page = location.pathname.slice(base.length + 1) || home;
   return [page, ...new URLSearchParams(location.search).getAll('lesson')];
 }
 
-/** Where a term can be operated: a link, but to the page that one is on. @param {Site} site @param {Term} term */
+/** The place where a term can be used: a link, unless it is the current page. @param {Site} site @param {Term} term */
 export function place_of(site, { page, at }) {
   const href = address_of(site, page);
   if (location.pathname === href)

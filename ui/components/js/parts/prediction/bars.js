@@ -1,6 +1,6 @@
-// Bars that a person draws by pointer, by touch or by keys; once revealed, the model's stand beside them.
+// Bars that a person draws by pointer, touch or keys. Once revealed, the model's bars are next to them.
 //
-// Lying bars are set one at a time. Those of a curve stand, and are drawn by sweeping across them.
+// Horizontal bars are set one at a time. The bars of a curve are vertical, and are drawn by sweeping across them.
 
 import { element, set_attribute, set_class, set_text, svg } from '../../lib/dom.js';
 import { say } from '../../words/say.js';
@@ -15,8 +15,8 @@ import { rounded, share_of, step_of, value_text } from './values.js';
  * @typedef {{set: (place: number, value: number) => void}} Actions
  */
 
-const MOST_VALUES = 8; // bars of a curve that have room for their values
-const LONG = 7; // characters of a label, from which those of a curve are written downwards
+const MOST_VALUES = 8; // most bars of a curve that leave room for their values
+const LONG = 7; // characters of a label from which a curve's labels are written downwards
 
 /** @param {string} label */
 const is_long = label => label.length >= LONG;
@@ -52,7 +52,7 @@ export function create(root, actions) {
     return rounded(bars.low + Math.min(1, Math.max(0, share)) * (bars.high - bars.low), bars);
   }
 
-  /** The bar of a curve that the pointer is over or beside. @param {PointerEvent} event */
+  /** The bar of a curve that the pointer is over or next to. @param {PointerEvent} event */
   function place_under(event) {
     const places = rows.map(({ track }) => track.getBoundingClientRect());
     const found = places.findIndex(box => event.clientX <= box.right);
@@ -79,7 +79,7 @@ export function create(root, actions) {
       actions.set(held, value_at(event, held));
       return;
     }
-    // A quick pointer leaves bars out: they get what lies between.
+    // A quick pointer skips bars: they get the values in between.
     const to = place_under(event);
     const from = held;
     const first = state.values[from];
@@ -130,7 +130,7 @@ export function create(root, actions) {
     if (state) tell(state);
   }
 
-  /** One line on the bar that is looked at, as a curve has no room for all values. @param {State} now */
+  /** One line on the inspected bar, as a curve has no room for all values. @param {State} now */
   function tell({ bars, values, revealed }) {
     const place = Math.min(looked_at, values.length - 1);
     const is_told = bars.is_curve && place >= 0;
@@ -144,7 +144,7 @@ export function create(root, actions) {
   function update(now) {
     state = now;
     const { bars, values, revealed } = now;
-    // The model's values may lie beyond the scale that was drawn on.
+    // The model's values may lie beyond the scale of the drawing.
     const top = Math.max(bars.high, ...(revealed?.truth ?? []));
     const bottom = Math.min(bars.low, ...(revealed?.truth ?? []));
     const shown = { ...bars, low: bottom, high: top };
@@ -206,7 +206,7 @@ export function create(root, actions) {
   return { update: (/** @type {State} */ now) => update(now) };
 }
 
-/** What a bar says. @param {Bars} bars @param {number[]} values @param {Revealed | null} revealed @param {number} place */
+/** A bar's text. @param {Bars} bars @param {number[]} values @param {Revealed | null} revealed @param {number} place */
 function words_of(bars, values, revealed, place) {
   const own = value_text(values[place], bars);
   return revealed

@@ -1,12 +1,12 @@
-// Shares of a whole: one of them is set, and those that were not set make room.
+// Shares of a whole: one is set, and the shares that were not set make room.
 
 /**
- * @param {readonly number[]} shares they sum to 1
- * @param {number} place of the one that is set
- * @param {number} value 0 to 1; no more is taken than the shares that were set leave
- * @param {readonly number[]} [set] places that were set before, the latest last; they stay. If all were, the first of
- *   them makes room
- * @returns {number[]} they sum to 1
+ * @param {readonly number[]} shares their sum is 1
+ * @param {number} place place of the share to set
+ * @param {number} value 0 to 1; at most the remainder left by shares already set
+ * @param {readonly number[]} [set] places set earlier, the latest last; they stay. If all were set, the first makes
+ *   room
+ * @returns {number[]} the new shares; their sum is 1
  */
 export function with_share(shares, place, value, set = []) {
   const others = [...shares.keys()].filter(at => at !== place);

@@ -1,12 +1,12 @@
-// Values as they are shown, and a pointer's place as a value.
+// Display forms of values, and a pointer's place as a value.
 
 import { with_figures } from '../../words/say.js';
 
 /**
- * @typedef {object} Scale what the values of a prediction are
- * @property {string} unit behind a number; `%` for probabilities, which are 0 to 1 all the same
- * @property {string} [one] the unit behind 1, where that differs
- * @property {number} digits behind the decimal point
+ * @typedef {object} Scale the scale of a prediction's values
+ * @property {string} unit the unit after a number; `%` for probabilities, which are still 0 to 1
+ * @property {string} [one] the unit after 1, if different
+ * @property {number} digits after the decimal point
  * @property {number} low
  * @property {number} high
  */
@@ -21,18 +21,22 @@ export function value_text(value, { unit, one, digits }) {
   return value > 0 && value < 0.005 ? '< 1 %' : `${(value * 100).toFixed(0)} %`;
 }
 
-/** How far a key moves a value: the finest that is shown, and at most a hundredth of the scale. @param {Scale} scale */
+/**
+ * The step of a key press: about a hundredth of the scale, but at least the finest displayed value.
+ *
+ * @param {Scale} scale
+ */
 export function step_of({ unit, digits, low, high }) {
   const finest = unit === '%' ? 0.01 : 10 ** -digits;
   return Math.max(finest, Math.round((high - low) / 100 / finest) * finest);
 }
 
-/** A value within the scale, on one that can be shown. @param {number} value @param {Scale} scale */
+/** A value clamped to the scale and rounded to a displayable one. @param {number} value @param {Scale} scale */
 export function rounded(value, scale) {
   const finest = scale.unit === '%' ? 0.01 : 10 ** -scale.digits;
   const near = Math.round(value / finest) * finest;
   return Math.min(scale.high, Math.max(scale.low, Number(near.toFixed(6))));
 }
 
-/** Where a value stands on the scale, 0 to 1. @param {number} value @param {{low: number, high: number}} scale */
+/** A value's position on the scale, 0 to 1. @param {number} value @param {{low: number, high: number}} scale */
 export const share_of = (value, { low, high }) => Math.min(1, Math.max(0, (value - low) / (high - low)));

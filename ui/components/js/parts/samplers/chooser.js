@@ -1,4 +1,4 @@
-// "Add sampler": a menu of all samplers that are not on the page yet, in groups, each with what it does.
+// "Add sampler": a menu of all samplers that are not on the page yet, in groups, each with its purpose.
 
 import { element, set_attribute } from '../../lib/dom.js';
 import { own_keys } from '../../lib/own_keys.js';
@@ -76,7 +76,7 @@ export function create_chooser(known, add) {
     else if (event.key === 'End') go(-1);
     else if (event.key === 'Escape' || event.key === 'Tab') {
       close();
-      button.focus(); // Tab goes on from here
+      button.focus(); // Tab continues from here
       if (event.key === 'Escape') event.preventDefault();
     } else if (event.key.length === 1 && event.key !== ' ') go(next_with(all, at, event.key));
   }
@@ -103,7 +103,13 @@ export function create_chooser(known, add) {
   };
 }
 
-/** The next item that begins with a letter; the same one if none does. @param {HTMLElement[]} all @param {number} at @param {string} letter */
+/**
+ * The next item that begins with a letter; the current one if none does.
+ *
+ * @param {HTMLElement[]} all
+ * @param {number} at
+ * @param {string} letter
+ */
 function next_with(all, at, letter) {
   const starts = (/** @type {HTMLElement} */ item) => item.textContent?.toLowerCase().startsWith(letter.toLowerCase());
   const found = all.findIndex((_, offset) => starts(all[(at + 1 + offset) % all.length]));

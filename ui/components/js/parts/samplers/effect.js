@@ -1,4 +1,4 @@
-// What a sampler did to this step, in two short lines: what is left, and what that changed.
+// A sampler's effect on this step, in two short lines: the remaining tokens, and the resulting change.
 
 import { count, formats, listed, shorten, tokens } from '../../words/format.js';
 import { say } from '../../words/say.js';
@@ -17,7 +17,7 @@ const uncertainty = ({ entropy_before, entropy_after }, { bits }) =>
 /** @param {SamplerView} shown */
 const left = ({ before, after }) => `${count(before)} → ${tokens(after)}`;
 
-/** The tokens that an edit moved: by name where they are few. @param {SamplerView} shown @param {Formats} in_digits */
+/** The tokens that an edit moved: by name if they are few. @param {SamplerView} shown @param {Formats} in_digits */
 function moved_tokens({ moved, figures }, { score }) {
   const number = Number(figures.moved ?? moved.length);
   if (number === 0) return say('nothing to change here');

@@ -9,7 +9,12 @@ import { marked, say } from '../../words/say.js';
 const COPIED = marked('Copied');
 const COPIED_MS = 2000;
 
-/** A titled list of what a program lacks, or does otherwise. @param {string} title @param {(name: string) => string} label_of */
+/**
+ * A titled list of what a program lacks or does differently.
+ *
+ * @param {string} title
+ * @param {(name: string) => string} label_of
+ */
 function remark_list(title, label_of) {
   const list = element('ul', {});
   const node = element('div', { hidden: true }, element('h3', { text: title }), list);
@@ -27,7 +32,7 @@ function remark_list(title, label_of) {
   };
 }
 
-/** Put a text on the clipboard; an app served without TLS has no clipboard but the old one. @param {HTMLElement} code */
+/** Copy a text to the clipboard; an app served without TLS has only the old clipboard API. @param {HTMLElement} code */
 async function copy(code) {
   try {
     await navigator.clipboard.writeText(code.textContent ?? '');
@@ -149,7 +154,7 @@ export function create_export(actions, label_of) {
   function on_key(event) {
     if (event.key === 'Escape') {
       event.preventDefault();
-      dialog.close(); // the browser gives the focus back to the button
+      dialog.close(); // the browser returns the focus to the button
       return;
     }
     if (!(event.target instanceof Element) || event.target.getAttribute('role') !== 'tab') return;
@@ -159,7 +164,7 @@ export function create_export(actions, label_of) {
     choose(to % all.length);
   }
   const stop = own_keys(dialog, on_key, () => dialog.open);
-  // A press beside the dialog lands on its backdrop, which is the dialog itself.
+  // A press outside the dialog lands on its backdrop, which is the dialog itself.
   dialog.addEventListener('pointerdown', event => {
     if (event.target === dialog) dialog.close();
   });

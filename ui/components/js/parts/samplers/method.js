@@ -1,4 +1,4 @@
-// What the method of decoding adds to the samplers: the scale of guidance; alpha and k of contrastive search.
+// The decoding method's additions to the samplers: the guidance scale; alpha and k of contrastive search.
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { exact_field, slider_of } from '../../lib/fields.js';

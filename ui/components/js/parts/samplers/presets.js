@@ -1,4 +1,4 @@
-// Presets: a press sets a whole chain; what that takes away can be brought back.
+// Presets: a press sets a whole chain; removed settings can be brought back.
 
 import { chain_of, is_same_chain } from '../../kernel/chain.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
@@ -27,7 +27,10 @@ export function create_presets(actions, announce) {
   let settings = {};
   /** @type {string|undefined} */
   let model;
-  /** @type {{before: Settings, text: string, order: string[], model: string|undefined}|null} what a preset took away */
+  /**
+   * @type {{before: Settings, text: string, order: string[], model: string|undefined}|null} the settings that a preset
+   *   replaced
+   */
   let lost = null;
 
   const row = element('div', { class: 'dv-presets', role: 'group', 'aria-label': say('Presets') });
@@ -50,7 +53,7 @@ export function create_presets(actions, announce) {
     actions.set(chain);
     actions.settle();
     announce(say('The samplers are as they were.'));
-    buttons[0]?.button.focus({ preventScroll: true }); // the button itself is gone
+    buttons[0]?.button.focus({ preventScroll: true }); // the button itself has vanished
   }
 
   /** @param {Settings} preset */
@@ -101,7 +104,7 @@ export function create_presets(actions, announce) {
       settings = state.settings;
       const chain = chain_of(state.table, settings);
       for (const each of buttons) set_attribute(each.button, 'aria-pressed', String(is_same_chain(chain, each.chain)));
-      const is_other_model = lost !== null && lost.model !== state.model?.name; // its token ids mean other words
+      const is_other_model = lost !== null && lost.model !== state.model?.name; // its token ids mean different words
       if (lost && (is_other_model || !is_same_order(settings.order ?? [], lost.order))) lost = null;
       model = state.model?.name;
       set_class(note, lost ? 'dv-note' : 'dv-note dv-hidden');

@@ -1,4 +1,5 @@
-// A sampler's rule as a small picture, drawn from what it reports: the leading tokens, those that it removed, its threshold or share.
+// A sampler's rule as a small picture, drawn from its report: the leading tokens, the removed ones, its threshold or
+// share.
 
 import { set_attribute, svg } from '../../lib/dom.js';
 import { say } from '../../words/say.js';
@@ -9,7 +10,7 @@ const WIDTH = 240;
 const HEIGHT = 70;
 const FLOOR = HEIGHT - 2;
 const TOP = 4;
-// Ranks at which a bar ends. Single ranks first, then ever wider ranges: rank 3 and rank 200 both have a place.
+// Ranks at which a bar ends: first single ranks, then ever wider ranges, so that rank 3 and rank 200 both have a place.
 const BARS = [1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 160, 200, 256];
 const SHOWN_MOVES = 8;
 
@@ -22,15 +23,21 @@ const box = (left, right, top) => `M${number(left)} ${number(top)}H${number(righ
 /** @param {number} share of the highest */
 const y_of = share => FLOOR - Math.min(1, Math.max(0, share)) * (FLOOR - TOP);
 
-/** Value of a curve at a rank; its ranks are exact to 100 and log-spaced beyond. @param {number[]} ranks @param {number[]} values @param {number} rank */
+/**
+ * Value of a curve at a rank; its ranks are exact up to 100 and log-spaced beyond.
+ *
+ * @param {number[]} ranks
+ * @param {number[]} values
+ * @param {number} rank
+ */
 function at_rank(ranks, values, rank) {
   const place = ranks.findIndex(each => each >= rank);
   return values[place < 0 ? values.length - 1 : place];
 }
 
 /**
- * Where a sampler's threshold lies on the curve: it is one of what earlier samplers left, and the curve is of all in front of the
- * first cut. Null where there is none, or where scores changed in between.
+ * The place of a sampler's threshold on the curve. The threshold applies to the tokens left by earlier samplers; the
+ * curve covers all tokens before the first cut. Null without a threshold, or if scores changed in between.
  * @param {View} view
  * @param {SamplerView} shown
  */
@@ -44,7 +51,7 @@ function level_of({ samplers, ranked }, shown) {
   return between.reduce((level, { mass_removed }) => level * (1 - mass_removed), threshold);
 }
 
-/** Bars of the leading tokens, kept and removed ones. @param {View} view @param {SamplerView} shown */
+/** Bars of the leading tokens, kept and removed. @param {View} view @param {SamplerView} shown */
 function bars(view, shown) {
   const { curve } = view;
   const pitch = WIDTH / BARS.length;
@@ -67,7 +74,7 @@ function bars(view, shown) {
   return paths;
 }
 
-/** The running sum as a staircase, and the share that is kept. @param {View} view @param {SamplerView} shown */
+/** The running sum as a staircase, and the kept share. @param {View} view @param {SamplerView} shown */
 function staircase(view, shown) {
   const { curve, mass_lines } = view;
   const pitch = WIDTH / BARS.length;
@@ -83,7 +90,7 @@ function staircase(view, shown) {
   };
 }
 
-/** Scores that moved, each with an arrow from where it was. @param {View} _view @param {SamplerView} shown */
+/** Moved scores, each with an arrow from its old place. @param {View} _view @param {SamplerView} shown */
 function moves(_view, { moved }) {
   const all = moved.slice(0, SHOWN_MOVES);
   const finite = all.flatMap(({ from, to }) => [from, to]).filter(Number.isFinite);
@@ -101,7 +108,7 @@ function moves(_view, { moved }) {
   return paths;
 }
 
-/** The model's own curve behind the shaped one. @param {View} view */
+/** The model's own curve, drawn behind the shaped one. @param {View} view */
 function curves({ curve }) {
   const highest = Math.max(curve.prob[0], curve.model_prob[0], 1e-300);
   const pitch = WIDTH / BARS.length;
@@ -117,7 +124,7 @@ function curves({ curve }) {
 const PICTURES = { rank: bars, window: bars, threshold: bars, mass: staircase, edit: moves, scale: curves };
 const PATHS = ['before', 'kept', 'removed', 'before_line', 'line', 'stop'];
 
-/** The picture: `node`, and `update(view, shown)`; without what the sampler did it is empty. @param {Sampler} sampler */
+/** The picture: `node`, and `update(view, shown)`; empty without the sampler's results. @param {Sampler} sampler */
 export function rule_picture({ picture, label }) {
   const hatch = `dv-rule-hatch-${made_so_far++}`;
   const paths = Object.fromEntries(PATHS.map(name => [name, svg('path', { class: `dv-rule-${name}`, d: '' })]));

@@ -1,4 +1,4 @@
-// One sampler: its controls, what it did to this step, and what it is. One that is off is one line.
+// One sampler: its controls, its effect on this step, and its description. A sampler that is off takes one line.
 
 import { is_on as is_sampler_on } from '../../kernel/chain.js';
 import { usual_value } from '../../kernel/table.js';
@@ -21,7 +21,7 @@ function in_words({ numbers, value: shape }, value) {
   return numbers.map(number => `${number.label} ${exact_text(number, Number(fields[number.name]))}`).join(', ');
 }
 
-/** Why a sampler that is on did nothing to what is on screen. @param {View|null} view @param {string} name */
+/** The reason why an active sampler has no effect on screen. @param {View|null} view @param {string} name */
 const when_it_holds = (view, name) =>
   !view
     ? say('no scores yet')
@@ -29,13 +29,23 @@ const when_it_holds = (view, name) =>
       ? say('the server is computing it')
       : say('holds from the next token on');
 
-/** What a sampler that is on does in contrastive search, which has no row to show it on. @param {Sampler} sampler @returns {[string, string]} */
+/**
+ * An active sampler's effect in contrastive search, which has no row to show it on.
+ *
+ * @param {Sampler} sampler
+ * @returns {[string, string]}
+ */
 const in_search = ({ kind }) =>
   kind === 'edit'
     ? ['acts on the scores that candidates come from', '']
     : ['No effect here', 'contrastive search draws nothing'];
 
-/** What it is: in a sentence, as a formula, where it comes from, and its rule as a picture. @param {Sampler} sampler @param {HTMLElement|SVGElement} picture */
+/**
+ * A sampler's description: a sentence, a formula, its source, and its rule as a picture.
+ *
+ * @param {Sampler} sampler
+ * @param {HTMLElement|SVGElement} picture
+ */
 function details_of({ name, about, formula, paper }, picture) {
   const source =
     paper && element('a', { href: paper.url, target: '_blank', rel: 'noopener noreferrer', text: paper.text });
@@ -49,7 +59,14 @@ function details_of({ name, about, formula, paper }, picture) {
   );
 }
 
-/** Its fields with one changed; of a pair the other gives way. @param {Sampler} sampler @param {Fields} fields @param {string} name @param {number} value */
+/**
+ * The sampler's fields with one changed; the other number of a pair gives way.
+ *
+ * @param {Sampler} sampler
+ * @param {Fields} fields
+ * @param {string} name
+ * @param {number} value
+ */
 function with_field({ pair }, fields, name, value) {
   const changed = { ...fields, [name]: value };
   if (!pair) return changed;
@@ -61,7 +78,8 @@ function with_field({ pair }, fields, name, value) {
 /**
  * @param {Sampler} sampler
  * @param {Actions} actions
- * @param {{grip: HTMLElement, remove: (() => void)|null}} handles what moves it; what takes it away, null for one that stays
+ * @param {{grip: HTMLElement, remove: (() => void)|null}} handles its drag handle; a function that removes it, or null
+ *   if it stays
  */
 export function create_sampler(sampler, actions, { grip, remove }) {
   const { name, label } = sampler;
@@ -69,7 +87,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   /** @type {Value} */
   let value = sampler.off;
   /** @type {Value} */
-  let remembered = null; // what it was set to last
+  let remembered = null; // its last setting
   /** @type {Record<string, Fields>} */
   let defaults = {};
   /** @type {number|null} */
@@ -77,14 +95,14 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   let is_line = false;
   /** @type {Table|null} */
   let table = null;
-  // An empty list of tokens is no value to switch on with: such a sampler waits for its first token, or its source.
+  // An empty list of tokens is not a value to switch on: such a sampler waits for its first token, or its source.
   const known = () => remembered ?? (has_numbers ? usual_value(sampler, defaults) : null);
   const is_on = () => table !== null && is_sampler_on(table, { [name]: value }, name);
   const starting_value = () => {
     const start = known();
     return sampler.picture === 'rank' && vocab && typeof start === 'number' ? Math.min(start, vocab) : start;
   };
-  /** The settings with another value, before the page draws them. @param {Value} changed */
+  /** The settings with a new value, before the page draws them. @param {Value} changed */
   const changed_to = changed => {
     value = changed;
     if (is_on()) remembered = changed;
@@ -95,7 +113,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
     actions.settle();
   };
 
-  /** Slider and exact field of one number. @param {NumberField} number */
+  /** The slider and exact field of one number. @param {NumberField} number */
   function control(number) {
     const is_only = sampler.value === 'number';
     const accessible = is_only ? label : `${label} ${number.label.toLowerCase()}`;
@@ -145,7 +163,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   const editor = has_numbers ? null : own_editor();
   const toggle = switch_of(say('{name} on', { name: label }), turn_on => {
     const start = starting_value();
-    if (turn_on && start === null) return editor?.focus(); // nothing to switch on before a token or a source is named
+    if (turn_on && start === null) return editor?.focus(); // nothing to switch on before a token or a source is given
     take(turn_on ? start : sampler.off);
   });
 
@@ -163,7 +181,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
     'aria-controls': details.id,
     onclick: () => {
       details.hidden = !details.hidden;
-      actions.show({}); // draws its picture
+      actions.show({}); // to draw its picture
       set_attribute(ask, 'aria-expanded', String(!details.hidden));
     },
   });
@@ -202,7 +220,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
     ...controls.map(({ exact }) => exact.alert),
   );
 
-  /** One line while off; never while the hand that turns a slider through its off value is on it. */
+  /** Use one line while off, except while a hand drags the slider through its off value. */
   function lay_out() {
     const wants_line = !is_on() && known() !== null;
     const is_held = controls.some(({ slider }) => slider.is_held);
@@ -226,7 +244,7 @@ export function create_sampler(sampler, actions, { grip, remove }) {
   return {
     node,
     starting_value,
-    /** Put the focus where one goes on: the first number, the box for a token, or the switch. */
+    /** Put the focus where a person continues: the first number, the box for a token, or the switch. */
     focus() {
       (editor ?? controls[0]?.slider.input ?? toggle.button).focus();
     },

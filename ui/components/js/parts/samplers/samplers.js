@@ -1,4 +1,5 @@
-// The column of samplers: presets, one entry a sampler in the order of the chain, the draw, and what takes the settings away as code.
+// The column of samplers: presets, one entry per sampler in chain order, the draw, and the export of the settings as
+// code.
 
 import { default_place, is_sorted, label_of as label_in, sampler_of, sorted } from '../../kernel/table.js';
 import { element, set_class, set_text } from '../../lib/dom.js';
@@ -18,7 +19,12 @@ import { create_seed } from './seed.js';
  * @typedef {import('./sampler.js').Properties & import('./seed.js').Properties & import('./method.js').Properties & Pick<State, 'table' | 'strategy' | 'read_only'>} Properties
  */
 
-/** Let the list hold exactly these nodes in this order; one that has the focus keeps it. @param {HTMLElement} list @param {HTMLElement[]} nodes */
+/**
+ * Make the list hold exactly these nodes in this order; a focused node keeps the focus.
+ *
+ * @param {HTMLElement} list
+ * @param {HTMLElement[]} nodes
+ */
 function arrange(list, nodes) {
   const focused = document.activeElement;
   for (const node of [...list.children]) if (!nodes.some(each => each === node)) node.remove();
@@ -26,7 +32,7 @@ function arrange(list, nodes) {
     if (list.children[place] !== node) list.insertBefore(node, list.children[place] ?? null);
   }
   if (focused instanceof HTMLElement && list.contains(focused) && document.activeElement !== focused) {
-    focused.focus({ preventScroll: true }); // an element that moves in the document loses it
+    focused.focus({ preventScroll: true }); // an element that moves in the document loses the focus
   }
 }
 
@@ -35,7 +41,7 @@ function arrange(list, nodes) {
  * @param {Actions} actions
  */
 export function create(root, actions) {
-  /** @type {Map<string, SamplerPart>} all that were ever on the page: one that comes back knows its value */
+  /** @type {Map<string, SamplerPart>} all samplers that were ever on the page: a returning one knows its value */
   const parts = new Map();
   /** @type {Properties} */
   let state;
@@ -84,7 +90,7 @@ export function create(root, actions) {
   /** @param {Sampler} sampler */
   function add({ name, label }) {
     const part = part_of(name);
-    part.update(state); // it learns what depends on the model
+    part.update(state); // it reads the values that depend on the model
     const order = order_of().toSpliced(default_place(state.table, order_of(), name), 0, name);
     to_focus = name;
     actions.set({ order, [name]: part.starting_value() });
@@ -125,10 +131,10 @@ export function create(root, actions) {
     update(now) {
       state = now;
       const { view, table } = now;
-      root.inert = Boolean(now.read_only); // they show what the step was taken with
+      root.inert = Boolean(now.read_only); // they show the step's recorded settings
       method.update(now);
       const is_search = now.strategy !== null;
-      presets.nodes[0].classList.toggle('dv-hidden', is_search); // they are settings of a draw
+      presets.nodes[0].classList.toggle('dv-hidden', is_search); // presets are settings of a draw
       presets.update(now);
       chooser.update();
       const order = order_of();

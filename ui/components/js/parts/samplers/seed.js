@@ -1,4 +1,4 @@
-// The draw beside the samplers: the seed, the uniform number, and the token that it falls on.
+// The draw next to the samplers: the seed, the uniform number, and the token that it selects.
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { exact_field } from '../../lib/fields.js';
@@ -10,9 +10,14 @@ import { say } from '../../words/say.js';
 /** @typedef {Pick<State, 'settings' | 'view' | 'steps' | 'point' | 'row' | 'digits'>} Properties */
 
 const LONGEST_TOKEN = 14;
-const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // beyond it whole numbers are no longer exact in a browser
+const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // above it, whole numbers are no longer exact in a browser
 
-/** What is said of the draw: words around a token, and of its stretch. @param {Properties & {view: View}} state @returns {[string, string, string]} */
+/**
+ * The words on the draw: around its token, and on its stretch.
+ *
+ * @param {Properties & {view: View}} state
+ * @returns {[string, string, string]}
+ */
 function story({ view, steps, row, point, digits, settings }) {
   const step = view.is_pending ? null : steps[view.index];
   const { draw, what_if, chosen } = view;
@@ -43,7 +48,14 @@ function story({ view, steps, row, point, digits, settings }) {
   return parted(drawn, draw.label ?? say('rank {rank}', { rank: count(draw.rank) }), next || stretch);
 }
 
-/** A sentence around its token, which is shown apart. @param {string} sentence @param {string} token @param {string} [end] @returns {[string, string, string]} */
+/**
+ * A sentence around its token, which is shown separately.
+ *
+ * @param {string} sentence
+ * @param {string} token
+ * @param {string} [end]
+ * @returns {[string, string, string]}
+ */
 function parted(sentence, token, end = '') {
   const [before, after] = sentence.split('{token}');
   return [before, token, `${after}${end}`];

@@ -1,11 +1,11 @@
-// The source of a constraint: its language, and its text, taken when the field is left or by Ctrl+Enter.
+// The source of a constraint: its language and its text, applied on leaving the field or by Ctrl+Enter.
 
 import { element } from '../../lib/dom.js';
 import { marked, say } from '../../words/say.js';
 
 /** @import { Fields, Sampler, Value } from '../../types.js' */
 
-/** What the engine calls each language, and people. @type {Record<string, string>} */
+/** The engine's name of each language, and its name for people. @type {Record<string, string>} */
 const LANGUAGES = {
   choices: marked('Choices, as a JSON list'),
   regex: marked('Regular expression'),
@@ -19,8 +19,8 @@ const FIRST = { language: 'choices', source: '' };
  * @param {(value: Value) => void} set
  */
 export function source_editor({ label }, set) {
-  let shown = FIRST; // what is in force, or was handed in last
-  let before = FIRST; // what was in force when it was
+  let shown = FIRST; // the value in force, or the last one submitted
+  let before = FIRST; // the value in force at that submission
   const language = element(
     'select',
     { 'aria-label': say('{sampler} language', { sampler: label }) },
@@ -33,7 +33,7 @@ export function source_editor({ label }, set) {
     spellcheck: 'false',
     autocomplete: 'off',
   });
-  // Another language alone changes nothing: the text is still of the one before.
+  // A new language alone changes nothing: the text is still in the previous one.
   function take() {
     const typed = { language: language.value, source: source.value };
     if (typed.source === shown.source && typed.language === shown.language) return;
@@ -44,7 +44,7 @@ export function source_editor({ label }, set) {
   source.addEventListener('change', take);
   source.addEventListener('keydown', event => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) take();
-    event.stopPropagation(); // letters are not the page's keys here
+    event.stopPropagation(); // letters are not page shortcuts here
   });
   return {
     node: element('div', { class: 'dv-source' }, language, source),
@@ -56,7 +56,7 @@ export function source_editor({ label }, set) {
       if (!now || (now.language === shown.language && now.source === shown.source)) return;
       const is_refused = now.language === before.language && now.source === before.source;
       shown = now;
-      if (is_refused) return; // what was typed stays, to be mended
+      if (is_refused) return; // the typed text stays for correction
       before = now;
       language.value = now.language;
       source.value = now.source;

@@ -10,10 +10,10 @@ import { say } from '../../words/say.js';
 /** @typedef {{found: FoundToken[], prob: number|null}} Choice */
 
 const LONGEST_LABEL = 18;
-const LONGEST_TEXT = 199; // with a space in front, what the server splits at once
+const LONGEST_TEXT = 199; // with a leading space, the longest text that the server splits at once
 const WORD = /^[\p{L}\p{N}]/u;
 
-/** Labels by id: those that came with a message, and those that were asked for here. */
+/** Labels by id: those that came with a message, and those requested here. */
 function create_labels() {
   /** @type {Map<number, string>} */
   const asked = new Map();
@@ -33,7 +33,13 @@ function create_labels() {
   };
 }
 
-/** A token as a chip: its label alone, the whole of it in the title. @param {HTMLElement} target @param {string} label @param {number} id */
+/**
+ * A token as a chip: its label alone, with all facts in the title.
+ *
+ * @param {HTMLElement} target
+ * @param {string} label
+ * @param {number} id
+ */
 function write_token(target, label, id) {
   set_text(target, shorten(label, LONGEST_LABEL));
   set_attribute(target, 'title', `${shorten(label, 200)} (id ${id})`);
@@ -45,8 +51,8 @@ const is_same = (one, other) => one.join() === other.join();
 const ids_of = found => found.map(({ id }) => id);
 
 /**
- * The tokens of a text and, of a word, of the same after a space: inside a text it mostly comes as those. One way or
- * two; none where there is no tokenizer.
+ * The tokens of a text and, for a word, also those of the word after a space: inside a text it mostly comes in that
+ * form. The result has one or two ways, or none without a tokenizer.
  * @param {Pick<Actions, 'tokenize'>} actions
  * @param {string} text
  */
@@ -57,13 +63,24 @@ async function ways_to_split(actions, text) {
   return spaced?.length && !is_same(ids_of(own), ids_of(spaced)) ? [spaced, own] : [own];
 }
 
-/** Probability that a token comes next by the model alone; null where there are no scores. @param {Properties|null} state @param {FoundToken} token */
+/**
+ * Probability that a token comes next by the model alone; null without scores.
+ *
+ * @param {Properties|null} state
+ * @param {FoundToken} token
+ */
 function next_prob(state, { logit }) {
   const row = state?.view?.rows.find(each => Number.isFinite(each.logit));
   return row && Number.isFinite(logit) ? row.model_prob * Math.exp(Number(logit) - row.logit) : null;
 }
 
-/** Likelier choices first, by the token that would come next; without scores as they are. @param {Properties|null} state @param {FoundToken[][]} choices @returns {Choice[]} */
+/**
+ * The choices with likelier ones first, by the next token; unchanged without scores.
+ *
+ * @param {Properties|null} state
+ * @param {FoundToken[][]} choices
+ * @returns {Choice[]}
+ */
 const likelier_first = (state, choices) =>
   choices
     .map(found => ({ found, prob: next_prob(state, found[0]) }))
@@ -72,11 +89,11 @@ const likelier_first = (state, choices) =>
 let boxes_so_far = 0; // hints are found by id
 
 /**
- * The text box, and what is said about a text that stands for more than one thing.
+ * The text box, and the message about an ambiguous text.
  * @param {Sampler} sampler
  * @param {string} button_text
  * @param {Pick<Actions, 'tokenize'>} actions
- * @param {(ways: FoundToken[][], text: string) => boolean} take gets the ways; whether the text is dealt with
+ * @param {(ways: FoundToken[][], text: string) => boolean} take receives the ways; returns whether the text is handled
  */
 function add_box(sampler, button_text, actions, take) {
   const hint = element('p', {
@@ -138,7 +155,7 @@ function add_box(sampler, button_text, actions, take) {
     input,
     tell,
     /**
-     * Let a person choose one of several, each a token or a few in a row, or both of two.
+     * Let a person choose one of several options, each one or more tokens in a row, or both of two.
      * @param {string} sentence
      * @param {Choice[]} options
      * @param {(chosen: FoundToken[][]) => void} choose
@@ -167,7 +184,7 @@ function add_box(sampler, button_text, actions, take) {
   };
 }
 
-/** Why there is something to choose where a word is split in two ways. @param {string} text */
+/** The reason for the choice if a word is split in two ways. @param {string} text */
 const two_ways_text = text =>
   say('{text} is another token after a space. Choose one, or both:', { text: quoted(text, 16) });
 
@@ -181,12 +198,23 @@ const remove_button = (label, onclick) =>
     onclick,
   });
 
-/** The focus that the keyboard had on a row which goes; a finger needs none, nor a keyboard on screen. @param {MouseEvent} event @param {HTMLElement} input */
+/**
+ * Move the keyboard's focus from a removed row; a finger needs no focus and no on-screen keyboard.
+ *
+ * @param {MouseEvent} event
+ * @param {HTMLElement} input
+ */
 function refocus(event, input) {
   if (event.detail === 0) input.focus();
 }
 
-/** Rows of a token and its bias, in the order of their ids, as the engine keeps them. @param {Sampler} sampler @param {Actions} actions @param {(value: Value) => void} set */
+/**
+ * Rows of a token and its bias, in the order of their ids, as the engine keeps them.
+ *
+ * @param {Sampler} sampler
+ * @param {Actions} actions
+ * @param {(value: Value) => void} set
+ */
 function bias_editor(sampler, actions, set) {
   const [number] = sampler.numbers;
   const labels = create_labels();
@@ -272,7 +300,13 @@ function bias_editor(sampler, actions, set) {
   };
 }
 
-/** Banned words, each as its tokens. @param {Sampler} sampler @param {Actions} actions @param {(value: Value) => void} set */
+/**
+ * Banned words, each as its tokens.
+ *
+ * @param {Sampler} sampler
+ * @param {Actions} actions
+ * @param {(value: Value) => void} set
+ */
 function word_editor(sampler, actions, set) {
   const labels = create_labels();
   const list = element('ul', { class: 'dv-token-list', 'aria-label': sampler.label });

@@ -1,4 +1,4 @@
-// A text that is no token but several: its tokens in order, each to be chosen.
+// A text that consists of several tokens: the tokens in order, each selectable.
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { count, quoted } from '../../words/format.js';

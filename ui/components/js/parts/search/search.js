@@ -1,4 +1,5 @@
-// Search over the whole vocabulary: where a token ranks, what removed it, what would admit it; the tokens that a text is split into.
+// Search over the whole vocabulary: a token's rank, the sampler that removed it, the change that would admit it; and
+// the tokens that a text is split into.
 
 import { learn_token } from '../../kernel/row.js';
 import { element, set_attribute, set_text } from '../../lib/dom.js';
@@ -12,7 +13,7 @@ import { create_why } from './why.js';
 /** @typedef {import('./why.js').Properties & Pick<State, 'visit' | 'run' | 'branch' | 'index' | 'row_key'>} Properties */
 
 const DEBOUNCE_MS = 150;
-const MOST_MATCHES = 12; // the answer holds one more where there are more
+const MOST_MATCHES = 12; // the answer holds one more if there are more
 const LONGEST_QUERY = 60;
 
 /** @param {HTMLElement} root @param {Actions} actions */
@@ -23,10 +24,10 @@ export function create(root, actions) {
   let pieces = []; // the tokens that the text is split into
   /** @type {Properties|null} */
   let state = null;
-  let asked_for = ''; // the query that the matches answer, or will
-  let answered = ''; // the query that the list was last filled for: another one starts at its top
-  let asked_step = ''; // the step they were asked at: ranks by logit are a step's own
-  let request = 0; // number of the newest request; answers to older ones are dropped
+  let asked_for = ''; // the query of the current or pending matches
+  let answered = ''; // the query that last filled the list: a new one starts at the top
+  let asked_step = ''; // the step of the request: ranks by logit belong to a step
+  let request = 0; // number of the latest request; answers to older ones are dropped
   let is_waiting = false;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   let timer;
@@ -56,7 +57,7 @@ export function create(root, actions) {
     else timer = setTimeout(find, DEBOUNCE_MS);
   });
   root.addEventListener('keydown', event => {
-    if (event.target === field) event.stopPropagation(); // what is typed here is no shortcut of the page
+    if (event.target === field) event.stopPropagation(); // typed letters are not page shortcuts
     if (event.isComposing) return;
     if (event.key === 'Enter' && event.target === field) find();
     if (event.key !== 'Escape') return;
@@ -78,7 +79,7 @@ export function create(root, actions) {
     draw();
   }
 
-  /** Show a token's way; the one that is on show already is put away. @param {FoundToken|null} token */
+  /** Show a token's path; hide it if it is already on show. @param {FoundToken|null} token */
   function choose(token) {
     const is_shown = token !== null && token.id === why.token?.id;
     why.show(token === null || is_shown ? null : token);
@@ -124,7 +125,7 @@ export function create(root, actions) {
     draw();
   }
 
-  /** Take down where the tokens rank, so that their ways can be told. @param {FoundToken[]} found */
+  /** Record the tokens' ranks, so that their paths can be shown. @param {FoundToken[]} found */
   function learn(found) {
     const row = state?.row;
     if (!row || !state || asked_step !== step_key(state)) return;
@@ -159,7 +160,7 @@ export function create(root, actions) {
       const vocab = now.view?.vocab ?? now.model?.vocab_size ?? 0;
       set_attribute(field, 'placeholder', say('search all {count} tokens', { count: count(vocab) }));
       if (asked_for === '') return;
-      // A playing text changes its step faster than anyone reads: ask once it stands still.
+      // A playing text changes its step faster than anyone reads: ask once it pauses.
       if (asked_step !== step_key(now) && now.mode === 'paused' && now.view !== null) find();
       else draw();
     },
@@ -170,7 +171,7 @@ export function create(root, actions) {
   };
 }
 
-/** A found token as the view takes it. @param {FoundToken} found */
+/** A found token in the form that the view takes. @param {FoundToken} found */
 const plain_token = ({ raw_rank, ...token }) => ({ ...token, raw_rank: raw_rank ?? 0 });
 
 /** @param {Properties} state */

@@ -1,5 +1,5 @@
-// Why not my token? One token's way through the samplers: rank, score and probability after each, which removed it, and the
-// small change of one setting that would admit it, as the engine finds it.
+// Why not my token? One token's path through the samplers: rank, score and probability after each, and the one that
+// removed it. Also the small change of one setting that would admit it, found by the engine.
 
 import { is_settled, raw_rank_of } from '../../kernel/row.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
@@ -11,7 +11,7 @@ import { marked, say } from '../../words/say.js';
 /** @import { Actions, Admission, FoundToken, Sampler, State, View } from '../../types.js' */
 /** @typedef {Pick<State, 'view' | 'row' | 'table' | 'settings' | 'mode' | 'point' | 'prompt_tokens' | 'steps' | 'model' | 'is_what_if' | 'manual' | 'row_count' | 'remarks' | 'guidance_scale'>} Properties */
 
-const SETTLED_MS = 120; // without a change for so long, the engine is asked
+const SETTLED_MS = 120; // time without a change before the engine is asked
 const LONGEST_TITLE = 120;
 const COLUMNS = [marked('After'), marked('Rank'), marked('Score'), marked('Probability'), ''];
 
@@ -92,7 +92,11 @@ export function create_why(actions, on_close) {
     set_text(advice, found ? advice_text(found, state.table.samplers) : '');
   }
 
-  /** The button that applies a change; where it vanishes under the focus, its neighbour takes that over. @param {Admission|null} found */
+  /**
+   * The button that applies a change; if it vanishes while focused, its neighbour takes the focus.
+   *
+   * @param {Admission|null} found
+   */
   function set_change(found) {
     change = found;
     if (found && state) set_text(apply, change_order(found, state.table.samplers));
@@ -105,7 +109,7 @@ export function create_why(actions, on_close) {
     get token() {
       return token;
     },
-    /** Show a token's way; null hides it. @param {FoundToken|null} shown */
+    /** Show a token's path; null hides it. @param {FoundToken|null} shown */
     show(shown) {
       token = shown;
       node.classList.toggle('dv-hidden', shown === null);
@@ -132,7 +136,12 @@ function around(sentence, placed) {
 /** @param {Sampler[]} samplers @param {string|null} name */
 const named = (samplers, name) => samplers.find(sampler => sampler.name === name)?.in_text ?? name ?? '';
 
-/** What changes, in words: "top-k 212", "top-p off", "XTC threshold 0.31". @param {Admission} found @param {Sampler[]} samplers */
+/**
+ * The change in words: "top-k 212", "top-p off", "XTC threshold 0.31".
+ *
+ * @param {Admission} found
+ * @param {Sampler[]} samplers
+ */
 function change_words({ setting, field, value, bias }, samplers) {
   const sampler = samplers.find(({ name }) => name === setting);
   const name = named(samplers, setting);
@@ -146,7 +155,7 @@ function change_words({ setting, field, value, bias }, samplers) {
   return `${name} ${set_number(Number.isInteger(value) ? Number(value) : Number(Number(value).toPrecision(4)))}`;
 }
 
-/** The same as what a button does. @param {Admission} found @param {Sampler[]} samplers */
+/** The change as a button's text. @param {Admission} found @param {Sampler[]} samplers */
 export const change_order = (found, samplers) =>
   found.lifted ? say('Lift its ban') : say('Set {change}', { change: change_words(found, samplers) });
 
@@ -161,7 +170,7 @@ export function advice_text(found, samplers) {
 /** @typedef {{label: string, rank: number|null, score: number, prob: number, removed: boolean, note: string, is_here: boolean}} PathPoint */
 
 /**
- * What is shown of a token: the points of its way, a sentence, and whether a sampler removed it.
+ * The description of a token: the points of its path, a sentence, and whether a sampler removed it.
  * @param {Properties} state
  * @param {FoundToken} token
  * @returns {{points: PathPoint[], words: string, is_removed: boolean}}
@@ -204,7 +213,12 @@ function path_words(state, { id }) {
   };
 }
 
-/** What a sampler did to the token's score. @param {{score: number}|undefined} before @param {{removed: boolean, score: number}} after */
+/**
+ * A sampler's effect on the token's score.
+ *
+ * @param {{score: number}|undefined} before
+ * @param {{removed: boolean, score: number}} after
+ */
 function moved(before, { removed, score }) {
   if (!before || removed || before.score === score) return '';
   const change = score - before.score;
@@ -212,7 +226,14 @@ function moved(before, { removed, score }) {
   return change < 0 ? say('score lowered by {by}', { by }) : say('score raised by {by}', { by });
 }
 
-/** How a token that stays fares in the draw. @param {View} view @param {number} prob @param {number} from @param {number} to its stretch */
+/**
+ * The chances of a remaining token in the draw.
+ *
+ * @param {View} view
+ * @param {number} prob
+ * @param {number} from
+ * @param {number} to end of its stretch
+ */
 function end_words(view, prob, from, to) {
   if (view.greedy) return say('It has the highest score, which temperature 0 takes.');
   const values = { probability: percent(prob), stretch: stretch_text(from, to), u: u_text(view.draw?.u ?? 0) };

@@ -1,4 +1,4 @@
-// The controls that stage view adds to Step and Play: a slider for the sampler that is chosen here, and hide and reveal.
+// Stage view's controls in addition to Step and Play: a slider for the sampler chosen here, and hide and reveal.
 
 import { sampler_of } from '../../kernel/table.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
@@ -8,7 +8,7 @@ import { say } from '../../words/say.js';
 /** @import { Actions, Sampler, State } from '../../types.js' */
 /** @typedef {Pick<State, 'table' | 'settings' | 'model' | 'stage_slider' | 'hiding' | 'strategy' | 'read_only'>} Properties */
 
-/** The samplers of the page that one slider sets; a search draws nothing. @param {Properties} state */
+/** The page's samplers that one slider sets; none in a search, which draws nothing. @param {Properties} state */
 const slidable = ({ table, settings, strategy }) =>
   (settings.order ?? []).flatMap(name => {
     const sampler = sampler_of(table, name);
@@ -32,7 +32,7 @@ export function create(root, actions) {
     });
   choice.addEventListener('change', () => {
     actions.show({ stage_slider: choice.value });
-    if (is_pointed) choice.blur(); // keys go to the page
+    if (is_pointed) choice.blur(); // later keys belong to the page
   });
   const value = element('output');
   const box = element('div', { class: 'dv-stage-slider' }, choice, value);

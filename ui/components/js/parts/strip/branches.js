@@ -1,4 +1,4 @@
-// The branches of the text, once there is more than one: what each departs with, and which is current.
+// The branches of the text, once there is more than one: each one's first differing token, and the current branch.
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { count, shorten, tokens } from '../../words/format.js';
@@ -35,7 +35,7 @@ export function create_branches(actions) {
     return entry;
   }
 
-  // Arrow keys only move the focus: choosing a branch asks the server, so it takes Enter or a click.
+  // Arrow keys only move the focus. Choosing a branch asks the server, so it takes Enter or a click.
   node.addEventListener('keydown', event => {
     const move = ARROWS[event.key];
     const at = entries.findIndex(({ button }) => event.target instanceof Node && button.contains(event.target));

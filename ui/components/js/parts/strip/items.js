@@ -1,4 +1,5 @@
-// A run of list items that follows an array of tokens: an update touches only the items that differ, so long texts stay fast.
+// A run of list items that follows an array of tokens. An update touches only the items that differ, so long texts stay
+// fast.
 
 import { set_text } from '../../lib/dom.js';
 
@@ -6,7 +7,7 @@ import { set_text } from '../../lib/dom.js';
 /** @typedef {PromptToken & Partial<Step>} Token a token of the strip */
 /** @typedef {{li: HTMLElement, token: Token, line_end: Text|null}} Item */
 
-// What an item shows; a token that agrees in all of these keeps its element untouched.
+// The fields that an item shows; a token that agrees in all of these keeps its element untouched.
 const SHOWN = /** @type {(keyof Token)[]} */ ([
   'id',
   'label',
@@ -28,8 +29,8 @@ const is_same = (before, after) => before === after || SHOWN.every(name => befor
 
 /**
  * @param {HTMLElement} list
- * @param {(item: Item, number: number) => void} dress how an item looks, from its token
- * @param {(label: string) => string} written what it says
+ * @param {(item: Item, number: number) => void} dress styles an item by its token
+ * @param {(label: string) => string} written an item's text
  */
 export function create_items(list, dress, written) {
   /** @type {Item[]} */
@@ -38,7 +39,7 @@ export function create_items(list, dress, written) {
   const numbers = new WeakMap(); // items never change places
 
   /**
-   * A label with a line end is followed by a text node with a real one.
+   * A label with a line end is followed by a text node with a real line end.
    * @param {Item} item
    * @param {number} number
    */
@@ -58,7 +59,7 @@ export function create_items(list, dress, written) {
   return {
     /**
      * @param {Token[]} tokens
-     * @param {Node|null} next new items go in front of it
+     * @param {Node|null} next new items are inserted before it
      * @returns {boolean} whether anything changed
      */
     update(tokens, next) {
@@ -98,7 +99,7 @@ export function create_items(list, dress, written) {
     at: index => /** @type {Item|undefined} */ (items.at(index)),
     /** @param {Element} li */
     index_of: li => numbers.get(li) ?? -1,
-    /** Make all again, as after another choice of colours. */
+    /** Rebuild all items, for example after a new choice of colours. */
     redress: () => items.forEach(fill),
   };
 }

@@ -1,4 +1,4 @@
-// What the colours and marks of tokens mean.
+// The meaning of token colours and marks.
 
 import { element, set_text } from '../../lib/dom.js';
 import { marked, say } from '../../words/say.js';
@@ -23,7 +23,7 @@ const COLOURINGS = {
 };
 
 /**
- * Which of the six shades a value has.
+ * The number of a value's shade, out of six.
  * @param {Colouring} colouring
  * @param {number} value
  */

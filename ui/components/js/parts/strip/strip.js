@@ -1,4 +1,4 @@
-// The token strip: prompt and generated tokens as one list, the place of the token to come, and the same as plain text.
+// The token strip: prompt and generated tokens as one list, the place of the next token, and the text in plain form.
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { bits, count, percent } from '../../words/format.js';
@@ -14,11 +14,11 @@ import { create_legend, shade_of } from './legend.js';
  *   | 'pending_bytes' | 'stage'>} Properties
  */
 
-// A byte that is no character alone; a prompt token carries no flag for it, but its label spells it out.
+// A byte that is not a character alone. A prompt token has no flag for it, but its label spells it out.
 const BYTE_LABEL = /<0x[89A-F][0-9A-F]>/;
 const LINE_EDGE_PX = 2; // between the top of a line and that of its tokens
 const NEAR_END_PX = 12; // this close to the end counts as "at the end"
-const LONG_PROMPT = 80; // tokens; of a longer one only both ends are shown until it is unfolded
+const LONG_PROMPT = 80; // tokens; a longer prompt shows only its two ends until it is unfolded
 const SHOWN_AT_START = 16;
 const SHOWN_AT_END = 40;
 const COPIED_MS = 1500;
@@ -33,8 +33,8 @@ export function create(root, actions) {
   let shown_colouring = null;
   let is_on_stage = false;
   let is_following = true; // false once the person has scrolled up
-  let own_scroll_top = 0; // where this module has scrolled to, to tell its scrolling from the person's
-  let own_size = ''; // of the box: another one scrolls by itself
+  let own_scroll_top = 0; // the scroll position set by this module, to tell its scrolling from the person's
+  let own_size = ''; // of the box: a new size scrolls by itself
   let is_plain = false;
   let is_unfolded = false;
   let prompt = '';
@@ -99,7 +99,7 @@ export function create(root, actions) {
     legend.node,
     branches.node,
   );
-  // From afar a text is read by its spaces, from near by its tokens.
+  // From afar a text is read by its spaces; from near, by its tokens.
   const written = (/** @type {string} */ label) => (state.stage ? label.replaceAll('␣', '\u00a0') : label);
   const before = create_items(list, dress_prompt, written);
   const steps = create_items(list, dress_step, written);
@@ -135,7 +135,7 @@ export function create(root, actions) {
   // --- plain text ------------------------------------------------------------------------------
 
   const generated_text = () => state.steps.map(step => step.text).join('');
-  // An answer begins a paragraph of its own.
+  // An answer begins a new paragraph.
   const prompt_text = () => (state.chat ? `${state.prompt}\n\n` : state.prompt);
   const whole_text = () => prompt_text() + generated_text();
 
@@ -150,7 +150,7 @@ export function create(root, actions) {
 
   function write_plain() {
     if (!is_plain) return;
-    // The blank line between a message and its answer is no character of the text.
+    // The blank line between a message and its answer is not part of the text.
     const between = prompt_text().slice(state.prompt.length);
     const prompt_words = element('span', { class: 'dv-muted' }, ...with_breaks(state.prompt), between);
     plain.replaceChildren(prompt_words, ...with_breaks(generated_text()));
@@ -173,14 +173,14 @@ export function create(root, actions) {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // An app served without TLS has no clipboard but the old one, which copies what is selected.
+      // An app served without TLS has only the old clipboard API, which copies the selection.
       if (!is_plain) toggle_plain();
       getSelection()?.selectAllChildren(plain);
       return document.execCommand('copy');
     }
   }
 
-  // Selected tokens are copied as the text that they stand for.
+  // Selected tokens are copied as their text.
   box.addEventListener('copy', event => {
     const selection = getSelection();
     if (is_plain || !selection || selection.isCollapsed) return;
@@ -252,7 +252,7 @@ export function create(root, actions) {
     const wanted = moves[event.key];
     if (wanted === undefined) return;
     event.preventDefault();
-    event.stopPropagation(); // an arrow key in the strip is not also a key of the page
+    event.stopPropagation(); // an arrow key in the strip is not also a page shortcut
     const next = place_of(Math.min(Math.max(wanted, 0), last));
     next.focus({ preventScroll: true });
     reveal(next);
@@ -261,7 +261,7 @@ export function create(root, actions) {
 
   // --- scrolling, of the box only ------------------------------------------------------------
 
-  /** How far to scroll to the newest token: where the slot has a line of its own, to the line before. */
+  /** The scroll position of the newest token: if the slot has a line to itself, that of the line before. */
   function end() {
     const bottom = box.scrollHeight - box.clientHeight;
     const last = is_plain ? null : steps.at(-1)?.li;
@@ -302,7 +302,7 @@ export function create(root, actions) {
     { passive: true },
   );
 
-  // Lines break elsewhere after a change of width, and a strip that was hidden could not scroll.
+  // Line breaks move after a change of width, and a hidden strip could not scroll.
   const resize = new ResizeObserver(() => {
     own_size = size();
     if (is_following && state && state.index >= steps.length - 1) scroll_to(end());
@@ -354,7 +354,7 @@ export function create(root, actions) {
     if (had_focus && (was_inspected || !box.contains(document.activeElement))) {
       place_of(now.index).focus({ preventScroll: true });
     }
-    if (has_prompt_changed) is_following = true; // another text
+    if (has_prompt_changed) is_following = true; // a new text
     const is_newest = now.index >= now.steps.length - 1;
     if (is_newest && (is_moved || have_steps_changed || has_prompt_changed)) {
       if (is_following) scroll_to(end());
@@ -367,7 +367,12 @@ export function create(root, actions) {
   return { update, destroy: () => resize.disconnect() };
 }
 
-/** A text with a visible mark where a line ends; what is copied has none. @param {string} text @returns {(Node|string)[]} */
+/**
+ * A text with a visible mark at each line end; copied text has no marks.
+ *
+ * @param {string} text
+ * @returns {(Node|string)[]}
+ */
 const with_breaks = text =>
   text
     .split(/(?<=\n)/)

@@ -1,4 +1,5 @@
-// The lines in the table between kept tokens and removed ones: one above the kept where the most likely are removed, one below.
+// The lines in the table between kept and removed tokens: one above the kept tokens if the most likely are removed, one
+// below.
 
 import { element, set_class, set_text } from '../../lib/dom.js';
 import { name_in } from '../../words/chain.js';
@@ -7,7 +8,7 @@ import { say } from '../../words/say.js';
 
 /** @import { View } from '../../types.js' */
 /** @import { Formats } from '../../words/format.js' */
-/** @typedef {{after: number, words: string, is_beyond: boolean}} TableLine below how many rows it lies, and what it says */
+/** @typedef {{after: number, words: string, is_beyond: boolean}} TableLine the number of rows above it, and its text */
 
 /** @param {'upper' | 'lower'} look */
 function create_line(look) {
@@ -15,7 +16,7 @@ function create_line(look) {
   const node = element('div', { class: 'dv-rule dv-hidden', 'aria-hidden': 'true' }, text);
   return {
     node,
-    /** @param {TableLine|null} line @param {number} rooms lines above it, whose words have a room each */
+    /** @param {TableLine|null} line @param {number} rooms number of lines above it, each with space for its words */
     update(line, rooms) {
       const is_dashed = look === 'upper' || line?.is_beyond;
       set_class(node, line ? `dv-rule${is_dashed ? ' dv-dashed' : ''}` : 'dv-rule dv-hidden');
@@ -27,14 +28,22 @@ function create_line(look) {
   };
 }
 
-/** The lines: `nodes` for the table's box, and `update(view, rows)`, which gives the places of rows that must leave room. */
+/**
+ * The lines: `nodes` for the table's box, and `update(view, rows)`, which returns the places of rows that must leave
+ * space.
+ */
 export function create_lines() {
   const upper = create_line('upper');
   const lower = create_line('lower');
   const spoken = element('p', { class: 'dv-spoken' });
   return {
     nodes: [upper.node, lower.node, spoken],
-    /** @param {View} view @param {number} rows @param {Formats} in_digits @returns {number[]} `rows` stands for the row below all */
+    /**
+     * @param {View} view
+     * @param {number} rows
+     * @param {Formats} in_digits
+     * @returns {number[]} `rows` means the row below all
+     */
     update(view, rows, in_digits) {
       const found = lines_of(view, rows, in_digits);
       upper.update(found.upper, 0);
@@ -48,7 +57,12 @@ export function create_lines() {
   };
 }
 
-/** @param {View} view @param {number} rows @param {Formats} in_digits @returns {{upper: TableLine|null, lower: TableLine|null}} */
+/**
+ * @param {View} view
+ * @param {number} rows
+ * @param {Formats} in_digits
+ * @returns {{upper: TableLine|null, lower: TableLine|null}}
+ */
 export function lines_of(view, rows, { percent }) {
   const { cut } = view;
   if (!cut) return { upper: null, lower: null };
@@ -69,7 +83,7 @@ export function lines_of(view, rows, { percent }) {
     count: count(above),
   });
   if (above >= rows) {
-    // Nothing kept is in sight: one line below all rows says where it lies.
+    // No kept token is in sight: one line below all rows tells where they are.
     const places = {
       gone,
       hold,

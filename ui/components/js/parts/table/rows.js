@@ -1,4 +1,4 @@
-// Rows of the candidates table: their cells, and what stands in them.
+// Rows of the candidates table: their cells and contents.
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { count, score_text, shorten } from '../../words/format.js';
@@ -8,14 +8,14 @@ import { marked, say } from '../../words/say.js';
 /** @import { Formats } from '../../words/format.js' */
 
 /**
- * @typedef {object} Meaning what the columns mean at a point of the chain
+ * @typedef {object} Meaning the columns' meaning at a point of the chain
  * @property {'logit' | 'score'} figure
  * @property {number} lowest of the scores shown
  * @property {number} highest
  * @property {boolean} has_probabilities false before the softmax of slow motion
  * @property {string} chosen_word
  * @property {Formats} in_digits
- * @property {(name: string) => string} label_of a sampler's name within a sentence
+ * @property {(name: string) => string} label_of a sampler's name inside a sentence
  */
 /** @typedef {ReturnType<typeof create_row>} Row */
 
@@ -26,7 +26,7 @@ const IMPOSSIBLE = marked('impossible: its logit is −∞');
 const create_cell = column => element('td', { class: `dv-c-${column}` });
 
 /**
- * A text node that is kept: writing its data is cheaper than setting an element's text anew.
+ * A reusable text node: writing its data is cheaper than replacing an element's text.
  * @param {HTMLElement} parent
  */
 function add_text(parent) {
@@ -41,7 +41,7 @@ function write(text, value) {
 }
 
 /**
- * A number, and beside it a bar whose track is its whole scale.
+ * A number, next to a bar whose track is the whole scale.
  * @param {string} column
  */
 function create_bar(column) {
@@ -62,7 +62,7 @@ function set_bar(bar, text, share) {
 }
 
 /**
- * @param {'choice' | 'token' | 'others'} kind a token that can be forced; one to read only; all others together
+ * @param {'choice' | 'token' | 'others'} kind a token that can be forced; a read-only token; all others together
  */
 export function create_row(kind) {
   const rank = create_cell('rank');
@@ -102,7 +102,7 @@ export function create_row(kind) {
  * @param {Row} row
  * @param {ViewRow} data
  * @param {Meaning} meaning
- * @param {boolean} [is_after_line] whether it leaves room for a line's words above it
+ * @param {boolean} [is_after_line] whether it leaves space for a line's words above it
  */
 export function update_row(row, data, meaning, is_after_line = false) {
   row.id = data.id;
@@ -143,7 +143,13 @@ export function update_row(row, data, meaning, is_after_line = false) {
   set_bar(row.final, gone ? '' : share(data.final_prob), data.final_prob ?? 0);
 }
 
-/** In the last column: by whom a token was removed; a narrow table has room for the name alone. @param {Row} row @param {string} text @param {boolean} has_by */
+/**
+ * Write the last column: the sampler that removed a token; a narrow table has room only for its name.
+ *
+ * @param {Row} row
+ * @param {string} text
+ * @param {boolean} has_by
+ */
 function set_removed(row, text, has_by) {
   set_text(row.removed, text);
   set_class(row.by, text && has_by ? 'dv-by' : 'dv-hidden');
@@ -164,17 +170,18 @@ function title_of(data, { chosen_word, in_digits: { percent } }) {
 }
 
 /**
- * All tokens that have no row, as one: those of the view, and its rows beyond the ones shown.
+ * All tokens without a row, as one: those of the view, and the view's rows that are not shown.
  * @param {View} view
- * @param {number} shown how many of its rows are shown
- * @param {ViewRow|null} chosen the row that is shown apart
+ * @param {number} shown number of the view's rows that are shown
+ * @param {ViewRow|null} chosen the row that is shown separately
  */
 export function others_of(view, shown, chosen) {
   const hidden = view.rows.slice(shown).filter(row => row.id !== chosen?.id);
   const sum = (/** @type {(row: ViewRow) => number|null} */ figure) =>
     hidden.reduce((total, row) => total + (figure(row) ?? 0), 0);
   const { others, rows } = view;
-  // A chosen token beyond the view's rows is in none of the others; one among its hidden rows is shown apart.
+  // A chosen token beyond the view's rows is not among the others; a chosen token among its hidden rows is shown
+  // separately.
   const removers = new Set([
     ...hidden.map(row => row.removed_by).filter(Boolean),
     ...(others.removed_by ? [others.removed_by] : []),

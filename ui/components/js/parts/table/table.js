@@ -1,5 +1,5 @@
-// The candidates in rank order: scores, probabilities, what removed a token, the line between kept and removed.
-// Rows are made once and reused, so that focus stays on its rank while the tokens change.
+// The candidates in rank order: scores, probabilities, the sampler that removed a token, the line between kept and
+// removed. Rows are created once and reused, so that focus stays on its rank while the tokens change.
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { term } from '../../lib/term.js';
@@ -15,21 +15,21 @@ import { create_row, others_of, update_others, update_row } from './rows.js';
  */
 /** @import { Row, Meaning } from './rows.js' */
 
-/** All columns; those of OPTIONAL are shown where they are asked for. */
+/** All columns; those in OPTIONAL are shown on request. */
 export const COLUMNS = /** @type {const} */ (['rank', 'token', 'id', 'logit', 'model', 'prob', 'cumulative', 'final']);
 const OPTIONAL = ['id', 'prob', 'cumulative'];
 const FEWEST_ROWS = 5;
-const LONG_SCORE = 100; // from which the ends of the scale have room for whole numbers only
+const LONG_SCORE = 100; // at this size the ends of the scale have room only for whole numbers
 
 /**
  * @param {HTMLElement} root
- * @param {Partial<Pick<Actions, 'force'>> & Pick<Actions, 'fit_rows'>} actions without `force`: a table to read only
+ * @param {Partial<Pick<Actions, 'force'>> & Pick<Actions, 'fit_rows'>} actions without `force`: a read-only table
  */
 export function create(root, actions) {
   /** @type {View|null} */
   let view_on_show = null;
   /** @type {{row: Row, id: number, index: number|undefined}|null} */
-  let pressed = null; // the row a pointer went down on, as it was then
+  let pressed = null; // the row where a pointer was pressed, as it was then
 
   const heads = Object.fromEntries(COLUMNS.map(name => [name, create_head(name)]));
   const body = element('tbody', { class: 'dv-rows' });
@@ -49,7 +49,7 @@ export function create(root, actions) {
   const row_height = element('div', { class: 'dv-row-height' });
   const box = element('div', { class: 'dv-table' }, table, ...lines.nodes, row_height);
   const whose = element('p', { class: 'dv-whose dv-line' });
-  if (actions.force) root.append(whose); // a table to read only stands below a title of its own
+  if (actions.force) root.append(whose); // a read-only table is below a separate title
   root.append(box);
   /** @type {Row[]} */
   const rows = [];
@@ -68,19 +68,20 @@ export function create(root, actions) {
   table.addEventListener('click', event => {
     const row = row_at(event.target);
     if (!row || event.detail > 1) return; // the second half of a double click
-    // While the text plays, a row may get another token between press and release.
+    // While the text plays, a row may get a new token between press and release.
     const is_stale =
       event.detail > 0 && pressed?.row === row && (pressed.id !== row.id || pressed.index !== view_on_show?.index);
     pressed = null;
     if (!is_stale) actions.force?.(row.id);
   });
 
-  // As many rows as there is room for, unless a person has chosen how many.
+  // As many rows as fit, unless a person has chosen a number.
   const watch = new ResizeObserver(() => {
     const row = row_height.offsetHeight;
     const head = table.tHead?.offsetHeight ?? 0;
     if (!row || !root.clientHeight) return;
-    const room = root.clientHeight - whose.offsetHeight - head - 2.4 * row; // the others, the chosen token's row, a line's words
+    // Space for the others, the chosen token's row, and a line's words is left free.
+    const room = root.clientHeight - whose.offsetHeight - head - 2.4 * row;
     actions.fit_rows(Math.max(FEWEST_ROWS, Math.floor(room / row)));
   });
   watch.observe(root);
@@ -109,7 +110,7 @@ export function create(root, actions) {
       }
       body.append(fresh);
     }
-    const rooms = lines.update(view, shown.length, meaning.in_digits); // the row below a line makes room for its words
+    const rooms = lines.update(view, shown.length, meaning.in_digits); // the row below a line leaves room for its words
     rows.forEach((row, at) => update_row(row, shown[at], meaning, rooms.includes(at)));
     update_others(others, others_of(view, shown.length, chosen), meaning);
     others.tr.classList.toggle('dv-after-line', rooms.includes(shown.length));
@@ -124,7 +125,7 @@ export function create(root, actions) {
   return { update, destroy: () => watch.disconnect() };
 }
 
-/** The place in the text that they are candidates for. @param {Pick<State, 'steps'>} state @param {View} view */
+/** The place in the text that the candidates are for. @param {Pick<State, 'steps'>} state @param {View} view */
 function whose_text({ steps }, { is_pending, index }) {
   const label = is_pending ? undefined : steps[index]?.label;
   return label === undefined
@@ -133,7 +134,7 @@ function whose_text({ steps }, { is_pending, index }) {
 }
 
 /**
- * What the columns mean at this point of the chain.
+ * The columns' meaning at this point of the chain.
  * @param {Properties} state
  * @param {View} view
  * @param {View['rows']} shown

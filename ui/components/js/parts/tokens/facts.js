@@ -1,4 +1,4 @@
-// What is known of one token: the one under the pointer, else the chosen one.
+// Facts about one token: the one under the pointer, otherwise the chosen one.
 
 import { element, set_text } from '../../lib/dom.js';
 import { token_facts } from '../../words/making.js';

@@ -1,4 +1,4 @@
-// How the chosen token's pre-token became tokens: a slider over its merges or matches, or its best cuts.
+// The making of tokens from the chosen token's pre-token: a slider over its merges or matches, or its best cuts.
 
 import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { count } from '../../words/format.js';

@@ -1,11 +1,11 @@
-// A text as tokens: point at one for its facts, choose one for how it was made. Arrow keys go from token to token.
+// A text as tokens: point at one for its facts, choose one for its making. Arrow keys move from token to token.
 
 import { element, set_attribute, set_class } from '../../lib/dom.js';
 import { say } from '../../words/say.js';
 
 /** @import { ShownToken, Side, TokensActions, TokensState } from '../../types.js' */
 
-/** Where a key leads, from one token to another. @param {string} key @param {number} from @param {number} last */
+/** The token that a key leads to from the current one. @param {string} key @param {number} from @param {number} last */
 function next_place(key, from, last) {
   if (key === 'Home') return 0;
   if (key === 'End') return last;
