@@ -81,9 +81,10 @@ test-js: vectors
 vectors: $(DEV_STAMP) $(NODE_STAMP) # CHAINS=20000 for more
 	@$(KEEP_BYTECODE) $(PYTHON) -m tests.ui.components.vectors --chains $(CHAINS)
 
-lint: $(DEV_STAMP) $(NODE_STAMP) ## ruff, tsc, biome, import-linter: rules, types, format, directions of imports
+lint: $(DEV_STAMP) $(NODE_STAMP) ## ruff, tsc, biome, import-linter: rules, types, format, words, directions of imports
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m tests.english
 	@$(VENV)/bin/lint-imports --no-logo --no-cache
 	@$(NODE) tsc -p .
 	@$(NODE) biome check --error-on-warnings

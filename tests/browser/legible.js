@@ -1,4 +1,4 @@
-// What cannot be read on a page as it stands: text that is cut off or covered, controls over each other, broken words.
+// Find what cannot be read on a page: text that is cut off or covered, overlapping controls, broken words.
 // The test evaluates this function in the page: it needs nothing from around it.
 
 /**

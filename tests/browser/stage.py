@@ -61,11 +61,11 @@ def off_stage(page: Page) -> None:
 
 
 def wrong_on_stage(page: Page, smallest: float = SMALLEST) -> list[str]:
-    """The faults of stage view as it is now; in a smaller window type may be smaller."""
+    """The current faults of stage view; in a smaller window type may be smaller."""
     found: list[str] = []
     for _ in range(600):
         found = page.evaluate(WRONG, [OWN, smallest])
         if not found:
             break
-        page.wait_for_timeout(50)  # what is drawn a frame later, or much later on a busy machine
+        page.wait_for_timeout(50)  # some parts are drawn a frame later, or much later on a busy machine
     return found

@@ -27,7 +27,7 @@ FOLLOW = """
 colour => [...document.querySelectorAll('.dv-plotly .js-plotly-plot')]
   .every(chart => chart._fullLayout?.font.color === colour)
 """
-# Chosen ones of several, and sliders, that nothing tells from what surrounds them.
+# Chosen options and sliders that look like their surroundings.
 UNSEEN = """
 () => {
   const ground = element => getComputedStyle(element).backgroundColor;
@@ -47,7 +47,7 @@ HAS_PLAYED = re.compile("^[1-9].* · ")  # that it has ended is not said while i
 
 @pytest.mark.parametrize("path", PATHS)
 def test_keys_and_looks(page: Page, path, tmp_path):
-    """In both sizes and both schemes, opened once."""
+    """Check both sizes and both schemes on a page opened once."""
     for size, scheme in NEW_SIZE:
         look_at(page, size, scheme)
         if page.url == "about:blank":
@@ -62,7 +62,7 @@ def test_keys_and_looks(page: Page, path, tmp_path):
             expect(page.get_by_text(PLAYS)).to_have_count(0, timeout=RUNS_MS)
         wait_for_look(page, size, scheme)
         wait_until(page, FITS)
-        wait_until(page, FOLLOW, palette(scheme == "dark").text)  # nobody did anything meanwhile
+        wait_until(page, FOLLOW, palette(scheme == "dark").text)  # without a press
         assert broken_rules(page) == [], (size, scheme)
     if path not in WITHOUT_STAGE:
         stage_view_is_legible(page)
@@ -95,7 +95,7 @@ def fits_at_twice_the_size(page: Page) -> None:
 
 
 def states_show_in_forced_colours(page: Page) -> None:
-    """What is chosen differs from what is not, and a slider from its ground."""
+    """A chosen control differs from the others, and a slider from its ground."""
     page.emulate_media(forced_colors="active")
     wait_until(page, "() => matchMedia('(forced-colors: active)').matches")
     assert page.evaluate(UNSEEN) == []
@@ -103,7 +103,7 @@ def states_show_in_forced_colours(page: Page) -> None:
 
 
 def merges_end_in_the_tokens(page: Page) -> None:
-    """Of the word that is cut most, which is chosen at first; keys move along the text."""
+    """The word with the most merges is chosen at first; keys move along the text."""
     side = page.get_by_role("region", name="Text by bundled")
     chosen = side.get_by_role("option", selected=True)
     expect(chosen).to_have_text("␣S")
@@ -137,13 +137,13 @@ def keys_step_play_and_rewind(page: Page) -> None:
 
 
 def every_other_section_is_drawn(page: Page) -> None:
-    """Each begins by itself and is cancelled once it has results; in one look each."""
+    """Each section begins by itself and is cancelled once it has results, in one look each."""
     for place, section in enumerate(SECTIONS[1:]):
         size, scheme = LOOKS[place % len(LOOKS)]
         look_at(page, size, scheme)
         page.get_by_role("radio", name=section.name, exact=True).click()
         expect(page.get_by_text(section.about)).to_be_visible()
-        # Figures stand there while it runs; a conclusion follows only on an idle machine.
+        # Figures are shown while it runs; a conclusion follows only on an idle machine.
         drawn = page.locator(f".st-key-cache_{section.key}_notice, .stMain table")
         expect(drawn.first).to_be_visible(timeout=RUNS_MS)
         cancel_run(page)
@@ -153,7 +153,7 @@ def every_other_section_is_drawn(page: Page) -> None:
 
 
 def wait_for_steps(page: Page, count: int) -> None:
-    """Until the transport says so many."""
+    """Wait until the transport shows `count` steps."""
     expect(page.locator(SAID)).to_have_text(re.compile(rf"^{count} "))
 
 

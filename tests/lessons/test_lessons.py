@@ -23,8 +23,7 @@ LONG = ("beam", "diffusion", "greedy", "speculative")  # their trials take as lo
     ],
 )
 def test_a_lesson_holds(lesson: Lesson, monkeypatch):
-    # Whether a speed is measured does not hang on how often, nor on how long a text; no check asks
-    # what it is.
+    # A speed is measured however few the turns and tokens, and no check asks for its value.
     monkeypatch.setattr("ui.labs.speculative.lab.TURNS", 1)
     monkeypatch.setattr("ui.labs.speculative.lab.TOKENS", 12)
     tried = list(trials(lesson, lesson_model()))

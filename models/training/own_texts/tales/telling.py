@@ -10,7 +10,7 @@ from models.training.own_texts.tales.plot import Plot, parse_plots
 from models.training.own_texts.tales.words import WORDS
 
 PLOTS = Path(__file__).parent / "plots"
-OPENING = "Once upon a time"  # users often begin a prompt with it, so many tales should
+OPENING = "Once upon a time"  # prompts often begin with it, so a large share of tales should
 TRIES = 4  # attempts to begin with it
 
 
