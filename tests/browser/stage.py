@@ -67,5 +67,5 @@ def wrong_on_stage(page: Page, smallest: float = SMALLEST) -> list[str]:
         found = page.evaluate(WRONG, [OWN, smallest])
         if not found:
             break
-        page.wait_for_timeout(50)  # some parts are drawn a frame later, or much later on a busy machine
+        page.wait_for_timeout(50)  # some parts are drawn later, on a busy machine much later
     return found
