@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # The paper goes up to 3; far beyond this, float32 would begin to lose the difference of two rows.
 MAX_SCALE = 100.0
 UNGUIDED = 1.0
+_GIVE_SCALE = msg("use 0 to {max_scale:g}; 1 switches guidance off, 1.5 is a good start", MAX_SCALE)
 
 
 def checked_guidance(
@@ -79,16 +80,11 @@ def checked_guidance(
 
 def checked_scale(scale: object) -> float:
     """A scale as a number; raises `SettingError` if it is not one, or out of range."""
-    remedy = msg("use 0 to {max_scale:g}; 1 switches guidance off, 1.5 is a good start", MAX_SCALE)
     if isinstance(scale, bool) or not isinstance(scale, (int, float, np.number)):
-        raise SettingError("guidance_scale", scale, "must be a number", remedy)
+        raise SettingError("guidance_scale", scale, "must be a number", _GIVE_SCALE)
     if not 0 <= scale <= MAX_SCALE:  # NaN fails this too
-        raise SettingError(
-            "guidance_scale",
-            scale,
-            msg("must be from 0 to {max_scale:g}", MAX_SCALE),
-            remedy,
-        )
+        problem = msg("must be from 0 to {max_scale:g}", MAX_SCALE)
+        raise SettingError("guidance_scale", scale, problem, _GIVE_SCALE)
     return float(scale)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from engine.grammar import Places
 
 MAX_SEED = 2**63 - 1
+_GIVE_SEED = msg("use a whole number from 0 to {max_seed:,}, or None for a fresh one", MAX_SEED)
 
 
 @dataclass(frozen=True, init=False)
@@ -225,9 +226,8 @@ def _check_chain(chain: tuple[Stage, ...], parity: bool) -> None:
 def _checked_seed(seed: object) -> int | None:
     if seed is None:
         return None
-    remedy = msg("use a whole number from 0 to {max_seed:,}, or None for a fresh one", MAX_SEED)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        raise SettingError("seed", seed, "must be a whole number", remedy)
+        raise SettingError("seed", seed, "must be a whole number", _GIVE_SEED)
     if not 0 <= seed <= MAX_SEED:
-        raise SettingError("seed", seed, "is out of range", remedy)
+        raise SettingError("seed", seed, "is out of range", _GIVE_SEED)
     return int(seed)

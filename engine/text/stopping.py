@@ -19,6 +19,9 @@ CONTEXT = "context"
 
 # No context in use today is longer. It also bounds runs of models without a limit.
 LONGEST_RUN = 1_000_000
+# Remedies are made once: to format one takes longer than to check a value.
+_GIVE_TEXT = msg("give the text that ends generation, or leave it out")
+_GIVE_NUMBER = msg("use a whole number from 0 to {longest_run:,}", LONGEST_RUN)
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,13 @@ class StopStringMatch:
 
 def checked_stop_strings(stop_strings: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
     """Return stop strings as a tuple; raises `SettingError` for one that is empty or not text."""
-    remedy = msg("give the text that ends generation, or leave it out")
     if not isinstance(stop_strings, (str, list, tuple)):
-        raise SettingError("stop_strings", stop_strings, "must be text or a list of texts", remedy)
+        problem = "must be text or a list of texts"
+        raise SettingError("stop_strings", stop_strings, problem, _GIVE_TEXT)
     strings = (stop_strings,) if isinstance(stop_strings, str) else tuple(stop_strings)
     for string in strings:
         if not isinstance(string, str) or not string:
-            raise SettingError("stop_strings", string, "must be non-empty text", remedy)
+            raise SettingError("stop_strings", string, "must be non-empty text", _GIVE_TEXT)
     return strings
 
 
@@ -51,14 +54,13 @@ def checked_max_new_tokens(max_new_tokens: object) -> int:
 
     It may exceed the context, whose end is a separate stop rule.
     """
-    remedy = msg("use a whole number from 0 to {longest_run:,}", LONGEST_RUN)
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, (int, np.integer)):
-        raise SettingError("max_new_tokens", max_new_tokens, "must be a whole number", remedy)
+        raise SettingError("max_new_tokens", max_new_tokens, "must be a whole number", _GIVE_NUMBER)
     if max_new_tokens < 0:
-        raise SettingError("max_new_tokens", max_new_tokens, "must not be negative", remedy)
+        raise SettingError("max_new_tokens", max_new_tokens, "must not be negative", _GIVE_NUMBER)
     if max_new_tokens > LONGEST_RUN:
         problem = msg("is beyond the longest run of {longest_run:,} tokens", LONGEST_RUN)
-        raise SettingError("max_new_tokens", max_new_tokens, problem, remedy)
+        raise SettingError("max_new_tokens", max_new_tokens, problem, _GIVE_NUMBER)
     return int(max_new_tokens)
 
 
