@@ -242,7 +242,8 @@ def test_a_pass_that_takes_long_lends_its_place_and_one_that_hangs_is_given_up(m
     assert hangs.wait(PATIENCE_S)
 
 
-def test_threads_stay():
+def test_threads_stay(monkeypatch):
+    monkeypatch.setattr(jobs, "THREADS", jobs._Threads())  # without those of other tests
     threads = set()
     for _ in range(20):
         threads.add(in_thread(threading.get_ident))
