@@ -14,6 +14,7 @@ from tests.engine import tiny_models
 from tests.engine.model.loading.folders import tiny_model, tiny_tokenizer
 
 END = "<|end|>"
+OTHERS = {*tiny_models.ARCHITECTURES} - {*tiny_models.SOME}
 # Enough text for merges of several letters, with characters of two, three and four bytes.
 TRAINING_TEXT = [
     "the cat sat on the mat and the dog sat on the cat",
@@ -21,6 +22,19 @@ TRAINING_TEXT = [
     "naïve café, Größe, 日本語, 日本, emoji 🙂🙂 and 🚀",
     "there and then and here and the other thing, again and again",
 ] * 3
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of `OTHERS` as long forms if their function has one of `SOME` too."""
+    named = [
+        (item, item.callspec.params.get("architecture"))
+        for item in items
+        if hasattr(item, "callspec")
+    ]
+    has_short = {item.function for item, name in named if name in tiny_models.SOME}
+    for item, name in named:
+        if name in OTHERS and item.function in has_short:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -158,6 +158,8 @@ CONFIGS: dict[str, Callable[[], hf.PretrainedConfig]] = {
     ),
 }
 ARCHITECTURES = tuple(CONFIGS)
+# One for each kind of position and state: the others are long forms (see `conftest.py`).
+SOME = ("gpt2", "llama", "mistral", "gemma2", "bloom", "mamba", "falcon_h1", "lfm2")
 # These caches keep more than, or something other than, a key and a value vector per position:
 SLIDING = ("mistral", "gemma2", "gemma3")
 RECURRENT = ("mamba", "falcon_h1", "bamba", "jamba", "qwen3_next", "lfm2")
