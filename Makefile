@@ -49,7 +49,7 @@ run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS=".
 	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
 	@$(KEEP_BYTECODE) exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
-test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then all tests, browser tests included (ARGS="-k name" for pytest)
+test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then the tests, those in a browser included (ARGS="-k name" for pytest)
 	@$(MAKE) --no-print-directory -j2 lint browser $(COMPILED)
 	@$(MAKE) --no-print-directory -j2 test-js test-py
 
