@@ -171,15 +171,6 @@ def test_a_template_cannot_leave_its_sandbox(template):
     assert "class" not in shown and "module" not in shown and "Context" not in shown, shown
 
 
-@pytest.fixture
-def short_of_time(monkeypatch):
-    """Give the process for templates a fifth of a second for each."""
-    chat_template._CHILD.end()
-    monkeypatch.setattr(chat_template, "SECONDS", 0.2)
-    yield
-    chat_template._CHILD.end()
-
-
 @pytest.mark.parametrize(
     "template",
     [
@@ -188,8 +179,10 @@ def short_of_time(monkeypatch):
     ],
     ids=["loops", "power"],
 )
-def test_a_template_that_does_not_end(template, short_of_time):
-    assert "takes longer than 0.2 seconds" in fails(TokenizerError, template)
+def test_a_template_that_does_not_end(template, monkeypatch):
+    with monkeypatch.context() as here:
+        here.setattr(chat_template, "SECONDS", 0.2)
+        assert "takes longer than 0.2 seconds" in fails(TokenizerError, template)
     assert vocabulary(PLAIN).chat("Hi") == "<|user|>Hi<|end|><|reply|>", "the next one is rendered"
 
 

@@ -175,15 +175,17 @@ GOES_TOO_FAR = {
 @pytest.mark.parametrize("case", GOES_TOO_FAR)
 def test_what_goes_too_far_is_refused_and_the_next_text_is_cut(tmp_path, monkeypatch, case):
     changes, text, (kind, said) = GOES_TOO_FAR[case]
-    monkeypatch.setattr(module, "CUT_SECONDS", 0.3)
     monkeypatch.setattr(module, "MEGABYTES", 300)
     tiny_tokenizer().save_pretrained(tmp_path)
     edit_json(tmp_path / "tokenizer.json", **changes)
     loaded = load_tokenizer(str(tmp_path))
     vocabulary = loaded._vocabulary
-    for cut in (vocabulary.encode, loaded.tokenize):
-        with pytest.raises(kind, match=said):
-            cut(text)
+    with monkeypatch.context() as here:
+        # A slow machine needs most of a second until the library gives up by itself.
+        here.setattr(module, "CUT_SECONDS", 0.3 if "takes more than" in said else 60)
+        for cut in (vocabulary.encode, loaded.tokenize):
+            with pytest.raises(kind, match=said):
+                cut(text)
     assert len(vocabulary.encode("a")) == 1
 
 
@@ -201,7 +203,6 @@ def in_python(folder: Path) -> None:
 
 
 def test_a_tokenizer_in_python_cuts_as_without_a_guard_and_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "CUT_SECONDS", 0.3)
     in_python(tmp_path)
     free = whole(AutoTokenizer.from_pretrained(tmp_path))
     loaded = load_tokenizer(str(tmp_path))
@@ -210,9 +211,12 @@ def test_a_tokenizer_in_python_cuts_as_without_a_guard_and_is_stopped(tmp_path, 
         assert guarded.encode(text) == free.encode(text), text
         assert guarded.chat_ids(text) == free.chat_ids(text), text
         assert loaded.tokenize(text) == text_tokenizer(free).tokenize(text), text
-    for cut in (guarded.encode, loaded.tokenize):
-        with pytest.raises(TokenizerError, match="0 seconds of processor time to cut this text"):
-            cut(LONG_WORD)
+    with monkeypatch.context() as here:
+        here.setattr(module, "CUT_SECONDS", 0.3)
+        for cut in (guarded.encode, loaded.tokenize):
+            said = "0 seconds of processor time to cut this text"
+            with pytest.raises(TokenizerError, match=said):
+                cut(LONG_WORD)
     assert guarded.encode("ab") == free.encode("ab")
 
 
