@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.backend.base import Backend
 from engine.errors import CapabilityError, SettingError, msg
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Temperature, TopK
+from engine.sampling.samplers import Temperature, TopK
 
 # Abilities that a back end may have, each as a refusal names it.
 CAPABILITIES = {

@@ -42,7 +42,7 @@ from engine.runner.runner import Runner, open_sequence
 from engine.runner.turns import short_turn
 from engine.sampling import SamplingSettings, without_draw
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import Context, Stage
+from engine.sampling.samplers import Context, Stage
 from engine.text import stopping
 from engine.trace import ContrastiveCandidate, ContrastiveStep, Trace
 

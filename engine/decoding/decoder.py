@@ -26,7 +26,7 @@ from engine.decoding.settings_history import SettingsHistory
 from engine.decoding.shaping import figures_of, shaped
 from engine.errors import LogitsError
 from engine.sampling import Distribution, Drawn, SamplingSettings
-from engine.sampling.stages import Context
+from engine.sampling.samplers import Context
 from engine.text import stopping
 from engine.text.written import Piece
 from engine.trace import Step, Trace

@@ -11,7 +11,7 @@ import torch
 from engine.errors import OutOfMemoryError
 from engine.runner.budget import budget_of, with_room
 from engine.sampling import Distribution, SamplingSettings, shape
-from engine.sampling.stages import NO_CONTEXT, Context, Stage
+from engine.sampling.samplers import NO_CONTEXT, Context, Stage
 from engine.trace import Leading, StageState, StageSummary
 from engine.trace.steps import MOST_LEADING
 

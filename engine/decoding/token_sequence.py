@@ -10,8 +10,8 @@ import numpy as np
 
 from engine.backend import Backend
 from engine.sampling import Distribution, Drawn, SamplingSettings
-from engine.sampling.stages import Context
-from engine.sampling.uniform import TextRandomness
+from engine.sampling.random import TextRandomness
+from engine.sampling.samplers import Context
 from engine.text import stopping
 from engine.text.written import Piece, WrittenText
 

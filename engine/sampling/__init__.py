@@ -11,12 +11,12 @@ Nothing here needs PyTorch or a model, except parity mode, which runs transforme
 
     settings         `SamplingSettings`
     presets          settings with a name
-    stages/          the stages of the chain, in `DEFAULT_ORDER`
-    chain            `shape`: the stages of some settings, one after another
+    samplers/        the stages of the chain, a file for each
+    chain            `DEFAULT_ORDER`: the order of the samplers
     ranking          the row that they share
     survivors        the tokens left in that row
-    distribution     the resulting distribution, and the draw from it
-    uniform          the random numbers of the draws
+    distribution     `shape`: the chain over one row, and the distribution that it leaves
+    random           the random numbers of the draws, and the draw
     admission        a small change that would admit a token
 """
 
@@ -26,14 +26,15 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "admission": "admitting_change",
-        "chain": "draw shape",
-        "distribution": "Candidate Distribution Drawn StageResult",
+        "chain": "DEFAULT_ORDER STAGES",
+        "distribution": "Candidate Distribution Drawn StageResult shape",
         "presets": "PRESETS",
+        "random": "draw",
         "ranking": "RankedRow",
         "settings": "MAX_SEED SamplingSettings without_draw",
         "speculation": "SpeculativeSettings",
-        "stages": (
-            "DEFAULT_ORDER GROUPS STAGES BanStage Banned Constraint Context Dry "
+        "samplers": (
+            "GROUPS BanStage Banned Constraint Context Dry "
             "DynamicTemperature LogitBias Mirostat Number ScaleStage Stage Xtc remarks"
         ),
         "survivors": "Survivors",

@@ -1,22 +1,32 @@
-"""Result of a chain on one row of logits: every stage's output, the probabilities, the draw."""
+"""Result of a chain on one row of logits: every stage's output, the probabilities, the draw.
+
+The arithmetic is exact over the full vocabulary (see `engine.sampling.ranking`). It equals the
+processors of transformers, row for row, with two exceptions. Float32 rounding in *their* running
+sum may decide on a token at the edge of a cut. Scores may be equal; each sampler documents that
+case. With `parity=True` their processors run instead, and `torch.multinomial` draws, so that a run
+repeats `model.generate` token for token.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from engine.errors import NoCandidatesError
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     NO_CONTEXT,
     Context,
     CutStage,
     ScaleStage,
     Stage,
     Temperature,
+    ranked_after,
 )
+from engine.sampling.settings import SamplingSettings
 from engine.sampling.survivors import Survivors
 
 MOST_NAMED = 12  # leading tokens of an edit that are named one by one
@@ -81,7 +91,7 @@ class StageResult:
 
     @cached_property
     def figures(self) -> dict[str, float]:
-        """All that a sentence on this stage may name (see `engine.sampling.stages.info.Info`).
+        """All that a sentence on this stage may name (see `engine.sampling.samplers.info.Info`).
 
         These are the stage's own numbers by name, those that its rule computed (`Stage.figures`),
         and
@@ -336,3 +346,50 @@ class Distribution:
             )
             for place, token_id in enumerate(ids.tolist())
         ]
+
+
+def shape(
+    logits: np.ndarray, settings: SamplingSettings, context: Context = NO_CONTEXT
+) -> Distribution:
+    """Run the chain of `settings` over one row of logits.
+
+    Args:
+        logits: (vocab,) float32; not modified.
+        settings: the chain.
+        context: the tokens so far, and everything else that stages look at.
+
+    Raises:
+        LogitsError: NaN or +inf among the logits.
+        NoCandidatesError: every token is at -inf; names the stage that took the last one, and
+            holds the results of the chain up to it.
+    """
+    raw = RankedRow(np.asarray(logits, np.float32))
+    survivors = Survivors(raw)
+    after_stage = _transformers_stages(raw, settings, context) if settings.parity else None
+    results = []
+    for stage in settings.chain:
+        try:
+            after = next(after_stage) if after_stage else stage.apply(survivors, context)
+        except NoCandidatesError as error:
+            none = Survivors(survivors.row, survivors.start, survivors.start)
+            error.stages = (*results, StageResult(stage, survivors, none, context))
+            raise
+        results.append(StageResult(stage, survivors, after, context))
+        survivors = after
+    return Distribution(raw, results)
+
+
+def _transformers_stages(
+    raw: RankedRow, settings: SamplingSettings, context: Context
+) -> Iterator[Survivors]:
+    """Yield the survivors after each stage, as transformers' own processors leave them.
+
+    They run on the model's device, as in `generate`: a GPU rounds and adds in its own way.
+    """
+    import torch  # only parity mode needs it here
+
+    scores = torch.tensor(raw.scores, device=context.device)[None]  # (1, vocab)
+    token_ids = torch.tensor(context.token_ids, device=context.device)[None]  # (1, positions)
+    for stage in settings.chain:
+        scores = stage.processor(context)(token_ids, scores)
+        yield ranked_after(stage.setting, scores[0].cpu().numpy())

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.errors import SettingError, msg
-from engine.sampling.stages import DEFAULT_ORDER, STAGES, Stage, Temperature
+from engine.sampling.chain import DEFAULT_ORDER, STAGES
+from engine.sampling.samplers import Stage, Temperature
 
 if TYPE_CHECKING:
     from engine.grammar import Places

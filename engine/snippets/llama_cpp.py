@@ -13,7 +13,7 @@ import json
 import re
 
 from engine.errors import msg
-from engine.sampling.stages import Stage
+from engine.sampling.samplers import Stage
 from engine.snippets.table import (
     BANNED,
     COUNTS_PROMPT,

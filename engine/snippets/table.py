@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from engine.errors import msg
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Stage
+from engine.sampling.samplers import Stage
 
 # The mark of a banned token among biases: each target writes a ban in its own way.
 BANNED = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from engine.errors import msg
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Stage
+from engine.sampling.samplers import Stage
 from engine.snippets.table import (
     SAME_IDS,
     ChatPrompt,

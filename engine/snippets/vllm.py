@@ -14,7 +14,7 @@ import json
 import math
 
 from engine.errors import msg
-from engine.sampling.stages import Stage
+from engine.sampling.samplers import Stage
 from engine.snippets.table import (
     BANNED,
     Biases,

@@ -16,7 +16,7 @@ import numpy as np
 from engine.decoding.decoder import Decoder
 from engine.errors import SettingError, msg
 from engine.grammar import Places, TokenTable
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 from engine.study.verdict import Verdict, judge
 
 FURTHER = 32  # most tokens after the wrong one

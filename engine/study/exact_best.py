@@ -36,7 +36,7 @@ from engine.model import LanguageModel
 from engine.model.vocabulary import TextStream
 from engine.runner.branches import Branches
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 
 MOST_EXACT = 32  # tokens of a text; beyond that, hardly any proof ends in time
 MOST_NODES = 100_000  # prefixes that a search reads: a minute or two with the bundled model

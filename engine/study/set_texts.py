@@ -9,7 +9,7 @@ from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Temperature, TopP
+from engine.sampling.samplers import Temperature, TopP
 from engine.study.likelihood import token_logprobs
 from engine.study.metrics import distinct_n, mean_logprob, sequence_logprob
 

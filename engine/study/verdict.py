@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import referencing
 
 from engine.errors import msg
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 
 _LONGEST = 120  # characters of a parser's message
 # Keywords applied to values; references may double their number with each step.

@@ -33,7 +33,7 @@ from engine.model import LanguageModel
 from engine.model.vocabulary import readable
 from engine.runner.runner import open_sequence
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 
 MOST_PASSES = 2000
 MOST_TOKENS = 64

@@ -71,7 +71,7 @@ class StageState:
 
     Attributes:
         stage: the stage's setting, e.g. ``mirostat``.
-        name: the number's name, e.g. ``mu`` (see `engine.sampling.stages.Stage.recorded`).
+        name: the number's name, e.g. ``mu`` (see `engine.sampling.samplers.Stage.recorded`).
         value: the number.
     """
 

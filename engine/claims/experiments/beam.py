@@ -22,7 +22,7 @@ from engine.decoding.beam import BeamSettings
 from engine.errors import msg
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
-from engine.sampling.stages import MinNewTokens
+from engine.sampling.samplers import MinNewTokens
 from engine.study.set_texts import BEAM, GREEDY, SAMPLE, write_set_texts
 from engine.values import Logprob, Name, Row, Share, Text
 

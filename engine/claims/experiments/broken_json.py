@@ -21,7 +21,7 @@ from engine.errors import SettingError, msg
 from engine.grammar import PERSON, PERSON_PROMPT
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 from engine.study.constraint import FURTHER, figures_at, without_constraint
 from engine.study.verdict import judge
 from engine.values import Name, Row

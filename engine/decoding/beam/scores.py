@@ -17,7 +17,7 @@ from engine.decoding.shaping import shaped
 from engine.errors import NoCandidatesError
 from engine.sampling import Distribution, SamplingSettings
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import Context
+from engine.sampling.samplers import Context
 
 NO_STATES: Mapping[str, object] = {}
 

@@ -44,7 +44,7 @@ from engine.model.growing_cache import GROWN
 from engine.runner.branches import Branches
 from engine.runner.budget import budget_of
 from engine.runner.job import this_job
-from engine.sampling.stages import Context
+from engine.sampling.samplers import Context
 from engine.text import stopping
 from engine.trace import Trace
 from engine.trace.beam import BeamStep

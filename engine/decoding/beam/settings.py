@@ -12,7 +12,7 @@ import numpy as np
 from engine.checks import at_least_one
 from engine.errors import SettingError, msg
 from engine.sampling import SamplingSettings, without_draw
-from engine.sampling.stages import Stage
+from engine.sampling.samplers import Stage
 from engine.text import stopping
 
 MOST_BEAMS = 64  # of a search; 4 to 10 are usual

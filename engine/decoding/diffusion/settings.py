@@ -10,7 +10,7 @@ from numbers import Real
 from engine.checks import is_whole
 from engine.errors import SettingError, msg
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Temperature
+from engine.sampling.samplers import Temperature
 from engine.trace import REMASKING
 
 

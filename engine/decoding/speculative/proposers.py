@@ -16,8 +16,8 @@ from engine.errors import NoCandidatesError, SettingError, TraceError, msg
 from engine.model import BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.cache import CacheSize
 from engine.sampling import Distribution
+from engine.sampling.samplers import Context
 from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings
-from engine.sampling.stages import Context
 from engine.sampling.verification import DRAFT_STREAM
 
 LOOKUP, ITSELF = "lookup", "itself"

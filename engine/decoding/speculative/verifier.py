@@ -12,8 +12,8 @@ from engine.decoding.speculative.proposers import Proposal
 from engine.decoding.token_sequence import TokenSequence
 from engine.model import LanguageModel
 from engine.sampling import Distribution
+from engine.sampling.samplers import Context
 from engine.sampling.speculation import SpeculativeSettings
-from engine.sampling.stages import Context
 from engine.sampling.verification import ACCEPT_STREAM, Overlap, overlap
 from engine.trace.speculative import (
     ACCEPTED,

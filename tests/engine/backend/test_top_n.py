@@ -9,7 +9,7 @@ from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.decoder import Decoder
 from engine.errors import CapabilityError, SettingError
 from engine.sampling import SamplingSettings, shape
-from engine.sampling.stages import Temperature, TopK, TopP, TypicalP
+from engine.sampling.samplers import Temperature, TopK, TopP, TypicalP
 from tests import bundled as models
 from tests.engine.backend.top_n import TopN, top
 

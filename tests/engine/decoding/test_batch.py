@@ -13,7 +13,7 @@ from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.model.growing_cache import room_for
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Mirostat, Xtc
+from engine.sampling.samplers import Mirostat, Xtc
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, sampling
 from tests.engine.tiny_models import ARCHITECTURES, RECURRENT

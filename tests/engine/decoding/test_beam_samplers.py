@@ -13,7 +13,7 @@ from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.decoding.replay import replay
 from engine.errors import NoCandidatesError, SettingError
 from engine.model import LanguageModel
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     Banned,
     Constraint,
     Context,

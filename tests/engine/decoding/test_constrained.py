@@ -14,8 +14,8 @@ from engine.decoding.speculative import SpeculativeDecoder
 from engine.errors import NoCandidatesError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from engine.sampling.samplers import Banned, Constraint
 from engine.sampling.speculation import SpeculativeSettings
-from engine.sampling.stages import Banned, Constraint
 from engine.study.sweep import Axis, Sweep
 from engine.trace import Trace
 from tests.engine import tiny_models

@@ -12,7 +12,7 @@ from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.replay import replay
 from engine.errors import NoCandidatesError, SettingError
 from engine.model import LanguageModel
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     Banned,
     Constraint,
     Context,

@@ -5,7 +5,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.errors import SettingError
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Xtc
+from engine.sampling.samplers import Xtc
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, assert_same_run, finished, rows, sampling
 

@@ -14,7 +14,7 @@ from engine.errors import LogitsError, ModelError, NoCandidatesError, OutOfMemor
 from engine.model import LanguageModel
 from engine.runner.runner import Runner
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Banned, Temperature
+from engine.sampling.samplers import Banned, Temperature
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, assert_same_run, finished, rows, sampling
 

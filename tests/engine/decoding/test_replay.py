@@ -15,7 +15,7 @@ from engine.errors import TraceError
 from engine.model import LanguageModel, fill_gaps, load_model
 from engine.model.diffusion_model import load_diffusion_model
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Mirostat, Xtc
+from engine.sampling.samplers import Mirostat, Xtc
 from engine.trace import Trace
 from tests.engine import tiny_models
 from tests.engine.traces import OLD_TRACES

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from engine.model import LanguageModel
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 from tests.engine.grammar.language import alt, chars, may_end, may_follow, seq, text, times
 
 PATTERN = "[a-z]{2,4}(!|, ok)?"

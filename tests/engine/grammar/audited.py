@@ -1,6 +1,6 @@
 """Twenty constraints, each with the same language written by hand."""
 
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 from tests.engine.grammar.language import (
     Expression,
     alt,

@@ -10,9 +10,9 @@ import pytest
 from engine.errors import NoCandidatesError, SettingError
 from engine.grammar import checked_source, notices
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import Constraint
-from engine.sampling.stages.base import Context
-from engine.sampling.stages.constraint import ConstraintState
+from engine.sampling.samplers import Constraint
+from engine.sampling.samplers.base import Context
+from engine.sampling.samplers.constraint import ConstraintState
 from engine.sampling.survivors import Survivors
 from tests.engine.grammar.tokens import places_over
 

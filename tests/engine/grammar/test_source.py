@@ -10,7 +10,7 @@ from engine.errors import SettingError
 from engine.grammar import MOST_BYTES
 from engine.grammar.source import MOST_PARTS
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 
 DEEP = "\n".join(f"r{i}: r{i + 1}" for i in range(3000)) + '\nr3000: "a"\nstart: r0'
 
@@ -91,7 +91,7 @@ def test_as_many_nested_parts_as_are_taken_are_safe(kind):
     )
     code = (
         "import threading\n"
-        "from engine.sampling.stages import Constraint\n"
+        "from engine.sampling.samplers import Constraint\n"
         f"def make(): Constraint({kind!r}, {lark if kind == 'lark' else refs}); print('made')\n"
         "thread = threading.Thread(target=make)\n"
         "thread.start()\n"

@@ -9,7 +9,7 @@ import torch
 from engine.model import kernels
 from engine.model.kernels import ENGINE_LOCK, Kernels
 from engine.sampling import SamplingSettings, exponentials, shape
-from engine.sampling.stages import Context
+from engine.sampling.samplers import Context
 
 VOCAB = 40_000  # several blocks, and above the size from which intervals are used
 CHAINS = (

@@ -12,7 +12,7 @@ import pytest
 from engine.errors import LogitsError, NoCandidatesError, SettingError
 from engine.sampling import STAGES, SamplingSettings, shape
 from engine.sampling.admission import Admission, admitting_change
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     NO_CONTEXT,
     Banned,
     Constraint,

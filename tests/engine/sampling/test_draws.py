@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.decoder import Decoder
 from engine.sampling import Distribution, SamplingSettings, draw, shape
-from engine.sampling.uniform import TextRandomness
+from engine.sampling.random import TextRandomness
 from tests.engine import tiny_models
 from tests.engine.runs import finished, sampling
 

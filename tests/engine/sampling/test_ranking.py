@@ -6,8 +6,8 @@ import pytest
 from engine.errors import LogitsError, NoCandidatesError
 from engine.sampling import SamplingSettings, shape
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import Banned, Context, LogitBias, RepetitionPenalty, Temperature
-from tests.engine.sampling.stages.comparison import KINDS
+from engine.sampling.samplers import Banned, Context, LogitBias, RepetitionPenalty, Temperature
+from tests.engine.sampling.samplers.comparison import KINDS
 
 SIZES = (1, 5, 300, 3_000, 70_000)
 

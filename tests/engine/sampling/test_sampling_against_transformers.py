@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, LogitsProcessorList
 
 from engine.sampling import DEFAULT_ORDER, SamplingSettings, shape
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     Context,
     EpsilonCutoff,
     EtaCutoff,
@@ -41,7 +41,7 @@ from engine.sampling.stages import (
     TypicalP,
 )
 from tests.engine.runs import arguments_of_generate
-from tests.engine.sampling.stages.comparison import (
+from tests.engine.sampling.samplers.comparison import (
     IN_TRANSFORMERS,
     KINDS,
     PROMPT,
@@ -52,7 +52,7 @@ from tests.engine.sampling.stages.comparison import (
     eos_ids,
     random_stage,
 )
-from tests.engine.sampling.stages.evidence import AGAINST_TRANSFORMERS, rows_against_transformers
+from tests.engine.sampling.samplers.evidence import AGAINST_TRANSFORMERS, rows_against_transformers
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.errors import DecodingError, SettingError
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import MinP, RepetitionPenalty, Temperature, TopK, TopP
+from engine.sampling.samplers import MinP, RepetitionPenalty, Temperature, TopK, TopP
 
 
 def names(settings: SamplingSettings) -> list[str]:

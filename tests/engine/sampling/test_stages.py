@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.sampling import Distribution, SamplingSettings, draw, shape
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     NO_CONTEXT,
     Context,
     MinNewTokens,

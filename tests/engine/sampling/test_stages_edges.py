@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import LogitsError, NoCandidatesError
 from engine.sampling import Distribution, SamplingSettings, shape
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     NO_CONTEXT,
     Context,
     EditStage,

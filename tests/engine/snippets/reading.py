@@ -6,7 +6,7 @@ import re
 import shlex
 
 from engine.sampling import STAGES, SamplingSettings
-from engine.sampling.stages import Stage
+from engine.sampling.samplers import Stage
 from engine.snippets import snippets
 
 # One stage of each kind: the arguments of its class, in order.

@@ -11,7 +11,7 @@ from transformers import GenerationConfig
 
 from engine.errors import NoCandidatesError, SettingError
 from engine.sampling import STAGES, SamplingSettings, shape
-from engine.sampling.stages import Context, Stage, Temperature, TopP
+from engine.sampling.samplers import Context, Stage, Temperature, TopP
 from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
 from engine.snippets.table import Effect, swap_effect
 from tests.engine.snippets.reading import EXAMPLES, parameters, stage, unescaped, written

@@ -9,7 +9,7 @@ from engine.decoder import Decoder
 from engine.errors import SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 from engine.study.constraint import figures_at, ribbon
 
 NUMBER = Constraint("regex", "-?[0-9]{2,4}\\.[0-9]{2}")

@@ -15,7 +15,7 @@ from engine.errors import CancelledError, LogitsError, NoCandidatesError, Settin
 from engine.grammar.places import Places, TokenTable
 from engine.model import LanguageModel
 from engine.runner.job import as_job
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 from engine.study import exact_best
 from engine.study.exact_best import ExactBest, ExactSearch
 from engine.study.search_error import SearchErrorStudy

@@ -13,7 +13,7 @@ from engine.decoder import Decoder
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import TopK, TopP
+from engine.sampling.samplers import TopK, TopP
 from engine.study import metrics
 from engine.study.sweep import MOST_TEXTS, Axis, Sweep, SweepResult
 from tests.engine import tiny_models

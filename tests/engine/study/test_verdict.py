@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 from engine.study.verdict import judge
 from tests.engine.grammar.tokens import places_over
 

@@ -10,7 +10,7 @@ import torch
 
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
-from engine.sampling.stages import Constraint
+from engine.sampling.samplers import Constraint
 from engine.study.whole_texts import Walk
 from tests.engine.grammar.language import alt, may_end, may_follow, seq, text, times
 

@@ -4,7 +4,7 @@ import html.parser
 from dataclasses import replace
 
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import DynamicTemperature, Temperature
+from engine.sampling.samplers import DynamicTemperature, Temperature
 from tests.ui import hostile
 from ui.compare.view import cards, figures, sample_texts, staged_columns, summary_table
 

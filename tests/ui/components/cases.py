@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, shape
 from engine.sampling.distribution import Distribution
-from engine.sampling.stages import Context, MirostatState, Stage
+from engine.sampling.samplers import Context, MirostatState, Stage
 from ui.components.outcomes import PREVIEWED
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from engine.errors import DecodingError, NoCandidatesError
 from engine.sampling import SamplingSettings, shape
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import Context
+from engine.sampling.samplers import Context
 from ui.components.outcomes import shaped
 from ui.components.rows import packed
 from ui.texts.settings import parse_settings

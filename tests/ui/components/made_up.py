@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 
 from engine.sampling import STAGES
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     NO_CONTEXT,
     Context,
     CutStage,
@@ -24,7 +24,7 @@ from engine.sampling.stages import (
     TokenEdit,
     ranked_after,
 )
-from engine.sampling.stages.info import REMOVES, Info, Number
+from engine.sampling.samplers.info import REMOVES, Info, Number
 from engine.sampling.survivors import Survivors
 
 

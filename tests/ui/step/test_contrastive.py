@@ -6,7 +6,7 @@ import pytest
 
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Banned
+from engine.sampling.samplers import Banned
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.events import EventError, parse
 from ui.step.record import TextRecord

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings, shape
 from engine.sampling.ranking import RankedRow
-from engine.sampling.stages import (
+from engine.sampling.samplers import (
     Banned,
     DynamicTemperature,
     LogitBias,

@@ -3,8 +3,8 @@
 import pytest
 
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import TopK
-from tests.engine.sampling.stages.test_memory import AtMost, known  # noqa: F401 - a fixture
+from engine.sampling.samplers import TopK
+from tests.engine.sampling.samplers.test_memory import AtMost, known  # noqa: F401 - a fixture
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.message import STEP_FIELDS
 from ui.step.session import Session

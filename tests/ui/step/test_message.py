@@ -6,7 +6,7 @@ import pytest
 from engine.errors import SettingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Mirostat, Temperature, TopP, Xtc
+from engine.sampling.samplers import Mirostat, Temperature, TopP, Xtc
 from tests.ui import hostile
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.message import STEP_FIELDS

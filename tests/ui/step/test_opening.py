@@ -14,7 +14,7 @@ from engine.decoding.contrastive import ContrastiveSearch
 from engine.errors import ModelError
 from engine.runner.job import as_job
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import RepetitionPenalty, Temperature
+from engine.sampling.samplers import RepetitionPenalty, Temperature
 from engine.trace import Trace
 from tests.engine import tiny_models
 from tests.ui.step.visitor import PROMPT, Visitor

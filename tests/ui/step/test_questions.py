@@ -4,7 +4,7 @@ import pytest
 
 from engine.sampling import SamplingSettings
 from engine.sampling.admission import admitting_change
-from engine.sampling.stages import Dry, Temperature, TopK, TopP
+from engine.sampling.samplers import Dry, Temperature, TopK, TopP
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.events import QUESTIONS
 from ui.step.session import Session

@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import DecodingError
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Xtc
+from engine.sampling.samplers import Xtc
 from engine.values import plain
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.earlier import MOST_EARLIER

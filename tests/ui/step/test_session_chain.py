@@ -5,7 +5,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Banned, Dry, LogitBias, Mirostat, Temperature, TopP, Xtc
+from engine.sampling.samplers import Banned, Dry, LogitBias, Mirostat, Temperature, TopP, Xtc
 from tests.ui import hostile
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.session import Session

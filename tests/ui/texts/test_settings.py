@@ -14,7 +14,7 @@ from engine.errors import DecodingError, SettingError, TokenizerError
 from engine.model import LanguageModel
 from engine.model.vocabulary import Vocabulary
 from engine.sampling import STAGES, SamplingSettings
-from engine.sampling.stages import Banned, Dry, LogitBias, Mirostat, Temperature, TopK, TopP, Xtc
+from engine.sampling.samplers import Banned, Dry, LogitBias, Mirostat, Temperature, TopK, TopP, Xtc
 from tests.ui import hostile
 from ui.texts import settings as chains
 from ui.texts.settings import (

@@ -9,7 +9,7 @@ import pytest
 
 from engine.model import LanguageModel, load_model
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Banned, Dry
+from engine.sampling.samplers import Banned, Dry
 from engine.study.sweep import MOST_TEXTS
 from tests.ui import hostile
 from tests.ui.tune.sweeping import PATIENCE_S, finished

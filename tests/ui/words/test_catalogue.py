@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from engine.errors import NoCandidatesError, SettingError
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, StageResult, shape
 from engine.sampling.presets import PRESETS
-from engine.sampling.stages import TopK, Xtc
-from tests.engine.sampling.stages.cases import RISING, said
-from tests.engine.sampling.stages.test_figures import TOLD, told
-from tests.engine.sampling.stages.test_twins import any_context, any_stage
+from engine.sampling.samplers import TopK, Xtc
+from tests.engine.sampling.samplers.cases import RISING, said
+from tests.engine.sampling.samplers.test_figures import TOLD, told
+from tests.engine.sampling.samplers.test_twins import any_context, any_stage
 from tests.engine.sampling.test_stages import logits_of
 from tests.ui.words.sentences import FORMATS, PLACE, note, sentence
 from ui.texts.settings import FIRST, page_table, parse_settings

@@ -120,7 +120,7 @@ def said_on_pages() -> dict[str, set[str]]:
     """Return all sentences and labels of the app, by file; a single name of code is neither."""
     files = {
         **{file: strings_of_python for file in UI.rglob("*.py") if file.parts[-2] not in NO_PAGE},
-        **dict.fromkeys((ROOT / "engine/sampling/stages").glob("*.py"), strings_of_python),
+        **dict.fromkeys((ROOT / "engine/sampling/samplers").glob("*.py"), strings_of_python),
         **dict.fromkeys((UI / "components/js").rglob("*.js"), strings_of_javascript),
         **dict.fromkeys((ROOT / "lessons").rglob("en.md"), strings_of_markdown),
     }

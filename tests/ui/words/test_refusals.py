@@ -13,7 +13,7 @@ from engine.decoding.decoder import Decoder
 from engine.errors import DecodingError, SettingError, msg
 from engine.grammar.source import checked_source
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
-from engine.sampling.stages import Banned, Constraint, LogitBias
+from engine.sampling.samplers import Banned, Constraint, LogitBias
 from engine.snippets import snippets
 from engine.text.stopping import checked_max_new_tokens
 from engine.trace.trace import damaged

@@ -6,7 +6,7 @@ import pytest
 from engine.decoder import Decoder
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.sampling import SamplingSettings
-from engine.sampling.stages import Xtc
+from engine.sampling.samplers import Xtc
 from ui.learn.lesson import lesson_model
 from ui.learn.prediction.kinds import AnyPrediction
 from ui.learn.prediction.prediction import PredictionError

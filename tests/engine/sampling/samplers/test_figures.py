@@ -1,0 +1,329 @@
+"""Figures and cases of stages on a row, by hand on four tokens and on random chains."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import NoCandidatesError
+from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, StageResult, shape
+from engine.sampling.samplers import (
+    Banned,
+    Constraint,
+    Context,
+    CutStage,
+    DynamicTemperature,
+    EpsilonCutoff,
+    EtaCutoff,
+    FrequencyPenalty,
+    LogitBias,
+    MinNewTokens,
+    MinP,
+    Mirostat,
+    NoRepeatNGram,
+    PLess,
+    PresencePenalty,
+    RepetitionPenalty,
+    Stage,
+    TailFree,
+    Temperature,
+    TopH,
+    TopK,
+    TopNSigma,
+    TopP,
+    TypicalP,
+    Xtc,
+)
+from tests.engine.sampling.samplers.cases import (
+    AB_OR_B,
+    BENT,
+    ENDLESS,
+    EQUAL,
+    HALVING,
+    LETTERS,
+    LN2,
+    RISING,
+    dry,
+    said,
+)
+from tests.engine.sampling.samplers.test_twins import any_context, any_stage
+from tests.engine.sampling.test_stages import logits_of
+
+ONE = (0, 0, 0, 1)
+COMMON = {"before", "after", "removed", "mass_removed", "entropy_before", "entropy_after"}
+OF_CUTS = {"above"}
+OF_EDITS = {"moved", "rose", "fell", "banned", "share_before", "share_after"}
+
+SIGMA = float(np.std(np.log(RISING)))
+H_RISING = -sum(p * math.log2(p) for p in RISING)
+TOP_TERM = -0.4 * math.log2(0.4)
+
+# Stage, probabilities before, context, case, and the stage's own figures.
+TOLD: list[tuple[Stage, tuple, Context, str, dict[str, float]]] = [
+    (LogitBias({3: -LN2}), RISING, said(), "", {}),
+    (LogitBias({3: 0.0}), RISING, said(), "none", {}),
+    (RepetitionPenalty(2.0), RISING, said(3), "", {}),
+    (RepetitionPenalty(0.5), RISING, said(3), "raises", {}),
+    (RepetitionPenalty(2.0), RISING, said(), "none", {}),
+    (PresencePenalty(LN2), RISING, said(3, 3, 0, prompt=1), "", {"generated": 2}),
+    (PresencePenalty(-LN2), RISING, said(3), "raises", {"generated": 1}),
+    (PresencePenalty(LN2), ONE, said(0), "none", {"generated": 1}),
+    (PresencePenalty(LN2), RISING, said(3, prompt=1), "start", {"generated": 0}),
+    (FrequencyPenalty(LN2), RISING, said(3, 3, 0, prompt=1), "", {"generated": 2}),
+    (FrequencyPenalty(-LN2), RISING, said(3), "raises", {"generated": 1}),
+    (FrequencyPenalty(LN2), ONE, said(0), "none", {"generated": 1}),
+    (FrequencyPenalty(LN2), RISING, said(3, prompt=1), "start", {"generated": 0}),
+    (dry(1), RISING, said(0, 1, 0), "", {}),
+    (dry(3), RISING, said(0, 1, 0), "none", {}),
+    (NoRepeatNGram(1), RISING, said(3), "", {}),
+    (NoRepeatNGram(2), RISING, said(3), "none", {}),
+    (Banned([[3]]), RISING, said(), "", {}),
+    (Banned([[3, 2]]), RISING, said(), "none", {}),
+    (MinNewTokens(2), RISING, said(0, prompt=0, eos_ids=(3,)), "", {"generated": 1}),
+    (MinNewTokens(2), RISING, said(0, prompt=0), "none", {"generated": 1}),
+    (MinNewTokens(2), RISING, said(0, 1, eos_ids=(3,)), "enough", {"generated": 2}),
+    (AB_OR_B, RISING, said(places=LETTERS), "", {"allowed": 3, "tokens": 0}),
+    (
+        AB_OR_B,
+        RISING,
+        said(0, held=AB_OR_B, places=LETTERS),
+        "single",
+        {"allowed": 1, "tokens": 1, "mass_removed": 0.8},
+    ),
+    (
+        AB_OR_B,
+        RISING,
+        said(1, held=AB_OR_B, places=LETTERS),
+        "end",
+        {"allowed": 1, "tokens": 1, "mass_removed": 0.6},
+    ),
+    (Constraint("regex", "[abc]+"), RISING, said(places=ENDLESS), "none", {"allowed": 4}),
+    (Temperature(0.5), RISING, said(), "sharper", {}),
+    (Temperature(2), RISING, said(), "flatter", {}),
+    (Temperature(1), RISING, said(), "none", {}),
+    (Temperature(2), ONE, said(), "single", {}),
+    (Temperature(0), RISING, said(), "greedy", {}),
+    (
+        DynamicTemperature(0, 4 / 7),  # 1.75 of at most 2 bits
+        HALVING,
+        said(),
+        "sharper",
+        {"temperature": 0.5, "entropy": 1.75, "entropy_share": 7 / 8},
+    ),
+    (
+        DynamicTemperature(0, 2),
+        ONE,
+        said(),
+        "single",
+        {"temperature": 1, "entropy": 0, "entropy_share": 0},
+    ),
+    (
+        TopH(0.6),
+        RISING,
+        said(),
+        "",
+        {"considered": 4, "entropy": H_RISING, "limit": 0.6 * H_RISING},
+    ),
+    (TopH(1), EQUAL, said(), "none", {"considered": 4, "entropy": 2, "limit": 2}),
+    (TopH(0.2), EQUAL, said(), "short", {"considered": 4, "entropy": 2, "limit": 0.4}),
+    (TopK(2), RISING, said(), "", {"tied": 0}),
+    (TopK(1), (0.3, 0.3, 0.3, 0.1), said(), "tied", {"tied": 2}),
+    (TopK(2), EQUAL, said(), "tied", {"tied": 2}),  # nothing is removed, and more than k stay
+    (TopK(4), RISING, said(), "none", {"tied": 0}),
+    (TopP(0.5), RISING, said(), "", {}),
+    (TopP(0.95), RISING, said(), "none", {}),
+    (MinP(0.3), RISING, said(), "", {"threshold": 0.12}),
+    (MinP(0.2), RISING, said(), "none", {"threshold": 0.08}),
+    (TypicalP(0.85), RISING, said(), "", {"entropy": H_RISING}),
+    (TypicalP(0.45), RISING, said(), "top", {"entropy": H_RISING}),
+    (TypicalP(0.1), EQUAL, said(), "none", {"entropy": 2}),
+    (EpsilonCutoff(0.25), RISING, said(), "", {"threshold": 0.25}),
+    (EpsilonCutoff(0.05), RISING, said(), "none", {"threshold": 0.05}),
+    (EpsilonCutoff(0.5), RISING, said(), "short", {"threshold": 0.5}),
+    (EtaCutoff(0.25), HALVING, said(), "", {"threshold": 0.5 * 2**-1.75, "entropy": 1.75}),
+    (EtaCutoff(0.04), HALVING, said(), "none", {"threshold": 0.04, "entropy": 1.75}),
+    (EtaCutoff(0.81), EQUAL, said(), "none", {"threshold": 0.9 / 4, "entropy": 2}),
+    (PLess(), RISING, said(), "", {"threshold": 0.3}),
+    (PLess(), EQUAL, said(), "none", {"threshold": 0.25}),
+    (
+        TopNSigma(1),
+        RISING,
+        said(),
+        "",
+        {
+            "highest": math.log(0.4),
+            "sigma": SIGMA,
+            "least_score": math.log(0.4) - SIGMA,
+            "threshold": 0.4 * math.exp(-SIGMA),
+        },
+    ),
+    (TopNSigma(3), RISING, said(), "none", {"sigma": SIGMA}),
+    (TailFree(0.7), BENT, said(), "", {}),
+    (TailFree(0.5), RISING, said(), "none", {}),
+    (Xtc(0.25, 0.5), RISING, said(u=0.5), "rests", {"u": 0.5}),
+    (Xtc(0.35, 0.5), RISING, said(u=0.4), "few", {"u": 0.4}),
+    (Xtc(0.25, 0.5), RISING, said(u=0.4), "acts", {"u": 0.4}),
+    (Xtc(0.25, 0.5), RISING, said(u=0.4, eos_ids=(3,)), "spares", {"u": 0.4}),
+    (Xtc(0.35, 0.5), RISING, said(u=0.4, eos_ids=(3,)), "few", {"u": 0.4}),
+    (
+        Mirostat(5, 0.1),
+        HALVING,
+        said(mirostat=(5, 2.1)),
+        "",
+        {"mu": 2.1, "surprise_limit": 2.1, "threshold": 2**-2.1},
+    ),
+    (
+        Mirostat(2, 0.1),
+        HALVING,
+        said(),
+        "none",
+        {"mu": 4, "surprise_limit": 4, "threshold": 1 / 16},
+    ),
+    (
+        Mirostat(5, 0.1),
+        HALVING,
+        said(mirostat=(5, -3.0)),
+        "short",
+        {"mu": -3, "surprise_limit": 0, "threshold": 1},
+    ),
+]
+
+
+def told(stage: Stage, before: tuple, context: Context) -> StageResult:
+    """A stage's result on four tokens."""
+    return shape(logits_of(before), SamplingSettings(chain=[stage]), context).stages[0]
+
+
+@pytest.mark.parametrize(("stage", "before", "context", "case", "own"), TOLD)
+def test_case_and_figures_by_hand(stage, before, context, case, own):
+    result = told(stage, before, context)
+    assert result.case == case
+    assert {name: result.figures[name] for name in own} == pytest.approx(own, abs=2e-6)
+
+
+def test_every_case_has_an_example_here_and_every_example_a_sentence():
+    cases = {(stage.setting, case) for stage, _, _, case, _ in TOLD}
+    for kind in DEFAULT_ORDER:
+        says, name = kind.info.says, kind.setting
+        own = {case for other, case in cases if other == name}
+        assert own <= says.keys() or "" in says, name
+        assert says.keys() - {""} <= own, f"{name} has a sentence for a case that no row here is"
+
+
+def test_the_names_of_figures_of_a_sampler_are_always_the_same():
+    names: dict[str, set] = {}
+    for stage, before, context, _, _ in TOLD:
+        found = set(told(stage, before, context).figures)
+        assert found == names.setdefault(stage.setting, found), stage
+    for name, found in names.items():
+        kind = STAGES[name]
+        generic = {"edit": OF_EDITS, "cut": OF_CUTS, "scale": set()}[kind.kind]
+        assert COMMON | generic <= found
+        if name != "logit_bias":
+            assert {number.name for number in kind.info.numbers} <= found
+
+
+def test_the_figures_of_an_edit():
+    # 3 is removed. The others have 1, 2 and 3 sixths; ln 2 halves those of tokens 0 and 2.
+    chain = [Banned([[3]]), PresencePenalty(LN2)]
+    ban, penalty = shape(logits_of(RISING), SamplingSettings(chain=chain), said(2, 3, 0)).stages
+    assert ban.moved_ids == [3] and penalty.moved_ids == [2, 0]
+    figures = {name: ban.figures[name] for name in OF_EDITS}
+    assert figures == pytest.approx(
+        {"moved": 1, "rose": 0, "fell": 0, "banned": 1, "share_before": 0.4, "share_after": 0},
+        abs=1e-6,
+    )
+    figures = {name: penalty.figures[name] for name in OF_EDITS}
+    assert figures == pytest.approx(
+        {
+            **{"moved": 2, "rose": 0, "fell": 2, "banned": 0},
+            **{"share_before": 4 / 6, "share_after": 2 / 4},
+        },
+        abs=1e-6,
+    )
+    assert (penalty.figures["before"], penalty.figures["removed"]) == (3, 0)
+
+
+def test_the_leading_moved_tokens_are_named_in_rank_order():
+    logits = np.zeros(40, np.float32)
+    logits[[7, 30]] = 2, 1  # ties by id
+    chain = [LogitBias(dict.fromkeys(range(40), 1.0))]
+    (result,) = shape(logits, SamplingSettings(chain=chain)).stages
+    assert result.moved_ids == [7, 30, *range(7), 8, 9, 10]
+    assert result.figures["moved"] == result.figures["rose"] == 40
+
+
+@pytest.mark.parametrize("parity", [False, True])
+def test_parity_tells_the_same(parity):
+    settings = {"logit_bias": {0: 0.1}, "temperature": 1.01, "typical_p": 0.2, "min_p": 0.1}
+    own = shape(logits_of(RISING), SamplingSettings(**settings))
+    theirs = shape(logits_of(RISING), SamplingSettings(**settings, parity=parity))
+    for ours, other in zip(own.stages, theirs.stages, strict=True):
+        assert ours.case == other.case and ours.moved_ids == other.moved_ids
+        assert ours.figures == pytest.approx(other.figures, abs=1e-6)
+    assert own.stages[-1].figures["above"] == 1 and own.stages[-1].case == "top"
+
+
+@given(st.integers(0, 10**6))
+def test_figures_hold_on_random_chains(seed):
+    rng = np.random.default_rng(seed)
+    vocab = int(rng.choice([4, 20, 300]))
+    context = any_context(rng, vocab)
+    kinds = rng.permutation(len(DEFAULT_ORDER))[: rng.integers(1, 6)]
+    chain = [any_stage(DEFAULT_ORDER[kind], rng, vocab, context.token_ids) for kind in kinds]
+    logits = rng.standard_normal(vocab).astype(np.float32) * 3
+    if rng.random() < 0.3:
+        logits = np.round(logits)  # ties
+    try:
+        results = shape(logits, SamplingSettings(chain=chain), context).stages
+    except NoCandidatesError:
+        return
+    for result in results:
+        assert_figures_hold(result)
+
+
+def assert_figures_hold(result: StageResult) -> None:
+    """Check figures against scores and probabilities just before and just after the stage."""
+    figures, stage = result.figures, result.stage
+    old, new = result.before.scores, result.after.scores
+    before, after = result.before.probs, result.after.probs
+    assert all(math.isfinite(figure) for figure in figures.values()), figures
+    assert figures["before"] == np.count_nonzero(old > -np.inf)
+    assert figures["after"] == np.count_nonzero(new > -np.inf)
+    gone = (old > -np.inf) & (new == -np.inf)
+    assert figures["removed"] == np.count_nonzero(gone)
+    assert figures["mass_removed"] == pytest.approx(before[gone].sum(), abs=1e-9)
+    for name, probs in (("entropy_before", before), ("entropy_after", after)):
+        held = probs[probs > 0]
+        assert figures[name] == pytest.approx(-(held * np.log2(held)).sum(), abs=1e-6)
+    assert (result.case == "none") <= np.array_equal(old, new)
+    if stage.kind == "edit":
+        moved = old != new
+        assert figures["moved"] == moved.sum()
+        assert figures["rose"] == (new > old).sum() and figures["banned"] == gone.sum()
+        assert figures["fell"] + figures["rose"] + figures["banned"] == figures["moved"]
+        assert figures["share_before"] == pytest.approx(before[moved].sum(), abs=1e-9)
+        assert figures["share_after"] == pytest.approx(after[moved].sum(), abs=1e-9)
+        ranked = np.lexsort((np.arange(old.size), -old))
+        assert result.moved_ids == [i for i in ranked.tolist() if moved[i]][:12]
+        return
+    if isinstance(stage, CutStage):
+        kept = np.flatnonzero(new > -np.inf)
+        ranked = np.lexsort((np.arange(old.size), -old)).tolist()
+        assert figures["above"] == min(ranked.index(i) for i in kept)
+        is_top_removed = figures["above"] > 0
+        assert is_top_removed <= (not stage.keeps_the_best)
+        if "threshold" in figures and stage.setting != "xtc" and result.case != "short":
+            below = before[kept].min() - figures["threshold"]
+            assert below >= -1e-9 * figures["threshold"], "a token below the threshold stayed"
+            if gone.any():
+                assert before[gone].max() <= figures["threshold"] * (1 + 1e-6)
+
+
+def test_a_state_of_another_tau_is_not_taken_over():
+    context = said(mirostat=(4, 3.0))
+    assert Mirostat(4, 0.3).state(context).mu == 3.0, "another eta goes on from where mu is"
+    assert Mirostat(5, 0.1).state(context).mu == 10.0
+    assert Mirostat(4, 0.1).state(said()).mu == 8.0

@@ -1,0 +1,117 @@
+"""Every sampler's description next to its rule: complete, within bounds, stated once."""
+
+import math
+from dataclasses import fields
+
+import pytest
+
+from engine.errors import SettingError
+from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
+from engine.sampling.samplers import GROUPS, CutStage, Number, ScaleStage, Stage, TokenEdit
+from engine.sampling.samplers.info import DOWN, EITHER, UP
+
+PICTURES = {"rank", "mass", "threshold", "window", "edit", "scale"}
+NUMBERS = [(kind, number) for kind in DEFAULT_ORDER for number in kind.info.numbers]
+BY_NAME = pytest.mark.parametrize("kind", DEFAULT_ORDER, ids=lambda kind: kind.setting)
+BY_NUMBER = pytest.mark.parametrize(
+    ("kind", "number"), NUMBERS, ids=[f"{kind.setting}.{number.name}" for kind, number in NUMBERS]
+)
+
+
+def with_number(kind: type[Stage], number: Number, value: float) -> SamplingSettings:
+    """Settings with one of a sampler's numbers at this value, as a slider would set it."""
+    if kind.is_one_number():
+        return SamplingSettings(**{kind.setting: value})
+    if kind.setting == "logit_bias":
+        return SamplingSettings(logit_bias={3: value})
+    values = {each.name: each.usual for each in kind.info.numbers} | {number.name: value}
+    pair = kind.info.pair
+    if pair and values[pair[0]] > values[pair[1]]:  # the page moves the other number too
+        values |= dict.fromkeys(pair, value)
+    return SamplingSettings(**{kind.setting: kind(**values)})
+
+
+@BY_NAME
+def test_every_sampler_is_described(kind):
+    info = kind.info
+    assert info.label and info.formula and info.idle
+    assert info.about.endswith(".") and ". " not in info.about and len(info.about.split()) <= 20
+    assert not info.idle.endswith("."), "half a sentence"
+    assert info.group in GROUPS and info.picture in PICTURES
+    assert info.paper is None or (info.paper.text and info.paper.url.startswith("https://"))
+    assert info.in_text.lower() == info.label.lower()
+    known = {"edit": TokenEdit, "scale": ScaleStage, "cut": CutStage}
+    assert issubclass(kind, known[kind.kind])
+
+
+@BY_NAME
+def test_its_numbers_are_its_fields(kind):
+    numbers = [number.name for number in kind.info.numbers]
+    if kind.setting in ("banned", "constraint"):
+        assert numbers == []
+        return
+    names = [item.name for item in fields(kind) if item.name != "breakers"]
+    assert numbers == names
+    assert set(kind.info.pair or ()) <= set(names)
+    if kind.is_one_number():
+        assert kind.info.numbers[0].label == kind.info.label
+
+
+def test_labels_tell_samplers_apart():
+    labels = [kind.info.label for kind in DEFAULT_ORDER]
+    assert len(set(labels)) == len(STAGES)
+    assert {kind.info.group for kind in DEFAULT_ORDER} == GROUPS.keys()
+    assert [STAGES[name].info.in_text for name in ("top_k", "dry", "xtc", "mirostat", "top_h")] == [
+        *("top-k", "DRY", "XTC", "Mirostat", "top-H")
+    ]
+
+
+@BY_NUMBER
+def test_every_position_of_a_slider_is_taken(kind, number):
+    positions = number.positions()
+    assert positions[0] == number.low and positions[-1] == pytest.approx(number.high)
+    assert number.low <= number.usual <= number.high
+    assert all(type(value) is int for value in positions) or not number.whole
+    for value in [*positions, number.usual, *number.words]:
+        chain = with_number(kind, number, value).chain
+        assert len(chain) == 1 or (kind.is_one_number() and kind.is_off(value))
+
+
+@BY_NUMBER
+def test_bounds_are_what_the_checks_go_by(kind, number):
+    def accepts(value: float) -> bool:
+        try:
+            number.checked("setting", value)
+        except SettingError as error:
+            assert str(error).startswith("setting ") and str(error).endswith(f"; {number.remedy}.")
+            return False
+        return True
+
+    for bound, is_open, beyond in (
+        (number.least, number.open_below, -1),
+        (number.most, number.open_above, 1),
+    ):
+        if bound is None:
+            assert accepts(beyond * 10.0**15)
+            continue
+        assert accepts(bound) is not is_open or bound in number.words
+        inside = bound - beyond * (1 if number.whole else 1e-6 * max(1.0, abs(bound)))
+        assert accepts(inside)
+        outside = bound + beyond * (2 if number.whole else 1e-9 + 1e-6 * abs(bound))
+        assert not accepts(outside) or outside in number.words
+    for nonsense in (math.nan, math.inf, "1", None, True, [1]):
+        assert not accepts(nonsense)
+    if number.whole:
+        assert not accepts(number.usual + 0.5)
+
+
+def test_a_number_is_kept_as_a_plain_one():
+    assert type(STAGES["top_k"](3.0).k) is int and type(STAGES["top_p"](1).p) is float
+    assert type(STAGES["dry"](last_n=-1.0).last_n) is int
+
+
+@BY_NUMBER
+def test_directions_are_told(kind, number):
+    assert number.looser in (UP, DOWN, EITHER, None)
+    if number.looser == EITHER:
+        assert issubclass(kind, TokenEdit), "only what acts on single tokens may depend on them"
