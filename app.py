@@ -16,9 +16,9 @@ if __name__ != "__main__":
     from ui.models.starting import START
     from ui.server.addresses import allow_own_address
     from ui.server.guard import Guard
-    from ui.server.live import live_route
     from ui.server.problems import log_to_terminal, on_script_error
     from ui.server.served_files import routes
+    from ui.server.websocket import live_route
     from ui.step.live import channel_class, open_step
     from ui.visits.visits import VISITS
 
@@ -42,7 +42,7 @@ if __name__ != "__main__":
     )
     START.begin(channel_class)  # PyTorch and the first model, while the browser is still on its way
 else:
-    from ui.skeleton.page import chosen_page, wait_for_start
+    from ui.shell.page import chosen_page, wait_for_start
 
     page = chosen_page()
     if page.url_path:  # the home page is drawn at once, and waits by itself

@@ -30,7 +30,7 @@ from ui.step.message import Sent, state_message
 from ui.step.session import Session
 from ui.texts.settings import shown_samplers
 from ui.visits import visits as visits_module
-from ui.visits.keeping import Keeper
+from ui.visits.store import Keeper
 from ui.visits.visits import Visits, give_memory_back
 
 MB = 1e6

@@ -25,9 +25,9 @@ from engine.errors import CancelledError, DecodingError, panics_as_errors
 from engine.guarded import asking
 from engine.runner import as_job
 from ui.server.problems import report
+from ui.words.errors import told
 from ui.words.labels import about, counted
 from ui.words.language import language, localised, marked, say, say_counted, speaking
-from ui.words.refusals import told
 
 SLICE_SECONDS = 2.0  # length of a turn while others wait
 BOUND_SECONDS = 600.0  # working time of a bounded job while others wait

@@ -15,14 +15,14 @@ from engine.model import LanguageModel
 from ui.jobs import Owner
 from ui.models.chooser import begins_alone, model_chooser
 from ui.models.opening import load_quietly
-from ui.skeleton.page import header, opened_visit, show_notices
+from ui.shell.page import header, opened_visit, show_notices
 from ui.step.for_others import model_of, typed_text
 from ui.visits.in_hand import holders_of
 from ui.visits.tab import this_visit
 from ui.visits.visits import PageState, Visit
+from ui.words.errors import in_words
 from ui.words.labels import markdown_text
 from ui.words.language import say
-from ui.words.refusals import in_words
 
 
 class DecodingState(PageState, Protocol):

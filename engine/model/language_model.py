@@ -31,7 +31,7 @@ from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, spare_si
 from engine.model.loaded import About, LoadedModel
 from engine.model.loading import BUNDLED, BUNDLED_DRAFT, load_as
 from engine.model.passes import note_pass
-from engine.model.pauses import pause_between_layers, seconds_paused
+from engine.model.preemption import pause_between_layers, seconds_paused
 from engine.model.vocabulary import Vocabulary
 
 __all__ = ["BUNDLED", "BUNDLED_DRAFT", "LanguageModel", "load_model"]

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from engine.model import pauses
+from engine.model import preemption
 from engine.runner.job import Job, this_job
 
 __all__ = ["SCHEDULER", "Kind", "Scheduler"]
@@ -117,7 +117,7 @@ class Scheduler:
         try:
             if told and this_job().waits is not None:
                 this_job().waits(0)
-            with pauses.allowed(self._turn):
+            with preemption.allowed(self._turn):
                 yield self._turn
         finally:
             self._owner = self._turn = None

@@ -3,7 +3,7 @@
 metrics           of one text, of many together
 sweep             two settings over a grid, and the texts they give
 likelihood        how likely a model finds a text
-exact_best        the most likely text of at most n tokens, with a proof
+exact_search      the most likely text of at most n tokens, with a proof
 search_error      how far beam search misses it
 set_texts         texts of beam search, greedy decoding and nucleus sampling, side by side
 constraint        effect of a constraint step by step; one wrong token under it
@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = door(
         "acceptance": "Acceptance",
         "attention": "attention_weights",
         "constraint": "Broken ConstraintFigures Ribbon figures_at ribbon without_constraint",
-        "exact_best": "CANCELLED MOST_EXACT MOST_NODES ExactProgress",
+        "exact_search": "CANCELLED MOST_EXACT MOST_NODES ExactProgress",
         "generation_order": (
             "COMMITTED GIVEN MASKED NEW REMASKED Order StepCount confidence_map gap_positions "
             "order_of positions_per_step states"
@@ -37,7 +37,7 @@ __getattr__, __dir__, __all__ = door(
         "speedup": "SpeedCurve SpeedPoint SpeedTrial",
         "steps_and_quality": "Passage Plan StepsSummary summaries",
         "sweep": "MOST_TEXTS Axis Sweep SweepProgress SweepResult frame_of",
-        "verdict": "Verdict judge",
+        "validity": "Verdict judge",
         "whole_texts": "Walk WalkProgress WholeText WholeTexts",
     },
 )

@@ -17,7 +17,7 @@ from engine.decoding.decoder import Decoder
 from engine.errors import SettingError, msg
 from engine.grammar import Places, TokenTable
 from engine.sampling.samplers import Constraint
-from engine.study.verdict import Verdict, judge
+from engine.study.validity import Verdict, judge
 
 FURTHER = 32  # most tokens after the wrong one
 

@@ -20,7 +20,7 @@ from engine.decoding.beam import BeamSearch, BeamSettings, Hypothesis
 from engine.errors import SettingError
 from engine.model import LanguageModel
 from engine.sampling.samplers import Constraint
-from engine.study.exact_best import MOST_NODES, ExactBest, ExactProgress, ExactSearch
+from engine.study.exact_search import MOST_NODES, ExactBest, ExactProgress, ExactSearch
 from engine.study.likelihood import token_logprobs
 from engine.study.metrics import sequence_logprob
 

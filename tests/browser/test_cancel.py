@@ -17,7 +17,7 @@ from tests.browser.step_page import (
     take_steps,
     wait_for,
 )
-from ui.server.live import BUSY_SECONDS
+from ui.server.websocket import BUSY_SECONDS
 
 OPEN = "Once upon a time, there was a little"
 LONG = "One day a little cat sat in the sun and looked at the birds. " * 67  # 1,006 tokens

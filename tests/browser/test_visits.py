@@ -26,7 +26,7 @@ from tests.browser.step_page import (
     wait_for,
     wait_until,
 )
-from ui.visits.keeping import Keeper
+from ui.visits.store import Keeper
 
 OWN = "My own prompt: the little dog"
 NOTE_SOCKETS = """

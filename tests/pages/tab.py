@@ -46,7 +46,7 @@ def left(app: AppTest) -> str:
 
 
 def field(app: AppTest, kind: str, name: str) -> Widget:
-    """Return a field that is bound to the page's state, by name: see `ui.skeleton.fields`."""
+    """Return a field that is bound to the page's state, by name: see `ui.shell.fields`."""
     (found,) = [one for one in app.get(kind) if re.fullmatch(rf"{name}_\d+", one.key or "")]
     return found
 

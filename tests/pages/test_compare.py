@@ -16,7 +16,7 @@ from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN
 from ui.compare.comparison import FIRST_TOKENS, Comparison
 from ui.models.models import SharedModels
-from ui.skeleton import page as shell
+from ui.shell import page as shell
 from ui.step.channel import step_session
 from ui.step.session import Session
 from ui.texts.examples import Example

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.study.verdict import judge
+from engine.study.validity import judge
 from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from ui.labs.constrained.lab import ConstrainedLab

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, visit_of
 from ui.labs.diffusion.lab import DiffusionLab
-from ui.skeleton import page as shell
+from ui.shell import page as shell
 
 PAGE = "pages/diffusion.py"
 PATIENCE_S = 120

@@ -12,7 +12,7 @@ from functools import cache
 
 import plotly.graph_objects as go
 
-from ui.skeleton import theme
+from ui.shell import theme
 from ui.words.language import localised
 
 FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', Inter, system-ui, sans-serif"

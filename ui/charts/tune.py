@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
 from ui.charts.template import literal, palette, template
-from ui.skeleton import theme
+from ui.shell import theme
 from ui.words.language import say, with_figures
 from ui.words.metrics import short_number
 

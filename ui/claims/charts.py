@@ -16,7 +16,7 @@ from ui.cache.prefill_and_decode.charts import time_figure
 from ui.cache.with_and_without import latency_figure
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
 from ui.claims.words import ClaimWords, interval, shown
-from ui.skeleton.theme import colour
+from ui.shell.theme import colour
 from ui.words.language import localised, marked, say
 
 LINE = 18  # pixels per line of text

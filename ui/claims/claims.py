@@ -51,8 +51,8 @@ from ui.measurements.section import Section, Shown, Table
 from ui.measurements.work import MeasureWork
 from ui.models.chooser import Choice as ModelChoice
 from ui.models.chooser import shared_model
-from ui.skeleton.fields import bound
-from ui.skeleton.tables import text_list
+from ui.shell.fields import bound
+from ui.shell.tables import text_list
 from ui.words.labels import visible
 from ui.words.language import localised, marked, say
 

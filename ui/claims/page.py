@@ -14,7 +14,7 @@ from ui.measurements.measured import sheet
 from ui.measurements.page import MeasurementPage
 from ui.measurements.section import Table
 from ui.measurements.state import MeasurementState
-from ui.skeleton.work import owner
+from ui.shell.work import owner
 from ui.words.labels import about
 from ui.words.language import marked, say
 

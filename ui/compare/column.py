@@ -14,9 +14,9 @@ from engine.sampling import PRESETS, SamplingSettings
 from engine.study import TextMetrics, text_metrics
 from engine.trace import Step
 from ui.playing import PlayedText
+from ui.words.errors import told
 from ui.words.labels import with_minus
 from ui.words.language import localised, marked, say
-from ui.words.refusals import told
 
 OWN = marked("Custom")
 

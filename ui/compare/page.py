@@ -20,12 +20,12 @@ from ui.labs import fields
 from ui.labs.transport import job_state, speed_field
 from ui.models.chooser import show_limits
 from ui.server.problems import guarded
-from ui.skeleton.constraint_field import ConstraintField
-from ui.skeleton.fields import bound, whole_number
-from ui.skeleton.sampler_field import sampler_number
-from ui.skeleton.stage import stage, staged
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, watching
+from ui.shell.constraint_field import ConstraintField
+from ui.shell.fields import bound, whole_number
+from ui.shell.sampler_field import sampler_number
+from ui.shell.stage import stage, staged
+from ui.shell.theme import is_dark
+from ui.shell.work import look_every, watching
 from ui.step.for_others import has_text, open_in_step_page, text_of
 from ui.texts.constraints import typed_of
 from ui.texts.examples import EXAMPLES
@@ -36,10 +36,10 @@ from ui.visits.handover import HandedOver
 from ui.visits.tab import this_visit
 from ui.visits.visits import Visit
 from ui.words.catalogue import setting_name
+from ui.words.errors import told
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
-from ui.words.refusals import told
 
 PAGE = VisitPage(
     "compare",

@@ -14,15 +14,15 @@ from ui.compare.column import title_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import SAMPLES, SamplingRun
 from ui.compare.view import SHOWN, sample_texts, summary_table
-from ui.skeleton.csv_file import NOTE
-from ui.skeleton.fields import whole_number
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import work_buttons, work_state
+from ui.shell.csv_file import NOTE
+from ui.shell.fields import whole_number
+from ui.shell.theme import is_dark
+from ui.shell.work import work_buttons, work_state
 from ui.texts.limits import MOST_SAMPLES, checked_whole
 from ui.texts.texts import before_text
+from ui.words.errors import in_words
 from ui.words.labels import markdown_text
 from ui.words.language import say
-from ui.words.refusals import in_words
 
 USUAL = 16  # samples per setting
 

@@ -18,7 +18,7 @@ from engine.sampling import SamplingSettings
 from engine.study import Summary, TextMetrics, summary, text_metrics
 from engine.values import Name, Number, Whole
 from ui.jobs import Job
-from ui.skeleton.csv_file import spreadsheet_csv
+from ui.shell.csv_file import spreadsheet_csv
 from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
 from ui.visits.records import BrokenRecord
 from ui.words.language import marked, say

@@ -18,8 +18,8 @@ from ui.compare.sampling_run import Sample
 from ui.components.outcomes import shaped
 from ui.components.rows import pack_light, packed
 from ui.components.shown_step import shown_step
-from ui.skeleton.stage import staged_text
-from ui.skeleton.tables import escaped, table, text_list
+from ui.shell.stage import staged_text
+from ui.shell.tables import escaped, table, text_list
 from ui.texts.settings import edited_ids, page_table, plain_settings
 from ui.texts.texts import before_text
 from ui.words.catalogue import setting_name

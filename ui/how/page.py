@@ -14,8 +14,8 @@ from ui.components.apps import mount_app
 from ui.labs.inputs import PlainInputs
 from ui.labs.state import InputsState
 from ui.server.problems import guarded
-from ui.skeleton.page import served_glossary, site
-from ui.skeleton.tables import table
+from ui.shell.page import served_glossary, site
+from ui.shell.tables import table
 from ui.visit_page import VisitPage
 from ui.visits.records import Choice, choice_of, choice_record, read
 from ui.words.labels import counted, parameters_text, size

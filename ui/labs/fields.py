@@ -11,9 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import DecodingError
 from ui.labs.state import InputsState
-from ui.skeleton.constraint_field import ConstraintField
-from ui.skeleton.fields import bound, whole_number
-from ui.skeleton.stage import stage_slider
+from ui.shell.constraint_field import ConstraintField
+from ui.shell.fields import bound, whole_number
+from ui.shell.stage import stage_slider
 from ui.texts.limits import checked_whole
 from ui.words.language import say
 

@@ -13,9 +13,9 @@ from ui.labs.fields import Slider, slider
 from ui.labs.lab import Lab
 from ui.labs.transport import transport
 from ui.server.problems import guarded
-from ui.skeleton.stage import stage, staged, staged_text
-from ui.skeleton.tables import escaped
-from ui.skeleton.work import watching
+from ui.shell.stage import stage, staged, staged_text
+from ui.shell.tables import escaped
+from ui.shell.work import watching
 from ui.visit_page import VisitPage
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say

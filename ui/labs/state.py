@@ -18,7 +18,7 @@ from ui.labs.inputs import PlainInputs
 from ui.models.chooser import begins_alone
 from ui.visits.in_hand import Prompt
 from ui.visits.records import Choice, choice_of, choice_record, read
-from ui.words.refusals import told
+from ui.words.errors import told
 
 AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
 

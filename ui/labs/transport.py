@@ -9,7 +9,7 @@ import streamlit as st
 from ui.labs.lab import Lab
 from ui.labs.opening import trace_field
 from ui.playing import Player
-from ui.skeleton.fields import bound
+from ui.shell.fields import bound
 from ui.words.labels import counted, markdown_text, stop_name
 from ui.words.language import say
 

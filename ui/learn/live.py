@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ui.server.live import Channel, Connection
+from ui.server.websocket import Channel, Connection
 from ui.step.live import wait_for_start
 
 

@@ -34,12 +34,12 @@ from ui.learn.quiz.view import draw_quiz, turn_to
 from ui.learn.step_view import step_view
 from ui.learn.words import ENGLISH, Words
 from ui.server.problems import guarded
-from ui.skeleton.page import header, opened_visit, show_notices
-from ui.skeleton.work import watching
+from ui.shell.page import header, opened_visit, show_notices
+from ui.shell.work import watching
 from ui.visits.visits import Visit
+from ui.words.errors import in_words
 from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
-from ui.words.refusals import in_words
 
 PATH_KEY = "learn_path"  # key of the chosen path, in the session's state
 STYLE = Path(__file__).with_suffix(".css")

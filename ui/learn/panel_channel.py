@@ -9,7 +9,7 @@ from ui.learn.course import course
 from ui.learn.learning import live_of, page_name
 from ui.learn.panels.step.hands import LessonSession
 from ui.learn.panels.step.panel import StepPanel
-from ui.server.live import Connection, Refused
+from ui.server.websocket import Connection, Refused
 from ui.step.channel import StepChannel
 from ui.visits.visits import Visit
 from ui.words.language import say

@@ -19,9 +19,9 @@ from ui.learn.quiz.questions import quiz_of
 from ui.learn.quiz.view import draw_quiz
 from ui.learn.words import Words, with_figures
 from ui.visits.visits import Visit
+from ui.words.errors import in_words
 from ui.words.labels import markdown_text
 from ui.words.language import language, say
-from ui.words.refusals import in_words
 
 NARROW = [1, 1.9]  # widths of text and panel
 

@@ -11,13 +11,13 @@ import streamlit as st
 
 from ui.charts.figure import SAVED, show_figure
 from ui.measurements.section import Table
-from ui.skeleton.tables import table
+from ui.shell.tables import table
 from ui.words.language import say
 from ui.words.metrics import number
 
 
 def sheet(shown: Table, kind: str = "figures") -> None:
-    """Draw a table of figures, or of another kind (see `ui.skeleton.tables.table`)."""
+    """Draw a table of figures, or of another kind (see `ui.shell.tables.table`)."""
     rows = [tuple(map(cell, row)) for row in shown.rows]
     st.html(table(shown.name, shown.head, rows, kind))
 

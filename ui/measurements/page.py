@@ -23,11 +23,11 @@ from ui.measurements.section import Laid, Section, Shown, Table
 from ui.measurements.state import Bench, MeasurementState
 from ui.models.chooser import model_chooser
 from ui.server.problems import guarded
-from ui.skeleton.csv_file import NOTE, spreadsheet_csv
-from ui.skeleton.fields import bound
-from ui.skeleton.file_field import file_field
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import LOOK_SECONDS, look_every, owner, watching, work_buttons, work_state
+from ui.shell.csv_file import NOTE, spreadsheet_csv
+from ui.shell.fields import bound
+from ui.shell.file_field import file_field
+from ui.shell.theme import is_dark
+from ui.shell.work import LOOK_SECONDS, look_every, owner, watching, work_buttons, work_state
 from ui.visit_page import VisitPage
 from ui.words.labels import about, markdown_text
 from ui.words.language import ENGLISH, marked, say, say_counted, speaking

@@ -18,8 +18,8 @@ from ui.measurements.held import Held
 from ui.measurements.section import Laid, Section
 from ui.measurements.work import MeasureWork, SectionWork
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
+from ui.words.errors import told
 from ui.words.language import say
-from ui.words.refusals import told
 
 
 class Bench:

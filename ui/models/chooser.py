@@ -32,9 +32,9 @@ from ui.server.problems import guarded, report
 from ui.server.visitor import CONNECTED
 from ui.visits.tab import this_person
 from ui.visits.visits import give_memory_back
+from ui.words.errors import in_words, told
 from ui.words.labels import markdown_text, parameters_text, size
 from ui.words.language import marked, say
-from ui.words.refusals import in_words, told
 
 LOOK_SECONDS = 0.5  # between two looks at a load
 WIDTH = 320

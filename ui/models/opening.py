@@ -8,8 +8,8 @@ from engine.errors import DecodingError, ModelNotFoundError
 from engine.model import BUNDLED, LanguageModel, is_here
 from ui.models.chooser import Choice, Load, check_allowed, first_choice
 from ui.visits.visits import Abandoned
+from ui.words.errors import in_words
 from ui.words.language import say
-from ui.words.refusals import in_words
 
 LOOK_SECONDS = 0.1
 

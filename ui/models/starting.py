@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ui.jobs import THREADS
-from ui.server.live import Activity
+from ui.server.websocket import Activity
 from ui.words.language import marked
 
 STARTING = marked("Starting PyTorch")

@@ -21,9 +21,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from engine.errors import DecodingError, panics_as_errors
+from ui.words.errors import in_words
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
-from ui.words.refusals import in_words
 
 KEPT = marked("Your texts and settings are kept; try it again, or reload the page.")
 SAME_SECONDS = 600.0  # a fault that comes again within this time keeps its number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ui.server.live import WORKING
+from ui.server.websocket import WORKING
 from ui.words.language import marked, say, say_counted
 
 READING = marked("Reading the prompt")

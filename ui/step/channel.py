@@ -11,9 +11,9 @@
 names `client` and `number` of its event, and has `error`, a sentence or nothing. An action is done
 once, however often it is sent; a question may be asked again.
 
-Slow work reports its progress (see `ui.server.live`). It ends early, before its next pass, if one
-of `INTERRUPTING` waits. Then the text stays as it was. All other events wait for the work, so that
-an impatient press costs nothing. A page sends ``stop`` without waiting for an answer.
+Slow work reports its progress (see `ui.server.websocket`). It ends early, before its next pass, if
+one of `INTERRUPTING` waits. Then the text stays as it was. All other events wait for the work, so
+that an impatient press costs nothing. A page sends ``stop`` without waiting for an answer.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from engine.runner import Job, as_job
 from engine.sampling import SamplingSettings
 from ui.models.chooser import stage_name
 from ui.models.opening import first_model, load
-from ui.server.live import WORKING, Activity, Connection, Gone, Refused
 from ui.server.problems import report
 from ui.server.visitor import this_address
+from ui.server.websocket import WORKING, Activity, Connection, Gone, Refused
 from ui.step import busy
 from ui.step.events import QUESTIONS, Event, Hello, parse, parse_hello, sender
 from ui.step.message import Sent, packed, row_answer, state_message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ui.models.starting import START
-from ui.server.live import Activity, Channel, Connection, Gone
+from ui.server.websocket import Activity, Channel, Connection, Gone
 
 if TYPE_CHECKING:
     from ui.step.channel import StepChannel

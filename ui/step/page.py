@@ -13,10 +13,10 @@ import streamlit as st
 
 from ui.components.apps import mount_app
 from ui.models.starting import START
-from ui.server.live import live_address
 from ui.server.problems import guarded
 from ui.server.served_files import base_path
-from ui.skeleton.page import header
+from ui.server.websocket import live_address
+from ui.shell.page import header
 from ui.visits.tab import visit_or_reason
 from ui.words.language import marked, say
 

@@ -25,8 +25,8 @@ from ui.texts.answers import Found, found_tokens, settings_as_code, tokens_of
 from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.texts.settings import is_one_number, parse_settings, plain_settings
 from ui.texts.texts import checked_scale
+from ui.words.errors import in_words
 from ui.words.language import say
-from ui.words.refusals import in_words
 from ui.words.token_labels import labels_of
 
 ADMIT_SECONDS = 2.0

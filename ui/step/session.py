@@ -20,8 +20,8 @@ from engine.sampling import SamplingSettings
 from ui.step import busy
 from ui.step.acknowledged import Acknowledged
 from ui.step.actions import ACTIONS, ActedOn
-from ui.step.earlier import EarlierTexts
 from ui.step.events import NOT_TOLD, Event, Have
+from ui.step.history import EarlierTexts
 from ui.step.opening import Opened, opened, replayed
 from ui.step.record import Replayed, TextRecord, again, replay, text_record
 from ui.step.text_on_screen import UNSHAPED, Branch
@@ -34,8 +34,8 @@ from ui.texts.texts import (
 )
 from ui.visits.handover import STEP
 from ui.visits.in_hand import Prompt
+from ui.words.errors import in_words
 from ui.words.language import say, say_counted
-from ui.words.refusals import in_words
 
 GAP_SECONDS = 0.25  # of waiting for a gap between two events of a busy page
 READS = ("sync", "settings", "inspect", "start", "reopen", "open")  # actions without a model

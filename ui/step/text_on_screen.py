@@ -14,8 +14,8 @@ from engine.sampling import Distribution, RankedRow, SamplingSettings, StageResu
 from ui.step import busy
 from ui.step.recorded import RecordedText
 from ui.texts.texts import Beginning, Contrastive, Text, begun_anew, is_over, stop_sentence
+from ui.words.errors import in_words
 from ui.words.language import say
-from ui.words.refusals import in_words
 
 UNSHAPED = SamplingSettings()
 IDLE_BYTES = 128 * 2**20  # of caches of a visit's branches that are off screen

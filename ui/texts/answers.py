@@ -19,8 +19,8 @@ from engine.model import (
 from engine.sampling import RankedRow, SamplingSettings
 from engine.snippets import ChatPrompt, Remark, Snippet, snippets
 from ui.texts.texts import Contrastive
+from ui.words.errors import told
 from ui.words.language import say
-from ui.words.refusals import told
 from ui.words.token_labels import labels_of
 
 MOST_FOUND = 13  # the page shows 12, and says if there are more

@@ -10,8 +10,8 @@ from engine.errors import TraceError
 from engine.runner import this_job
 from engine.trace import ON_PAGES, Trace
 from ui.texts.limits import LARGEST_SEED, checked_whole
+from ui.words.errors import told
 from ui.words.language import marked, say
-from ui.words.refusals import told
 
 REMEDY = marked("make it again with `replay` in Python")
 

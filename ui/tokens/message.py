@@ -11,9 +11,9 @@ from engine.errors import TokenizerError
 from engine.making import BestCuts, Making, MatchHistory, MergeHistory
 from engine.tokenizing import PreToken, StagedTokenizer, TextTokenizer, Token, TokenizedText
 from ui.tokens.state import LONGEST, Shown
+from ui.words.errors import in_words, told
 from ui.words.labels import counted, token_label, visible
 from ui.words.language import marked, say
-from ui.words.refusals import in_words, told
 
 MOST_DRAWN = 1_500  # tokens of a text that the browser draws
 MOST_SYMBOLS = 150  # symbols of a pre-token whose merges are shown

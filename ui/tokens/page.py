@@ -20,11 +20,11 @@ from ui.labs.page import notice_line
 from ui.measurements.measured import sheet
 from ui.models.chooser import allowed
 from ui.server.problems import guarded
-from ui.skeleton.csv_file import NOTE, spreadsheet_csv
-from ui.skeleton.fields import bound
-from ui.skeleton.tables import table, text_list
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, owner, watching, work_buttons, work_state
+from ui.shell.csv_file import NOTE, spreadsheet_csv
+from ui.shell.fields import bound
+from ui.shell.tables import table, text_list
+from ui.shell.theme import is_dark
+from ui.shell.work import look_every, owner, watching, work_buttons, work_state
 from ui.tokens.charts import sample_figure
 from ui.tokens.measures import MEASURES
 from ui.tokens.message import packed
@@ -42,9 +42,9 @@ from ui.tokens.tables import (
     word_rows,
 )
 from ui.visit_page import VisitPage
+from ui.words.errors import in_words
 from ui.words.labels import counted, markdown_text
 from ui.words.language import ENGLISH, marked, say, speaking
-from ui.words.refusals import in_words
 
 PAGE = VisitPage(
     TokensState.name,

@@ -14,10 +14,10 @@ from engine.sampling import Constraint
 from ui.labs import fields
 from ui.models.chooser import show_limits
 from ui.server.problems import guarded
-from ui.skeleton.constraint_field import ConstraintField
-from ui.skeleton.fields import bound
-from ui.skeleton.sampler_field import sampler_number
-from ui.skeleton.work import look_every, watching, work_buttons, work_state
+from ui.shell.constraint_field import ConstraintField
+from ui.shell.fields import bound
+from ui.shell.sampler_field import sampler_number
+from ui.shell.work import look_every, watching, work_buttons, work_state
 from ui.step.for_others import has_text, text_of
 from ui.texts.constraints import typed_of
 from ui.texts.settings import FIRST
@@ -26,10 +26,10 @@ from ui.tune.tuning import EXAMPLES, MOST_PROMPTS, NONE, PAGE, SWEEPABLE, Tuning
 from ui.visits.tab import this_visit
 from ui.visits.visits import Visit
 from ui.words.catalogue import setting_name
+from ui.words.errors import told
 from ui.words.glossary import meaning
 from ui.words.labels import about, counted, markdown_text
 from ui.words.language import marked, say
-from ui.words.refusals import told
 
 MARK = "\\\\n"  # as Markdown writes it
 LINE_BREAK = marked("Write a line break as {mark}.")

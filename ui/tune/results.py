@@ -23,10 +23,10 @@ from ui.charts.tune import (
     heatmap_figure,
     shades,
 )
-from ui.skeleton.csv_file import NOTE, spreadsheet_csv
-from ui.skeleton.fields import bound
-from ui.skeleton.tables import table, text_list
-from ui.skeleton.theme import is_dark
+from ui.shell.csv_file import NOTE, spreadsheet_csv
+from ui.shell.fields import bound
+from ui.shell.tables import table, text_list
+from ui.shell.theme import is_dark
 from ui.step.for_others import open_in_step_page
 from ui.texts.answers import settings_as_code
 from ui.texts.texts import Beginning, before_text
@@ -36,11 +36,11 @@ from ui.tune.tuning import VIEWS, Tuning
 from ui.visits.handover import HandedOver
 from ui.visits.tab import this_visit
 from ui.words.catalogue import setting_name
+from ui.words.errors import told
 from ui.words.glossary import meaning
 from ui.words.labels import counted, markdown_text, stop_name
 from ui.words.language import localised, say, with_figures
 from ui.words.metrics import METRICS, short_number
-from ui.words.refusals import told
 
 SHOWN_OF_PROMPT = 60  # last characters, shown before a text
 

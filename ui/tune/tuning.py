@@ -25,7 +25,7 @@ from ui.jobs import UNKNOWN, Owner
 from ui.labs.inputs import PlainInputs
 from ui.labs.state import InputsState
 from ui.models.chooser import begins_alone
-from ui.skeleton.work import owner
+from ui.shell.work import owner
 from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.texts.settings import fitted, is_one_number
@@ -43,9 +43,9 @@ from ui.tune.values import INITIAL, parse_values, unescaped
 from ui.visit_page import VisitPage
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.words.catalogue import setting_name
+from ui.words.errors import told
 from ui.words.language import language, marked, say
 from ui.words.metrics import METRICS
-from ui.words.refusals import told
 
 NONE = "none"
 VIEWS = (

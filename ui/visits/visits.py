@@ -35,7 +35,7 @@ from engine.errors import msg
 from ui.server.problems import AtMost
 from ui.server.shares import has_share
 from ui.visits.in_hand import PromptInHand, holders_of
-from ui.visits.keeping import Keeper, Owner, keeper_here
+from ui.visits.store import Keeper, Owner, keeper_here
 from ui.words.language import marked
 
 LEAVE_SECONDS = 120.0  # covers a lost network, or a lid that was closed for a moment

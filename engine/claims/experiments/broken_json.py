@@ -23,7 +23,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Constraint
 from engine.study.constraint import FURTHER, figures_at, without_constraint
-from engine.study.verdict import judge
+from engine.study.validity import judge
 from engine.values import Name, Row
 from engine.values import Text as LongText
 from engine.values import Whole as Count

@@ -14,7 +14,7 @@ from engine.measure.roofline.operations import counted_calls
 from engine.measure.roofline.results import Layers
 from engine.measure.samples import median
 from engine.model import LanguageModel
-from engine.model.pauses import layers_of
+from engine.model.preemption import layers_of
 from engine.runner.turns import exclusive, timed_read, timed_step
 
 STEPS = 16

@@ -36,7 +36,7 @@ from engine.measure.roofline.results import (
 )
 from engine.model import LanguageModel
 from engine.model import cache as caches
-from engine.model.pauses import layers_of
+from engine.model.preemption import layers_of
 from engine.runner.turns import at_once, is_small, timed_read, timed_rows, timed_step
 
 READS = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.model.pauses import layers_of
+from engine.model.preemption import layers_of
 from engine.runner.scheduler import SCHEDULER, Kind
 from tests.engine import tiny_models
 

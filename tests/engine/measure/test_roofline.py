@@ -23,7 +23,7 @@ from engine.measure.roofline.results import (
     Roofline,
 )
 from engine.model.kernels import can_set_aside, set_aside
-from engine.model.pauses import layers_of
+from engine.model.preemption import layers_of
 from tests.engine.tiny_models import ARCHITECTURES, CONTEXT, HIDDEN, VOCAB, shared
 
 SMALL = Plan((8,), (8,), (1, 2), 2**18, (32, 64))

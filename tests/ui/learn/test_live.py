@@ -8,7 +8,7 @@ from tests.ui.step.live_page import LivePage
 from ui.learn.course import course
 from ui.learn.learning import live_of
 from ui.learn.live import open_lesson
-from ui.server.live import live_route
+from ui.server.websocket import live_route
 from ui.step.live import open_step
 from ui.visits.visits import VISITS
 

@@ -22,7 +22,7 @@ from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
 from ui.models.opening import first_model, load_quietly
 from ui.server.addresses import Addresses
 from ui.server.guard import Guard
-from ui.server.live import live_route
+from ui.server.websocket import live_route
 
 ROOT = Path(__file__).resolve().parents[3]
 OURS = [Choice(BUNDLED), Choice(BUNDLED_DRAFT)]

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.ui.step.visitor import unpacked
-from ui.server.live import live_route
+from ui.server.websocket import live_route
 from ui.step.live import open_step
 
 SETTINGS = {

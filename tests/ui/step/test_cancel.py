@@ -10,10 +10,10 @@ from engine.runner.scheduler import SCHEDULER, Kind
 from tests.ui.step.live_page import LivePage, client, opened
 from ui.models.chooser import Choice
 from ui.models.opening import load
-from ui.server import live
+from ui.server import websocket
 from ui.step import busy, channel
 from ui.texts.examples import EXAMPLES
-from ui.visits.keeping import Keeper
+from ui.visits.store import Keeper
 from ui.visits.visits import Abandoned, Visits
 
 OWN = "My own prompt: the little dog"
@@ -21,10 +21,10 @@ LONG = "One day a little cat sat in the sun. " * 12
 CHUNK = 16
 
 
-connections: list[live.Connection] = []
+connections: list[websocket.Connection] = []
 
 
-class NotedConnection(live.Connection):
+class NotedConnection(websocket.Connection):
     def __init__(self, wake) -> None:
         super().__init__(wake)
         connections.append(self)
@@ -33,7 +33,7 @@ class NotedConnection(live.Connection):
 @pytest.fixture(autouse=True)
 def visits(monkeypatch, tmp_path) -> Visits:
     connections.clear()
-    monkeypatch.setattr(live, "Connection", NotedConnection)
+    monkeypatch.setattr(websocket, "Connection", NotedConnection)
     visits = Visits(Keeper(tmp_path))
     monkeypatch.setattr(channel, "VISITS", visits)
     return visits
@@ -125,7 +125,7 @@ def test_a_cancelled_search_keeps_its_text(page, visits):
 
 def test_a_prompt_is_cancelled_between_two_chunks(page, monkeypatch):
     monkeypatch.setattr(runner, "CHUNK", CHUNK)
-    monkeypatch.setattr(live, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(websocket, "BUSY_SECONDS", 0.02)
     read = []
     assert page_model(page).can_chunk  # known from here on: the check takes passes
     forward = page_model(page).forward
@@ -151,7 +151,7 @@ def test_a_prompt_is_cancelled_between_two_chunks(page, monkeypatch):
 
 def test_what_takes_long_says_what_how_much_and_behind_whom(page, monkeypatch):
     monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr(live, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(websocket, "BUSY_SECONDS", 0.02)
     monkeypatch.setattr(runner, "CHUNK", CHUNK)
     with SCHEDULER.turn(Kind.STEP):
         page.socket.send_json(page.event("start", prompt=LONG))

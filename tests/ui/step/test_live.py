@@ -29,7 +29,7 @@ from ui.texts.texts import Beginning
 from ui.visits import visits as visits_module
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.in_hand import Prompt
-from ui.visits.keeping import Keeper
+from ui.visits.store import Keeper
 from ui.visits.tab import TAB, this_person, this_visit
 from ui.visits.visits import VISITS, Visits
 

@@ -10,7 +10,7 @@ from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Xtc
 from engine.values import plain
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.step.earlier import MOST_EARLIER
+from ui.step.history import MOST_EARLIER
 from ui.step.record import TextRecord, again, replay, text_record
 from ui.step.session import Session
 from ui.texts.texts import Contrastive

@@ -13,8 +13,8 @@ from ui.tune.metrics import Extreme
 from ui.tune.results import extremes_table, small_heatmaps, texts_list
 from ui.tune.sweep_work import _message, _recorded
 from ui.visits.records import BrokenRecord
+from ui.words.errors import told
 from ui.words.language import speaking
-from ui.words.refusals import told
 
 
 @pytest.mark.parametrize("text", [*hostile.VOCAB, "<script>x</script>", "<b>&amp;", "a\u202eb"])

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from ui.visits import visits as module
-from ui.visits.keeping import Keeper
 from ui.visits.room import Terms
+from ui.visits.store import Keeper
 from ui.visits.visits import TooManyVisits, Visits, is_secret
 
 
@@ -151,7 +151,7 @@ def test_a_state_that_fails_costs_no_other_its_record(visits, keeper, caplog):
 
 
 def test_what_is_too_large_is_said_to_its_visitor_once(visits, monkeypatch):
-    monkeypatch.setattr("ui.visits.keeping.MOST_RECORD", 500)
+    monkeypatch.setattr("ui.visits.store.MOST_RECORD", 500)
     visit, other = (visits.open(secret(), secret(), "one") for _ in range(2))
     notes = visit.page("notes", lambda: Notes(secrets.token_hex(2000)))
     visits.look()

@@ -19,7 +19,7 @@ from tests.engine.sampling.test_stages import logits_of
 from tests.ui.words.sentences import FORMATS, PLACE, note, sentence
 from ui.texts.settings import FIRST, page_table, parse_settings
 from ui.words.catalogue import setting_name, short_setting_name, table
-from ui.words.refusals import told as refusal_told
+from ui.words.errors import told as refusal_told
 
 SAMPLERS = {sampler["name"]: sampler for sampler in table()["samplers"]}
 KEYS = {

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.skeleton.tables import table as table_of
+from ui.shell.tables import table as table_of
 from ui.words.catalogue import english_table, table
 from ui.words.labels import counted, token_label
 from ui.words.language import (

@@ -17,9 +17,9 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel, formula_of
 from ui.jobs import COUNTS, UNKNOWN, Call, Owner
 from ui.models.chooser import Choice, check_allowed
-from ui.skeleton.work import owner
+from ui.shell.work import owner
+from ui.words.errors import told
 from ui.words.language import marked
-from ui.words.refusals import told
 
 GRACE_SECONDS = 0.3  # for which a drawing waits for nearly finished counts
 MOST = 64  # models to remember

@@ -33,11 +33,11 @@ from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Section, Shown
-from ui.skeleton.work import LOOK_SECONDS
+from ui.shell.work import LOOK_SECONDS
+from ui.words.errors import told
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
 from ui.words.language import localised, marked, say
-from ui.words.refusals import told
 
 OWN_CARD = marked("Own numbers")
 HALF = next(iter(CACHE_STORAGES))

@@ -20,7 +20,7 @@ from ui.labs import fields
 from ui.labs.state import InputsState
 from ui.measurements.measured import sheet
 from ui.measurements.section import Table
-from ui.skeleton.fields import bound
+from ui.shell.fields import bound
 from ui.words.labels import markdown_text, size
 from ui.words.language import say
 

@@ -32,7 +32,7 @@ from ui.words.glossary import meaning
 from ui.words.labels import counted
 from ui.words.language import marked, say
 
-SHADES = 5  # of the cells, from the least to the most (see `ui/skeleton/theme.py`)
+SHADES = 5  # of the cells, from the least to the most (see `ui/shell/theme.py`)
 
 
 @dataclass(frozen=True)

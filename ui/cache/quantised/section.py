@@ -26,7 +26,7 @@ from ui.measurements.held import Held
 from ui.measurements.measured import chart, sheet
 from ui.measurements.section import Section, Shown
 from ui.measurements.work import MeasureWork
-from ui.skeleton.tables import escaped
+from ui.shell.tables import escaped
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.texts.texts import check_prompt

@@ -12,7 +12,7 @@ from engine.trace import FINISHED, KEPT, PRUNED
 from ui.charts.template import SYMBOLS, literal, palette, template
 from ui.labs.beam.tree import Place, Tree, TreeNode
 from ui.labs.beam.words import text_name, word
-from ui.skeleton import theme
+from ui.shell import theme
 from ui.words.labels import with_minus
 from ui.words.language import say, with_figures
 

@@ -15,9 +15,9 @@ from ui.labs.beam.charts import likely_figure, tree_figure
 from ui.labs.beam.lab import BeamLab
 from ui.labs.beam.tree import Place, tree_of
 from ui.labs.page import Experiment, LabPage, notice_line
-from ui.skeleton.fields import bound
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, owner, work_buttons, work_state
+from ui.shell.fields import bound
+from ui.shell.theme import is_dark
+from ui.shell.work import look_every, owner, work_buttons, work_state
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say

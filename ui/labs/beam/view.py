@@ -12,8 +12,8 @@ from engine.trace import FINISHED, PRUNED, BeamStep
 from ui.labs.beam.inputs import BeamInputs
 from ui.labs.beam.tree import Place, Tree, ids_of, text_of
 from ui.labs.beam.words import text_name, word
-from ui.skeleton.stage import staged_text
-from ui.skeleton.tables import escaped, table, text_list
+from ui.shell.stage import staged_text
+from ui.shell.tables import escaped, table, text_list
 from ui.words.labels import counted, visible
 from ui.words.language import marked, say, say_counted
 from ui.words.metrics import number, percent

@@ -17,10 +17,10 @@ from ui.labs import fields
 from ui.labs.constrained import view
 from ui.labs.constrained.lab import ConstrainedLab
 from ui.labs.page import Experiment, LabPage
-from ui.skeleton.constraint_field import ConstraintField
-from ui.skeleton.fields import bound, whole_number
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, work_buttons, work_state
+from ui.shell.constraint_field import ConstraintField
+from ui.shell.fields import bound, whole_number
+from ui.shell.theme import is_dark
+from ui.shell.work import look_every, work_buttons, work_state
 from ui.texts.constraints import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.words.glossary import meaning

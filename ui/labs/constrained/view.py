@@ -11,12 +11,12 @@ import numpy as np
 from engine.decoder import Decoder
 from engine.model import Vocabulary
 from engine.study import Broken, ConstraintFigures, Ribbon, Verdict, WholeTexts
-from ui.skeleton.stage import staged_text
-from ui.skeleton.tables import escaped, facts, table
+from ui.shell.stage import staged_text
+from ui.shell.tables import escaped, facts, table
+from ui.words.errors import told
 from ui.words.labels import counted, token_label
 from ui.words.language import say
 from ui.words.metrics import number, percent
-from ui.words.refusals import told
 
 STAGED = 3  # tokens that a constraint allows, in stage view
 

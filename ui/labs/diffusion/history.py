@@ -28,8 +28,8 @@ from ui.labs.diffusion.charts import (
 )
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.picture import percent, token
-from ui.skeleton.fields import bound
-from ui.skeleton.theme import is_dark
+from ui.shell.fields import bound
+from ui.shell.theme import is_dark
 from ui.words.labels import with_minus
 from ui.words.language import marked, say
 

@@ -9,10 +9,10 @@ from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import joint_figure
 from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.diffusion.picture import percent, token
-from ui.skeleton.fields import bound
-from ui.skeleton.tables import table
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import LOOK_SECONDS
+from ui.shell.fields import bound
+from ui.shell.tables import table
+from ui.shell.theme import is_dark
+from ui.shell.work import LOOK_SECONDS
 from ui.words.labels import markdown_text
 from ui.words.language import say
 

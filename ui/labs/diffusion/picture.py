@@ -10,9 +10,9 @@ import streamlit as st
 from engine.study import COMMITTED, GIVEN, MASKED, NEW, REMASKED, gap_positions, order_of, states
 from engine.trace import DiffusionStep
 from ui.labs.diffusion.lab import DiffusionLab
-from ui.skeleton.fields import bound
-from ui.skeleton.stage import stage_slider
-from ui.skeleton.tables import escaped
+from ui.shell.fields import bound
+from ui.shell.stage import stage_slider
+from ui.shell.tables import escaped
 from ui.words.labels import counted, token_label
 from ui.words.labels import with_minus as minus
 from ui.words.language import localised, marked, say

@@ -10,11 +10,11 @@ from engine.study import Spread, StepsSummary, summaries
 from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import QUALITIES, quality_figure
 from ui.labs.diffusion.lab import DiffusionLab, PassagesWork
-from ui.skeleton.fields import bound, whole_number
-from ui.skeleton.tables import table, text_list
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every as work_look_every
-from ui.skeleton.work import work_buttons, work_state
+from ui.shell.fields import bound, whole_number
+from ui.shell.tables import table, text_list
+from ui.shell.theme import is_dark
+from ui.shell.work import look_every as work_look_every
+from ui.shell.work import work_buttons, work_state
 from ui.words.labels import counted, markdown_text, parameters_text
 from ui.words.language import say
 

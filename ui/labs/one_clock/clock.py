@@ -27,8 +27,8 @@ from ui.labs.inputs import ConstrainableInputs, PlainInputs
 from ui.labs.state import InputsState
 from ui.models.chooser import Choice, shared_model
 from ui.texts.texts import check_prompt
+from ui.words.errors import told
 from ui.words.language import marked, say
-from ui.words.refusals import told
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from ui.labs.one_clock.clock import MOST_TOKENS, Clock
 from ui.labs.one_clock.view import cards, figures, notice, staged_runs
 from ui.labs.page import STYLE, notice_line
 from ui.server.problems import guarded
-from ui.skeleton.stage import stage, staged
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, owner, watching, work_buttons, work_state
+from ui.shell.stage import stage, staged
+from ui.shell.theme import is_dark
+from ui.shell.work import look_every, owner, watching, work_buttons, work_state
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
 from ui.visit_page import VisitPage

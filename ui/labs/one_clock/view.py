@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from engine.study import Timed
 from ui.labs.one_clock.clock import DECODERS
-from ui.skeleton.stage import staged_text
-from ui.skeleton.tables import escaped, table
+from ui.shell.stage import staged_text
+from ui.shell.tables import escaped, table
 from ui.words.labels import counted, stop_name
 from ui.words.language import say
 from ui.words.metrics import number

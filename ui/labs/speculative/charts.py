@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from engine.study import Acceptance, SpeedCurve, SpeedPoint
 from ui.charts.template import literal, palette, template
-from ui.skeleton import theme
+from ui.shell import theme
 from ui.words.language import marked, say, with_figures
 
 BOTH = marked("shared by both")

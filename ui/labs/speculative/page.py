@@ -21,15 +21,15 @@ from ui.labs.speculative.charts import (
 )
 from ui.labs.speculative.lab import SpeculativeLab
 from ui.models.chooser import allowed
-from ui.skeleton.fields import bound
-from ui.skeleton.theme import is_dark
-from ui.skeleton.work import look_every, work_buttons, work_state
+from ui.shell.fields import bound
+from ui.shell.theme import is_dark
+from ui.shell.work import look_every, work_buttons, work_state
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, MOST_TOKENS
+from ui.words.errors import in_words
 from ui.words.glossary import meaning
 from ui.words.labels import counted, markdown_text
 from ui.words.language import marked, say
-from ui.words.refusals import in_words
 
 LONGEST_DRAFT = 64
 MOST_NGRAM = 16

@@ -11,8 +11,8 @@ from engine.decoding import RoundDistributions, SpeculativeDecoder
 from engine.study import Acceptance, SpeedCurve, SpeedPoint
 from engine.trace import ACCEPTED, REJECTED, RESAMPLED, ProposedToken, SpeculativeStep
 from ui.labs.speculative.charts import TokenBar
-from ui.skeleton.stage import staged_text
-from ui.skeleton.tables import escaped, table
+from ui.shell.stage import staged_text
+from ui.shell.tables import escaped, table
 from ui.words.labels import counted, size, token_label, with_minus
 from ui.words.language import marked, say, with_figures
 

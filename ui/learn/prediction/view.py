@@ -18,9 +18,9 @@ from ui.learn.progress.mine import Done, on_screen
 from ui.learn.progress.store import now
 from ui.texts.limits import LONGEST_PROMPT
 from ui.texts.texts import check_prompt
+from ui.words.errors import told
 from ui.words.labels import markdown_text
 from ui.words.language import say
-from ui.words.refusals import told
 
 APP = "prediction"
 

@@ -16,8 +16,8 @@ import time
 
 from ui.learn.progress.entries import Entry
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
-from ui.visits.keeping import Keeper, Owner, keeper_here
 from ui.visits.room import DAY, Terms
+from ui.visits.store import Keeper, Owner, keeper_here
 from ui.words.language import say
 
 FILE = "progress.sqlite3"
@@ -55,7 +55,7 @@ class ProgressStore:
         Args:
             person: their secret.
             entries: the new entries.
-            address: the address that they came from; see `ui.visits.keeping.Owner`.
+            address: the address that they came from; see `ui.visits.store.Owner`.
 
         Raises:
             ProgressError: the old progress cannot be read, or the new one is more than is kept.

@@ -9,7 +9,7 @@ import streamlit as st
 from ui.learn.progress.mine import forget_mine, my_progress, take_in
 from ui.learn.progress.progress import Progress, ProgressError
 from ui.learn.progress.store import KEPT_DAYS, STORE
-from ui.skeleton.file_field import file_field
+from ui.shell.file_field import file_field
 from ui.visits.tab import this_person
 from ui.words.labels import markdown_text
 from ui.words.language import say

@@ -19,9 +19,9 @@ from ui.learn.progress.mine import Done, on_screen
 from ui.learn.progress.store import now
 from ui.learn.quiz.questions import Question, Quiz
 from ui.visits.visits import Visit
+from ui.words.errors import told
 from ui.words.labels import markdown_text, with_minus
 from ui.words.language import marked, say
-from ui.words.refusals import told
 
 WANTED = "quiz_wanted"  # in the session's state: the question to show, by topic
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess

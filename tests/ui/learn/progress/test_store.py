@@ -8,8 +8,8 @@ import pytest
 from tests.ui.learn.progress.entries import one_of_each, step, task
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
 from ui.learn.progress.store import FILE, KEPT_DAYS, TERMS, ProgressStore
-from ui.visits import keeping
-from ui.visits.keeping import Keeper
+from ui.visits import store as visits_store
+from ui.visits.store import Keeper
 
 PERSON = "ab" * 16
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_refused_and_stays(tmp_path):
 
 
 def test_a_file_out_of_reach_stops_nobody_and_is_not_overwritten(tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(visits_store, "RETRY_SECONDS", 0.0)
     store_in(tmp_path / "kept").add(PERSON, task("earlier"))
     hidden = tmp_path / "hidden"
     (tmp_path / "kept").rename(hidden)

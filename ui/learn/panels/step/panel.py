@@ -17,7 +17,7 @@ from ui.learn.panels.panel import LoadModel, Panel
 from ui.learn.panels.step.hands import ACTIONS, Hands, LessonSession
 from ui.learn.panels.step.measures import MEASURES
 from ui.learn.source import check_known, refusing
-from ui.server.live import live_address
+from ui.server.websocket import live_address
 from ui.step.for_others import open_in_step_page
 from ui.step.record import TextRecord
 from ui.texts.settings import FIRST, is_one_number, parse_settings, plain_settings

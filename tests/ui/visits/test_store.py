@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from ui.visits import keeping
-from ui.visits.keeping import NAME, Keeper, Owner, keeper_here
+from ui.visits import store
 from ui.visits.room import Terms
+from ui.visits.store import NAME, Keeper, Owner, keeper_here
 
 TOKEN = "ab" * 16
 
@@ -107,7 +107,7 @@ def test_what_is_old_goes_a_part_at_a_time(keeper, caplog):
     names = [f"{number}" for number in range(8)]
     for name in names:
         kept_from(keeper, "", name)
-    keeper._epoch += keeping.VISITS.seconds + 1
+    keeper._epoch += store.VISITS.seconds + 1
     for count in (8, 6):
         assert len(still(keeper, *names)) == count, "between two rounds"
         keeper._next_round = 0.0
@@ -127,18 +127,18 @@ def test_a_clock_that_jumps_deletes_nothing(tmp_path, monkeypatch, days):
         keeper._next_round = 0.0
 
     for jump in (0, days, 0):  # at the start of the app, and while it runs
-        monkeypatch.setattr(keeping.time, "time", lambda jump=jump: now + jump * 86_400)
+        monkeypatch.setattr(store.time, "time", lambda jump=jump: now + jump * 86_400)
         keeper = Keeper(tmp_path)
         written()
         for clock in (days, 0):
-            monkeypatch.setattr(keeping.time, "time", lambda clock=clock: now + clock * 86_400)
+            monkeypatch.setattr(store.time, "time", lambda clock=clock: now + clock * 86_400)
             written()
         keeper.close()
     assert still(Keeper(tmp_path), *names) == names
 
 
 def test_a_record_that_is_too_large_is_left_out_and_said(keeper, monkeypatch):
-    monkeypatch.setattr(keeping, "MOST_RECORD", 1000)
+    monkeypatch.setattr(store, "MOST_RECORD", 1000)
     said = keeper.put(TOKEN, "step", {"text": os.urandom(2000).hex()})
     assert said.startswith("There is too much on the page step to be kept")
     assert keeper.put(TOKEN, "tune", {"text": "small"}) == ""
@@ -196,8 +196,8 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(keeper, tmp_path):
 
 
 def test_a_locked_file_stops_nobody_and_is_tried_again(keeper, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(keeping, "BUSY_SECONDS", 0.01)
-    monkeypatch.setattr(keeping, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(store, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(store, "RETRY_SECONDS", 0.0)
     keeper.put(TOKEN, "step", {"text": "a"})
     keeper.write()
     other = sqlite3.connect(tmp_path / "visits" / NAME)
@@ -216,7 +216,7 @@ def test_a_locked_file_stops_nobody_and_is_tried_again(keeper, tmp_path, monkeyp
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders are made otherwise there")
 def test_a_folder_that_cannot_be_made_is_said_once(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(keeping, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(store, "RETRY_SECONDS", 0.0)
     (tmp_path / "file").write_text("")
     keeper = Keeper(tmp_path / "file" / "visits")
     for _ in range(3):
@@ -242,7 +242,7 @@ def test_after_a_failure_it_is_not_tried_at_every_look(tmp_path, monkeypatch):
 def test_what_cannot_be_written_takes_no_more_memory_than_its_limit(tmp_path, monkeypatch, caplog):
     (tmp_path / "file").write_text("no folder")
     keeper = Keeper(tmp_path / "file" / "folder")
-    monkeypatch.setattr(keeping, "MOST_WAITING", 9000)
+    monkeypatch.setattr(store, "MOST_WAITING", 9000)
     kept_from(keeper, "school", "victim", 500)
     for number in range(20):
         kept_from(keeper, "elsewhere", f"{number}", 600)
@@ -256,16 +256,16 @@ def test_what_cannot_be_written_takes_no_more_memory_than_its_limit(tmp_path, mo
 def test_where_nothing_is_to_be_kept_nothing_is(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv(keeping.VARIABLE, "off")
+    monkeypatch.setenv(store.VARIABLE, "off")
     keeper = keeper_here()
     keeper.put(TOKEN, "step", {"text": "a"})
     keeper.close()
     assert list(tmp_path.iterdir()) == []
     assert keeper.records(TOKEN)[0] == {"step": {"text": "a"}}
-    monkeypatch.setenv(keeping.VARIABLE, str(tmp_path / "mine"))
+    monkeypatch.setenv(store.VARIABLE, str(tmp_path / "mine"))
     keeper = keeper_here()
     keeper.put(TOKEN, "step", {"text": "a"})
     keeper.close()
     assert (tmp_path / "mine" / NAME).exists()
-    monkeypatch.delenv(keeping.VARIABLE)
+    monkeypatch.delenv(store.VARIABLE)
     assert str(keeper_here()._file).startswith(str(tmp_path))

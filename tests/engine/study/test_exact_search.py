@@ -16,8 +16,8 @@ from engine.grammar.places import Places, TokenTable
 from engine.model import LanguageModel
 from engine.runner.job import as_job
 from engine.sampling.samplers import Constraint
-from engine.study import exact_best
-from engine.study.exact_best import ExactBest, ExactSearch
+from engine.study import exact_search
+from engine.study.exact_search import ExactBest, ExactSearch
 from engine.study.search_error import SearchErrorStudy
 from tests.engine import tiny_models
 
@@ -298,7 +298,7 @@ def test_a_greedy_text_misses_somewhere():
 
 def test_families_beyond_the_most_are_read_longest_first(monkeypatch):
     texts = every_text("gpt2", 2)
-    monkeypatch.setattr(exact_best, "_MOST_FAMILIES", 1)
+    monkeypatch.setattr(exact_search, "_MOST_FAMILIES", 1)
     monkeypatch.setattr("engine.runner.branches.rows_at_once", lambda runners: 2)
     found = run(ExactSearch(small("gpt2", 2), PROMPT, TOKENS))
     assert found.is_proven and found.token_ids == max(texts, key=texts.get)

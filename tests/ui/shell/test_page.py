@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from ui.models.starting import LOADING, STARTING, Start
-from ui.server.live import Activity
-from ui.skeleton import page
+from ui.server.websocket import Activity
+from ui.shell import page
 
 
 @pytest.fixture

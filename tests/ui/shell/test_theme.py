@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ui.skeleton import theme
+from ui.shell import theme
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLES = {  # Streamlit's options, and the colour each should have

@@ -14,12 +14,12 @@ import streamlit as st
 
 from engine.grammar import LANGUAGES, notices
 from engine.guarded import asking
-from ui.skeleton.fields import bound
+from ui.shell.fields import bound
 from ui.texts.constraints import FIRST, NOTHING
 from ui.visits.tab import this_person
+from ui.words.errors import told
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
-from ui.words.refusals import told
 
 _NAMES = {  # as in `ui/components/js/parts/samplers/source.js`
     "choices": marked("Choices, as a JSON list"),

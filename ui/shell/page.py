@@ -17,12 +17,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ui.components.apps import mount_app
 from ui.models.starting import START
-from ui.server.live import Activity
 from ui.server.problems import show_pending
 from ui.server.served_files import address_of_value, base_path
-from ui.skeleton import theme
-from ui.skeleton.language import keep_language, language_field, take_language
-from ui.skeleton.theme import is_dark
+from ui.server.websocket import Activity
+from ui.shell import theme
+from ui.shell.language import keep_language, language_field, take_language
+from ui.shell.theme import is_dark
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
 from ui.words.glossary import glossary

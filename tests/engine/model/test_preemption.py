@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from engine.model.kernels import ENGINE_LOCK
-from engine.model.pauses import allowed, layers_of, seconds_paused
+from engine.model.preemption import allowed, layers_of, seconds_paused
 from tests.engine.tiny_models import shared
 
 TEXT, OTHER = [1, 2, 3, 4, 5, 6], [9, 8, 7]

@@ -8,14 +8,14 @@ from streamlit.runtime.scriptrunner import RerunData, RerunException
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
-from ui.skeleton import fields
+from ui.shell import fields
 from ui.visits.visits import Visit
 
 
 def page() -> None:
     import streamlit as st
 
-    from ui.skeleton.fields import bound, whole_number
+    from ui.shell.fields import bound, whole_number
 
     held = st.session_state.setdefault("held", {"number": 3, "taken": []})
 

@@ -10,9 +10,9 @@ import streamlit as st
 from ui.jobs import Job, Owner
 from ui.models.chooser import served_to_others
 from ui.visits.tab import somebody_there, this_person
+from ui.words.errors import told
 from ui.words.labels import counted, markdown_text
 from ui.words.language import say
-from ui.words.refusals import told
 
 LOOK_SECONDS = 0.5  # between two looks at running work
 

@@ -5,7 +5,7 @@ import html.parser
 import pytest
 
 from tests.ui import hostile
-from ui.skeleton.tables import escaped, table, text_list
+from ui.shell.tables import escaped, table, text_list
 
 
 class Tags(html.parser.HTMLParser):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.skeleton.file_field import MOST_BYTES, chosen
+from ui.shell.file_field import MOST_BYTES, chosen
 
 
 @pytest.mark.parametrize(

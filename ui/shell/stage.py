@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui.skeleton.tables import escaped
+from ui.shell.tables import escaped
 
 
 def stage() -> DeltaGenerator:

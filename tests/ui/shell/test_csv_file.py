@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.skeleton.csv_file import spreadsheet_csv
+from ui.shell.csv_file import spreadsheet_csv
 
 FORMULAS = tuple("=+-@＝＋－＠")
 

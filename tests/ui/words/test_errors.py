@@ -18,8 +18,8 @@ from engine.snippets import snippets
 from engine.text.stopping import checked_max_new_tokens
 from engine.trace.trace import damaged
 from engine.values import Whole, Wrong, convert
+from ui.words.errors import in_words, told
 from ui.words.language import sentences, speaking
-from ui.words.refusals import in_words, told
 from ui.words.translations import KEYWORDS_OF_ENGINE, ROOT, said_in_module, translated
 
 ENGINE = ROOT / "engine"

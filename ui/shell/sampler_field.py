@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from engine.sampling import STAGES, SamplingSettings
-from ui.skeleton.fields import bound
+from ui.shell.fields import bound
 from ui.words.catalogue import setting_name
 from ui.words.language import say
 

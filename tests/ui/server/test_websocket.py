@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from ui.server import live
-from ui.server.live import BadFrame, Connection, Gone, Refused, live_route, parsed
+from ui.server import websocket
+from ui.server.websocket import BadFrame, Connection, Gone, Refused, live_route, parsed
 
 HELLO = {"kind": "hello", "page": "echo"}
 
@@ -38,7 +38,7 @@ class Echo:
     def answer(self, data):
         self.events.append(data)
         if data.get("slow"):
-            self.connection.activity = live.Activity("Doing it", 1, 2)
+            self.connection.activity = websocket.Activity("Doing it", 1, 2)
             assert self.go_on.wait(20)
         if data.get("fail"):
             raise RuntimeError("a secret of the server")
@@ -106,8 +106,8 @@ def test_what_takes_long_is_said_and_what_waits_is_known(socket, made):
 
 
 def test_what_takes_very_long_is_said_again_and_again(socket, made, monkeypatch):
-    monkeypatch.setattr(live, "ALIVE_SECONDS", 0.0)
-    monkeypatch.setattr(live, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(websocket, "ALIVE_SECONDS", 0.0)
+    monkeypatch.setattr(websocket, "BUSY_SECONDS", 0.01)
     socket.send_json({"number": 1, "slow": True})
     assert [read(socket)["what"] for _ in range(3)][1:] == ["Doing it"] * 2
     made[0].go_on.set()
@@ -117,7 +117,7 @@ def test_what_takes_very_long_is_said_again_and_again(socket, made, monkeypatch)
 
 
 def test_who_waits_for_a_thread_is_told_so(monkeypatch, client, made):
-    monkeypatch.setattr(live, "_pool", ThreadPoolExecutor(1))
+    monkeypatch.setattr(websocket, "_pool", ThreadPoolExecutor(1))
     with client.websocket_connect("/live") as first, client.websocket_connect("/live") as second:
         for socket in (first, second):
             socket.send_json(HELLO)
@@ -125,7 +125,7 @@ def test_who_waits_for_a_thread_is_told_so(monkeypatch, client, made):
         first.send_json({"number": 1, "slow": True})
         assert read(first) == busy("Doing it", done=1, total=2)
         second.send_json({"number": 1})
-        assert read(second) == busy(live.NO_THREAD)
+        assert read(second) == busy(websocket.NO_THREAD)
         made[0].go_on.set()
         assert read(second) == busy("")
         assert read(second)["number"] == 1
@@ -133,7 +133,7 @@ def test_who_waits_for_a_thread_is_told_so(monkeypatch, client, made):
 
 def test_the_pages_of_one_visit_hold_one_thread(monkeypatch, client, made):
     """A visitor with many connections must not keep others from stepping."""
-    monkeypatch.setattr(live, "_pool", ThreadPoolExecutor(2))
+    monkeypatch.setattr(websocket, "_pool", ThreadPoolExecutor(2))
     with client, contextlib.ExitStack() as open_pages:
         sockets = [open_pages.enter_context(client.websocket_connect("/live")) for _ in range(4)]
         for socket, visit in zip(sockets, "aaab", strict=True):
@@ -188,7 +188,7 @@ def test_a_page_that_leaves_is_noticed_while_it_is_answered(client, made):
         '{"kind": "hello"}',
         '{"kind": "hello", "page": "none"}',
         '{"kind": "step", "page": "echo"}',
-        json.dumps({**HELLO, "x": "y" * live.LARGEST_FRAME}),
+        json.dumps({**HELLO, "x": "y" * websocket.LARGEST_FRAME}),
         '{"kind": "hello", "page": "echo", "x": NaN}',
         '{"kind": "hello", "page": "echo", "x": ' + "[" * 900 + "]" * 900 + "}",
     ],
@@ -198,7 +198,7 @@ def test_a_first_frame_that_is_no_hello_ends_the_connection(client, made, first)
         socket.send_text(first)
         with pytest.raises(WebSocketDisconnect) as error:
             socket.receive_bytes()
-    assert error.value.code == live.REFUSED_CODE
+    assert error.value.code == websocket.REFUSED_CODE
     assert made == []
 
 
@@ -242,6 +242,6 @@ def test_an_error_in_the_page_is_told_with_a_number(socket, made):
 
 def test_frames_are_bounded_in_length_and_depth():
     assert parsed('{"a": [[1]]}') == {"a": [[1]]}
-    for text in (None, "x" * (live.LARGEST_FRAME + 1), "[" * 200_000, '{"a": Infinity}', "3"):
+    for text in (None, "x" * (websocket.LARGEST_FRAME + 1), "[" * 200_000, '{"a": Infinity}', "3"):
         with pytest.raises(BadFrame):
             parsed(text)

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 def page():
     import streamlit as st
 
-    from ui.skeleton.work import watching
+    from ui.shell.work import watching
 
     due = st.session_state["due"]  # the clock that is due, at each request
     st.session_state["drawings"] += 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui.skeleton.fields import bound
+from ui.shell.fields import bound
 from ui.words.language import ENGLISH, KEY, LANGUAGES, choose, language, say
 
 COOKIE = "decoding-visualiser-language"

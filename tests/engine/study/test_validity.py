@@ -3,7 +3,7 @@
 import pytest
 
 from engine.sampling.samplers import Constraint
-from engine.study.verdict import judge
+from engine.study.validity import judge
 from tests.engine.grammar.tokens import places_over
 
 PERSON = Constraint(
