@@ -12,14 +12,14 @@ if __name__ != "__main__":
     from streamlit.runtime.pages_manager import PagesManager
 
     from ui.components import apps
-    from ui.learn.live import open_lesson
+    from ui.learn.connect import open_lesson
     from ui.models.starting import START
     from ui.server.addresses import allow_own_address
     from ui.server.guard import Guard
     from ui.server.problems import log_to_terminal, on_script_error
     from ui.server.served_files import routes
     from ui.server.websocket import live_route
-    from ui.step.live import channel_class, open_step
+    from ui.step.connect import channel_class, open_step
     from ui.visits.visits import VISITS
 
     @asynccontextmanager

@@ -35,7 +35,7 @@ def test_the_page_is_there_before_anybody_knows_who_the_tab_is():
 
 def test_the_page_imports_no_pytorch():
     code = (
-        "import sys, ui.step.page, ui.step.live, ui.server.live, ui.components.apps; "
+        "import sys, ui.step.page, ui.step.connect, ui.server.websocket, ui.components.apps; "
         "heavy = {'torch', 'transformers', 'engine.model'} & set(sys.modules); sys.exit(str(heavy))"
         " if heavy else None"
     )
@@ -144,12 +144,12 @@ def test_nonsense_is_answered_in_words_and_the_text_stays(fields, sentence):
 
 def test_a_server_that_starts_is_waited_for_and_says_what_it_does(monkeypatch):
     from ui.models import starting
-    from ui.step import live
+    from ui.step import connect
 
     start = starting.Start()
     started = []
     monkeypatch.setattr(start, "begin", lambda: started.append(1))
-    monkeypatch.setattr(live, "START", start)
+    monkeypatch.setattr(connect, "START", start)
     with client().websocket_connect("/live") as socket:
         first = {"visit": "0" * 32, "tab": "1" * 32, "page": "step", "client": "c"}
         socket.send_json({"kind": "hello", **first})

@@ -15,9 +15,9 @@ from engine.model import LanguageModel, formula_of
 from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
-from ui.measurements.measured import chart, sheet
+from ui.measurements.drawing import chart, sheet
 from ui.measurements.section import Laid, Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import counted, size
@@ -25,7 +25,7 @@ from ui.words.language import marked, say
 
 MOST_BLOCK = 4096
 COUNTED = marked(
-    "Tensors are counted after a step, value by value. Held is the memory behind "
+    "Tensors are counted after a step, value by value. SectionState is the memory behind "
     "them: this app keeps room for further positions. Paged is computed: whole "
     "blocks, a window one block more."
 )
@@ -59,7 +59,7 @@ def _seconds(model: LanguageModel, inputs: BytesInputs, pace: Pace) -> float:
     return CacheBytesMeasurement.estimated_seconds(model, inputs.positions, inputs.batch, pace)
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     most = min(held.model.context_length or MOST_POSITIONS, MOST_POSITIONS)
     with fields.row():
         fields.whole(

@@ -14,9 +14,9 @@ from engine.model import LanguageModel
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
-from ui.measurements.measured import chart, sheet
+from ui.measurements.drawing import chart, sheet
 from ui.measurements.section import Laid, Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
@@ -122,7 +122,7 @@ def _seconds(model: LanguageModel, inputs: PrefixInputs, pace: Pace) -> float:
     return (inputs.repeats + 2) * sum(each)  # the first prompt, and the warm-up round
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     fields.text(
         held,
         "beginning",

@@ -12,9 +12,9 @@ from engine.model import LanguageModel
 from ui.charts.template import DASHES, PATTERNS, SYMBOLS, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
-from ui.measurements.measured import chart, sheet
+from ui.measurements.drawing import chart, sheet
 from ui.measurements.section import Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
@@ -36,7 +36,7 @@ def _seconds(model: LanguageModel, inputs: WindowInputs, pace: Pace) -> float:
     return WindowMeasurement.estimated_seconds(model, inputs.window, pace)
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     with fields.row():
         fields.whole(
             held,

@@ -20,9 +20,9 @@ from engine.model import LanguageModel
 from ui.charts.template import SYMBOLS, Palette, literal, log_axis, palette, template
 from ui.labs import fields
 from ui.labs.inputs import Inputs
-from ui.measurements.held import Held
-from ui.measurements.measured import chart, sheet, steadiness
+from ui.measurements.drawing import chart, sheet, steadiness
 from ui.measurements.section import Laid, Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.texts.examples import EXAMPLES
 from ui.texts.texts import check_prompt
@@ -76,7 +76,7 @@ def _seconds(model: LanguageModel, inputs: TextInputs, pace: Pace) -> float:
     )
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     fields.prompt(held, {say(one.name): one.prompt for one in EXAMPLES}, help=meaning("prompt"))
     most = min(held.model.context_length or MOST_POSITIONS, MOST_POSITIONS)
     with fields.row():

@@ -45,9 +45,9 @@ from ui.claims.words import (
 )
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
-from ui.measurements.measured import cell, chart, sheet
+from ui.measurements.drawing import cell, chart, sheet
 from ui.measurements.section import Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.models.chooser import Choice as ModelChoice
 from ui.models.chooser import shared_model
@@ -159,7 +159,7 @@ def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
         typed = {one.name: getattr(chosen, one.name) for one in claim.inputs}
         return claim.experiment(model, _loaded, **typed)
 
-    def all_fields(held: Held) -> None:
+    def all_fields(held: SectionState) -> None:
         overturned = say("What would overturn it:")
         st.caption(f"{overturned} {say(words.overturned)}")
         _prediction(held)
@@ -224,13 +224,13 @@ def _loaded(name: str) -> LanguageModel:
     return shared_model(ModelChoice.parse(name))
 
 
-def outcome_of(held: Held) -> str:
+def outcome_of(held: SectionState) -> str:
     """Return the verdict of a visitor's claim; empty if it is not run yet, or in progress."""
     found = None if held.is_running else held.result()
     return "" if found is None else judge(found.checks).outcome
 
 
-def _prediction(held: Held) -> None:
+def _prediction(held: SectionState) -> None:
     """Ask for a prediction; a measurement keeps the one with which it started."""
     chosen = held.inputs.predicted if held.inputs.predicted in PREDICTIONS else None
     st.segmented_control(
@@ -246,7 +246,7 @@ def _prediction(held: Held) -> None:
     )
 
 
-def _field(held: Held, one: Input) -> None:
+def _field(held: SectionState, one: Input) -> None:
     """Draw the field for an input of its kind."""
     given, about = (held, one.name, say(one.label)), say(one.help) or None
     width = 190 if len(one.label) > LONG_LABEL else 130

@@ -9,10 +9,10 @@ import streamlit as st
 from engine.claims import judge
 from ui.claims.claims import CLAIMS, outcome_of
 from ui.claims.words import NAMES, PREDICTIONS, SYMBOLS, all_words
-from ui.measurements.held import Held
-from ui.measurements.measured import sheet
+from ui.measurements.drawing import sheet
 from ui.measurements.page import MeasurementPage
 from ui.measurements.section import Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.state import MeasurementState
 from ui.shell.work import owner
 from ui.words.labels import about
@@ -53,7 +53,7 @@ def overview_table(state: MeasurementState) -> Table:
     )
 
 
-def _cells(held: Held) -> tuple[str, str, float | None, str]:
+def _cells(held: SectionState) -> tuple[str, str, float | None, str]:
     outcome = outcome_of(held)
     if not outcome:
         return "", say("under way") if held.is_running else "", None, ""

@@ -26,7 +26,7 @@ from engine.claims import (
     Verdict,
 )
 from engine.errors import Message
-from ui.measurements.measured import digits
+from ui.measurements.drawing import digits
 from ui.words.labels import size, stop_name, token_label
 from ui.words.language import Literal, localised, marked, say
 from ui.words.metrics import number

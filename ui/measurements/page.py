@@ -18,8 +18,8 @@ from engine.model import LanguageModel
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
 from ui.labs.page import notice_line
-from ui.measurements.held import Held
 from ui.measurements.section import Laid, Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.state import Bench, MeasurementState
 from ui.models.chooser import model_chooser
 from ui.server.problems import guarded
@@ -100,7 +100,7 @@ def _files(state: MeasurementState, bench: Bench) -> None:
         )
 
 
-def _csv(held: Held, table: Table, prefix: str) -> None:
+def _csv(held: SectionState, table: Table, prefix: str) -> None:
     name = re.sub(r"\W+", "-", table.name.lower()).strip("-")
     st.download_button(
         say("{table} as CSV", table=say(table.name)),
@@ -152,7 +152,7 @@ def by_topic(state: MeasurementState) -> None:
         )
 
 
-def _topic(state: MeasurementState, topic: str, group: list[Held]) -> None:
+def _topic(state: MeasurementState, topic: str, group: list[SectionState]) -> None:
     """Draw the sections of a topic; none is selected if the visible one has another topic."""
     names = {one.section.key: say(one.section.name) for one in group}
     chosen = state.chosen if state.chosen in names else None
@@ -306,7 +306,7 @@ def _live(state: MeasurementState) -> None:
             draw()
 
 
-def _results(state: MeasurementState, held: Held) -> None:
+def _results(state: MeasurementState, held: SectionState) -> None:
     """Draw the results of one of the models."""
     section, result = held.section, held.result()
     if held.error:

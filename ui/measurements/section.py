@@ -18,7 +18,7 @@ AnyResult = TypeVar("AnyResult")
 
 
 class Drawn(InputsState[Any]):
-    """The part of a visitor's section that fields and pictures may use, see `Held`.
+    """The part of a visitor's section that fields and pictures may use, see `SectionState`.
 
     Attributes, besides those of `InputsState`:
         work: the last work; None before the first, and if nothing is measured.

@@ -14,8 +14,8 @@ from engine.model import LanguageModel
 from engine.values import Name
 from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
 from ui.measurements.section import Laid, Section
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork, SectionWork
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.words.errors import told
@@ -48,7 +48,8 @@ class Bench:
     ) -> None:
         self.model = model
         self.sections = {
-            one.key: Held(f"{name}_{one.key}", one, model, inputs.get(one.key)) for one in sections
+            one.key: SectionState(f"{name}_{one.key}", one, model, inputs.get(one.key))
+            for one in sections
         }
         self.pacing: MeasureWork[Pace] | None = None
         self.busy: Machine | None = None
@@ -146,8 +147,8 @@ class MeasurementState:
         self.chosen = sections[0].key
         self.other: Report | None = None
         self.error = ""
-        self._waiting: deque[Held] = deque()  # measured next, one after the other
-        self._running: Held | None = None
+        self._waiting: deque[SectionState] = deque()  # measured next, one after the other
+        self._running: SectionState | None = None
 
     # --- the first model --------------------------------------------------------------------------
 
@@ -157,17 +158,17 @@ class MeasurementState:
         return self.bench.model
 
     @property
-    def sections(self) -> dict[str, Held]:
+    def sections(self) -> dict[str, SectionState]:
         """The sections with the first model, by key."""
         return self.bench.sections
 
     @property
-    def held(self) -> Held:
+    def held(self) -> SectionState:
         """The visible section, with the first model; its fields serve both."""
         return self.sections[self.chosen]
 
     @property
-    def prompt_holders(self) -> list[Held]:
+    def prompt_holders(self) -> list[SectionState]:
         """The sections that follow the current prompt."""
         return [held for held in self.sections.values() if held.section.follows]
 
@@ -177,7 +178,7 @@ class MeasurementState:
         return [self.bench] if self.second is None else [self.bench, self.second]
 
     @property
-    def in_sight(self) -> list[Held]:
+    def in_sight(self) -> list[SectionState]:
         """The visible section, with each of the models."""
         return [bench.sections[self.chosen] for bench in self.benches]
 
@@ -238,7 +239,7 @@ class MeasurementState:
         if self._running is not None:
             self._begin_one(self._running, owner)
 
-    def _begin_one(self, held: Held, owner: Owner) -> None:
+    def _begin_one(self, held: SectionState, owner: Owner) -> None:
         held.inputs = self.sections[held.section.key].inputs
         held.begin(owner)
 

@@ -17,7 +17,7 @@ from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.page import STYLE as LABS_STYLE
 from ui.labs.page import notice_line
-from ui.measurements.measured import sheet
+from ui.measurements.drawing import sheet
 from ui.models.chooser import allowed
 from ui.server.problems import guarded
 from ui.shell.csv_file import NOTE, spreadsheet_csv

@@ -7,8 +7,8 @@ import pytest
 from engine.measure.prefix_reuse import PrefixResult, Reuse
 from ui.cache.prefix import SECTION, PrefixInputs, reuse_figure
 from ui.jobs import UNKNOWN
-from ui.measurements.held import Held
 from ui.measurements.section import Laid
+from ui.measurements.section_state import SectionState
 
 RESULT = PrefixResult(
     can_crop=True,
@@ -44,7 +44,7 @@ def test_table_and_chart():
 
 def test_prompts_are_measured_and_a_prefix_too_long_is_refused(model):
     inputs = PrefixInputs("w1|w2|" * 4, "w1", "w2", longest=6, repeats=1)
-    held = Held("section", SECTION, model, inputs)
+    held = SectionState("section", SECTION, model, inputs)
     held.begin(UNKNOWN)
     held.work.wait(60)
     result = held.result()

@@ -17,8 +17,8 @@ from ui.cache.quantised.section import (
     strip,
 )
 from ui.jobs import UNKNOWN
-from ui.measurements.held import Held
 from ui.measurements.section import Laid
+from ui.measurements.section_state import SectionState
 
 INPUTS = QuantisedInputs(
     prompt="w1|w2|<b>bold</b>", positions=24, group=4, residual=2, compares=False
@@ -26,8 +26,8 @@ INPUTS = QuantisedInputs(
 
 
 @pytest.fixture(scope="module")
-def held(model) -> Held:
-    held = Held("section", SECTION, model, INPUTS)
+def held(model) -> SectionState:
+    held = SectionState("section", SECTION, model, INPUTS)
     held.begin(UNKNOWN)
     held.work.wait(60)
     assert held.work.is_done, held.work.problem or held.error
@@ -110,7 +110,9 @@ def test_what_is_refused_leaves_the_last_result(held, changes, words):
 
 
 def test_a_given_text_is_read_as_far_as_it_goes(model):
-    held = Held("section", SECTION, model, replace(INPUTS, text=GIVEN_TEXT, prompt="w1|w2|" * 3))
+    held = SectionState(
+        "section", SECTION, model, replace(INPUTS, text=GIVEN_TEXT, prompt="w1|w2|" * 3)
+    )
     held.begin(UNKNOWN)
     held.work.wait(60)
     result = held.result()

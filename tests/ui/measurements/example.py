@@ -13,8 +13,8 @@ from engine.runner.runner import open_sequence
 from engine.values import Amount, Row
 from ui.labs import fields
 from ui.labs.inputs import Inputs
-from ui.measurements.held import Held
 from ui.measurements.section import Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 
@@ -54,7 +54,7 @@ class ReadingMeasurement(Measurement[Readings]):
         return Readings(tuple(self._ms)) if self._ms else None
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     fields.prompt(held, {"Story": "Once upon a time"})
     with fields.row():
         fields.whole(held, "times", "Readings", 1, 64)

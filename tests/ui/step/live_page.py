@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from tests.ui.step.visitor import unpacked
 from ui.server.websocket import live_route
-from ui.step.live import open_step
+from ui.step.connect import open_step
 
 SETTINGS = {
     "order": ["temperature", "top_k", "top_p", "min_p"],

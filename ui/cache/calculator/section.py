@@ -30,9 +30,9 @@ from ui.cache.calculator.tables import (
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
-from ui.measurements.measured import chart, sheet
+from ui.measurements.drawing import chart, sheet
 from ui.measurements.section import Section, Shown
+from ui.measurements.section_state import SectionState
 from ui.shell.work import LOOK_SECONDS
 from ui.words.errors import told
 from ui.words.glossary import meaning
@@ -103,7 +103,7 @@ def _compared(model: LanguageModel, inputs: CalculatorInputs) -> Compared:
     return compared(model if inputs.loaded else None, wanted, inputs.own, inputs.own_text)
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     inputs = held.inputs
     fields.several(
         held,
@@ -223,7 +223,7 @@ def _picture(result: Costs, shown: Shown) -> None:
         sheet(published_table())
 
 
-def _to_come(held: Held) -> None:
+def _to_come(held: SectionState) -> None:
     """List the models whose weights are still being counted; redraw all when the list changes."""
     names = _compared(held.model, held.inputs).to_come
 

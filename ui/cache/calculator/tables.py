@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.calculator import published_sizes
 from ui.cache.calculator.costs import Cost, Costs
 from ui.cache.calculator.models import formula_of_shape
-from ui.measurements.measured import digits
+from ui.measurements.drawing import digits
 from ui.measurements.section import Table
 from ui.words.labels import counted, size
 from ui.words.language import say

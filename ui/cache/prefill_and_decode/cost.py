@@ -18,7 +18,7 @@ from ui.cache.prefill_and_decode.prices import (
 )
 from ui.labs import fields
 from ui.labs.state import InputsState
-from ui.measurements.measured import sheet
+from ui.measurements.drawing import sheet
 from ui.measurements.section import Table
 from ui.shell.fields import bound
 from ui.words.labels import markdown_text, size

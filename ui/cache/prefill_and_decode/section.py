@@ -22,10 +22,10 @@ from ui.cache.prefill_and_decode.charts import time_figure, wait_figure
 from ui.cache.prefill_and_decode.cost import cost_fields, cost_lens
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
-from ui.measurements.measured import cell as written
-from ui.measurements.measured import chart, steadiness
+from ui.measurements.drawing import cell as written
+from ui.measurements.drawing import chart, steadiness
 from ui.measurements.section import Laid, Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
@@ -199,7 +199,7 @@ def _seconds(model: LanguageModel, inputs: GridInputs, pace: Pace) -> float:
     return PrefillAndDecodeMeasurement.estimated_seconds(model, *_plan(inputs), pace)
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     if held.inputs.metric not in METRICS:  # from a different version
         held.change(metric=GridInputs.metric)
     with fields.row():

@@ -22,9 +22,9 @@ from ui.cache.quantised.charts import divergence_figure, saving_figure
 from ui.cache.quantised.words import bits_text, changes, notice, per_token, settings_table, summary
 from ui.labs import fields
 from ui.labs.inputs import Inputs
-from ui.measurements.held import Held
-from ui.measurements.measured import chart, sheet
+from ui.measurements.drawing import chart, sheet
 from ui.measurements.section import Section, Shown
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.shell.tables import escaped
 from ui.texts.examples import EXAMPLES
@@ -107,7 +107,7 @@ def _seconds(model: LanguageModel, inputs: QuantisedInputs, pace: Pace) -> float
     )
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     inputs = held.inputs
     axes = {axis: say(axis) for axis in AXES}
     fields.prompt(held, {say(one.name): one.prompt for one in EXAMPLES}, help=meaning("prompt"))

@@ -33,9 +33,9 @@ from ui.cache.roofline.tables import (
 from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
-from ui.measurements.measured import chart, sheet, steadiness
+from ui.measurements.drawing import chart, sheet, steadiness
 from ui.measurements.section import Laid, Section, Shown
+from ui.measurements.section_state import SectionState
 from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
@@ -83,7 +83,7 @@ def _seconds(model: LanguageModel, inputs: RooflineInputs, pace: Pace) -> float:
     return RooflineMeasurement.estimated_seconds(model, _plan(model, inputs), pace)
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     with fields.row():
         fields.line(
             held,

@@ -15,8 +15,8 @@ from ui.charts.template import palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.learn.panels.inside.loss import labels
-from ui.measurements.held import Held
 from ui.measurements.section import Section, Shown
+from ui.measurements.section_state import SectionState
 from ui.words.language import marked, say
 from ui.words.metrics import percent
 
@@ -53,7 +53,7 @@ def _computed(model: LanguageModel, inputs: AttentionInputs) -> Attention:
     return Attention(labels(model, inputs.text), weights[inputs.layer - 1, inputs.head - 1])
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     config = held.model.config
     fields.text(held, "text", say("Text"))
     with fields.row():

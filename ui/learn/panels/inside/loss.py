@@ -17,8 +17,8 @@ from ui.charts.figure import show_figure
 from ui.charts.template import palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
 from ui.measurements.section import Section, Shown
+from ui.measurements.section_state import SectionState
 from ui.words.labels import token_label
 from ui.words.language import marked, say, say_counted
 from ui.words.metrics import number
@@ -76,7 +76,7 @@ def _computed(model: LanguageModel, inputs: LossInputs) -> Loss:
     return _loss(model, inputs.text)
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     fields.text(held, "text", say("Text"))
 
 

@@ -15,8 +15,8 @@ from ui.charts.figure import show_figure
 from ui.charts.template import palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
 from ui.measurements.section import Section, Shown
+from ui.measurements.section_state import SectionState
 from ui.words.language import marked, say
 from ui.words.metrics import number
 
@@ -60,7 +60,7 @@ def _computed(model: LanguageModel, inputs: TrainingInputs) -> Training:
     return Training(tokens, bits, max(0, before))
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     tokens, _ = _log()
     most = round(tokens[-1] / 1e6)
     fields.whole(held, "read", say("Million tokens read"), 1, most, width=200)

@@ -10,9 +10,9 @@ import numpy as np
 from engine.model import LanguageModel
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
-from ui.measurements.held import Held
-from ui.measurements.measured import sheet
+from ui.measurements.drawing import sheet
 from ui.measurements.section import Section, Shown, Table
+from ui.measurements.section_state import SectionState
 from ui.words.language import marked, say
 from ui.words.metrics import number, percent
 
@@ -67,7 +67,7 @@ def _computed(model: LanguageModel, inputs: WeightsInputs) -> Weights:
     return Weights(counts, name, tuple(tensor.shape), corner.float().cpu().numpy())
 
 
-def _fields(held: Held) -> None:
+def _fields(held: SectionState) -> None:
     names = {part: say(name) for part, name in PARTS.items()}
     fields.choice(held, "part", say("Part"), names, width=320)
 

@@ -14,7 +14,7 @@ from ui.measurements.work import KeptWork, SectionWork
 from ui.visits.in_hand import Prompt
 
 
-class Held(Drawn):
+class SectionState(Drawn):
     """A section in one visitor's state; fields show its inputs and change them.
 
     Attributes, besides those of `Drawn`:
@@ -71,7 +71,7 @@ class Held(Drawn):
         self.work = KeptWork(data, self.section.inputs, self.section.result)
         self.began_alone = True
 
-    def take_over(self, other: Held) -> None:
+    def take_over(self, other: SectionState) -> None:
         """Take the inputs of the same section elsewhere, and results of the same model."""
         self.inputs = other.inputs
         if other.model is self.model and other.work is not None:

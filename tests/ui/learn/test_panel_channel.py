@@ -5,11 +5,11 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.ui.step.live_page import LivePage
+from ui.learn.connect import open_lesson
 from ui.learn.course import course
 from ui.learn.learning import live_of
-from ui.learn.live import open_lesson
 from ui.server.websocket import live_route
-from ui.step.live import open_step
+from ui.step.connect import open_step
 from ui.visits.visits import VISITS
 
 PANEL = "the_loop/press"

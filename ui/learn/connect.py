@@ -1,11 +1,11 @@
-"""Step panels of lessons on the live channel: see `ui.step.live`."""
+"""Step panels of lessons on the live channel: see `ui.step.connect`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ui.server.websocket import Channel, Connection
-from ui.step.live import wait_for_start
+from ui.step.connect import wait_for_start
 
 
 def open_lesson(connection: Connection, first: dict[str, Any]) -> Channel:
