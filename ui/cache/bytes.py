@@ -25,7 +25,7 @@ from ui.words.language import marked, say
 
 MOST_BLOCK = 4096
 COUNTED = marked(
-    "Tensors are counted after a step, value by value. SectionState is the memory behind "
+    "Tensors are counted after a step, value by value. Held is the memory behind "
     "them: this app keeps room for further positions. Paged is computed: whole "
     "blocks, a window one block more."
 )

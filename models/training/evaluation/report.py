@@ -121,7 +121,7 @@ def _likelihood(found: Mapping[str, Path], held_out: Mapping[str, np.ndarray]) -
         sizes = token_bytes(model.tokenizer)
         context = model.context_length
         report[name] = likelihood.held_out_bits(scorer(model), held_out, sizes, context)
-        print(heading(f"SectionState out, bits per byte: {name}"))
+        print(heading(f"Held out, bits per byte: {name}"))
         early = likelihood.EARLY
         head = ("held out", f"positions 1-{early}", f"{early + 1}-{context:,}", "all")
         rows = [(code(HELD_OUT + k), v.early, v.late, v.all) for k, v in report[name].items()]
@@ -137,7 +137,7 @@ def _likelihood(found: Mapping[str, Path], held_out: Mapping[str, np.ndarray]) -
             seed=SEED,
         )
         print(
-            heading("SectionState out, bits per byte: diffusion, an upper bound (arXiv:2502.09992)")
+            heading("Held out, bits per byte: diffusion, an upper bound (arXiv:2502.09992)")
         )
         head = ("held out", f"positions 1-{model.context_length}, at most", "standard error")
         rows = [
