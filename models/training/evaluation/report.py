@@ -136,9 +136,7 @@ def _likelihood(found: Mapping[str, Path], held_out: Mapping[str, np.ndarray]) -
             model.mask_id,
             seed=SEED,
         )
-        print(
-            heading("Held out, bits per byte: diffusion, an upper bound (arXiv:2502.09992)")
-        )
+        print(heading("Held out, bits per byte: diffusion, an upper bound (arXiv:2502.09992)"))
         head = ("held out", f"positions 1-{model.context_length}, at most", "standard error")
         rows = [
             (code(HELD_OUT + k), v.bits, v.standard_error) for k, v in report["diffusion"].items()
