@@ -13,7 +13,7 @@ if __name__ != "__main__":
 
     from ui.components import apps
     from ui.learn.connect import open_lesson
-    from ui.models.starting import START
+    from ui.models.startup import START
     from ui.server.addresses import allow_own_address
     from ui.server.guard import Guard
     from ui.server.problems import log_to_terminal, on_script_error

@@ -14,7 +14,7 @@ from engine.errors import CapabilityError, DecodingError, msg
 from engine.model import LanguageModel
 from ui.jobs import Owner
 from ui.models.chooser import begins_alone, model_chooser
-from ui.models.opening import load_quietly
+from ui.models.first_model import load_quietly
 from ui.shell.page import header, opened_visit, show_notices
 from ui.step.for_others import model_of, typed_text
 from ui.visits.in_hand import holders_of

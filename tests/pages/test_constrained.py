@@ -11,7 +11,7 @@ from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from ui.labs.constrained.lab import ConstrainedLab
 from ui.models.models import SharedModels
-from ui.models.starting import START
+from ui.models.startup import START
 from ui.texts.constraints import EXAMPLES, FIRST
 
 PAGE = "pages/constrained.py"

@@ -11,7 +11,7 @@ from tests.pages.tab import ROOT, in_tab, new_app, visit_of
 from tests.ui import hostile
 from tests.ui.step.live_page import client, opened
 from ui.models.models import SharedModels
-from ui.models.starting import START
+from ui.models.startup import START
 from ui.step.channel import step_session
 from ui.step.session import Session
 from ui.visits.tab import TAB
@@ -143,10 +143,10 @@ def test_nonsense_is_answered_in_words_and_the_text_stays(fields, sentence):
 
 
 def test_a_server_that_starts_is_waited_for_and_says_what_it_does(monkeypatch):
-    from ui.models import starting
+    from ui.models import startup
     from ui.step import connect
 
-    start = starting.Start()
+    start = startup.Start()
     started = []
     monkeypatch.setattr(start, "begin", lambda: started.append(1))
     monkeypatch.setattr(connect, "START", start)

@@ -15,7 +15,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.trace import Trace
 from ui.labs.inputs import Inputs
-from ui.labs.opening import Opened, check_one_setting, opened
+from ui.labs.open_trace import Opened, check_one_setting, opened
 from ui.labs.state import InputsState, Kept
 from ui.playing import PlayedText, Player
 from ui.texts.limits import MOST_TOKENS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from ui.labs.lab import Lab
-from ui.labs.opening import trace_field
+from ui.labs.open_trace import trace_field
 from ui.playing import Player
 from ui.shell.fields import bound
 from ui.words.labels import counted, markdown_text, stop_name

@@ -17,7 +17,7 @@ from ui.learn.lesson import Lesson, Mistake, Step, Task, lesson_model
 from ui.learn.progress.entries import StepRead, TaskSolved
 from ui.learn.progress.mine import Done, MyDone
 from ui.learn.progress.store import now
-from ui.models.opening import load_quietly
+from ui.models.first_model import load_quietly
 from ui.visits.records import BrokenRecord, read
 from ui.visits.visits import PageState, Visit
 from ui.words.labels import markdown_text

@@ -22,7 +22,7 @@ from ui.learn.quiz.questions import FOLDER as QUIZ
 from ui.learn.quiz.questions import quiz_of
 from ui.learn.source import Written, check_once, fitted, read_file, reading, refuse, within
 from ui.learn.words import ENGLISH, Words, check_words, read_words
-from ui.models.opening import load_quietly
+from ui.models.first_model import load_quietly
 from ui.words.labels import markdown_text
 
 

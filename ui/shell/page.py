@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ui.components.apps import mount_app
-from ui.models.starting import START
+from ui.models.startup import START
 from ui.server.problems import show_pending
 from ui.server.served_files import address_of_value, base_path
 from ui.server.websocket import Activity

@@ -29,7 +29,7 @@ from engine.model import LanguageModel
 from engine.runner import Job, as_job
 from engine.sampling import SamplingSettings
 from ui.models.chooser import stage_name
-from ui.models.opening import first_model, load
+from ui.models.first_model import first_model, load
 from ui.server.problems import report
 from ui.server.visitor import this_address
 from ui.server.websocket import WORKING, Activity, Connection, Gone, Refused

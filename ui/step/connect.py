@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ui.models.starting import START
+from ui.models.startup import START
 from ui.server.websocket import Activity, Channel, Connection, Gone
 
 if TYPE_CHECKING:

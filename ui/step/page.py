@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from ui.components.apps import mount_app
-from ui.models.starting import START
+from ui.models.startup import START
 from ui.server.problems import guarded
 from ui.server.served_files import base_path
 from ui.server.websocket import live_address

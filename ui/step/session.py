@@ -22,7 +22,7 @@ from ui.step.acknowledged import Acknowledged
 from ui.step.actions import ACTIONS, ActedOn
 from ui.step.events import NOT_TOLD, Event, Have
 from ui.step.history import EarlierTexts
-from ui.step.opening import Opened, opened, replayed
+from ui.step.open_trace import Opened, opened, replayed
 from ui.step.record import Replayed, TextRecord, again, replay, text_record
 from ui.step.text_on_screen import UNSHAPED, Branch
 from ui.texts.examples import EXAMPLES

@@ -19,7 +19,7 @@ from tests.engine.test_panics import PanicException
 from tests.ui import hostile
 from ui.models import chooser as model_chooser
 from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
-from ui.models.opening import first_model, load_quietly
+from ui.models.first_model import first_model, load_quietly
 from ui.server.addresses import Addresses
 from ui.server.guard import Guard
 from ui.server.websocket import live_route
@@ -33,7 +33,7 @@ def page() -> None:
     import streamlit as st
 
     from ui.models.chooser import model_chooser
-    from ui.models.opening import first_model
+    from ui.models.first_model import first_model
 
     if "model" not in st.session_state:
         st.session_state["model"], _ = first_model(lambda *_: None, lambda: False)
@@ -570,7 +570,7 @@ def test_a_record_is_read_from_the_copy_on_this_computer_alone(monkeypatch):
         assert local_files_only
         raise ModelNotFoundError("removed meanwhile")
 
-    monkeypatch.setattr("ui.models.opening.is_here", lambda *_: True)
+    monkeypatch.setattr("ui.models.first_model.is_here", lambda *_: True)
     monkeypatch.setattr(model_chooser, "load_model", load)
     with pytest.raises(ModelNotFoundError, match="removed meanwhile"):
         load_quietly("owner/name", "0" * 40)

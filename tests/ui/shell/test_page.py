@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ui.models.starting import LOADING, STARTING, Start
+from ui.models.startup import LOADING, STARTING, Start
 from ui.server.websocket import Activity
 from ui.shell import page
 

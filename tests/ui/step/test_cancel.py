@@ -9,7 +9,7 @@ from engine.runner import runner
 from engine.runner.scheduler import SCHEDULER, Kind
 from tests.ui.step.live_page import LivePage, client, opened
 from ui.models.chooser import Choice
-from ui.models.opening import load
+from ui.models.first_model import load
 from ui.server import websocket
 from ui.step import busy, channel
 from ui.texts.examples import EXAMPLES
@@ -193,7 +193,7 @@ def test_a_model_that_is_loading_for_a_text_is_cancelled(page, monkeypatch, mode
     waited = channel.load.__globals__["Load"](Choice("bundled"))
     monkeypatch.setattr(waited, "wait", never)
     with monkeypatch.context() as loading:
-        loading.setattr("ui.models.opening.Load.join", lambda choice: waited)
+        loading.setattr("ui.models.first_model.Load.join", lambda choice: waited)
         page.socket.send_json(page.event("reopen", text_number=earlier["number"]))
         stop(page)
         header = page.read()

@@ -25,8 +25,8 @@ from ui.jobs import Call, Job, Owner
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
 from ui.models.chooser import Choice, check_allowed
+from ui.models.first_model import load_quietly
 from ui.models.models import SharedModels
-from ui.models.opening import load_quietly
 from ui.playing import PATIENCE_SECONDS
 from ui.texts.limits import checked_whole
 from ui.words.language import marked, say

@@ -1,7 +1,7 @@
 """The start of the server: the pages' imports come before the first model is loaded."""
 
 from ui.models import chooser
-from ui.models.starting import Start
+from ui.models.startup import Start
 
 
 def test_imports_come_before_the_model(monkeypatch):

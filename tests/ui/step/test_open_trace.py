@@ -18,7 +18,7 @@ from engine.sampling.samplers import RepetitionPenalty, Temperature
 from engine.trace import Trace
 from tests.engine import tiny_models
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.models.opening import load_quietly
+from ui.models.first_model import load_quietly
 from ui.step import events
 from ui.step.events import EventError, parse
 from ui.step.record import TextRecord
