@@ -6,7 +6,7 @@ parts of all labs; a lab adds its own.
     inputs.py       inputs that a person chooses: prompt, settings; a frozen dataclass
     state.py        model, inputs and works of a page: changed, begun, recorded, restored, copied
     lab.py          such a state with a text, which `ui.playing` plays; its traces
-    opening.py      a trace opened: its text made again and compared
+    open_trace.py   a trace opened: its text made again and compared
     fields.py       fields that show an input, and change it
     transport.py    Play, Step, Back, Rewind, their keys, and the progress of slow work
     page.py         the page: header, fields, transport, picture, experiments

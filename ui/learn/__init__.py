@@ -10,7 +10,7 @@
     learning.py    a visitor's state, and their live panels
     page.py        the list, one lesson; step_view.py: one step of a lesson
     command.py     `make lesson`: tries a lesson without a browser, solutions and mistakes
-    live.py        step panels on the live channel; panel_channel.py is loaded with the engine
+    connect.py     step panels on the live channel; panel_channel.py is loaded with the engine
 
 `lessons/README.md` explains how to write one.
 """
