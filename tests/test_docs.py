@@ -1,4 +1,4 @@
-"""The documents name existing files, and the engine's table of roles names all of its folders."""
+"""The documents name existing files, and the architecture's tables name all packages."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 _PATH = re.compile(r"`((?:engine|ui|pages|models|benchmarks|tests|lessons)/[\w./]*)`")
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
@@ -19,7 +19,11 @@ def test_every_path_and_link_leads_somewhere(document: Path):
     assert not missing
 
 
-def test_every_folder_of_the_engine_has_a_role():
-    named = "\n".join(_PATH.findall((ROOT / "docs" / "engine.md").read_text()))
-    folders = {path.parent.name for path in (ROOT / "engine").glob("*/__init__.py")}
-    assert not [folder for folder in folders if f"engine/{folder}/" not in named]
+def test_every_package_is_in_the_tables_of_the_architecture():
+    named = "\n".join(_PATH.findall((ROOT / "docs" / "architecture.md").read_text()))
+    folders = {
+        f"{at}/{path.parent.name}/"
+        for at in ("engine", "ui")
+        for path in (ROOT / at).glob("*/__init__.py")
+    }
+    assert not [folder for folder in folders if folder not in named]

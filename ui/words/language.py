@@ -5,7 +5,7 @@
 
 English is in the code: whole sentences, with named places. A translation is in
 `languages/<code>.po`, which the usual editors of such files open. `make words` brings these files
-up to date with the code (docs/development.md). Sentences that a language lacks are said in English.
+up to date with the code (CONTRIBUTING.md). Sentences that a language lacks are said in English.
 
 Figures come in English form, and are written in the form of the language: ``1,024.5`` as
 ``1.024,5``.
