@@ -42,7 +42,8 @@ if __name__ != "__main__":
     )
     START.begin(channel_class)  # PyTorch and the first model, while the browser is still on its way
 else:
-    from ui.shell.page import chosen_page, wait_for_start
+    from ui.shell.navigation import chosen_page
+    from ui.shell.page import wait_for_start
 
     page = chosen_page()
     if page.url_path:  # the home page is drawn at once, and waits by itself

@@ -1,6 +1,7 @@
 """Models: found, checked, loaded, and asked for the scores of the next token.
 
-loading/           from a name to weights on a device: folder, hub, files, checks
+load               `load_model`: from a name to a model
+loading/           its steps: folder, hub, files, checks
 loaded             base of every model: weights, tokenizer, device
 forward            result of a pass: a row of scores, or the most likely ones
 language_model     `LanguageModel`: one forward pass of a causal language model
@@ -21,10 +22,11 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "cache_layers": "formula_of",
-        "diffusion_model": "DiffusionModel continuation fill_gaps load_diffusion_model marked_gaps",
+        "diffusion_model": "DiffusionModel continuation fill_gaps marked_gaps",
         "forward": "Forward Scores",
         "kernels": "Kernels",
-        "language_model": "LanguageModel load_model",
+        "language_model": "LanguageModel",
+        "load": "load_diffusion_model load_model",
         "loading.checkpoint": "BUNDLED BUNDLED_DRAFT BUNDLED_DRAFT_FOLDER BUNDLED_FOLDER is_here",
         "loading.memory": "on_shortage",
         "quantised": "AXES BITS PER_CHANNEL PER_TOKEN Quantisation",

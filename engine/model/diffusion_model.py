@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Unpack
 
 import numpy as np
@@ -17,9 +15,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from engine.checks import is_whole
 from engine.errors import NotAModelError, PromptError, SettingError, TokenizerError, msg
-from engine.model.kernels import ENGINE_LOCK, Kernels
+from engine.model.kernels import ENGINE_LOCK
 from engine.model.loaded import About, LoadedModel
-from engine.model.loading import BUNDLED, load_as
 from engine.model.passes import note_pass
 from engine.model.vocabulary import Vocabulary
 
@@ -146,28 +143,6 @@ def _pad_id(config, tokenizer) -> int | None:
     named = getattr(config, "eos_token_id", None)
     ends += named if isinstance(named, (list, tuple)) else [named]
     return None if pad in ends else pad
-
-
-def load_diffusion_model(
-    source: str | Path = BUNDLED,
-    *,
-    device: str = "auto",
-    dtype: str | torch.dtype = "auto",
-    revision: str | None = None,
-    progress: Callable[[str, int, int | None], None] | None = None,
-    kernels: Kernels | None = None,
-) -> DiffusionModel:
-    """Load a masked diffusion model: one whose config.json holds ``"is_causal": false``.
-
-    Arguments, safety and errors are those of `engine.model.load_model`; ``"bundled"`` is the
-    bundled diffusion model.
-
-    Raises:
-        ModelError: one subclass for each way it can fail; `NotAModelError` for a causal model.
-        SettingError: an unknown device or dtype.
-    """
-    kind = partial(DiffusionModel, kernels=kernels)
-    return load_as(kind, source, device, dtype, revision, progress, is_causal=False)
 
 
 # --- The canvas ----------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Unpack
 
 import numpy as np
@@ -27,14 +26,11 @@ from engine.model import probe
 from engine.model.cache_layers import formula_of
 from engine.model.decode_graph import DecodeGraphs
 from engine.model.forward import Forward
-from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, Kernels, spare_single_rows
+from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, spare_single_rows
 from engine.model.loaded import About, LoadedModel
-from engine.model.loading import BUNDLED, BUNDLED_DRAFT, load_as
 from engine.model.passes import note_pass
 from engine.model.preemption import pause_between_layers, seconds_paused
 from engine.model.vocabulary import Vocabulary
-
-__all__ = ["BUNDLED", "BUNDLED_DRAFT", "LanguageModel", "load_model"]
 
 
 class LanguageModel(LoadedModel):
@@ -401,48 +397,3 @@ def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> list[tuple[int,
 
     generation = getattr(hf, "generation_config", None)
     return [named_by(generation), named_by(generation, hf.config, tokenizer)]
-
-
-def load_model(
-    source: str | Path = BUNDLED,
-    *,
-    device: str = "auto",
-    dtype: str | torch.dtype = "auto",
-    revision: str | None = None,
-    progress: Callable[[str, int, int | None], None] | None = None,
-    kernels: Kernels | None = None,
-    local_files_only: bool = False,
-) -> LanguageModel:
-    """Load a causal language model.
-
-    Only safetensors weights are read, and no code that comes with a model is run.
-
-    Args:
-        source: ``"bundled"``, its draft ``"bundled-draft"``, a local folder in transformers'
-            format, or a hub id.
-        device: ``"auto"`` (a GPU if there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``,
-            ``"mps"``.
-        dtype: ``"auto"`` (the checkpoint's, or float32 if a CPU is faster with it),
-            ``"float32"``, ``"bfloat16"`` or ``"float16"``.
-        revision: commit, tag or branch of a hub repository.
-        progress: receives the activity, the amount done and the total (None: unknown), in bytes for
-            a download. An exception that it raises ends the loading and is passed on.
-        kernels: those that a trace names, to reproduce its text on a different CPU; None for the
-            usual ones of this CPU.
-        local_files_only: whether to look for a hub id in the hub's cache alone.
-
-    Raises:
-        ModelError: one subclass for each way it can fail (see `engine.errors`).
-        SettingError: an unknown device or dtype.
-    """
-    kind = partial(LanguageModel, kernels=kernels)
-    return load_as(
-        kind,
-        source,
-        device,
-        dtype,
-        revision,
-        progress,
-        is_causal=True,
-        local_files_only=local_files_only,
-    )

@@ -11,7 +11,7 @@ from tests.browser.stage import off_stage, on_stage, wrong_on_stage
 from tests.browser.step_page import cancel_run, wait_until
 from ui.cache.page import SECTIONS
 from ui.charts.template import palette
-from ui.shell.page import DECODERS
+from ui.shell.navigation import DECODERS
 
 PATHS = [
     *(file.removeprefix("pages").removesuffix(".py") for file in DECODERS),

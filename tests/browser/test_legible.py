@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.step_page import cancel_run, go_on_to, settle, state, wait_for, wait_until
-from ui.shell.page import HOME, PAGES
+from ui.shell.navigation import HOME, PAGES
 from ui.words.language import LANGUAGES
 
 FEW_WIDTHS = [360, 853, 1280]

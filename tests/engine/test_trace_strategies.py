@@ -16,7 +16,7 @@ from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.decoding.speculative import SpeculativeDecoder
 from engine.model import continuation, fill_gaps
-from engine.model.diffusion_model import load_diffusion_model
+from engine.model.load import load_diffusion_model
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.trace import (

@@ -8,7 +8,7 @@ from tests.bundled import bundled
 from tests.engine.backend.top_n import TopN
 from tests.pages.tab import ROOT, in_tab, new_app, visit_of
 from ui.models.startup import START
-from ui.shell.page import HOME, PAGES
+from ui.shell.navigation import HOME, PAGES
 from ui.step.channel import step_session
 
 

@@ -16,7 +16,7 @@ from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN
 from ui.compare.comparison import FIRST_TOKENS, Comparison
 from ui.models.models import SharedModels
-from ui.shell import page as shell
+from ui.shell import navigation
 from ui.step.channel import step_session
 from ui.step.session import Session
 from ui.texts.examples import Example
@@ -151,7 +151,7 @@ def test_everything_is_there_after_a_visit_to_another_page(app):
     number(app, 3, "min_p").set_value(0.2).run()
     app.button(key="compare_add").click().run()
     texts = [ids(column) for column in held(app).columns]
-    app.switch_page(shell.HOME).run()
+    app.switch_page(navigation.HOME).run()
     at_compare(app)
     assert field(app, "text_area", "compare_prompt").value == "w4|w5"
     assert number(app, 3, "min_p").value == 0.2

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from tests.charts import charts
 from tests.pages.tab import field, in_tab, new_app, visit_of
 from ui.labs.diffusion.lab import DiffusionLab
-from ui.shell import page as shell
+from ui.shell import navigation
 
 PAGE = "pages/diffusion.py"
 PATIENCE_S = 120
@@ -163,7 +163,7 @@ def test_passages_are_written_and_stay_on_another_page(app):
     sheet = next(one.body for one in app.get("html") if "Quality and time by" in one.body)
     assert all(name in sheet for name in ("1 step", "2 steps", "3 steps", "autoregressive"))
     assert "Diffusion: 18.9 M parameters" in words(app)
-    app.switch_page(shell.HOME).run()
+    app.switch_page(navigation.HOME).run()
     app.switch_page(PAGE).run()
     settled(app)
     assert field(app, "text_area", "diffusion_prompt").value == "The [3] sat."

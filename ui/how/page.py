@@ -14,7 +14,8 @@ from ui.components.apps import mount_app
 from ui.labs.inputs import PlainInputs
 from ui.labs.state import InputsState
 from ui.server.problems import guarded
-from ui.shell.page import served_glossary, site
+from ui.shell.navigation import site
+from ui.shell.page import served_glossary
 from ui.shell.tables import table
 from ui.visit_page import VisitPage
 from ui.visits.records import Choice, choice_of, choice_record, read

@@ -19,7 +19,7 @@ To add a lab:
     ui/labs/<name>/lab.py       its `Inputs`; a `Lab`: how a text begins, traces it opens, its works
     ui/labs/<name>/page.py      a `LabPage`: fields, picture, notice, stage view, experiments
     ui/labs/<name>/charts.py    pure functions from plain results to Plotly figures
-    pages/<name>.py             two lines; its name in `DECODERS` of `ui/shell/page.py`
+    pages/<name>.py             two lines; its name in `DECODERS` of `ui/shell/navigation.py`
 
 The smallest lab is in `tests/ui/labs/example.py`: contrastive search in fifty lines.
 """

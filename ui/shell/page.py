@@ -1,4 +1,4 @@
-"""The frame of all pages: their list, and the top band with title, navigation and model.
+"""The frame of all pages: the top band with title, navigation and model; notices.
 
 The band stays in place, and its ground hides content that scrolls beneath. Streamlit's own
 navigation is not used: on a phone it is a drawer that stays open over the chosen page. This file
@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,57 +17,21 @@ from streamlit.delta_generator import DeltaGenerator
 from ui.components.apps import mount_app
 from ui.models.startup import START
 from ui.server.problems import show_pending
-from ui.server.served_files import address_of_value, base_path
+from ui.server.served_files import address_of_value
 from ui.server.websocket import Activity
 from ui.shell import theme
-from ui.shell.language import keep_language, language_field, take_language
+from ui.shell.language import keep_language
+from ui.shell.navigation import NAME, page_links, page_menu, site
 from ui.shell.theme import is_dark
 from ui.visits.tab import visit_or_reason, visit_tab
 from ui.visits.visits import VISITS, Visit
 from ui.words.glossary import glossary
 from ui.words.labels import markdown_text
-from ui.words.language import LANGUAGES, language, marked, say
+from ui.words.language import language, say
 
-NAME = "Decoding Visualiser"
 NOTICES = "notices"
 NOTICE_SECONDS = 30.0
-HOME = "pages/step.py"
-MAIN = {  # file: name in the navigation
-    HOME: marked("Step"),
-    "pages/compare.py": marked("Compare"),
-    "pages/tune.py": marked("Tune"),
-    "pages/cache.py": marked("Cache"),
-}
-DECODERS = {  # the decoder pages, likewise
-    "pages/beam.py": marked("Beam search"),
-    "pages/speculative.py": marked("Speculative"),
-    "pages/constrained.py": marked("Constrained"),
-    "pages/diffusion.py": marked("Diffusion"),
-    "pages/one_clock.py": marked("One clock"),
-}
-HOW = "pages/how.py"
-LEARN = {  # lessons, claims, tokens and explanations, likewise
-    "pages/learn.py": marked("Lessons"),
-    "pages/claims.py": marked("Claims"),
-    "pages/tokens.py": marked("Tokens"),
-    HOW: marked("How this works"),
-}
-MENUS = {marked("Decoders"): DECODERS, marked("Learn"): LEARN}  # the band shows these as menus
-PAGES = MAIN | DECODERS | LEARN
 STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]
-
-
-def chosen_page() -> st.Page:
-    """Return the visitor's page, to be run, after setting navigation and the browser's title."""
-    take_language()
-    pages = [
-        st.Page(file, title=say(title), default=file == HOME, url_path=Path(file).stem)
-        for file, title in PAGES.items()
-    ]
-    page = st.navigation(pages, position="hidden")
-    title = NAME if page.url_path == "" else f"{page.title} · {NAME}"
-    st.set_page_config(page_title=title, layout="wide")
-    return page
 
 
 def wait_for_start() -> None:
@@ -137,8 +100,8 @@ def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
         vertical_alignment="center",
     )
     band.title(NAME, anchor=False, width="content")
-    _links(band)
-    _menu(band)
+    page_links(band)
+    page_menu(band)
     if has_terms:
         with band.container(key="band_terms", width="content"):
             data = {"site": site()}
@@ -161,43 +124,6 @@ def _serve_page(theme_drawn: str) -> None:
 def served_glossary(code: str) -> dict[str, str]:
     """Return the address of a language's glossary, for `mount_app`."""
     return {"glossary": address_of_value(glossary(code))}
-
-
-def site() -> dict[str, Any]:
-    """The pages of the app, for links between them (`Site` in `parts/glossary/place.js`)."""
-    return {
-        "base": base_path(),
-        "home": Path(HOME).stem,
-        "titles": {Path(file).stem: say(title) for file, title in PAGES.items()},
-        "glossary": Path(HOW).stem,
-    }
-
-
-def _links(band: DeltaGenerator) -> None:
-    """All pages and the language, side by side, if the window has room."""
-    with band.container(key="pages", horizontal=True, vertical_alignment="center", gap=None):
-        for file, title in MAIN.items():
-            st.page_link(file, label=say(title), width="content")
-        for menu, files in MENUS.items():
-            if files:
-                with st.popover(say(menu), key=menu.lower(), type="tertiary"):
-                    for file, title in files.items():
-                        st.page_link(file, label=say(title))
-        with st.popover(LANGUAGES[language()], key="language", type="tertiary"):
-            language_field("language_choice")
-
-
-def _menu(band: DeltaGenerator) -> None:
-    """All pages and the language in one menu, for a narrow window."""
-    with band.popover(say("Menu"), key="menu", type="tertiary"):
-        for file, title in MAIN.items():
-            st.page_link(file, label=say(title))
-        for menu, files in MENUS.items():
-            if files:
-                st.caption(say(menu))
-                for file, title in files.items():
-                    st.page_link(file, label=say(title))
-        language_field("language_choice_in_menu")
 
 
 @cache

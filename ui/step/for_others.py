@@ -10,7 +10,7 @@ from engine.errors import DecodingError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from ui.models.first_model import first_model, load_quietly
-from ui.shell.page import HOME
+from ui.shell.navigation import HOME
 from ui.step.record import TextRecord
 from ui.step.session import Session
 from ui.texts.examples import EXAMPLES

@@ -21,10 +21,11 @@ from engine.text import LONGEST_RUN, checked_max_new_tokens, checked_stop_string
 from ui.step import busy
 from ui.step.events import Event
 from ui.step.session import Session
-from ui.texts.answers import Found, found_tokens, settings_as_code, tokens_of
+from ui.texts.export import settings_as_code
 from ui.texts.limits import LARGEST_SEED, checked_whole
 from ui.texts.settings import is_one_number, parse_settings, plain_settings
 from ui.texts.texts import checked_scale
+from ui.texts.token_search import Found, found_tokens, tokens_of
 from ui.words.errors import in_words
 from ui.words.language import say
 from ui.words.token_labels import labels_of

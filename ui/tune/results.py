@@ -28,7 +28,7 @@ from ui.shell.fields import bound
 from ui.shell.tables import table, text_list
 from ui.shell.theme import is_dark
 from ui.step.for_others import open_in_step_page
-from ui.texts.answers import settings_as_code
+from ui.texts.export import settings_as_code
 from ui.texts.texts import Beginning, before_text
 from ui.tune.metrics import TRADE_OFFS, Extreme, cell_label, extremes, value_text
 from ui.tune.sweep_work import SweepWork

@@ -11,7 +11,7 @@ from engine.decoding.diffusion.settings import (
     schedule,
     step_counts,
 )
-from engine.model.diffusion_model import load_diffusion_model
+from engine.model.load import load_diffusion_model
 
 __all__ = [
     "DiffusionDecoder",

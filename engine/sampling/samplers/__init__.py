@@ -23,7 +23,7 @@ from there. No file of `ui/` changes. A stage that remembers earlier steps has a
 (`initial_state`, `after`). One that leaves something to chance has a `stream` of random numbers.
 Decoders, batches, traces and pages keep both through rewinds and forks. It also needs
 
-    engine/snippets/        an entry in the table of every program, if only "it has none"
+    engine/export/        an entry in the table of every program, if only "it has none"
     tests/engine/sampling/  cases worked out by hand, its slow twin, random settings
 
 Tests fail if one of these is missing.

@@ -13,7 +13,7 @@ from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.decoding.replay import begin, changed_facts, replay
 from engine.errors import TraceError
 from engine.model import LanguageModel, fill_gaps, load_model
-from engine.model.diffusion_model import load_diffusion_model
+from engine.model.load import load_diffusion_model
 from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Mirostat, Xtc
 from engine.trace import Trace

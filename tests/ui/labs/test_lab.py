@@ -228,8 +228,8 @@ def page() -> None:
 @pytest.fixture
 def drawn(monkeypatch) -> AppTest:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
-    monkeypatch.setattr("ui.shell.page.MAIN", {})
-    monkeypatch.setattr("ui.shell.page.MENUS", {})
+    monkeypatch.setattr("ui.shell.navigation.MAIN", {})
+    monkeypatch.setattr("ui.shell.navigation.MENUS", {})
     app = in_tab(AppTest.from_function(page, default_timeout=120)).run()
     assert not app.exception
     return app

@@ -11,10 +11,10 @@ import pytest
 from engine.calculator.sources import Described
 from engine.decoding.decoder import Decoder
 from engine.errors import DecodingError, SettingError, msg
+from engine.export import snippets
 from engine.grammar.source import checked_source
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
 from engine.sampling.samplers import Banned, Constraint, LogitBias
-from engine.snippets import snippets
 from engine.text.stopping import checked_max_new_tokens
 from engine.trace.trace import damaged
 from engine.values import Whole, Wrong, convert

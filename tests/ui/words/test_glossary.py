@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ui.learn.course import course
-from ui.shell.page import PAGES
+from ui.shell.navigation import PAGES
 from ui.words.glossary import FOLDER, glossary, meaning
 from ui.words.language import LANGUAGES
 

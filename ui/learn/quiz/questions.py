@@ -28,7 +28,7 @@ from ui.labs.one_clock.clock import ClockInputs
 from ui.labs.speculative.lab import SpeculativeInputs
 from ui.learn.source import WithSettings, Written, check_known, check_once, read_file, refusing
 from ui.learn.words import ENGLISH, Words, check_words, read_words
-from ui.shell.page import PAGES
+from ui.shell.navigation import PAGES
 from ui.step.for_others import model_of
 from ui.texts.texts import Beginning, Contrastive, checked_scale
 from ui.tokens.state import TokensInputs

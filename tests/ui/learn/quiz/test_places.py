@@ -8,7 +8,7 @@ from ui.learn.quiz import questions
 from ui.learn.quiz.questions import PLACES, AnyPlace, Place
 from ui.learn.source import Refused, fitted
 from ui.measurements.state import MeasurementState
-from ui.shell.page import PAGES
+from ui.shell.navigation import PAGES
 from ui.texts.texts import Beginning, Contrastive
 from ui.visits.handover import STEP
 from ui.visits.visits import Visit

@@ -18,7 +18,7 @@ from ui.learn.functions import Call, Functions
 from ui.learn.panels.inputs import InputsPanel, input_measures
 from ui.learn.panels.panel import LoadModel
 from ui.server.problems import guarded
-from ui.shell.page import DECODERS
+from ui.shell.navigation import DECODERS
 from ui.visits.visits import Visit
 from ui.words.labels import stop_name
 from ui.words.language import say

@@ -20,7 +20,7 @@ from ui.learn.source import check_known
 from ui.measurements.page import STYLE, MeasurementPage
 from ui.measurements.section import Section
 from ui.measurements.state import MeasurementState
-from ui.shell.page import PAGES
+from ui.shell.navigation import PAGES
 from ui.visits.visits import Visit
 
 MEASURES = Functions(input_measures(lambda state: state.held.inputs))

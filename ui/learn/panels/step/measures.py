@@ -10,13 +10,13 @@ from contextlib import contextmanager
 import numpy as np
 
 from engine.errors import SettingError
+from engine.export import Snippet
 from engine.sampling import STAGES, Distribution, RankedRow
-from engine.snippets import Snippet
 from engine.study import find_loop
 from ui.learn.checks import bits, percent, shown_as
 from ui.learn.functions import Functions
 from ui.learn.panels.step.hands import LessonSession, token_id
-from ui.texts.answers import settings_as_code
+from ui.texts.export import settings_as_code
 from ui.texts.settings import is_one_number
 from ui.words.labels import stop_name
 from ui.words.language import say

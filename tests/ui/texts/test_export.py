@@ -9,9 +9,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, Llama
 from engine.decoder import Decoder
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from tests.engine.export.reading import parameters, prompt_of, unescaped
 from tests.engine.model.test_chat import PLAIN, WITH_START, tokenizer
-from tests.engine.snippets.reading import parameters, prompt_of, unescaped
-from ui.texts.answers import settings_as_code
+from ui.texts.export import settings_as_code
 
 # Like SmolLM2's, which writes no start of text and has its own system message.
 WITH_SYSTEM = (

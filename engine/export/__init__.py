@@ -6,7 +6,7 @@
     ('transformers', ())
 
 One module per target holds its table: the name of each of our settings there, or why it has none
-(`engine.snippets.table`). A new stage needs an entry in every table; the tests name the tables that
+(`engine.export.table`). A new stage needs an entry in every table; the tests name the tables that
 lack it.
 """
 
@@ -18,9 +18,9 @@ from dataclasses import replace
 
 from engine.decoding.guidance import UNGUIDED, checked_scale
 from engine.errors import SettingError, msg
+from engine.export import llama_cpp, ollama, openai, transformers, vllm
+from engine.export.table import ChatPrompt, Remark, Request, Snippet
 from engine.sampling import SamplingSettings
-from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
-from engine.snippets.table import ChatPrompt, Remark, Request, Snippet
 from engine.text import stopping
 
 __all__ = ["ChatPrompt", "Remark", "Request", "Snippet", "snippets"]

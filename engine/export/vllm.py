@@ -14,8 +14,7 @@ import json
 import math
 
 from engine.errors import msg
-from engine.sampling.samplers import Stage
-from engine.snippets.table import (
+from engine.export.table import (
     BANNED,
     Biases,
     Entry,
@@ -31,7 +30,8 @@ from engine.snippets.table import (
     translate,
     within,
 )
-from engine.snippets.writing import python_call, python_literal
+from engine.export.writing import python_call, python_literal
+from engine.sampling.samplers import Stage
 
 NAME = "vLLM"
 SERVER_NAME = msg("vLLM server")

@@ -13,8 +13,7 @@ import json
 import re
 
 from engine.errors import msg
-from engine.sampling.samplers import Stage
-from engine.snippets.table import (
+from engine.export.table import (
     BANNED,
     COUNTS_PROMPT,
     SAME_IDS,
@@ -35,7 +34,8 @@ from engine.snippets.table import (
     same,
     translate,
 )
-from engine.snippets.writing import curl, seed_of_32_bits, shell_command
+from engine.export.writing import curl, seed_of_32_bits, shell_command
+from engine.sampling.samplers import Stage
 
 SERVER_NAME = msg("llama.cpp server")
 CLI_NAME = msg("llama.cpp command line")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 
 from engine.errors import msg
-from engine.snippets.table import (
+from engine.export.table import (
     BANNED,
     TEMPLATE_THERE,
     Biases,
@@ -29,7 +29,7 @@ from engine.snippets.table import (
     translate,
     within,
 )
-from engine.snippets.writing import curl, python_call
+from engine.export.writing import curl, python_call
 
 PYTHON_NAME = msg("OpenAI-style API (Python)")
 CURL_NAME = msg("OpenAI-style API (curl)")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from transformers import GenerationConfig
 
 from engine.errors import NoCandidatesError, SettingError
+from engine.export import llama_cpp, ollama, openai, transformers, vllm
+from engine.export.table import Effect, swap_effect
 from engine.sampling import STAGES, SamplingSettings, shape
 from engine.sampling.samplers import Context, Stage, Temperature, TopP
-from engine.snippets import llama_cpp, ollama, openai, transformers, vllm
-from engine.snippets.table import Effect, swap_effect
-from tests.engine.snippets.reading import EXAMPLES, parameters, stage, unescaped, written
+from tests.engine.export.reading import EXAMPLES, parameters, stage, unescaped, written
 
 TABLES = {
     "transformers": transformers.TABLE,

@@ -23,7 +23,7 @@ from engine.decoder import Decoder
 from engine.model import load_model
 from engine.model.loading.checkpoint import BUNDLED_FOLDER
 from engine.sampling import SamplingSettings
-from tests.engine.snippets.reading import (
+from tests.engine.export.reading import (
     parameters,
     prompt_of,
     shell_words,

@@ -9,9 +9,7 @@ come defaults, of which only top-k 50 is not "off".
 from __future__ import annotations
 
 from engine.errors import msg
-from engine.sampling import SamplingSettings
-from engine.sampling.samplers import Stage
-from engine.snippets.table import (
+from engine.export.table import (
     SAME_IDS,
     ChatPrompt,
     Entry,
@@ -25,7 +23,9 @@ from engine.snippets.table import (
     sequences_of,
     translate,
 )
-from engine.snippets.writing import python_call, python_literal
+from engine.export.writing import python_call, python_literal
+from engine.sampling import SamplingSettings
+from engine.sampling.samplers import Stage
 
 NAME = "transformers"
 _NONE = msg("is not in transformers; pass a LogitsProcessor of your own in logits_processor=[...]")

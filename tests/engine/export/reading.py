@@ -5,9 +5,9 @@ import json
 import re
 import shlex
 
+from engine.export import snippets
 from engine.sampling import STAGES, SamplingSettings
 from engine.sampling.samplers import Stage
-from engine.snippets import snippets
 
 # One stage of each kind: the arguments of its class, in order.
 EXAMPLES = {

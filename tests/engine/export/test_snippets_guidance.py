@@ -10,7 +10,7 @@ from engine.errors import SettingError
 from engine.model import load_model
 from engine.model.loading.checkpoint import BUNDLED_FOLDER
 from engine.sampling import SamplingSettings
-from tests.engine.snippets.reading import parameters, written
+from tests.engine.export.reading import parameters, written
 
 PROMPT, NEGATIVE = "Once upon a time, a sad little", 'A "happy" story.\nThe happy'
 GREEDY = SamplingSettings(temperature=0)

@@ -1,25 +1,14 @@
-"""Answers to questions about the step on screen; asking changes nothing."""
+"""Search for a token: by its label, or as part of a text; its rank in the step on screen."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from engine.decoding import UNGUIDED
 from engine.errors import SettingError, panics_as_errors
 from engine.model import (
-    BUNDLED,
-    BUNDLED_DRAFT,
-    BUNDLED_DRAFT_FOLDER,
-    BUNDLED_FOLDER,
-    LanguageModel,
     Vocabulary,
 )
-from engine.sampling import RankedRow, SamplingSettings
-from engine.snippets import ChatPrompt, Remark, Snippet, snippets
-from ui.texts.texts import Contrastive
-from ui.words.errors import told
+from engine.sampling import RankedRow
 from ui.words.language import say
 from ui.words.token_labels import labels_of
 
@@ -66,53 +55,6 @@ def tokens_of(vocabulary: Vocabulary, text: str, raw: RankedRow | None) -> list[
         return []
     ids = vocabulary.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     return [_placed(token_id, raw) for token_id in ids]
-
-
-def settings_as_code(
-    model: LanguageModel,
-    settings: SamplingSettings,
-    prompt: str,
-    *,
-    chat: bool,
-    max_tokens: int,
-    stop_strings: tuple[str, ...],
-    negative_prompt: str | None = None,
-    guidance_scale: float = UNGUIDED,
-    strategy: Contrastive | None = None,
-) -> list[Snippet]:
-    """The settings as code for other programs, with the model's input texts and the stop rules.
-
-    Raises:
-        SettingError: settings that no program could run, such as zero tokens to generate.
-    """
-
-    def read(text: str) -> str | ChatPrompt:
-        words = model.vocabulary
-        if not chat:
-            return text
-        return ChatPrompt(
-            tuple(words.chat_ids(text)), words.chat(text), tuple(words.chat_messages(text))
-        )
-
-    folders = {BUNDLED: BUNDLED_FOLDER, BUNDLED_DRAFT: BUNDLED_DRAFT_FOLDER}
-    bundled = {source: os.path.relpath(folder) for source, folder in folders.items()}
-    found = snippets(
-        settings,
-        read(prompt),
-        model=bundled.get(model.source, model.source),
-        max_tokens=max_tokens,
-        stop_strings=stop_strings,
-        eos_ids=model.eos_ids,
-        dtype=str(model.facts.get("dtype", "auto")),
-        negative_prompt=None if negative_prompt is None else read(negative_prompt),
-        guidance_scale=guidance_scale,
-        contrastive=None if strategy is None else (strategy.top_k, strategy.penalty_alpha),
-    )
-    return [replace(one, lacking=_told(one.lacking), differs=_told(one.differs)) for one in found]
-
-
-def _told(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
-    return tuple((name, told(why)) for name, why in remarks)
 
 
 def _placed(token_id: int, raw: RankedRow | None) -> Found:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 
 from engine.errors import msg
-from engine.snippets.table import (
+from engine.export.table import (
     COUNTS_PROMPT,
     TEMPLATE_THERE,
     ChatPrompt,
@@ -27,7 +27,7 @@ from engine.snippets.table import (
     same,
     translate,
 )
-from engine.snippets.writing import curl, seed_of_32_bits
+from engine.export.writing import curl, seed_of_32_bits
 
 NAME = "Ollama"
 _NONE = msg("has no such option")

@@ -1,0 +1,67 @@
+"""The settings of a text as code for other programs, in the visitor's language."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+
+from engine.decoding import UNGUIDED
+from engine.export import ChatPrompt, Remark, Snippet, snippets
+from engine.model import (
+    BUNDLED,
+    BUNDLED_DRAFT,
+    BUNDLED_DRAFT_FOLDER,
+    BUNDLED_FOLDER,
+    LanguageModel,
+)
+from engine.sampling import SamplingSettings
+from ui.texts.texts import Contrastive
+from ui.words.errors import told
+
+
+def settings_as_code(
+    model: LanguageModel,
+    settings: SamplingSettings,
+    prompt: str,
+    *,
+    chat: bool,
+    max_tokens: int,
+    stop_strings: tuple[str, ...],
+    negative_prompt: str | None = None,
+    guidance_scale: float = UNGUIDED,
+    strategy: Contrastive | None = None,
+) -> list[Snippet]:
+    """The settings as code for other programs, with the model's input texts and the stop rules.
+
+    Raises:
+        SettingError: settings that no program could run, such as zero tokens to generate.
+    """
+
+    def read(text: str) -> str | ChatPrompt:
+        words = model.vocabulary
+        if not chat:
+            return text
+        return ChatPrompt(
+            tuple(words.chat_ids(text)), words.chat(text), tuple(words.chat_messages(text))
+        )
+
+    folders = {BUNDLED: BUNDLED_FOLDER, BUNDLED_DRAFT: BUNDLED_DRAFT_FOLDER}
+    bundled = {source: os.path.relpath(folder) for source, folder in folders.items()}
+    found = snippets(
+        settings,
+        read(prompt),
+        model=bundled.get(model.source, model.source),
+        max_tokens=max_tokens,
+        stop_strings=stop_strings,
+        eos_ids=model.eos_ids,
+        dtype=str(model.facts.get("dtype", "auto")),
+        negative_prompt=None if negative_prompt is None else read(negative_prompt),
+        guidance_scale=guidance_scale,
+        contrastive=None if strategy is None else (strategy.top_k, strategy.penalty_alpha),
+    )
+    return [replace(one, lacking=_told(one.lacking), differs=_told(one.differs)) for one in found]
+
+
+def _told(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
+    return tuple((name, told(why)) for name, why in remarks)
