@@ -251,7 +251,7 @@ class Job:
 
     doing = marked("this work")
     noun = "text"
-    kept = marked("The texts that were finished are kept; press Continue to go on.")
+    kept = marked("The finished texts are kept; press Continue to resume.")
     cancelled: ClassVar[str] = ""
     is_told: ClassVar[bool] = True
     breaks_off: ClassVar[bool] = False

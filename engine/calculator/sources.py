@@ -116,7 +116,7 @@ class Described:
                 declared = read_declared(folder)
             except NotAModelError as error:
                 raise NotAModelError(
-                    "The pasted text is no valid JSON ({cause}); paste all of one "
+                    "The pasted text is not valid JSON ({cause}); paste all of one "
                     "config.json, from its first brace to its last.",
                     error.__cause__,
                 ) from error
@@ -126,7 +126,7 @@ class Described:
 def _described(name: str, source: str, declared: object) -> Described:
     if not isinstance(declared, dict) or not isinstance(declared.get("model_type"), str):
         raise NotAModelError(
-            "The configuration of {name} names no model_type, so it is no model's; use the "
+            "The configuration of {name} names no model_type, so it is not a model's; use the "
             "config.json of a model in transformers' format.",
             name,
         )

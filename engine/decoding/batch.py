@@ -196,7 +196,7 @@ class Batch:
         self._ended += 1
         self._at_most -= row.limit - row.length
         if row.error is not None:
-            self._notice(msg("A text could not go on: {error}", row.error))
+            self._notice(msg("A text could not continue: {error}", row.error))
 
     def _groups(self) -> list[list[GrowingText]]:
         """The unfinished rows, grouped by those that can run together."""

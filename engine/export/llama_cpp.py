@@ -197,7 +197,7 @@ def _chain(chain: tuple[Stage, ...]) -> tuple[list[Stage], list[Remark]]:
         loser = "dynamic_temperature" if greedy else "temperature"
         out[loser] = msg("only one of temperature and dynamic_temperature can be on there")
     if "mirostat" in names:
-        why = msg("does not run beside Mirostat there")
+        why = msg("does not run with Mirostat there")
         out |= {name: why for name in names if name not in _BESIDE_MIROSTAT}
     has = {name for name, entry in TABLE.items() if not entry.lacking}
     written = [s for s in chain if s.setting not in out.keys() & has]

@@ -33,7 +33,7 @@ from engine.export.writing import curl, python_call
 
 PYTHON_NAME = msg("OpenAI-style API (Python)")
 CURL_NAME = msg("OpenAI-style API (curl)")
-_NONE = msg("is no part of this API")
+_NONE = msg("is not part of this API")
 _LARGEST_BIAS = 100.0
 _MOST_STOP_STRINGS = 4
 

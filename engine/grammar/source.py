@@ -187,7 +187,7 @@ def _choices(source: str) -> list[str]:
     is_list = isinstance(choices, list) and choices
     if not is_list or not all(isinstance(choice, str) and choice for choice in choices):
         remedy = msg('write for example ["yes", "no"]')
-        raise _refusal(source, msg("must be a list of texts, none of them empty"), remedy)
+        raise _refusal(source, msg("must be a list of texts, none empty"), remedy)
     _refuse_halves(source, "".join(choices))
     return list(dict.fromkeys(choices))
 
@@ -203,7 +203,7 @@ def _parsed(language: str, source: str) -> object:
         return json.loads(source)
     except json.JSONDecodeError as error:
         problem = msg(
-            "is no JSON at line {lineno}, column {colno}: {msg}",
+            "is not JSON at line {lineno}, column {colno}: {msg}",
             (error.lineno, error.colno, error.msg),
         )
         raise _refusal(source, problem, msg("mend it there")) from None
@@ -247,7 +247,7 @@ def _problem(language: str, source: str, message: str) -> str:
         if said and marks:
             place = marks.index("^") - 3  # the pattern follows four blanks
             return msg(
-                "is no regular expression at character {place}: {said}", (place, _plain(said))
+                "is not a regular expression at character {place}: {said}", (place, _plain(said))
             )
         return msg("is refused: {lines}", _plain(lines[0]))
     if found:

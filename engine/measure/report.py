@@ -90,12 +90,12 @@ def _file(data: bytes) -> _File:
         file = decode(data, _File)
     except NoJson as error:
         raise MeasurementError(
-            "The file is no JSON ({reason}); {remedy}.", (str(error), REMEDY)
+            "The file is not JSON ({reason}); {remedy}.", (str(error), REMEDY)
         ) from error
     except Wrong as wrong:
-        raise MeasurementError("The file is no measurement; {remedy}.", REMEDY) from wrong
+        raise MeasurementError("The file is not a measurement; {remedy}.", REMEDY) from wrong
     if bytes(file.format) != f'"{FORMAT}"'.encode():
-        raise MeasurementError("The file is no measurement; {remedy}.", REMEDY)
+        raise MeasurementError("The file is not a measurement; {remedy}.", REMEDY)
     version = bytes(file.version).decode()
     if not version.isdigit() or version == "0":
         raise MeasurementError("The measurement names no version; {remedy}.", REMEDY)

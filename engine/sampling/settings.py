@@ -68,7 +68,9 @@ class SamplingSettings:
         elif settings:
             name = next(iter(settings))
             remedy = msg("put the stage into the chain instead")
-            raise SettingError(name, settings[name], "cannot be given beside a chain", remedy)
+            raise SettingError(
+                name, settings[name], "cannot be given together with a chain", remedy
+            )
         if isinstance(chain, Stage):
             remedy = msg("put it into a list: chain=[TopP(0.9)]")
             raise SettingError("chain", chain, "must be a list of stages", remedy)

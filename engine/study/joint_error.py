@@ -104,7 +104,7 @@ def joint_error_of(
     most = at_least_one("most", most)
     for name, place in (("first", first), ("second", second)):
         if not is_whole(place) or not 0 <= place < len(ids) or ids[place] != model.mask_id:
-            raise SettingError(name, place, "is no mask of the canvas", "use a masked position")
+            raise SettingError(name, place, "is not a mask of the canvas", "use a masked position")
     if first == second:
         remedy = msg("use two masked positions")
         raise SettingError("second", second, "is the first position too", remedy)

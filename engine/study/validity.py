@@ -106,7 +106,9 @@ def _match(source: str, text: str) -> Verdict:
         found = _found(source, [text], _UNICODE, r"\A(?:{})\z")[0]
     except _NotJudgedError as reason:
         return Verdict(None, "RE2", *reason.args)
-    return Verdict(found, "RE2", "" if found else msg("the expression does not match all of it"))
+    return Verdict(
+        found, "RE2", "" if found else msg("the expression does not match the whole text")
+    )
 
 
 def _object(source: str, text: str) -> Verdict:

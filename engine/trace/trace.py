@@ -172,7 +172,7 @@ class Trace:
             _check(file, strategy)
         except NoJson as error:
             raise TraceError(
-                "The trace is no valid JSON ({reason}); save it again.", str(error)
+                "The trace is not valid JSON ({reason}); save it again.", str(error)
             ) from error
         except Wrong as wrong:
             raise damaged(wrong) from wrong.__cause__
@@ -266,7 +266,7 @@ def _strategy(data: bytes) -> Strategy:
     except Wrong:
         head = _Head()
     if bytes(head.format) != f'"{FORMAT}"'.encode():
-        raise TraceError("This is no decoding trace; choose a file saved by this app.")
+        raise TraceError("This is not a decoding trace; choose a file saved by this app.")
     if bytes(head.version) not in (str(version).encode() for version in READABLE):
         raise TraceError(
             "This trace has format version {version}, this app reads {version2}; "

@@ -40,7 +40,7 @@ UNSEEN = """
   return [...chosen, ...thumbs].map(element => element.outerHTML.slice(0, 200));
 }
 """
-PLAYS = "The charts follow once it stands still."
+PLAYS = "The charts follow once it stops growing."
 SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 HAS_PLAYED = re.compile("^[1-9].* · ")  # that it has ended is not said while it grows
 

@@ -67,7 +67,7 @@ def test_a_prediction_and_an_answer_outlive_the_tab(context: BrowserContext, wat
         "step",
     }
     button(page, "Forget my progress").click()
-    button(page, "Forget all of it").click()
+    button(page, "Forget everything").click()
     expect(page.get_by_text("Your progress is deleted.")).to_be_visible()
     expect(said).to_have_count(0)
     button(page, "Import progress").click()

@@ -54,24 +54,24 @@ def test_impossible_file_names(name, tmp_path):
         EXAMPLE.save(tmp_path / name)
 
 
-OTHER_JSON = "This is no decoding trace; choose a file saved by this app"
+OTHER_JSON = "This is not a decoding trace; choose a file saved by this app"
 GOOD = json.dumps(plain())
 
 
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        ("", "no valid JSON"),
-        ("not json", "no valid JSON"),
-        (GOOD[:-10], "no valid JSON"),
-        (GOOD + GOOD, "no valid JSON"),
+        ("", "not valid JSON"),
+        ("not json", "not valid JSON"),
+        (GOOD[:-10], "not valid JSON"),
+        (GOOD + GOOD, "not valid JSON"),
         ("[" * 100_000, OTHER_JSON),
-        ('{"a":' * 100_000 + "1" + "}" * 100_000, "no valid JSON"),
-        (GOOD.replace("17.25", "NaN"), "no valid JSON"),
-        (GOOD.replace("17.25", "-Infinity"), "no valid JSON"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "not valid JSON"),
+        (GOOD.replace("17.25", "NaN"), "not valid JSON"),
+        (GOOD.replace("17.25", "-Infinity"), "not valid JSON"),
         (GOOD.replace("17.25", "1e999"), "step 0: logit must be a number that can be computed"),
         (GOOD.replace("6342", "9" * 5_000), "step 0: token_id must be a"),
-        (GOOD.replace('" Paris"', '"\\ud800"'), "no valid JSON"),
+        (GOOD.replace('" Paris"', '"\\ud800"'), "not valid JSON"),
         ("{}", OTHER_JSON),
         ("[]", OTHER_JSON),
         ("3", OTHER_JSON),
@@ -88,7 +88,7 @@ def test_other_text_files_are_refused(content, part, tmp_path):
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "run.json").write_bytes(b"\xff\xfe\x00\x80" * 9)
-    refused(tmp_path / "run.json", "no valid JSON")
+    refused(tmp_path / "run.json", "not valid JSON")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_prices_are_chosen_typed_and_refused(app):
     field(app, "selectbox", "cache_prefill_and_decode_prices").set_value("Claude Haiku 4.5").run()
     assert (state.held.inputs.input_price, state.held.inputs.output_price) == (1.0, 5.0)
     field(app, "number_input", "cache_prefill_and_decode_output_price").set_value(-1.0).run()
-    assert "is no price" in app.error[0].value and state.held.inputs.output_price == 5.0
+    assert "is not a price" in app.error[0].value and state.held.inputs.output_price == 5.0
     field(app, "number_input", "cache_prefill_and_decode_output_price").set_value(7.0).run()
     assert field(app, "selectbox", "cache_prefill_and_decode_prices").value == "Own prices"
     field(app, "selectbox", "cache_prefill_and_decode_metric").set_value("decode").run()

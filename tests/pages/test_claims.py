@@ -95,7 +95,7 @@ def test_all_claims_are_run_and_every_one_is_drawn_with_its_verdict(app):
         if key in REFUSED:
             assert REFUSED[key] in app.error[0].value
             continue
-        assert "What the verdict stands on" in html(app) and charts(app), key
+        assert "Basis of the verdict" in html(app) and charts(app), key
         assert held.mark in SYMBOLS.values() and held.section.heading in html(app)
     parts = json.loads(state.report().to_json())["parts"]
     assert set(parts) == set(SHORT) - set(REFUSED)

@@ -324,7 +324,7 @@ def test_a_column_keeps_to_its_constraint_and_a_refused_one_stays_in_its_field(a
     assert texts[column] in ("w1w2", "w3w4w5")
     assert texts[comparison.columns[0].number] not in ("w1w2", "w3w4w5")
     field(app, "text_area", f"compare_{column}_source").set_value('["w1"').run()
-    assert "no JSON at line 1" in app.error[0].value
+    assert "not JSON at line 1" in app.error[0].value
     assert field(app, "text_area", f"compare_{column}_source").value == '["w1"'
     assert any("before it still holds" in one.value for one in app.caption)
     assert comparison.column(column).text.text == texts[column]

@@ -68,7 +68,7 @@ def test_tokens_have_a_price_and_a_measured_time(app):
     app.run()
     assert "Time and price of a token" in html(app) and "Price of such texts" in html(app)
     field(app, "number_input", "tokens_output_price").set_value(-1.0).run()
-    assert "is no price" in said(app, "error") and state.inputs.output_price == 5.0
+    assert "is not a price" in said(app, "error") and state.inputs.output_price == 5.0
     state.change(prompt="|".join(["w1"] * 200))
     state.begin(UNKNOWN)
     assert "beyond the 128 positions" in state.error and state.work.result is not None

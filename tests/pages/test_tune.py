@@ -68,7 +68,7 @@ def test_fields_change_the_plan_and_run_makes_it(app):
 def test_nonsense_is_answered_in_words_and_the_result_stays(app):
     before = session(app).work
     field(app, "text_input", "X values").set_value("0.5, `hot`").run()
-    assert app.error[0].value.startswith("X values hold something that is no number")
+    assert app.error[0].value.startswith("X values hold something that is not a number")
     assert r"\`hot\`" in app.error[0].value
     assert field(app, "button", "Run sweep").disabled
     assert session(app).work is before
@@ -203,7 +203,7 @@ def test_a_sweep_under_way_comes_back_with_its_finished_texts_and_goes_on(app):
     again = session(app)
     assert not again.work.is_done and not again.is_running
     assert 0 < again.work.texts_done < 18
-    assert any("Continue goes on from here" in element.value for element in app.info)
+    assert any("Continue resumes from here" in element.value for element in app.info)
     press(app, "Continue")
     again.work.wait(PATIENCE_S)
     assert again.work.is_done

@@ -101,7 +101,10 @@ def _picture(result: CacheBytes, shown: Shown) -> None:
     layout = Paged(shown.held.inputs.block)
     if formula is None:
         st.warning(
-            say("{problem} What is counted below has no formula beside it.", problem=result.problem)
+            say(
+                "{problem} The counts below have no formula to compare with.",
+                problem=result.problem,
+            )
         )
     sheet(_kinds(result, formula, layout))
     if not shown.is_running:

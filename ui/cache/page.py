@@ -29,8 +29,8 @@ SECTIONS: tuple[Section, ...] = (
 PAGE = MeasurementPage(
     "cache",
     marked(
-        "**Cache and latency.** What the first token costs, what each later one, and what a long "
-        "text. Everything is measured on this machine; what is computed or estimated says so."
+        "**Cache and latency.** The cost of the first token, of each later one, and of a long "
+        "text. Everything is measured on this machine; a computed or estimated figure says so."
     ),
     SECTIONS,
     Path(__file__).with_suffix(".css"),

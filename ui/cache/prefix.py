@@ -95,8 +95,8 @@ class PrefixInputs(PlainInputs):
 def _parts(model: LanguageModel, inputs: PrefixInputs) -> tuple[list[int], list[int], list[int]]:
     texts = {
         say("shared beginning"): inputs.beginning,
-        say("text that the first prompt goes on with"): inputs.first,
-        say("text that the second prompt goes on with"): inputs.second,
+        say("text that continues the first prompt"): inputs.first,
+        say("text that continues the second prompt"): inputs.second,
     }
     for name, text in texts.items():
         if not text:
@@ -131,9 +131,9 @@ def _fields(held: SectionState) -> None:
     )
     left, right = st.columns(2)
     with left:
-        fields.text(held, "first", say("First prompt goes on with"), help=meaning("prompt"))
+        fields.text(held, "first", say("First prompt continues with"), help=meaning("prompt"))
     with right:
-        fields.text(held, "second", say("Second prompt goes on with"), help=meaning("prompt"))
+        fields.text(held, "second", say("Second prompt continues with"), help=meaning("prompt"))
     with fields.row():
         fields.whole(
             held,
@@ -142,9 +142,7 @@ def _fields(held: SectionState) -> None:
             1,
             MOST_SHARED,
             width=190,
-            help=say(
-                "The first so many tokens of the beginning; shorter parts of it are measured too."
-            ),
+            help=say("The number of tokens in the beginning; shorter beginnings are measured too."),
         )
         fields.whole(
             held,
@@ -341,8 +339,8 @@ SECTION = Section(
     key="prefix",
     name=marked("Prefix reuse"),
     about=marked(
-        "A second prompt with the same beginning reads only what is new. Notice that "
-        "its time hardly grows with what is shared."
+        "A second prompt with the same beginning reads only its new tokens. Notice that its "
+        "time hardly grows with the shared part."
     ),
     inputs=PrefixInputs,
     result=PrefixResult,

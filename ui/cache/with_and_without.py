@@ -121,7 +121,7 @@ def _picture(result: WithAndWithout, shown: Shown) -> None:
         st.info(
             say(
                 "This model has no KV cache. It keeps a state of {cached_bytes}, however long "
-                "the text is, and goes on from that.",
+                "the text is, and continues from that.",
                 cached_bytes=size(result.cached_bytes[-1]),
             )
         )
@@ -175,9 +175,9 @@ def _same_text(result: WithAndWithout) -> str:
         checked = say("every step") if not result.is_sampled else say("every measured step")
         return say("Both texts are the same: {checked} chose the same token.", checked=checked)
     return say(
-        "The texts first differ at {position} tokens: “{cached}” with the cache, "
-        "“{uncached}” without. With the cache the two logits lie {margin} apart. Both texts go "
-        "on with the first token.",
+        "The texts first differ at {position} tokens: “{cached}” with the cache, “{uncached}” "
+        "without. With the cache the two logits are {margin} apart. Both texts continue with "
+        "the first token.",
         position=f"{difference.position:,}",
         cached=token_label(difference.cached),
         uncached=token_label(difference.uncached),

@@ -112,7 +112,7 @@ def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
     }
     if not any(check.part for check in verdict.checks):
         del columns[say("part")]
-    return _table(say("What the verdict stands on"), columns, verdict)
+    return _table(say("Basis of the verdict"), columns, verdict)
 
 
 def plain_table(words: ClaimWords, verdict: Verdict) -> Table:

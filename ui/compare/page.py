@@ -339,8 +339,8 @@ def _surprisal(comparison: Comparison) -> None:
     with st.expander(say("Mean surprisal so far (bits per token)"), expanded=True):
         st.caption(
             say(
-                "Low: the model expected the text, as in a loop. High: it hardly expected what was "
-                "drawn. The chart is made when the texts stand still."
+                "Low: the model expected the text, as in a loop. High: it hardly expected the "
+                "drawn tokens. The chart is made when the texts stop growing."
             ),
             help=meaning("surprisal"),
         )

@@ -114,7 +114,7 @@ def reason(column: Column, max_tokens: int) -> str:
     if column.error:
         return say("failed")
     if column.can_go_on(max_tokens):
-        return say("goes on")
+        return say("continues")
     return stop_name(column.stop_reason or MAX_TOKENS)
 
 

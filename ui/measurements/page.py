@@ -61,7 +61,7 @@ def export(state: MeasurementState) -> None:
                 st.caption(
                     markdown_text(
                         say(
-                            "Beside ours: {machine}, {model} in {dtype}, {threads}, {date}.",
+                            "For comparison: {machine}, {model} in {dtype}, {threads}, {date}.",
                             machine=setting.name,
                             model=setting.model,
                             dtype=setting.dtype,
@@ -177,7 +177,7 @@ def second_model(state: MeasurementState) -> None:
         model_chooser(
             second,
             state.load_second,
-            say("It is measured beside the first model, with the same inputs."),
+            say("It is measured along with the first model, with the same inputs."),
             name=f"{state.name}_second_model",
             label=say("Second model"),
         )
@@ -370,6 +370,6 @@ def _duration(state: MeasurementState) -> str:
         return ""
     words = say("Takes {time}; an estimate.", time=about(seconds))
     if seconds > LONG_SECONDS:
-        later = say("Cancel keeps what is measured, and Continue goes on from there.")
+        later = say("Cancel keeps the measurements so far, and Continue resumes from there.")
         return f"{words} {later}"
     return words

@@ -468,8 +468,8 @@ def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
     else:
         st.caption(
             say(
-                "Other computers can reach this app, so no other models are loaded. Whoever runs "
-                "it can name more: DECODING_MODELS=owner/name,path/to/folder"
+                "Other computers can reach this app, so no other models are loaded. Its owner "
+                "can name more: DECODING_MODELS=owner/name,path/to/folder"
             )
         )
     return choice

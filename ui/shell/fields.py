@@ -80,8 +80,8 @@ def _refuse(length: int) -> None:
     if visit is not None:
         visit.notices.append(
             msg(
-                "The text has {count:,} characters, and a field takes at most {most:,}; what was "
-                "there before stays.",
+                "The text has {count:,} characters, and a field takes at most {most:,}; the "
+                "text before stays.",
                 (length, LONGEST),
             )
         )

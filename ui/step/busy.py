@@ -26,7 +26,7 @@ _DOING = {
 }
 _NEEDS_PROMPT = ("step", "run", "propose", "inspect", "row", "force", "admit", "find")
 
-SCORES = marked("Cancelled: the next token has no scores yet; press Step to go on.")
+SCORES = marked("Cancelled: the next token has no scores yet; press Step to continue.")
 PROMPT = marked("Cancelled: the prompt was not read; press Step to read it.")
 QUESTION = marked("Cancelled before the answer was found; nothing has changed.")
 _CANCELLED = {

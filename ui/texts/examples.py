@@ -83,7 +83,7 @@ EXAMPLES = (
         marked("Certain, then uncertain"),
         "Once upon a",
         marked(
-            "Top-p 0.9 keeps one or two tokens where the model is certain, and dozens where it "
+            "Top-p 0.9 keeps one or two tokens when the model is certain, and dozens when it "
             "is not. Top-k would keep the same number everywhere."
         ),
         {"top_p": 0.9},
@@ -147,7 +147,7 @@ EXAMPLES = (
         '{"name": "',
         marked(
             "Quotation marks, colons and most keys are almost certain, the values are open. "
-            "Force one wrong token and it is no JSON any more."
+            "Force one wrong token and it is no longer JSON."
         ),
         {"temperature": 0.7},
     ),
@@ -156,7 +156,7 @@ EXAMPLES = (
         "A rhinoceros is a",
         marked(
             "The rare word is several tokens that a small model has seldom read together. It "
-            "goes on fluently, and wrongly."
+            "continues fluently, and wrongly."
         ),
     ),
     Example(
@@ -172,7 +172,7 @@ EXAMPLES = (
         "The 👩\u200d🚀 said",
         marked(
             "One picture is three characters, one of them invisible. The tokens are their "
-            "bytes, and most are no whole character."
+            "bytes, and most are not a whole character."
         ),
     ),
 )

@@ -155,7 +155,7 @@ def stop_sentence(text: Text, max_tokens: int) -> str:
     if not text.steps:
         return ""
     step = text.steps[-1]
-    remedy = say("press Back or Rewind to go on from an earlier token.")
+    remedy = say("press Back or Rewind to continue from an earlier token.")
     if step.stop_reason == EOS:
         label = labels_of(text.model.vocabulary)[step.token_id]
         return say(

@@ -51,7 +51,7 @@ PAGE = VisitPage(
     begin=TokensState,
     restore=TokensState.restored,
     lost=marked("Your last text on this page could not be read, so it starts over."),
-    kept=marked("Text and prices are kept; the text is cut and timed anew."),
+    kept=marked("Text and prices are kept; the text is cut and timed again."),
 )
 ABOUT = marked(
     "**Tokens.** A model reads ids, not letters. Point at a token for its id "
@@ -101,7 +101,7 @@ def _fields(state: TokensState) -> None:
     with fields.row():
         fields.choice(state, "first", say("Tokenizer"), names(state.model, inputs.first), width=320)
         others = {NOTHING: say("None")} | names(state.model, inputs.second)
-        fields.choice(state, "second", say("Beside it"), others, width=320)
+        fields.choice(state, "second", say("Next to it"), others, width=320)
         if allowed() is None:
             _another(state)
 
@@ -154,7 +154,10 @@ def _words(shown: Sequence[Shown]) -> None:
         head = (say("word"), *(say("tokens, {name}", name=one.name) for one in shown))
         st.html(table(say("Words"), head, word_rows(shown), "figures"))
         st.caption(
-            say("Those cut most stand first. A token with a leading space counts to its word.")
+            say(
+                "Words cut into most tokens come first. A token with a leading space belongs "
+                "to its word."
+            )
         )
 
 
@@ -169,9 +172,7 @@ def _file_name(shown: Shown) -> str:
 
 def _samples(state: TokensState, shown: Sequence[Shown]) -> None:
     st.subheader(say("Languages, numbers, code, emoji"), anchor=False)
-    st.caption(
-        say("All languages say the same two sentences. A word is what stands between spaces.")
-    )
+    st.caption(say("All languages say the same two sentences. Words are separated by spaces."))
     fields.choice(
         state,
         "measure",

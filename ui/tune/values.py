@@ -117,7 +117,7 @@ def _number(field: str, text: str) -> Decimal:
         )
         raise SettingError(field, text, problem, say(_REMEDY))
     if not _ONE.fullmatch(text):
-        raise SettingError(field, text, say("hold something that is no number"), say(_REMEDY))
+        raise SettingError(field, text, say("hold something that is not a number"), say(_REMEDY))
     if abs(float(text)) > LARGEST:
         remedy = say("use values up to {largest}", largest=f"{LARGEST:,.0f}")
         raise SettingError(field, text, say("hold a value that no setting takes"), remedy)

@@ -115,7 +115,10 @@ class Keeper:
             record = _unpacked(data)
             if record is None:
                 problems.append(
-                    msg("What was kept of the page {page} cannot be read, so it starts over.", page)
+                    msg(
+                        "The saved state of the page {page} cannot be read, so it starts over.",
+                        page,
+                    )
                 )
             else:
                 found[page] = record
@@ -133,8 +136,8 @@ class Keeper:
         data = zlib.compress(json.dumps(record, separators=(",", ":")).encode(), 6)
         if len(data) > MOST_RECORD:
             return msg(
-                "There is too much on the page {page} to be kept ({size:,} bytes), so what is new "
-                "there is lost when the app is started again.",
+                "There is too much on the page {page} to be kept ({size:,} bytes), so the "
+                "changes there are lost when the app is started again.",
                 (page, len(data)),
             )
         with self._lock:
@@ -250,8 +253,8 @@ class Keeper:
             self._connection = None
         self._announce(
             msg(
-                "Your work cannot be kept on disk just now ({error}), so it is lost when the app "
-                "is started again. Whoever runs the app can make room in {folder}, or name "
+                "Your work cannot be kept on disk ({error}), so it is lost when the app is "
+                "started again. The owner of the app can make room in {folder}, or name "
                 "another folder: {variable}=path/to/folder",
                 (str(error), str(self._file.parent), VARIABLE),
             )

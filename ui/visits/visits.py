@@ -72,8 +72,8 @@ FULL = marked(
     "try again in a minute."
 )
 NO_ROOM = marked(
-    "There is no room to keep what is new on the page {page}, so it is lost when this tab is "
-    "closed or the app is started again."
+    "There is no room to keep the changes on the page {page}, so they are lost when this tab "
+    "is closed or the app is started again."
 )
 
 

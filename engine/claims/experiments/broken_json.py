@@ -143,7 +143,7 @@ def _judged(constraint: Constraint, way: str, text: str) -> Judged:
     said = judge(constraint, text)
     if said.is_valid is None:
         problem = msg("gives a text that cannot be judged: {problem}", said.problem)
-        raise SettingError(msg("Schema"), msg("this one"), problem, "leave that out of it")
+        raise SettingError(msg("Schema"), msg("this one"), problem, "leave that out")
     problem = said.problem if len(said.problem) <= 1000 else said.problem[:1000]
     return Judged(way, text, said.is_valid, problem)
 

@@ -208,6 +208,6 @@ CLAIM = Claim(
             msg("right answers"): lambda word: sum(word.right),
             msg("right answers, spelled out"): lambda word: sum(word.spelled_right),
         },
-        about=msg("Every word is cut with a space before it, as it stands within a sentence."),
+        about=msg("Every word is cut with a space before it, as within a sentence."),
     ),
 )

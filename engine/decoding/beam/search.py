@@ -180,7 +180,7 @@ class BeamSearch(Generation[BeamStep]):
                     msg("use 0 to {live}", len(live) - 1) if live else msg("use an earlier step")
                 )
                 raise SettingError(
-                    "beam", beam, msg("is no beam before step {index}", index), remedy
+                    "beam", beam, msg("is not a beam before step {index}", index), remedy
                 )
             count = at_least_one("count", count)
             logits = self._logits.get(index)

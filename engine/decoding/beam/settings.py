@@ -64,7 +64,7 @@ class BeamSettings:
         penalty = _number("length_penalty", self.length_penalty, -MOST_PENALTY)
         if not (isinstance(self.early_stopping, bool) or self.early_stopping == "never"):
             remedy = msg('use True, False or "never"')
-            raise SettingError("early_stopping", self.early_stopping, "is no stop rule", remedy)
+            raise SettingError("early_stopping", self.early_stopping, "is not a stop rule", remedy)
         groups = at_least_one("groups", self.groups)
         if width % groups:
             fitting = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)

@@ -135,8 +135,8 @@ def locate(
         )
     if not _HUB_ID.fullmatch(text):
         raise ModelNotFoundError(
-            "There is no folder {text}, and it is no hub id; give an existing folder, or an id "
-            "such as owner/name.",
+            "There is no folder {text}, and it is not a hub id; give an existing folder, or an "
+            "id such as owner/name.",
             repr(text),
         )
     return _fetch(text, revision, progress, with_weights, local_files_only)
@@ -387,8 +387,8 @@ def _load(
 
 def _no_language_model(name: str, error: Exception) -> NotAModelError:
     return NotAModelError(
-        "{name} is no causal language model that transformers knows "
-        "({error}); choose a model made for text generation.",
+        "{name} is not a causal language model that transformers knows ({error}); choose a "
+        "model made for text generation.",
         (name, first_line(error)),
     )
 

@@ -37,8 +37,8 @@ def read_declared(folder: Path) -> object:
         raise NotAModelError(
             other_format(folder)
             or msg(
-                "{folder} holds no config.json, so it is no model in transformers' format; give "
-                "the folder that holds config.json and *.safetensors.",
+                "{folder} holds no config.json, so it is not a model in transformers' format; "
+                "give the folder that holds config.json and *.safetensors.",
                 folder,
             )
         )
@@ -47,7 +47,7 @@ def read_declared(folder: Path) -> object:
         check_size(declared)
     except (ValueError, OSError) as error:
         raise NotAModelError(
-            "The config.json of {name} is no valid JSON ({error}); download the model again.",
+            "The config.json of {name} is not valid JSON ({error}); download the model again.",
             (folder.name, first_line(error)),
         ) from error
     return declared

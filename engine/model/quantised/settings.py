@@ -64,7 +64,7 @@ class Quantisation:
                 remedy = msg(
                     "use {per_channel} or {per_token}", (repr(PER_CHANNEL), repr(PER_TOKEN))
                 )
-                raise SettingError(name, getattr(self, name), "is no axis", remedy)
+                raise SettingError(name, getattr(self, name), "is not an axis", remedy)
 
     @property
     def name(self) -> str:

@@ -41,7 +41,7 @@ class DynamicTemperature(ScaleStage):
     info: ClassVar[Info] = Info(
         label="Dynamic temperature",
         group="temperature",
-        about="Sets T for each step: low where the model is certain, high where it is uncertain.",
+        about="Sets T for each step: low if the model is certain, high if it is uncertain.",
         formula="T = low + (high − low) · (H / log2 n)^exponent",
         idle="every step has the same temperature",
         picture="scale",

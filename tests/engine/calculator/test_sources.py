@@ -230,8 +230,8 @@ def test_a_pasted_text_is_read_like_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no valid JSON"),
-        ('{"model_type": "llama"', "is no valid JSON"),
+        ("", "is not valid JSON"),
+        ('{"model_type": "llama"', "is not valid JSON"),
         ("[1, 2]", "names no model_type"),
         ('{"name": "numpy"}', "names no model_type"),
         ('{"model_type": "nothing"}', "describes no model that transformers knows"),
@@ -241,7 +241,7 @@ def test_a_pasted_text_is_read_like_a_file(tmp_path):
         (json.dumps(LLAMA | {"num_attention_heads": 10**9}), "num_attention_heads is"),
         (json.dumps(LLAMA | {"vocab_size": 10**15}), "vocab_size is 1,000,000,000,000,000"),
         (json.dumps(LLAMA | {"hidden_size": "wide"}), "describes no model|builds no"),
-        ("[" * 100_000, "is no valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
         ('{"model_type": "llama", "x": "' + "y" * 1_000_000 + '"}', "at most 1 MB"),
     ],
 )

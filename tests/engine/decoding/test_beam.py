@@ -328,7 +328,7 @@ def test_logits_that_are_no_numbers_are_a_sentence(llama):
         ({"length_penalty": float("nan")}, "length_penalty must be from -10 to 10, got nan"),
         ({"length_penalty": "long"}, "length_penalty must be a number, got 'long'"),
         ({"early_stopping": "soon"}, 'use True, False or "never".'),
-        ({"early_stopping": 1}, "early_stopping is no stop rule, got 1"),
+        ({"early_stopping": 1}, "early_stopping is not a stop rule, got 1"),
         ({"width": 6, "groups": 4}, "groups must divide the width of 6, got 4; use one of 1, 2, 3"),
         ({"groups": 0}, "groups must be at least 1"),
         ({"diversity_penalty": -1, "groups": 2}, "diversity_penalty must be from 0 to 10, got -1"),
@@ -371,8 +371,8 @@ def test_a_width_beyond_memory_is_a_sentence_before_it_is_taken(monkeypatch):
     ("where", "said"),
     [
         ((9, 0, 3), "step index is neither taken nor next, got 9; use 0 to 6."),
-        ((1, 4, 3), "beam is no beam before step 1, got 4; use 0 to 3."),
-        ((6, 0, 3), "beam is no beam before step 6, got 0; use an earlier step."),
+        ((1, 4, 3), "beam is not a beam before step 1, got 4; use 0 to 3."),
+        ((6, 0, 3), "beam is not a beam before step 6, got 0; use an earlier step."),
         ((1, 0, 0), "count must be at least 1"),
     ],
 )

@@ -55,7 +55,7 @@ def changed(report: Report, change) -> str:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda data: data.update(format="trace"), "is no measurement"),
+        (lambda data: data.update(format="trace"), "is not a measurement"),
         (lambda data: data.pop("version"), "names no version"),
         (lambda data: data.update(version=99), "newer than this app reads"),
         (lambda data: data.update(parts=[]), "has no parts"),
@@ -74,7 +74,7 @@ def test_a_damaged_file_is_refused_with_the_place(report, change, problem):
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("", "no JSON"), ("[1]", "no measurement"), (" " * (MOST_BYTES + 1), "more than")],
+    [("", "not JSON"), ("[1]", "not a measurement"), (" " * (MOST_BYTES + 1), "more than")],
 )
 def test_what_is_no_measurement_is_refused(text, problem):
     with pytest.raises(MeasurementError, match=problem):

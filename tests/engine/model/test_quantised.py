@@ -173,7 +173,7 @@ def test_a_latent_cache_is_refused_in_a_sentence():
         ({"bits": 3}, "bits cannot be stored, got 3; use 8, 4 or 2"),
         ({"group": 1}, "group is out of range, got 1; use a whole number from 2 to 1,024"),
         ({"residual": -1}, "residual is out of range"),
-        ({"keys": "by row"}, "keys is no axis"),
+        ({"keys": "by row"}, "keys is not an axis"),
     ],
 )
 def test_a_setting_out_of_range_is_refused(changes, words):

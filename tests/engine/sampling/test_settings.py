@@ -116,7 +116,7 @@ def test_a_chain_may_come_from_an_iterator():
         ),
         (
             lambda: SamplingSettings(chain=[TopK(1)], top_p=0.9),
-            ["top_p", "beside a chain", "0.9", "put the stage into the chain"],
+            ["top_p", "together with a chain", "0.9", "put the stage into the chain"],
         ),
         (
             lambda: SamplingSettings(topp=0.9),

@@ -73,10 +73,10 @@ def test_progress_cancel_and_a_stop_half_way():
     ("first", "second", "said"),
     [
         (0, 0, "second is the first position too"),
-        (2, 0, "first is no mask of the canvas, got 2"),
-        (0, 3, "second is no mask"),
-        (-1, 0, "first is no mask"),
-        (0, True, "second is no mask"),
+        (2, 0, "first is not a mask of the canvas, got 2"),
+        (0, 3, "second is not a mask"),
+        (-1, 0, "first is not a mask"),
+        (0, True, "second is not a mask"),
     ],
 )
 def test_positions_that_are_no_pair_of_masks(first, second, said):

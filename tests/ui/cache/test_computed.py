@@ -143,7 +143,7 @@ def test_a_configuration_of_ones_own_stands_beside_the_others_or_says_why_not():
     assert not app.error and "Pasted configuration" in html(app)
     held.change(own_text='{"model_type": "vit"}')
     app.run()
-    assert any("no causal language model" in one.value for one in app.error)
+    assert any("not a causal language model" in one.value for one in app.error)
     assert "DeepSeek V3" in html(app)
 
 

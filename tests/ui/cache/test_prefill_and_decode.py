@@ -80,7 +80,7 @@ def test_published_prices_have_a_source_and_a_date():
 
 def test_a_price_that_is_none_is_refused():
     assert checked_price("Input", 0.0) == 0
-    with pytest.raises(SettingError, match="Input is no price, got -1"):
+    with pytest.raises(SettingError, match="Input is not a price, got -1"):
         checked_price("Input", -1.0)
 
 

@@ -56,7 +56,9 @@ def test_prompts_are_measured_and_a_prefix_too_long_is_refused(model):
     assert held.result() == result
     held.change(longest=6, second="")
     held.begin(UNKNOWN)
-    assert "second prompt goes on with is empty" in held.error and held.result() == result
+    assert (
+        "text that continues the second prompt is empty" in held.error and held.result() == result
+    )
 
 
 def test_the_beginning_of_a_new_page_is_long_enough(bundled):

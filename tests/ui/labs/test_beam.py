@@ -138,7 +138,7 @@ def test_stage_view_has_the_leading_hypotheses_with_what_they_share_muted(search
 
 
 def test_the_notice_follows_greedy_decoding(model, search):
-    said = r"Greedy decoding went for “[^”]+”; in step \d+ no beam goes on"
+    said = r"Greedy decoding chose “[^”]+”; in step \d+ no beam continues"
     assert re.match(said, view.notice(search))
     greedy = BeamSearch(model, PROMPT, BeamSettings(width=1, max_new_tokens=5))
     list(greedy.run())

@@ -65,7 +65,7 @@ def test_constrained_decoding_keeps_to_the_constraint_of_the_field(model):
     list(text.run(9))
     assert text.text in (" Paris", " Rome")
     clock.change(source="[")
-    assert "no JSON at line 1" in clock.error and clock.inputs == inputs
+    assert "not JSON at line 1" in clock.error and clock.inputs == inputs
     clock.change(tokens=5)
     assert not clock.error and clock.inputs.source == inputs.source
 

@@ -119,7 +119,7 @@ def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
     return [
         (ConstrainedLab, json.dumps(one), "Seed is out of range"),
         (SpeculativeLab, json.dumps(two), "Seed is out of range"),
-        (BeamLab, "{", "no valid JSON"),
+        (BeamLab, "{", "not valid JSON"),
         (BeamLab, contrastive.trace().to_json(), "strategy contrastive; this page opens beam"),
         (BeamLab, replace(beam_trace, stop_strings=("x\ny",)).to_json(), "has stop_strings"),
         (BeamLab, replace(beam_trace, settings=((0, edited),)).to_json(), "The trace has chain"),

@@ -136,7 +136,7 @@ def test_a_folder_is_loaded_and_handed_over(app, tiny):
         ("folder", ["{empty}"], "config.json"),
         ("hub", ["owner/name"], "the hub could not be reached to look for owner/name"),
         ("hub", ["owner/name", "v1"], "at revision v1"),
-        ("hub", ["[x](javascript:alert(1))"], "it is no hub id"),
+        ("hub", ["[x](javascript:alert(1))"], "it is not a hub id"),
         ("hub", [""], "type a folder or a hub id"),
         ("hub", [BUNDLED, "v1"], "applies to hub ids only"),
     ],

@@ -107,7 +107,7 @@ def refusals(model) -> list[tuple[str, str]]:
     return [
         (json.dumps(seed), "Seed is out of range"),
         (replace(trace, prompt="a" * 20_001, model=other).to_json(), "has 20,001 characters"),
-        ("{", "no valid JSON"),
+        ("{", "not valid JSON"),
         (beam.trace().to_json(), "strategy beam; this page opens sampling"),
         (warm.trace().to_json(), "The trace has temperature, and a contrastive search"),
         (parity.trace().to_json(), "parity mode"),

@@ -41,8 +41,8 @@ def test_whole_numbers_stay_whole_as_top_k_wants_them():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("0.5, hot", "X values hold something that is no number, got 'hot'"),
-        ("0.5, nan", "X values hold something that is no number, got 'nan'"),
+        ("0.5, hot", "X values hold something that is not a number, got 'hot'"),
+        ("0.5, nan", "X values hold something that is not a number, got 'nan'"),
         ("", "X values are missing"),
         ("0 to 1", "X values hold a range without a step, got '0 to 1'"),
         ("0 to 1 step 0", "X values hold a range with a step of 0"),
@@ -68,7 +68,7 @@ def test_what_is_no_list_is_named(text, sentence):
         ("9" * 200 + " to " + "9" * 200 + " step " + "9" * 201, "of more than 40 characters"),
         ("1." * 9_999, "hold something of more than 40 characters"),
         ("1.." * 6_000, "hold something of more than 40 characters"),
-        ("1" + " " * 19_000 + "to", "hold something that is no number, got 'to'"),
+        ("1" + " " * 19_000 + "to", "hold something that is not a number, got 'to'"),
         ("0 to 19998 step 1; 19998", "hold a value twice, got 19,998"),
         ("0 to 19998 step 1; 19999 19998", "are too many, got 20,001"),
         ("0 to 19999 step 1; 20000", "are too many, got 20,001"),

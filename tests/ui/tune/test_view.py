@@ -39,7 +39,7 @@ def test_a_star_marks_a_better_end_and_equal_cells_have_no_ends():
 
 def test_a_message_comes_back_from_a_record_in_any_language():
     error = SettingError("top_k", 0.5, "must be a whole number", msg("use 0 to {steps}", 4))
-    notice = msg("A text could not go on: {error}", error)
+    notice = msg("A text could not continue: {error}", error)
     back = _message(json.loads(json.dumps(_recorded(notice))))
     assert (back, back.values) == (notice, notice.values) and _message("as it was") == "as it was"
     with speaking("de"):

@@ -154,7 +154,7 @@ def test_a_damaged_record_is_a_sentence(keeper, damage):
         keeper._connection.execute("UPDATE records SET data = ?", (damage,))
     records, problems = keeper.records(TOKEN)
     assert records == {}
-    assert problems == ["What was kept of the page step cannot be read, so it starts over."]
+    assert problems == ["The saved state of the page step cannot be read, so it starts over."]
 
 
 def test_a_damaged_file_makes_way(keeper, tmp_path, caplog):
@@ -163,7 +163,7 @@ def test_a_damaged_file_makes_way(keeper, tmp_path, caplog):
     (folder / NAME).write_bytes(b"this is no database" * 100)
     keeper.put(TOKEN, "step", {"text": "a"})
     keeper.write()
-    assert "cannot be kept on disk just now" in caplog.text
+    assert "cannot be kept on disk" in caplog.text
     keeper.write()
     assert keeper.problem == ""
     assert keeper.records(TOKEN)[0] == {"step": {"text": "a"}}

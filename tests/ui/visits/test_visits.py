@@ -232,7 +232,7 @@ def test_what_there_is_no_room_for_is_said_to_its_visitor_once(visits, monkeypat
     for _ in range(2):
         visits.look()
         notes.text = secrets.token_hex(1500)
-    assert len(visit.notices) == 1 and "no room to keep what is new" in visit.notices[0]
+    assert len(visit.notices) == 1 and "no room to keep the changes" in visit.notices[0]
     assert other.notices == []
 
 

@@ -93,9 +93,11 @@ def test_a_refusal_is_said_in_german_with_its_values(german, model):
 def test_a_message_in_a_message_is_said_too():
     error = SettingError("top_k", 0.5, "must be a whole number", msg("use {a} to {b:,}", (1, 2000)))
     assert error.problem == "must be a whole number" and error.remedy == "use 1 to 2,000"
-    outer = msg("A text could not go on: {error}", error)
-    assert outer == f"A text could not go on: {error}"
-    assert outer == "A text could not go on: top_k must be a whole number, got 0.5; use 1 to 2,000."
+    outer = msg("A text could not continue: {error}", error)
+    assert outer == f"A text could not continue: {error}"
+    assert (
+        outer == "A text could not continue: top_k must be a whole number, got 0.5; use 1 to 2,000."
+    )
     with speaking("de"):
         assert told(outer).startswith(
             "Ein Text konnte nicht weitergehen: top_k muss eine ganze Zahl sein, gegeben: 0,5; "

@@ -45,7 +45,9 @@ def source_of(input_price: float, output_price: float) -> str:
 def checked_price(field: str, price: float) -> float:
     """Return a price per million tokens; raises `SettingError` if it is not a price."""
     if not 0 <= price <= 1e6:
-        raise SettingError(field, price, say("is no price"), say("use dollars from 0 to 1,000,000"))
+        raise SettingError(
+            field, price, say("is not a price"), say("use dollars from 0 to 1,000,000")
+        )
     return price
 
 

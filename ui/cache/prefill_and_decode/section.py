@@ -182,7 +182,7 @@ def _lengths(field: str, typed: str) -> list[int]:
     values = parse_values(field, typed)
     for value in values:
         if not isinstance(value, int) or not 1 <= value <= MOST_POSITIONS:
-            raise SettingError(field, value, say("is no length"), remedy)
+            raise SettingError(field, value, say("is not a length"), remedy)
     return sorted(values)
 
 

@@ -71,7 +71,7 @@ def _plan(model: LanguageModel, inputs: RooflineInputs) -> Plan:
     for rows in batches:
         if not isinstance(rows, int):
             remedy = say("use whole numbers from 1 to {most_rows}", most_rows=MOST_ROWS)
-            raise SettingError(say("Batches"), rows, say("is no number of texts"), remedy)
+            raise SettingError(say("Batches"), rows, say("is not a number of texts"), remedy)
     return Plan.usual(model, batches)
 
 
@@ -313,8 +313,8 @@ SECTION = Section(
     name=marked("Roofline"),
     about=(
         marked(
-            "What this machine can do at most, and where prefill, decode and batches lie. "
-            "Notice which of the two ceilings each stands under."
+            "The limits of this machine, and where prefill, decode and batches lie. Notice "
+            "which of the two ceilings is above each."
         )
     ),
     inputs=RooflineInputs,

@@ -144,9 +144,9 @@ def _texts(lab: BeamLab) -> None:
     st.subheader(say("Likelier, blander?"), anchor=False)
     st.caption(
         say(
-            "The whole beam search beside greedy decoding and six samples with top-p "
-            "0.9, all from this prompt, with the same stop strings and constraint. "
-            "Likelihoods are the model’s own."
+            "The whole beam search against greedy decoding and six samples with top-p 0.9, all "
+            "from this prompt, with the same stop strings and constraint. Likelihoods are the "
+            "model’s own."
         )
     )
     with fields.row():
@@ -189,7 +189,7 @@ def _exact(lab: BeamLab) -> None:
         st.caption(say("Both keep to the constraint: the best text is that of all it allows."))
     if lab.inputs.stop_strings:
         st.caption(
-            say("Stop strings have no part in it: the best text and the beams go on past them.")
+            say("Stop strings play no part here: the best text and the beams continue past them.")
         )
     with fields.row():
         fields.whole(lab, "exact_tokens", say("Tokens at most"), 1, MOST_EXACT)

@@ -33,7 +33,7 @@ def notice(search: BeamSearch) -> str:
     text = quoted(text_of(steps, way[-1]))
     if way[-1][0] < last.index and steps[way[-1][0]].candidates[way[-1][1]].fate != FINISHED:
         said = say(
-            "Greedy decoding went for {text}; in step {step} no beam goes on from it.",
+            "Greedy decoding chose {text}; in step {step} no beam continues from it.",
             text=text,
             step=way[-1][0] + 2,
         )
@@ -55,8 +55,8 @@ def notice(search: BeamSearch) -> str:
             min(len(greedy), len(last.ids_after)),
         )
         said = say(
-            "The best hypothesis leaves greedy decoding at token {place}; greedy’s {text} is not "
-            "the best any more.",
+            "The best hypothesis leaves greedy decoding at token {place}; greedy’s {text} is "
+            "no longer the best.",
             place=at + 1,
             text=text,
         )
@@ -285,7 +285,9 @@ def texts_notice(texts: Sequence[SetText]) -> str:
     likelier = (
         marked("It is likelier than the samples ({own} against {others} nats per token),")
         if best.per_token > mean
-        else marked("It is no likelier than the samples ({own} against {others} nats per token),")
+        else marked(
+            "It is not more likely than the samples ({own} against {others} nats per token),"
+        )
     )
     blander = (
         marked("and blander: distinct-1 {own} against {others}.")

@@ -253,7 +253,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
             self.broken = without_constraint(self.text, index, token_id)
 
         self.player.stop()
-        self.player.do("Going on without the constraint", work)
+        self.player.do("Continuing without the constraint", work)
 
     def begin(self, owner: Owner) -> None:
         """Walk over all texts of the constraint."""

@@ -107,8 +107,8 @@ def _one_bad_token(lab: ConstrainedLab) -> None:
     wanted = lab.figures[index].wanted
     st.caption(
         say(
-            "Force a refused token at step {step}, the one looked at above, and go on "
-            "without the constraint.",
+            "Force a refused token at step {step}, the one shown above, and continue without "
+            "the constraint.",
             step=index + 1,
         )
     )

@@ -37,7 +37,7 @@ def bits(value: float) -> str:
 def text_html(prompt: str, text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
     """The prompt, then every token: forced characters underlined, the chosen step marked."""
     name = html.escape(say("Text under the constraint"))
-    dashed, no_choice = say("dashed"), say("nothing else could stand there")
+    dashed, no_choice = say("dashed"), say("nothing else could be there")
     between = say("between tokens")
     return (
         f'<p class="dv-written con-text" tabindex="0" aria-label="{name}">'

@@ -44,7 +44,7 @@ def history(lab: DiffusionLab) -> None:
     if lab.text is None or not lab.text.steps:
         return
     if lab.player.is_growing:
-        st.caption(say("The charts follow once it stands still."))
+        st.caption(say("The charts follow once it stops growing."))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _map(lab)

@@ -102,9 +102,7 @@ def draw_fields(lab: DiffusionLab) -> None:
 PAGE = LabPage(
     lab=DiffusionLab,
     title=marked("Masked diffusion"),
-    about=marked(
-        "It predicts all masked positions at once and keeps the best few of them, step by step."
-    ),
+    about=marked("It predicts all masked positions at once and keeps the best few, step by step."),
     fields=draw_fields,
     picture=picture,
     notice=notice,

@@ -119,9 +119,8 @@ PAGE = VisitPage(
     needs=("weights",),
 )
 ABOUT = marked(
-    "**One clock.** Every decoder goes on from one prompt, three times, in "
-    "turn. Times are medians measured here; bytes of weights are computed from "
-    "the counted passes."
+    "**One clock.** Every decoder continues one prompt, three times, in turn. Times are "
+    "medians measured here; bytes of weights are computed from the counted passes."
 )
 
 

@@ -141,7 +141,7 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
             **bound("speculative_place", position, lambda place: _choose(lab, index, place)),
         )
     if lab.player.is_busy:
-        st.caption(say("The text is growing; the distributions come when it stands."))
+        st.caption(say("The text is growing; the distributions come when it stops."))
         return
     try:
         found = text.distribution(index, position)

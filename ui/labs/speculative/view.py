@@ -169,7 +169,7 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
         rest=f"{1 - both.shared:.3f}",
     )
     if token.target_probability is None:
-        behind = say("This proposal stands behind a rejection, so it was never examined.")
+        behind = say("This proposal comes after a rejection, so it was never examined.")
         return f"{said} {behind}"
     shares = say(
         "For the proposed token the target has {target} and the draft {draft}.",

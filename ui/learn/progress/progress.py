@@ -81,7 +81,7 @@ class Progress:
             raise ProgressError(
                 say(
                     "That is {count} entries of progress, more than the {most} that are kept; "
-                    "what was there is kept. Forget it first to start over.",
+                    "your own progress stays. Forget it first to start over.",
                     count=f"{len(joined):,}",
                     most=f"{MOST_ENTRIES:,}",
                 )
@@ -153,7 +153,7 @@ class Progress:
             return cls._read(partial(decode, text.encode("utf-8", "replace")))
         except NoJson:
             raise ProgressError(
-                say("This file is no JSON; choose one that Export progress wrote.")
+                say("This file is not JSON; choose one that Export progress wrote.")
             ) from None
 
     @classmethod
@@ -163,8 +163,8 @@ class Progress:
             if head.format != FORMAT:
                 raise ProgressError(
                     say(
-                        "This file is no progress of this app; choose one that Export progress "
-                        "wrote."
+                        "This file does not hold progress of this app; choose one that Export "
+                        "progress wrote."
                     )
                 )
             if head.version > VERSION:

@@ -85,8 +85,8 @@ class ProgressStore:
             if not self._keeper.forget(person):
                 raise ProgressError(
                     say(
-                        "Your progress cannot be deleted just now, as its file cannot be written; "
-                        "try again in a minute."
+                        "Your progress cannot be deleted, as its file cannot be written; try "
+                        "again in a minute."
                     )
                 )
             self._unwritten.pop(person, None)
@@ -99,8 +99,8 @@ class ProgressStore:
         if problems:
             raise ProgressError(
                 say(
-                    "What was kept of your progress is damaged; choose Forget my progress to "
-                    "start over, and import an export of it, if you have one."
+                    "Your saved progress is damaged; choose Forget my progress to start over, "
+                    "and import an export if you have one."
                 )
             )
         return Progress.restored(records[_RECORD]).joined(waiting) if records else waiting
@@ -122,7 +122,7 @@ class ProgressStore:
 
 def _no_room() -> ProgressError:
     return ProgressError(
-        say("There is no room to keep more of your progress; what was kept before stays.")
+        say("There is no room to keep more of your progress; the progress kept before stays.")
     )
 
 

@@ -61,9 +61,9 @@ def _files(progress: Progress) -> None:
             )
             file_field("progress_file", say("Progress file"), ".json", _take, _refuse)
         with st.popover(say("Forget my progress")):
-            st.caption(say("This deletes all of it, for every tab of this browser."))
+            st.caption(say("This deletes everything, for every tab of this browser."))
             st.button(
-                say("Forget all of it"), type="primary", on_click=_forget, key="progress_forget"
+                say("Forget everything"), type="primary", on_click=_forget, key="progress_forget"
             )
 
 

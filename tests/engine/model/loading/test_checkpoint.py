@@ -242,7 +242,7 @@ def test_a_dtype_that_models_are_not_run_in(folder, dtype):
 def test_a_config_that_is_no_json(folder, content):
     data = content if isinstance(content, bytes) else content.encode()
     (folder / "config.json").write_bytes(data)
-    fails(NotAModelError, folder, "config.json of tiny-llama is no valid JSON", "download")
+    fails(NotAModelError, folder, "config.json of tiny-llama is not valid JSON", "download")
 
 
 def test_a_masked_diffusion_model(folder):

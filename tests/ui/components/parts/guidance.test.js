@@ -63,5 +63,5 @@ test('without both rows the table goes, and the sentence says when they come', (
   const page = page_of(2);
   page.change({ row: null });
   assert.deepEqual(page.all('table'), []);
-  assert.match(page.text(), /^The rows of both texts come once the text stands still\./);
+  assert.match(page.text(), /^The rows of both texts come once the text stops growing\./);
 });

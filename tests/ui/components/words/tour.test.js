@@ -60,6 +60,6 @@ test('the end says what the slider did to the likeliest token', () => {
   assert.match(after(2), /^␣Paris now has 32\.5\d %, not 40\.00 %: others gain\./);
   const what_if = recorded({}, { settings: settings_of({ temperature: 2 }), is_what_if: true, tour: 'moved' });
   assert.equal(tour_stop(what_if)?.title, 'What if:');
-  assert.match(said(what_if), /^␣Paris would have 32\.5\d %, not 40\.00 %: others gain\. What was drawn stays;/);
+  assert.match(said(what_if), /^␣Paris would have 32\.5\d %, not 40\.00 %: others gain\. The drawn token stays;/);
   assert.match(after(1), /^␣Paris still has [\d.]+ %\. Drag Temperature further/);
 });

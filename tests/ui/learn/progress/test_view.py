@@ -43,7 +43,7 @@ def test_points_badges_and_where_they_are_kept(app, person):
     assert "right in 100 % of 1 answer." in shown
     assert "ends with the app" in shown, "tests keep nothing on disk"
     assert "**On your own.** Missing: 9 tasks" in shown
-    (forget,) = [button for button in app.button if button.label == "Forget all of it"]
+    (forget,) = [button for button in app.button if button.label == "Forget everything"]
     forget.click().run()
     assert "Your progress is deleted." in said(app)
     assert len(STORE.of(person)) == 0
@@ -63,7 +63,7 @@ def handing() -> None:
 def test_a_file_is_joined_and_a_bad_one_is_refused(person):
     STORE.add(person, *one_of_each())
     more = Progress.of([*one_of_each(), answer("other")]).exported()
-    for text, sentence in ((more, "New entries: 1."), ("{", "This file is no JSON")):
+    for text, sentence in ((more, "New entries: 1."), ("{", "This file is not JSON")):
         app = AppTest.from_function(handing)
         app.session_state[TAB] = new_tab() | {"person": person}
         app.session_state["handed"] = text

@@ -25,7 +25,7 @@ export function what_to_say(state) {
     return {
       kind: 'warning',
       title: say('No connection.'),
-      text: say('Nothing is lost: the page goes on when the server answers again.'),
+      text: say('Nothing is lost: the page continues when the server answers again.'),
     };
   if (visit_notice) return { kind: 'warning', title: '', text: visit_notice };
   if (state.covered) return { kind: 'plain', title: say('Hidden:'), text: covered_text(state) };

@@ -212,7 +212,7 @@ function what_softmax_does(view, mass, percent) {
       ? say('The one token left now has the whole probability.')
       : say('The {tokens} left now share the whole probability.', values);
   return view.kept === 1
-    ? say('The one token left held {mass} of the probability; scaled up, it has all of it.', values)
+    ? say('The only remaining token held {mass} of the probability; scaled up, it has all.', values)
     : say('The {tokens} left held {mass} of the probability; scaled up, they sum to 1.', values);
 }
 

@@ -118,12 +118,12 @@ function moved_sentence({ rows, model_leaders, what_if }, { digits }) {
     return say('{token} still has {before}. Drag Temperature further to see it change.', values);
   if (what_if && has_gained)
     return say(
-      '{token} would have {after}, not {before}. What was drawn stays; the next Step draws like this.',
+      '{token} would have {after}, not {before}. The drawn token stays; the next Step draws like this.',
       values,
     );
   if (what_if)
     return say(
-      '{token} would have {after}, not {before}: others gain. What was drawn stays; the next Step draws like this.',
+      '{token} would have {after}, not {before}: others gain. The drawn token stays; the next Step draws like this.',
       values,
     );
   return has_gained

@@ -86,7 +86,7 @@ test('a prefill is drawn on the scale of the other steps', () => {
     assert.equal(scale, axes.yaxis3.range?.[1]);
     assert.ok(top <= scale && scale <= 2 * top, `${scale} for ${top}`);
     assert.deepEqual(data[PREFILL.above].x, total_ms > scale ? [1] : []);
-    assert.equal(/1 of the steps stand above the axis/.test(figures.latency.summary), total_ms > scale);
+    assert.equal(/1 of the steps are above the axis/.test(figures.latency.summary), total_ms > scale);
   }
 });
 
@@ -94,7 +94,7 @@ test('few slow steps do not flatten the rest: they stand above the axis', () => 
   const usual = Array(30).fill({ total_ms: 4 });
   const { data, figures } = drawn([PREFILLED, ...usual, { total_ms: 400 }]);
   assert.deepEqual(data[DECODE.above].x, [32]);
-  assert.match(figures.latency.summary, /1 of the steps stand above the axis, up to 400\.0 ms\./);
+  assert.match(figures.latency.summary, /1 of the steps are above the axis, up to 400\.0 ms\./);
   assert.ok(figures.latency.absent.includes('no pass needed') && !figures.latency.absent.includes('above the axis'));
 });
 
@@ -130,9 +130,9 @@ test('under guidance the share of the negative prompt’s text is told', () => {
   assert.equal(cache, '9.0 KiB for 9 + 11 positions');
   assert.equal(
     data[CACHE.hover].hovertext?.[1],
-    'step 2: 9.0 KiB in use, 9 + 11 positions<br>1.0 KiB of it for the negative prompt<br>reserved 16.0 KiB',
+    'step 2: 9.0 KiB in use, 9 + 11 positions<br>including 1.0 KiB for the negative prompt<br>reserved 16.0 KiB',
   );
-  assert.match(figures.kv_cache.summary, /9\.0 KiB for 9 \+ 11 positions, 1\.0 KiB of it for the negative prompt;/);
+  assert.match(figures.kv_cache.summary, /9\.0 KiB for 9 \+ 11 positions, including 1\.0 KiB for the negative prompt;/);
   assert.deepEqual([heights(CACHE.negative), heights(DECODE.negative)], [[0, 1024], [1]]);
   assert.match(
     data[DECODE.hover].hovertext?.[0] ?? '',

@@ -58,7 +58,10 @@ test('a share that a sampler keeps is a level, up to the rank that reaches it', 
   const { data, text } = of({ top_p: 0.6 });
   assert.deepEqual([data[SUMS.levels].x[1], data[SUMS.levels].y.slice(0, 2)], [2, [0.6, 0.6]]);
   assert.match(text('cumulative'), /^top-p 0\.6 is reached at rank 2 /);
-  assert.match(of({ top_k: 3, top_p: 0.6 }).text('cumulative'), /^top-p 0\.6 of what was left is reached at rank 2 /);
+  assert.match(
+    of({ top_k: 3, top_p: 0.6 }).text('cumulative'),
+    /^top-p 0\.6 of the remaining probability is reached at rank 2 /,
+  );
 });
 
 test('the curve is drawn apart where tokens are removed, down to the bottom', () => {

@@ -337,7 +337,7 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     },
     async check(setting, field, value) {
       const message = await link.post('check', { ...told_settings(state), setting, field, value });
-      if (!message) return { sentence: say('The server could not be asked just now; try again.') };
+      if (!message) return { sentence: say('The server could not be reached; try again.') };
       return message.error ? { sentence: message.error } : { value: message.value };
     },
   };

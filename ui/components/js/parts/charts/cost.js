@@ -280,7 +280,7 @@ const bytes_words = (state, step) =>
 /** The share of the negative prompt, if there is one. @param {Step} step */
 const negative_words = step =>
   has_negative(step)
-    ? [say('{bytes} of it for the negative prompt', { bytes: size(step.negative_cache_bytes ?? 0) })]
+    ? [say('including {bytes} for the negative prompt', { bytes: size(step.negative_cache_bytes ?? 0) })]
     : [];
 
 /** The label of the line over the columns. @param {Counted} step @param {number} x @returns {Mark} */
@@ -511,9 +511,7 @@ function latency(state, steps, memory, is_calm) {
   ];
   const all_higher = [...higher_first, ...higher].map(step => step.total_ms);
   const above = { count: count(all_higher.length), time: ms(Math.max(...all_higher)) };
-  const outliers = all_higher.length
-    ? ` ${say('{count} of the steps stand above the axis, up to {time}.', above)}`
-    : '';
+  const outliers = all_higher.length ? ` ${say('{count} of the steps are above the axis, up to {time}.', above)}` : '';
   return {
     data,
     marks: [],

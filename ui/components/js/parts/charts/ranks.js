@@ -149,7 +149,7 @@ function cumulative(view, texts) {
   const [mass] = masses;
   const at = { share: mass?.label ?? '', rank: count(mass?.rank ?? 0) };
   const is_reached = mass?.is_share
-    ? say('{share} of what was left is reached at rank {rank}', at)
+    ? say('{share} of the remaining probability is reached at rank {rank}', at)
     : say('{share} is reached at rank {rank}', at);
   const reached = mass ? is_reached : view.kept < view.vocab ? kept_text(view) : say('nothing is removed');
   const on = { u: with_figures(draw?.u.toFixed(3) ?? ''), rank: count(draw?.rank ?? 0), token: quoted(draw?.label) };

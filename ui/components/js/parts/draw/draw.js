@@ -19,7 +19,7 @@ import { create_wheel } from './wheel.js';
 
 const DRAWS = 1000;
 const PLAIN = marked(
-  'Each token has a stretch of [0, 1) as long as its probability. The number u falls into one of them.',
+  'Each token has a stretch of [0, 1) as long as its probability. The number u falls into one of these.',
 );
 
 /** The part with the figure `Draw`. @param {HTMLElement} root @param {object} _actions */

@@ -64,7 +64,7 @@ export function create_export(actions, label_of) {
   const code = element('code', { tabindex: 0 });
   const copy_button = element('button', { type: 'button', text: say('Copy'), onclick: on_copy });
   const told = element('span', { class: 'dv-muted', role: 'status' });
-  const lacking = remark_list(say('What is missing there'), label_of);
+  const lacking = remark_list(say('Missing there'), label_of);
   const differs = remark_list(say('What differs there'), label_of);
   const panel = element(
     'div',

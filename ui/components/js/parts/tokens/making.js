@@ -7,7 +7,7 @@ import { marked, say } from '../../words/say.js';
 
 /** @import { Cuts, Making, Matches, Merges, TokensState } from '../../types.js' */
 
-const CONTROL = marked('A control token is one token, whatever stands in its name.');
+const CONTROL = marked('A control token is one token, whatever its name contains.');
 
 /** @param {string[]} head @param {string} name @param {(string | Node)[][]} rows */
 function table(name, head, rows) {
