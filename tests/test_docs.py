@@ -19,7 +19,7 @@ def test_every_path_and_link_leads_somewhere(document: Path):
     assert not missing
 
 
-def test_every_package_is_in_the_tables_of_the_architecture():
+def test_architecture_tables_list_every_package():
     named = "\n".join(_PATH.findall((ROOT / "docs" / "architecture.md").read_text()))
     folders = {
         f"{at}/{path.parent.name}/"

@@ -25,7 +25,7 @@ DOORS = [ROOT / "engine", *(path.parent for path in sorted(ROOT.glob("engine/*/_
 
 
 @pytest.mark.parametrize("folder", DOORS, ids=lambda folder: folder.name)
-def test_every_name_of_a_door_is_there_and_is_no_module(folder):
+def test_public_names_exist_and_shadow_no_module(folder):
     door = import_module(".".join(folder.relative_to(ROOT).parts))
     names = door.__all__
     assert [name for name in names if not hasattr(door, name)] == []
@@ -34,7 +34,7 @@ def test_every_name_of_a_door_is_there_and_is_no_module(folder):
     assert set(names) <= set(dir(door))
 
 
-def test_pages_and_what_a_notebook_copies_import_from_doors_alone():
+def test_pages_and_documents_import_only_public_names():
     code = [path.read_text("utf-8") for path in (ROOT / "app.py", *ROOT.glob("pages/*.py"))]
     documents = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
     for document in documents:

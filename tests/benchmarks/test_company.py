@@ -15,7 +15,7 @@ def model() -> LanguageModel:
     return LanguageModel(tiny_models.build("llama", max_position_embeddings=1024))
 
 
-def test_a_visitor_takes_as_many_steps_as_there_is_time_for(model):
+def test_visitor_takes_all_steps_that_fit(model):
     seen = together(60.0, company.steps(model, Pace(0.01, 0.2)), company.steps(model, Pace(1, 2)))
     first, second = seen
     assert first.done == first.wanted == first.tokens == len(first.cpu_ms)
@@ -24,7 +24,7 @@ def test_a_visitor_takes_as_many_steps_as_there_is_time_for(model):
     assert every.done == first.done + 1 and every.wanted == first.wanted + 1
 
 
-def test_a_text_that_is_full_begins_again(model):
+def test_full_text_starts_again(model):
     model.context_length = company.PROMPT_TOKENS + 5
     seen = together(60.0, company.steps(model, Pace(0.001, 0.02)))[0]
     assert seen.done == seen.wanted > 5
@@ -41,7 +41,7 @@ def test_a_text_that_is_full_begins_again(model):
     ],
     ids=["batches", "sweeps", "prefills", "contrastive", "rebuilds"],
 )
-def test_everybody_works_until_the_time_is_over(model, work, steps, monkeypatch):
+def test_work_stops_when_time_is_over(model, work, steps, monkeypatch):
     monkeypatch.setattr(company, "SEARCHED", 20)
     over = [False] * 4 + [True] * 10
     seen = Seen()
@@ -50,14 +50,14 @@ def test_everybody_works_until_the_time_is_over(model, work, steps, monkeypatch)
     assert len(over) > 5, "it went on although it was over"
 
 
-def test_each_step_after_an_eviction_reads_the_text_again(model):
+def test_step_after_eviction_rereads_the_text(model):
     over = [False] * 2 + [True]
     seen = Seen()
     company.rebuilds(model, 4)(seen, lambda: over.pop(0))
     assert seen.notes == [(company.PROMPT_TOKENS, 1, 1, 1, 1)] * 2
 
 
-def test_what_one_of_them_raises_is_raised():
+def test_error_of_one_user_is_raised():
     def fails(seen: Seen, over) -> None:
         raise ZeroDivisionError
 

@@ -43,7 +43,7 @@ def test_every_benchmark_has_a_quick_form_here():
     "name",
     [pytest.param(each, marks=[pytest.mark.long] if each == "page" else []) for each in SMALLEST],
 )
-def test_runs_to_its_json_line(name, monkeypatch, capsys):
+def test_benchmark_runs_and_prints_its_json_line(name, monkeypatch, capsys):
     if name == "page":
         assert find(), REMEDY
     monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--quick", *SMALLEST[name]])
@@ -59,7 +59,7 @@ def test_runs_to_its_json_line(name, monkeypatch, capsys):
     assert goals[A_GOAL_OF[name]]["met"] in (True, False)
 
 
-def test_a_name_that_is_unknown_is_answered_with_those_there_are(monkeypatch, capsys):
+def test_unknown_name_lists_the_known_benchmarks(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["benchmarks", "pages"])
     assert command.main() == 2
     assert capsys.readouterr().err == (

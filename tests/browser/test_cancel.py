@@ -56,7 +56,7 @@ def places(page: Page) -> list:
     )
 
 
-def test_a_long_prompt_says_how_far_it_is_and_is_cancelled(page: Page, crowd: Path):
+def test_long_prompt_shows_progress_and_can_be_cancelled(page: Page, crowd: Path):
     ways = {1440: button(page, "Cancel").click, 390: lambda: page.keyboard.press("Escape")}
     start(page, OPEN)
     take_steps(page, 2)
@@ -83,7 +83,7 @@ def test_a_long_prompt_says_how_far_it_is_and_is_cancelled(page: Page, crowd: Pa
     expect(generated(page)).to_have_count(1)
 
 
-def test_steps_that_do_not_take_long_show_nothing_of_it(page: Page):
+def test_quick_steps_show_no_progress_line(page: Page):
     start(page, OPEN)
     page.evaluate(
         """() => {

@@ -56,7 +56,7 @@ def go_to(page: Page, name: str) -> None:
     page.get_by_role("link", name=name, exact=True).click()
 
 
-def test_the_step_page_is_as_it_was_left_until_a_column_opens_there(page: Page):
+def test_step_page_keeps_its_text_until_column_opens(page: Page):
     opened(page)
     set_samplers(page, temperature=0.6)
     take_steps(page, 3)
@@ -76,7 +76,7 @@ def test_the_step_page_is_as_it_was_left_until_a_column_opens_there(page: Page):
     take_steps(page, 1)
 
 
-def test_columns_open_with_texts_that_part_are_adjusted_grow_and_open_in_the_step_page(page: Page):
+def test_columns_fit_adjust_play_and_open_in_step(page: Page):
     for width, height in ((390, 844), (1010, 720), (1440, 900)):  # the second: narrow columns
         page.set_viewport_size({"width": width, "height": height})
         if width == 390:
@@ -140,7 +140,7 @@ def play_adds_tokens_until_it_is_stopped(page: Page) -> None:
     expect(length(page)).to_have_text("0")
 
 
-def test_a_bad_number_of_samples_is_said_and_a_good_one_gives_them(page: Page):
+def test_sampling_refuses_bad_counts_and_runs_good_ones(page: Page):
     opened_compare(page)
     count = page.get_by_role("spinbutton", name="Samples per setting", exact=True)
     alerts = page.get_by_role("alert")

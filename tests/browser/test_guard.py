@@ -40,9 +40,7 @@ def elsewhere() -> Iterator[str]:
     server.server_close()
 
 
-def test_a_page_elsewhere_can_neither_open_a_socket_nor_show_it_in_a_frame(
-    context: BrowserContext, app_url, elsewhere
-):
+def test_foreign_page_can_neither_connect_nor_embed(context: BrowserContext, app_url, elsewhere):
     page = context.new_page()
     page.goto(elsewhere)
     for host in (app_url, app_url.replace("127.0.0.1", "localhost")):
@@ -80,7 +78,7 @@ def is_alive(socket: ClientConnection) -> bool:
             return True
 
 
-def test_messages_that_would_harm_others_are_left_out_and_too_large_ones_end_it(app_url, visitor):
+def test_harmful_messages_are_dropped_and_oversized_ones_disconnect(app_url, visitor):
     harmful = [
         BackMsg(clear_cache=True),
         BackMsg(load_git_info=True),
@@ -111,7 +109,7 @@ def test_messages_that_would_harm_others_are_left_out_and_too_large_ones_end_it(
         ("/compare", "evil.example", 403),
     ],
 )
-def test_what_is_served_to_whom(app_url, path, host, status):
+def test_guard_answers_by_path_and_host(app_url, path, host, status):
     request = urllib.request.Request(app_url + path, headers={"Host": host})
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:

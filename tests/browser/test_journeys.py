@@ -73,7 +73,7 @@ def choose_method(page: Page, method: str) -> None:
     "names",
     [pytest.param(SOME, id="some"), pytest.param(OTHERS, id="others", marks=pytest.mark.long)],
 )
-def test_every_example_after_every_method_and_back(page: Page, names):
+def test_examples_work_after_every_decoding_method(page: Page, names):
     for method, name in product(("sampling", "guidance", "contrastive"), names):
         choose_method(page, method)
         take_steps(page, 1)
@@ -252,7 +252,7 @@ def assert_as_the_engine_has_it(page: Page, file: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_after_any_actions_the_text_is_the_one_that_the_engine_makes(page: Page, seed, tmp_path):
+def test_text_matches_engine_after_random_actions(page: Page, seed, tmp_path):
     walk = Walk(page, seed)
     done = []
     for number in range(1, ACTIONS + 1):

@@ -46,7 +46,7 @@ HAS_PLAYED = re.compile("^[1-9].* · ")  # that it has ended is not said while i
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_keys_and_looks(page: Page, path, tmp_path):
+def test_page_passes_keyboard_and_appearance_checks(page: Page, path, tmp_path):
     """Check both sizes and both schemes on a page opened once."""
     for size, scheme in NEW_SIZE:
         look_at(page, size, scheme)

@@ -20,7 +20,7 @@ def is_too_wide(page: Page) -> bool:
     return found
 
 
-def test_a_language_that_is_chosen_on_a_phone_is_spoken_everywhere(page: Page):
+def test_chosen_language_carries_over_to_other_pages(page: Page):
     opened(page)
     page.set_viewport_size({"width": 390, "height": 844})
     button(page, "Menu").click()

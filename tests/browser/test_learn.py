@@ -19,7 +19,7 @@ def force(page: Page, token: str) -> None:
     table(page).get_by_role("button", name=f"Force ␣{token}").first.click()
 
 
-def test_the_first_lesson_from_start_to_end(page: Page):
+def test_first_lesson_can_be_completed(page: Page):
     page.goto("/learn")
     page.locator(".st-key-learn_open_the_loop").get_by_role("button").click()
 

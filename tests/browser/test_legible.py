@@ -117,7 +117,7 @@ def test_every_page_can_be_read_at_any_width(page: Page, app_url, language, is_f
     assert found == []
 
 
-def test_what_cannot_be_read_is_found(page: Page):
+def test_check_finds_every_kind_of_illegible_text(page: Page):
     """Find each kind of fault once, and nothing else."""
     page.set_content(
         """

@@ -71,7 +71,7 @@ def walk(page: Page) -> None:
     stop(page, r"^What if: .* would have [\d.]+ %, not [\d.]+ %", "[data-part=picture]")
 
 
-def test_the_tour_leads_to_a_first_distribution_and_does_not_come_again(page: Page):
+def test_tour_reaches_first_distribution_and_stays_closed(page: Page):
     look_at(page, PHONE, "light")
     page.goto("/#newcomer")
     expect(line(page)).to_contain_text("1 of 4.")
@@ -93,7 +93,7 @@ def test_the_tour_leads_to_a_first_distribution_and_does_not_come_again(page: Pa
     expect(line(page)).not_to_contain_text("of 4.")
 
 
-def test_terms_open_by_pointer_and_by_keys_and_lead_to_where_they_can_be_tried(page: Page):
+def test_terms_open_explanations_and_link_to_pages(page: Page):
     for size, scheme in LOOKS:
         look_at(page, size, scheme)
         if page.url == "about:blank":

@@ -175,7 +175,7 @@ def compare_by_hand(page: Page) -> None:
     ],
     ids=str,
 )
-def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size, looks):
+def test_all_parts_are_visible_in_every_state(page: Page, in_sight: Sight, size, looks):
     """Switch between light and dark for each state."""
     resize(page, size)
     following = cycle(looks)
@@ -207,7 +207,7 @@ def test_all_of_it_is_in_sight_in_every_state(page: Page, in_sight: Sight, size,
     in_next_look(*ALWAYS, *COSTS, "[aria-label='Candidates of the search'] tr")
 
 
-def test_steps_move_nothing_and_replace_nothing(page: Page):
+def test_steps_neither_move_nor_replace_elements(page: Page):
     set_samplers(page, temperature=2, top_p=0.98)
     for size, steps in (((1440, 900), 20), ((1280, 720), 12)):  # lines break in both sizes
         resize_open(page, size)
@@ -225,7 +225,7 @@ def test_steps_move_nothing_and_replace_nothing(page: Page):
         assert page.evaluate(f"() => [...{KEPT}].filter(node => !node.is_old).length") == 0
 
 
-def test_on_a_phone_one_column_with_the_picture_before_the_samplers(page: Page, in_sight: Sight):
+def test_phone_shows_picture_above_samplers_in_one_column(page: Page, in_sight: Sight):
     resize(page, (390, 844))
     following = cycle(["dark", "light"])
 
@@ -270,7 +270,7 @@ def the_step_chip_lies_within_the_line(page: Page) -> None:
         assert chip["y"] + chip["height"] <= line["y"] + line["height"], says
 
 
-def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
+def test_newest_token_stays_visible_at_line_breaks(page: Page):
     """On a low screen, the one visible line must hold the newest token, not the slot alone."""
     resize(page, (1280, 720))
     start(page, OPEN)
@@ -288,7 +288,7 @@ def test_the_newest_token_is_in_sight_wherever_the_lines_break(page: Page):
     expect(page.get_by_role("button", name="Jump to latest")).to_have_count(0)
 
 
-def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page):
+def test_enlarged_picture_keeps_step_button_and_shrinks_back(page: Page):
     for size in ((1440, 900), (1280, 720), (390, 844)):
         resize_open(page, size)
         start(page)  # on a phone, a growing text moves the parts below it
@@ -305,7 +305,7 @@ def test_an_enlarged_picture_leaves_the_buttons_and_the_samplers(page: Page):
         assert figure(page, "Softmax").bounding_box() == before
 
 
-def test_a_window_that_changes_its_size_redraws_the_pictures(page: Page):
+def test_charts_are_redrawn_when_window_size_changes(page: Page):
     """A redraw waits for the current one; a fault would be an error in the console."""
     resize(page, (1440, 900))
     take_steps(page, 2)

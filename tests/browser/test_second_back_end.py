@@ -51,7 +51,7 @@ def test_a_text_grows_on_the_step_page(page, url):
     expect(page.get_by_text("The model does not tell the size of its cache.").first).to_be_visible()
 
 
-def test_what_the_back_end_cannot_do_is_refused_and_nothing_is_lost(page):
+def test_unsupported_setting_is_refused_and_text_kept(page):
     before = ids(page)
     page.get_by_role("switch", name="Top-k on", exact=True).click()
     expect(page.get_by_text("use 1 to 1,000").first).to_be_visible()
@@ -84,7 +84,7 @@ def test_a_sweep_runs_on_tune(page, url):
     expect(heatmap).to_be_visible(timeout=SWEEP_MS)
 
 
-def test_a_page_that_needs_more_says_so(page, url):
+def test_cache_page_reports_missing_back_end_data(page, url):
     page.goto(f"{url}/cache")
     expect(page.get_by_text("does not give; choose another model.")).to_be_visible()
     expect(page.get_by_text("Model: Top 1,000 of bundled")).to_be_visible()

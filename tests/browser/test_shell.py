@@ -75,9 +75,7 @@ READY = {
     [("/", LOOKS[2:] + LOOKS[:2]), ("/compare", NEW_SIZE), ("/tune", NEW_SIZE[::-1])],
     ids=["/", "/compare", "/tune"],
 )
-def test_in_every_look_no_rule_is_broken_and_nothing_shows_through_the_band(
-    page: Page, app_url, path, looks
-):
+def test_page_passes_axe_and_scrolls_behind_band(page: Page, app_url, path, looks):
     """Test sizes and schemes, opened in the first; the pages' own tests open the other size."""
     for size, scheme in looks:
         look_at(page, size, scheme)

@@ -70,7 +70,7 @@ def bars_become(page: Page, candidates: list[Candidate]) -> None:
     )
 
 
-def test_a_dragged_slider_moves_the_softmax_at_once_as_the_engine_would(page: Page):
+def test_dragged_slider_matches_engine_without_server_messages(page: Page):
     """Drag a real pointer over a recorded step, without a message to the server."""
     start(page, OPEN)
     take_steps(page, 3)
@@ -110,7 +110,7 @@ CHAINS = [
 ]
 
 
-def test_samplers_in_any_order_leave_what_the_engine_leaves(page: Page):
+def test_sampler_chains_match_the_engine_in_any_order(page: Page):
     start(page, OPEN)
     plain = state(page, "state.settings")
     for settings, order in CHAINS:
@@ -131,7 +131,7 @@ def test_samplers_in_any_order_leave_what_the_engine_leaves(page: Page):
         bars_become(page, candidates)
 
 
-def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
+def test_redrawn_chart_equals_a_new_one(page: Page):
     start(page, OPEN)
     for changes in (
         {"temperature": 1.6},
@@ -169,7 +169,7 @@ def test_a_picture_redrawn_in_place_is_the_one_drawn_afresh(page: Page):
     assert drawn == wanted
 
 
-def test_every_chart_is_saved_as_a_picture_of_twice_its_size(page: Page, tmp_path):
+def test_charts_are_saved_as_png_at_double_size(page: Page, tmp_path):
     take_steps(page, 2)
     for name in FIGURES:
         expect(figure(page, name)).to_be_visible()
@@ -183,7 +183,7 @@ def test_every_chart_is_saved_as_a_picture_of_twice_its_size(page: Page, tmp_pat
         assert len(picture) > 15_000, name
 
 
-def test_search_shows_where_a_token_stands_and_what_removed_it(page: Page):
+def test_search_shows_token_and_sampler_that_removed_it(page: Page):
     start(page)
     set_samplers(page, top_k=5)
     page.get_by_role("searchbox", name="Search the vocabulary").fill("castle")
@@ -218,7 +218,7 @@ def assert_rows_of(page: Page, decoder: Decoder, scale: float) -> None:
         assert row["logit"] == raw.scores[row["id"]], "not the engine's bits"
 
 
-def test_under_guidance_the_scale_is_a_slider_and_an_empty_prompt_is_refused(page: Page):
+def test_guidance_matches_engine_and_refuses_empty_prompt(page: Page):
     choose_setting(page, "checkbox", "Guidance", True)
     button(page, "Start").click()
     expect(alert(page, "The negative prompt is empty")).to_be_visible()
@@ -251,7 +251,7 @@ def test_under_guidance_the_scale_is_a_slider_and_an_empty_prompt_is_refused(pag
     expect(page.get_by_role("tab", name="Guidance")).to_be_hidden()
 
 
-def test_a_contrastive_search_is_the_engine_s_at_any_alpha(page: Page):
+def test_contrastive_search_matches_engine_after_alpha_change(page: Page):
     prompt(page).fill(SEARCHED)
     choose_setting(page, "combobox", "Strategy", "search")
     button(page, "Start").click()
@@ -278,7 +278,7 @@ def test_a_contrastive_search_is_the_engine_s_at_any_alpha(page: Page):
 
 
 @pytest.mark.tolerates("net::ERR_FAILED")
-def test_charts_that_cannot_be_had_say_so_and_come_with_a_second_try(new_page: Page):
+def test_failed_chart_load_is_reported_and_retried(new_page: Page):
     page = new_page
     page.route("**/plotly.min.js", lambda route: route.abort())
     page.goto("/")

@@ -70,7 +70,7 @@ def test_stage_view_is_legible_in_every_state(page: Page):
     expect(page.locator("details.dv-settings")).to_be_visible()
 
 
-def test_its_slider_moves_the_bars_without_a_word_to_the_server(page: Page):
+def test_stage_slider_moves_bars_without_server_messages(page: Page):
     take_steps(page, 2)
     on_stage(page)
     wait_for(page, "!state.row.light")  # the whole row has arrived
@@ -85,7 +85,7 @@ def test_its_slider_moves_the_bars_without_a_word_to_the_server(page: Page):
     page.keyboard.press("Escape")
 
 
-def test_what_is_hidden_is_not_told(page: Page):
+def test_hidden_tokens_stay_out_of_accessible_text(page: Page):
     set_samplers(page, top_k=3)
     take_steps(page, 1)
     for is_on_stage in (False, True):

@@ -58,7 +58,7 @@ def switch_on(page: Page, name: str) -> None:
 # --- buttons --------------------------------------------------------------------------------------
 
 
-def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page: Page, tmp_path):
+def test_text_and_its_trace_match_the_engine(page: Page, tmp_path):
     prompt(page).fill(CAPITAL)
     set_samplers(page, temperature=0.8, top_k=40, top_p=0.9)
     take_steps(page, 8)
@@ -120,7 +120,7 @@ def test_a_typed_prompt_and_step_begin_it_and_all_figures_are_the_engine_s(page:
     expect(page.locator(".dv-recorded")).to_be_hidden()
 
 
-def test_run_to_end_rewind_and_play_repeat_the_same_text(page: Page):
+def test_play_repeats_the_text_of_run_to_end(page: Page):
     turn_random(page)
     choose_setting(page, "spinbutton", "Max tokens", "6")
     button(page, "Run to end").click()
@@ -139,7 +139,7 @@ def test_run_to_end_rewind_and_play_repeat_the_same_text(page: Page):
     expect(tokens(page)).to_have_text(text, use_inner_text=True)
 
 
-def test_pause_a_press_of_step_and_a_new_prompt_end_play(page: Page):
+def test_pause_step_and_new_prompt_stop_play(page: Page):
     turn_random(page)
     for way, length in (("Pause", 3), ("Step", 9)):
         button(page, "Play").click()
@@ -163,7 +163,7 @@ def test_pause_a_press_of_step_and_a_new_prompt_end_play(page: Page):
     take_steps(page, 2)
 
 
-def test_every_click_on_step_is_a_token_and_a_double_click_on_a_candidate_is_one(page: Page):
+def test_double_click_steps_twice_but_forces_once(page: Page):
     force_buttons(page).nth(2).dblclick()
     expect(generated(page)).to_have_count(1)
     settle(page)
@@ -176,7 +176,7 @@ def test_every_click_on_step_is_a_token_and_a_double_click_on_a_candidate_is_one
     assert len(ids(page)) == 1 + 16
 
 
-def test_what_cannot_be_done_is_refused_in_a_sentence_and_nothing_is_lost(page: Page):
+def test_invalid_input_is_refused_and_text_kept(page: Page):
     """Try an empty prompt, and nonsense in a field."""
     take_steps(page, 2)
     before = ids(page)
@@ -198,7 +198,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence_and_nothing_is_lost(page: 
 
 
 @pytest.mark.tolerates("The part line has failed")
-def test_a_part_that_fails_says_so_and_leaves_the_others_working(page: Page):
+def test_failed_part_is_reported_and_others_work(page: Page):
     page.evaluate(
         "() => Object.defineProperty(document.querySelector('[data-part=line] .dv-chip'),"
         " 'textContent', { set() { throw new Error('broken'); } })"
@@ -290,7 +290,7 @@ def test_manual_mode_waits_for_enter_or_another_choice(page: Page):
     expect(generated(page)).to_have_count(2)  # the press was for the token on screen
 
 
-def test_slow_motion_stops_at_every_stage_and_counts_every_press_once(page: Page):
+def test_slow_motion_stops_at_stages_and_counts_presses(page: Page):
     start(page)
     set_samplers(page, temperature=0.7, top_k=20)
     switch_on(page, "Slow motion")
@@ -315,7 +315,7 @@ def test_slow_motion_stops_at_every_stage_and_counts_every_press_once(page: Page
     expect(generated(page)).to_have_count(2)
 
 
-def test_a_step_is_looked_at_as_recorded_and_a_forced_token_there_begins_a_branch(page: Page):
+def test_recorded_step_shows_its_values_and_can_branch(page: Page):
     turn_random(page)
     take_steps(page, 5)
     settle(page)
@@ -347,7 +347,7 @@ def test_a_step_is_looked_at_as_recorded_and_a_forced_token_there_begins_a_branc
     expect(generated(page).nth(4)).to_have_text(other)
 
 
-def test_where_no_token_is_left_the_page_says_which_sampler_to_blame(page: Page):
+def test_page_explains_removal_of_the_last_token(page: Page):
     start(page)
     best = state(page, "view.rows[0].id")
     order = ["temperature", "banned"]
@@ -363,7 +363,7 @@ def test_where_no_token_is_left_the_page_says_which_sampler_to_blame(page: Page)
 # --- hostile texts --------------------------------------------------------------------------------
 
 
-def test_hostile_tokens_and_prompts_are_shown_as_text_everywhere(new_page: Page, tmp_path):
+def test_hostile_tokens_and_prompts_stay_text(new_page: Page, tmp_path):
     """Open a model whose vocabulary is markup: strip, table, charts, hover boxes, messages."""
     new_page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
     folder = hostile.save(tmp_path / "*b* $x$ <img src=x onerror=alert(1)>")

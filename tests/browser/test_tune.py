@@ -61,7 +61,7 @@ def press(page: Page, x: float, y: float) -> None:
     page.mouse.click(x, y)
 
 
-def test_cells_are_read_refusals_are_said_and_a_prompt_of_markup_stays_one(tune):
+def test_cells_refusals_and_markup_are_shown_correctly(tune):
     """Test on one page, as it takes long to open; it must fit in every window."""
     a_click_anywhere_in_a_cell_shows_its_texts(tune)
     fits = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
@@ -128,7 +128,7 @@ def a_prompt_of_markup_is_there_after_another_page_and_shown_as_it_stands(tune: 
     assert tune.locator("#evil").count() == 0
 
 
-def test_five_minutes_for_a_support_answer(tune, tmp_path):
+def test_readme_five_minute_tuning_works(tune, tmp_path):
     """Follow "Tune sampling in five minutes" in the README, with shorter texts."""
     # 1, 2: the prompt, and the values to sweep over
     expect(tune.get_by_role("textbox", name="Prompt 1")).to_have_value(re.compile("^Customer: My"))

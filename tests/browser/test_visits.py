@@ -115,7 +115,7 @@ def is_written_of_compare(records: dict[str, Any]) -> bool:
 # --- survival -------------------------------------------------------------------------------------
 
 
-def test_reloads_other_pages_duplicates_and_killed_tabs_keep_what_they_had(context):
+def test_text_survives_reload_duplicate_and_killed_tab(context):
     """Check text, branches and settings; a duplicated tab becomes independent."""
     page = context.new_page()
     tokens = own_text(page)
@@ -160,7 +160,7 @@ def a_branch_outlives_a_reload(page: Page) -> None:
     take_steps(page, 1)
 
 
-def test_what_breaks_under_open_pages_loses_and_repeats_nothing(context, server, visits):
+def test_outages_lose_and_repeat_no_step(context, server, visits):
     """Keep the step page open; Compare shares its outage, then its tabs are killed."""
     page = context.new_page()
     page.add_init_script(NOTE_SOCKETS)

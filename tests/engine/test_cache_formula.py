@@ -23,7 +23,7 @@ FULL = Layer("full attention", keys_and_values(HEADS, SIZE, SIZE))
 SLIDING = Layer("sliding-window attention", keys_and_values(HEADS, SIZE, SIZE, WINDOW))
 
 
-def test_bytes_are_the_product_of_what_is_kept():
+def test_bytes_are_the_product_of_all_factors():
     formula = CacheFormula((FULL, FULL), HALF, HALF)
     assert formula.bytes_at(7) == 2 * 7 * ONE
     assert formula.bytes_at(7, batch=3) == 3 * 2 * 7 * ONE
@@ -32,7 +32,7 @@ def test_bytes_are_the_product_of_what_is_kept():
     assert str(formula) == "2 (K and V) x 2 layers x 2 KV heads x 4 per head x 2 bytes x positions"
 
 
-def test_a_window_by_layout():
+def test_window_size_depends_on_the_layout():
     formula = CacheFormula((SLIDING,), HALF, HALF)
     for layout, positions, kept in (
         (IDEAL, 9, 9),
@@ -49,7 +49,7 @@ def test_a_window_by_layout():
 
 @pytest.mark.parametrize("window", [2, 5, 16, 17])
 @pytest.mark.parametrize("block", [1, 4, 16])
-def test_a_window_touches_no_more_blocks_than_are_set_aside(window, block):
+def test_window_stays_within_its_reserved_blocks(window, block):
     layout = Paged(block)
     touched = [((n - 1) // block - max(0, n - window) // block + 1) * block for n in range(1, 200)]
     set_aside = [layout.last(n, window) for n in range(1, 200)]
@@ -57,13 +57,13 @@ def test_a_window_touches_no_more_blocks_than_are_set_aside(window, block):
     assert max(touched) == max(set_aside)
 
 
-def test_scales_count_with_the_values():
+def test_bytes_include_quantisation_scales():
     formula = CacheFormula((FULL,), Storage("int8", 8, 32, 16), HALF)
     assert formula.storage.bits_per_value == 8.5
     assert formula.bytes_at(64) == 64 * 16 * 8.5 / 8
 
 
 @pytest.mark.parametrize("block", [0, -1, 2.5])
-def test_a_block_has_positions(block):
+def test_invalid_block_size_is_refused(block):
     with pytest.raises(SettingError, match="block size must be"):
         Paged(block)

@@ -40,7 +40,7 @@ def backtracking(part: str) -> transformers.PreTrainedTokenizerFast:
 
 
 @pytest.mark.parametrize("part", ["split", "replace"])
-def test_a_text_on_which_a_tokenizer_backtracks_is_refused(part):
+def test_text_that_makes_tokenizer_backtrack_is_refused(part):
     vocabulary = Vocabulary(backtracking(part), 256)
     assert len(vocabulary.encode("b" * 40)) == 40
     for cut in (vocabulary.encode, text_tokenizer(vocabulary).tokenize):
@@ -51,7 +51,7 @@ def test_a_text_on_which_a_tokenizer_backtracks_is_refused(part):
         assert said.endswith("; change the text, or choose another model.")
 
 
-def test_a_folder_whose_tokenizer_panics_is_refused(tmp_path):
+def test_folder_with_panicking_tokenizer_is_refused(tmp_path):
     backtracking("split").save_pretrained(tmp_path)
     broken = base64.b64encode(b"\0\4\0\0" + bytes(100)).decode()
     edit_json(
@@ -62,7 +62,7 @@ def test_a_folder_whose_tokenizer_panics_is_refused(tmp_path):
         read_tokenizer(tmp_path)
 
 
-def test_a_tokenizer_that_panics_has_no_line_break_and_no_pieces():
+def test_panicking_tokenizer_has_no_line_breaks_or_pieces():
     def panics(*_, **__):
         raise PanicException("out of bounds")
 
@@ -73,13 +73,13 @@ def test_a_tokenizer_that_panics_has_no_line_break_and_no_pieces():
         _decoded(SimpleNamespace(decode=panics), False, "x")
 
 
-def test_a_panic_is_known_by_its_name():
+def test_panic_is_recognised_by_its_class_name():
     said = r"gave up on what it was given \(out of bounds\); change"
     with pytest.raises(PanicError, match=said), panics_as_errors():
         raise PanicException("out of\nbounds")
 
 
-def test_what_is_no_panic_passes_as_it_is():
+def test_other_exceptions_pass_unchanged():
     for error in (KeyboardInterrupt, ValueError):
         with pytest.raises(error), panics_as_errors():
             raise error

@@ -65,7 +65,7 @@ def test_a_trace_without_steps_comes_back_equal(tmp_path):
     assert (empty.text, empty.token_ids, empty.stop_reason) == ("", [], None)
 
 
-def test_save_takes_text_paths_and_replaces_what_was_there(tmp_path):
+def test_save_accepts_text_paths_and_replaces_files(tmp_path):
     path = str(tmp_path / "run.json")
     EXAMPLE.save(path)
     shorter = replace(EXAMPLE, steps=EXAMPLE.steps[:1])
@@ -74,13 +74,13 @@ def test_save_takes_text_paths_and_replaces_what_was_there(tmp_path):
     assert os.listdir(tmp_path) == ["run.json"], "a temporary file was left"
 
 
-def test_what_a_trace_says_about_itself():
+def test_trace_derives_text_ids_and_stop_reason():
     assert EXAMPLE.text == " Paris Paris"
     assert EXAMPLE.token_ids == [6342] * 3
     assert EXAMPLE.stop_reason == "eos"
 
 
-def test_to_frame_has_one_row_per_step_and_columns_for_each_stage():
+def test_frame_has_step_rows_and_stage_columns():
     frame = EXAMPLE.to_frame()
     nested = ("stages", "stage_states", "leading")
     own = [item.name for item in fields(Step) if item.name not in nested]
@@ -96,7 +96,7 @@ def test_to_frame_has_one_row_per_step_and_columns_for_each_stage():
     assert frame["mass_removed_by_top_p"][0] == 0.1
 
 
-def test_to_frame_of_no_steps_has_the_columns_all_the_same():
+def test_frame_without_steps_still_has_columns():
     frame = replace(EXAMPLE, steps=()).to_frame()
     assert len(frame) == 0 and "token_id" in frame.columns
     assert not {"stages", "stage_states"} & set(frame.columns)
@@ -108,13 +108,13 @@ def test_to_frame_of_no_steps_has_the_columns_all_the_same():
 @pytest.mark.parametrize(
     "name", ["run", "run.txt", "run.parquet", "run.JSON", "run.json.gz", ".json"]
 )
-def test_another_ending_is_refused(name, tmp_path):
+def test_save_refuses_other_file_endings(name, tmp_path):
     with pytest.raises(TraceError, match=r"must end in \.json\."):
         EXAMPLE.save(tmp_path / name)
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_that_is_not_there_or_is_a_file(tmp_path):
+def test_save_into_missing_folder_or_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     for folder in ("lost", "file"):
         with pytest.raises(TraceError, match=r"run\.json cannot be written: "):
@@ -122,7 +122,7 @@ def test_a_folder_that_is_not_there_or_is_a_file(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_is_read_only(tmp_path):
+def test_save_into_read_only_folder_is_refused(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(TraceError, match=r"run.json cannot be written: Permission denied"):
         EXAMPLE.save(tmp_path / "run.json")
@@ -153,7 +153,7 @@ def test_the_old_file_survives_a_full_disk(failing, tmp_path, monkeypatch):
     ],
     ids=["nan", "minus infinity", "object", "infinite model"],
 )
-def test_what_could_not_be_loaded_again_is_not_saved(unwritable, tmp_path):
+def test_unloadable_trace_is_not_saved(unwritable, tmp_path):
     with pytest.raises(TraceError):
         unwritable.save(tmp_path / "run.json")
     assert os.listdir(tmp_path) == []

@@ -18,13 +18,13 @@ def search() -> BeamSearch:
     return made
 
 
-def test_settings_come_back_as_they_were(search):
+def test_beam_settings_round_trip_through_a_trace(search):
     trace = Trace.from_json(search.trace().to_json())
     assert BeamSettings.from_dict(trace.settings_at(0)) == SETTINGS
     assert trace == search.trace() and trace.stop_reason == "max_tokens"
 
 
-def test_a_search_as_a_table_has_a_row_for_every_hypothesis(search):
+def test_frame_has_a_row_for_every_hypothesis(search):
     frame = search.trace().to_frame()
     assert frame.groupby("index").size().tolist() == [6] * 4
     assert (frame["fate"] == "finished").sum() == 3

@@ -37,17 +37,17 @@ def without(data: dict, name: str) -> dict:
 
 
 @pytest.mark.parametrize("ending", [".json", ".txt", ""])
-def test_no_such_file(ending, tmp_path):
+def test_missing_file_is_refused(ending, tmp_path):
     refused(tmp_path / f"lost{ending}", "lost", "cannot be read", "No such file")
 
 
-def test_a_folder_is_no_trace(tmp_path):
+def test_folder_is_refused(tmp_path):
     (tmp_path / "run.json").mkdir()
     refused(tmp_path / "run.json", "run.json cannot be read")
 
 
 @pytest.mark.parametrize("name", ["a\x00b.json", "a" * 5_000 + ".json"])
-def test_impossible_file_names(name, tmp_path):
+def test_impossible_file_names_are_refused(name, tmp_path):
     with pytest.raises(TraceError):
         Trace.load(tmp_path / name)
     with pytest.raises(TraceError):
@@ -86,7 +86,7 @@ def test_other_text_files_are_refused(content, part, tmp_path):
     refused(written(tmp_path / "run.json", content), part)
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path):
+def test_bytes_that_are_not_text_are_refused(tmp_path):
     (tmp_path / "run.json").write_bytes(b"\xff\xfe\x00\x80" * 9)
     refused(tmp_path / "run.json", "not valid JSON")
 
@@ -123,7 +123,7 @@ def test_a_step_that_lacks_a_field_is_refused(name, tmp_path):
     refused(written(tmp_path / "run.json", data), f"damaged at step 0: {name} is missing;")
 
 
-def test_a_file_above_the_limit_is_not_even_read(tmp_path, monkeypatch):
+def test_file_above_the_limit_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_FILE_BYTES", 1_000)
     path = tmp_path / "run.json"
     path.write_bytes(b"x" * 1_001)
@@ -154,7 +154,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(copy)
 
 
-def test_a_damaged_file_gives_a_trace_or_a_trace_error(tmp_path):
+def test_damaged_file_loads_or_raises_a_trace_error(tmp_path):
     path = EXAMPLE.save(tmp_path / "run.json")
     data = path.read_bytes()
     rng = random.Random(7)

@@ -95,7 +95,7 @@ def load_apart() -> Iterator[Callable[..., list[tuple[int, str | None]]]]:
         (lists_that_nobody_reads, "x is not known to this version"),
     ],
 )
-def test_a_file_that_would_fill_the_memory_is_refused_before(
+def test_memory_filling_file_is_refused_before_unpacking(
     make: Callable[[Path], Path], said: str, load_apart, tmp_path
 ):
     path = make(tmp_path / "run.json")
@@ -106,7 +106,7 @@ def test_a_file_that_would_fill_the_memory_is_refused_before(
     assert len(message) <= 500 and said in message
 
 
-def test_what_would_not_load_again_is_not_saved(tmp_path, monkeypatch):
+def test_trace_over_the_limits_is_not_saved(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_STEPS", 2)
     with pytest.raises(TraceError, match=r"has more than 2 steps; take one of a shorter run\."):
         EXAMPLE.save(tmp_path / "run.json")
@@ -121,7 +121,7 @@ def test_what_would_not_load_again_is_not_saved(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_longest_texts_of_a_step_come_back(tmp_path):
+def test_longest_texts_of_a_step_round_trip(tmp_path):
     most = 2**16
     long = replace(EXAMPLE_STEP, text="é" * most, token_bytes=bytes(most), stop_string="x" * most)
     trace = replace(EXAMPLE, steps=(long,), prompt="\0" * 2**20)
@@ -129,7 +129,7 @@ def test_the_longest_texts_of_a_step_come_back(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a thing of Unix")
-def test_a_pipe_is_not_waited_for(tmp_path):
+def test_pipe_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "run.json")
     with pytest.raises(TraceError, match=r"run\.json cannot be read: it is no regular file"):
         Trace.load(tmp_path / "run.json")

@@ -134,7 +134,7 @@ def test_a_trace_of_any_strategy_comes_back_equal(made, tmp_path):
     assert loaded.steps == tuple(text.steps)
 
 
-def test_the_container_is_the_same_for_all(made):
+def test_container_is_the_same_for_all_strategies(made):
     strategy, text = made
     data = json.loads(text.trace().to_json())
     assert (data["format"], data["version"]) == ("decoding-trace", VERSION)
@@ -147,7 +147,7 @@ def test_the_container_is_the_same_for_all(made):
     assert not spelled or named <= data["tokens"].keys()
 
 
-def test_each_opens_without_torch(tmp_path):
+def test_every_strategy_loads_without_torch(tmp_path):
     files = [
         (str(made_by(strategy).trace().save(tmp_path / f"{strategy}.json")), strategy)
         for strategy in STRATEGIES
@@ -169,7 +169,7 @@ def test_each_opens_without_torch(tmp_path):
     assert ran.stdout.splitlines() == [ascii(made_by(strategy).text) for _, strategy in files]
 
 
-def test_settings_of_a_search_are_kept_by_step():
+def test_contrastive_settings_are_kept_by_step():
     assert searched().trace().settings == (
         (0, {"top_k": 3, "penalty_alpha": 0.5, "chain": []}),
         (2, {"top_k": 3, "penalty_alpha": 0.1, "chain": []}),
@@ -179,7 +179,7 @@ def test_settings_of_a_search_are_kept_by_step():
     assert text.trace().settings == ((0, {"top_k": 3, "penalty_alpha": 0.5, "chain": []}),)
 
 
-def test_a_search_as_a_table():
+def test_contrastive_frame_has_one_row_per_step():
     text = searched()
     frame = text.trace().to_frame()
     assert frame["token_id"].tolist() == text.token_ids
@@ -192,7 +192,7 @@ def test_a_search_as_a_table():
     assert list(empty.columns) == list(frame.columns) and len(empty) == 0
 
 
-def test_a_canvas_as_a_table_has_a_row_for_every_mask_and_step():
+def test_diffusion_frame_has_rows_per_mask_and_step():
     text = filling(3)
     trace = text.trace()
     frame = trace.to_frame()
@@ -207,12 +207,12 @@ def test_a_canvas_as_a_table_has_a_row_for_every_mask_and_step():
     assert trace.text == text.text and filling(0).trace().text == filling(0).text
 
 
-def test_tokens_masked_again_come_back(tmp_path):
+def test_remasked_tokens_round_trip_through_a_file(tmp_path):
     trace = refilling().trace()
     assert Trace.load(trace.save(tmp_path / "again.json")) == trace
 
 
-def test_a_canvas_from_before_tokens_could_be_masked_again_opens():
+def test_diffusion_trace_from_before_remasking_still_loads():
     trace = Trace.load(OLD_TRACES / "diffusion-2.json")
     assert trace.text.endswith(" sat on the mat.") and len(trace.steps) == 3
     assert all(step.remasked == step.committed_confidence == () for step in trace.steps)

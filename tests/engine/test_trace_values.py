@@ -140,12 +140,12 @@ OTHERS = [
     [("", *case) for case in SAMPLED] + OTHERS,
     ids=lambda value: str(value)[:40] if isinstance(value, (str, tuple)) else "",
 )
-def test_a_value_out_of_range_is_refused_by_its_place(strategy, path, value, said):
+def test_value_out_of_range_is_refused_with_place(strategy, path, value, said):
     trace = made_by(strategy).trace() if strategy else EXAMPLE
     assert said in message_of(changed(path, value, trace))
 
 
-def test_a_prompt_may_hold_ids_that_the_model_only_takes_in():
+def test_prompt_may_hold_input_only_token_ids():
     data = json.loads(changed(("model", "input_size"), VOCAB + 10))
     data["prompt_ids"][0] = VOCAB + 9
     assert Trace.from_json(json.dumps(data)).prompt_ids[0] == VOCAB + 9
@@ -153,7 +153,7 @@ def test_a_prompt_may_hold_ids_that_the_model_only_takes_in():
     assert "step 0: must hold token ids from 0" in message_of(json.dumps(data))
 
 
-def test_figures_that_rounding_moved_out_of_their_range_are_taken():
+def test_rounding_slightly_out_of_range_is_accepted():
     data = json.loads(EXAMPLE.to_json())
     data["steps"][0] |= {"probability": 1.0000000000000002, "entropy_bits": -1e-16}
     data["steps"][0] |= {"logprob": 1e-12, "cache_bytes": 0, "u": 0}
@@ -198,7 +198,7 @@ PLACES = {name: list(places(data)) for name, data in SEEDS.items()}
     kind=st.sampled_from(["another", "gone", "new", "twice", "swapped"]),
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_change_of_a_file_is_taken_or_refused_in_a_short_sentence(data, name, kind):
+def test_changed_file_loads_or_is_refused_briefly(data, name, kind):
     changed_to = json.loads(json.dumps(SEEDS[name]))
     path = data.draw(st.sampled_from(PLACES[name]))
     inner = changed_to

@@ -23,7 +23,7 @@ SHORT = ("cache", "constrained", "inside", "template", "the_loop", "tokens", "to
         for each in LESSONS
     ],
 )
-def test_a_lesson_holds(lesson: Lesson, monkeypatch):
+def test_lesson_passes_all_its_trials(lesson: Lesson, monkeypatch):
     # A speed is measured however few the turns and tokens, and no check asks for its value.
     monkeypatch.setattr("ui.labs.speculative.lab.TURNS", 1)
     monkeypatch.setattr("ui.labs.speculative.lab.TOKENS", 12)
@@ -32,13 +32,13 @@ def test_a_lesson_holds(lesson: Lesson, monkeypatch):
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
-def test_a_step_is_short_enough_to_be_read(lesson: Lesson):
+def test_step_text_stays_within_word_limit(lesson: Lesson):
     words = {step.key: len(lesson.words().entry(step.key).text.split()) for step in lesson.steps}
     assert {key: count for key, count in words.items() if count > MOST_WORDS} == {}
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
-def test_a_slider_reaches_what_a_solution_sets(lesson: Lesson):
+def test_slider_range_covers_values_of_solutions(lesson: Lesson):
     beyond = [
         (task.place, number.name, value)
         for task in lesson.tasks()
@@ -55,7 +55,7 @@ def test_a_slider_reaches_what_a_solution_sets(lesson: Lesson):
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
 @pytest.mark.parametrize("code", [code for code in LANGUAGES if code != ENGLISH])
-def test_a_hint_names_the_controls_as_its_language_does(lesson: Lesson, code: str):
+def test_hint_uses_control_names_of_its_language(lesson: Lesson, code: str):
     said = lesson.languages[code].entries if code in lesson.languages else {}
     hints = [
         task.words_of(part)
@@ -83,7 +83,7 @@ def figures(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "file", sorted(FOLDER.rglob("de.*")), ids=lambda file: str(file.relative_to(FOLDER))
 )
-def test_german_writes_the_figures_of_english_as_germans_do(file: Path):
+def test_german_figures_match_english_in_german_format(file: Path):
     swapped = str.maketrans(".,", ",.")
     english = figures(file.with_stem(ENGLISH).read_text("utf-8"))
     german = figures(file.read_text("utf-8"))
@@ -96,5 +96,5 @@ def test_every_lesson_asks_for_a_prediction():
     assert asked == {each.key for each in lessons}
 
 
-def test_the_readme_lists_what_lessons_may_name():
+def test_readme_lists_names_available_to_lessons():
     assert listed() in (FOLDER / "README.md").read_text("utf-8")

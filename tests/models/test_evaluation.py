@@ -68,7 +68,7 @@ def test_evenly_takes_the_ends_and_no_item_twice():
     assert evenly([], 3) == []
 
 
-def test_log_softmax_leaves_tokens_that_cannot_come_where_they_are():
+def test_log_softmax_keeps_minus_infinity():
     row = log_softmax(np.array([[2.0, 2.0, -np.inf]], dtype=np.float32))
     np.testing.assert_allclose(row, [[-math.log(2), -math.log(2), -np.inf]], rtol=1e-6)
 
@@ -86,7 +86,7 @@ def test_bits_per_byte_are_counted_by_position():
     assert found.all == pytest.approx((1 + 3 + 1 + 1) / (1 + 2 + 2 + 3))
 
 
-def test_texts_are_read_up_to_the_end_of_the_context():
+def test_texts_are_cut_at_the_context_length():
     shards = {"a": np.array([0, 1, 2, 3])}
     found = likelihood.held_out_bits(_score(CHAIN), shards, np.arange(4), context=2, early=2)["a"]
     assert found.late is None
@@ -102,7 +102,7 @@ def _even_score(vocab, mask_id):
     return score
 
 
-def test_the_bound_of_an_even_model_is_the_size_of_its_vocabulary():
+def test_bound_of_uniform_model_is_log_vocabulary_size():
     # Four tokens and a mask: 2 bits per token, whatever is masked; 3 tokens in 6 bytes.
     shards = {"a": np.array([0, 1, 2, 3, 0, 3, 2, 1])}
     found = likelihood.diffusion_bound(
@@ -112,7 +112,7 @@ def test_the_bound_of_an_even_model_is_the_size_of_its_vocabulary():
     assert found.standard_error == pytest.approx(0, abs=1e-6)
 
 
-def test_the_bound_averages_over_the_number_of_masked_places():
+def test_bound_averages_over_mask_counts():
     """Use a model that is certain next to a visible neighbour and uniform without one.
 
     Two tokens "1 2". With one masked, it is known: 0 bits. With both masked: 2 bits each, 4 in all.
@@ -145,7 +145,7 @@ def test_stratified_counts_cover_every_number_evenly():
     assert abs(counts[[1, 3, 5]] - 1500).max() < 150
 
 
-def test_the_standard_error_is_that_of_the_mean_for_texts_of_one_length():
+def test_standard_error_uses_mean_formula_for_equal_lengths():
     found = likelihood._bound(np.array([2.0, 4.0, 6.0]), np.array([2.0, 2.0, 2.0]))
     # Nats per byte 1, 2, 3: mean 2, standard error 1 / sqrt(3).
     assert found.bits == pytest.approx(2 / math.log(2))
@@ -175,7 +175,7 @@ def test_one_of_several_answers_is_enough():
     assert (found.first, found.spelled) == (1, 1)
 
 
-def test_the_end_of_text_token_goes_in_front_when_asked():
+def test_end_of_text_token_is_prepended_on_request():
     seen = []
 
     def score(ids):
@@ -187,7 +187,7 @@ def test_the_end_of_text_token_goes_in_front_when_asked():
     assert seen == [[0, 1, 2], [1, 2]]
 
 
-def test_entropy_is_measured_at_the_end_of_a_prompt():
+def test_entropy_is_measured_after_the_prompt():
     found = recall.entropies(_score(CHAIN | {3: (1, 0, 0, 0), 1: (1 / 4,) * 4}), [[0, 1], [1, 3]])
     assert found.bits == pytest.approx((2, 0), abs=1e-6)
     assert (found.mean, found.lowest, found.highest) == pytest.approx((1, 0, 2), abs=1e-6)
@@ -199,7 +199,7 @@ def test_most_probable_tokens_come_in_order():
     assert [p for _, p in found] == pytest.approx([1 / 2, 1 / 4])
 
 
-def test_the_lists_of_facts_are_as_long_as_the_card_says():
+def test_fact_lists_are_long_enough_and_unique():
     others = [prompt for group in FACTS.values() for prompt in group]
     assert len(CAPITALS) >= 54 and len(CAPITALS_OTHERWISE) >= 40 and len(OPEN) >= 20
     assert len(others) >= 120
@@ -218,7 +218,7 @@ def test_the_lists_of_facts_are_as_long_as_the_card_says():
 PIECES = [b"\x00", b"the", b" cat", b" sat", b"\n", b"."]
 
 
-def test_occurrences_are_counted_across_tokens_and_lines_but_not_documents():
+def test_occurrences_are_counted_within_each_document():
     shards = {
         "a": np.array([0, 1, 2, 3, 5, 0, 1, 2]),
         "b": np.array([0, 1, 2, 4, 1, 2, 3, 0, 3]),
@@ -242,7 +242,7 @@ def test_a_table_aligns_numbers_and_shows_gaps():
     )
 
 
-def test_a_quotation_keeps_lines_and_shows_signs_as_they_are():
+def test_quotation_keeps_lines_and_escapes_markdown():
     assert quotation("Q: a\nA:", " *b*\n\nc_d <e>") == (
         "> **Q: a**<br>\n> **A:** \\*b\\*\n>\n> c\\_d &lt;e>"
     )
@@ -255,19 +255,19 @@ def test_code_shows_line_breaks():
 # Timing
 
 
-def test_the_second_load_is_the_one_that_is_timed(tmp_path):
+def test_only_the_second_load_is_timed(tmp_path):
     loads = []
     model, seconds = timed_load(lambda folder: loads.append(folder) or len(loads), tmp_path)
     assert model == 2 and loads == [tmp_path] * 2 and seconds >= 0
 
 
-def test_every_repeat_counts():
+def test_median_ms_runs_every_repeat():
     calls = []
     assert median_ms(lambda: calls.append(None), repeats=5) >= 0
     assert len(calls) == 5
 
 
-def test_weights_are_told_from_other_files(tmp_path):
+def test_file_sizes_separate_weights_from_the_total(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"1234567")
     (tmp_path / "config.json").write_bytes(b"123")
     (tmp_path / "more").mkdir()
@@ -277,7 +277,7 @@ def test_weights_are_told_from_other_files(tmp_path):
 # With real, tiny models
 
 
-def test_a_scorer_gives_the_rows_that_the_decoder_sees():
+def test_scorer_rows_match_decoder_logits():
     model = tiny_models.shared("qwen3")
     decoder = Decoder(model, [5, 6, 7], SamplingSettings())
     for _ in range(4):
@@ -309,7 +309,7 @@ def model(exported):
     return load_for_scoring(exported / "target")
 
 
-def test_a_continuation_is_what_the_decoder_writes(model):
+def test_continuation_matches_the_decoder(model):
     settings = SamplingSettings(temperature=0.7, seed=3)
     text = continuation(model, "The sun is", settings, 5)
     decoder = Decoder(model, "The sun is", settings)
@@ -318,7 +318,7 @@ def test_a_continuation_is_what_the_decoder_writes(model):
     assert list(text.prompt_ids) == model.vocabulary.encode("The sun is")
 
 
-def test_the_end_of_text_token_is_no_part_of_a_continuation(model, monkeypatch):
+def test_continuation_excludes_end_of_text_token(model, monkeypatch):
     greedy = SamplingSettings(temperature=0.0)
     third = continuation(model, "The sun is", greedy, 3).ids[2]
     monkeypatch.setattr(model, "eos_ids", (third,))
@@ -364,7 +364,7 @@ def tokens(model):
 
 
 @pytest.mark.long
-def test_the_whole_evaluation(exported, tokens, short, capsys):
+def test_whole_evaluation_runs_and_prints_its_tables(exported, tokens, short, capsys):
     found = report.evaluate(exported, tokens)
     printed = capsys.readouterr()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -382,7 +382,7 @@ def test_the_whole_evaluation(exported, tokens, short, capsys):
     assert "evaluate: timing took" in printed.err
 
 
-def test_a_draft_that_is_the_target_is_always_accepted(exported, short):
+def test_draft_equal_to_target_is_always_accepted(exported, short):
     target = report.Target.from_folder(exported / "target")
     texts = text_tables.write_texts(target.model)
     for row in text_tables.acceptance_table(exported / "target", target.score, texts).values():
@@ -390,7 +390,7 @@ def test_a_draft_that_is_the_target_is_always_accepted(exported, short):
         assert row["tokens_per_pass"] == pytest.approx(5, abs=1e-4)
 
 
-def test_models_that_are_not_there_are_named(exported, tokens, tmp_path, capsys):
+def test_missing_models_are_named(exported, tokens, tmp_path, capsys):
     shutil.copytree(exported / "diffusion", tmp_path / "diffusion")
     found = report.evaluate(tmp_path, tokens)
     assert found["absent"] == ["target", "draft"]

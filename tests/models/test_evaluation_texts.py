@@ -18,7 +18,7 @@ TRAINED = [
 ]
 
 
-def test_recited_n_grams_of_a_corpus_of_twenty_tokens():
+def test_recitation_counts_n_grams_and_longest_run():
     index = recitation.NGramIndex(TRAINED)
     texts = [
         (2, 3, 4, 5, 6, 7, 8, 9, 10, 21),  # three 8-grams, the first two recited, nine in a row
@@ -30,17 +30,17 @@ def test_recited_n_grams_of_a_corpus_of_twenty_tokens():
     assert found.longest == 9 and found.longest_run == (2, 3, 4, 5, 6, 7, 8, 9, 10)
 
 
-def test_n_grams_do_not_reach_from_shard_to_shard():
+def test_n_grams_do_not_cross_shards():
     index = recitation.NGramIndex(TRAINED)
     assert not index.occurring((27, 28, 31), 3).any()
     assert index.occurring((27, 28), 2).all()
 
 
-def test_longest_run_of_strangers_is_empty():
+def test_longest_run_of_unknown_tokens_is_empty():
     assert recitation.longest_run(recitation.NGramIndex(TRAINED), [(50, 51), ()]) == ()
 
 
-def test_the_index_agrees_with_a_search_through_all_n_grams():
+def test_index_agrees_with_a_full_search():
     draws = np.random.default_rng(1)
     shards = [draws.integers(3, size=length) for length in (400, 90, 300)]
     text = tuple(draws.integers(3, size=60).tolist())
@@ -90,7 +90,7 @@ def test_repeated_share_counts_n_grams_seen_before():
         ((), False),
     ],
 )
-def test_a_loop_is_three_rounds_at_the_end(ids, expected):
+def test_long_repetition_at_the_end_is_a_loop(ids, expected):
     assert ends_in_loop(ids) is expected
 
 
@@ -100,24 +100,24 @@ DRAFT = np.log(np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]]))
 TARGET = np.log(np.array([[0.2, 0.6, 0.2], [0.3, 0.6, 0.1]]))
 
 
-def test_acceptance_is_what_two_distributions_share():
+def test_acceptance_is_the_overlap_of_distributions():
     found = acceptance.acceptance_probability(DRAFT, TARGET, 1.0)
     assert found == pytest.approx([0.2 + 0.3 + 0.2, 0.1 + 0.6 + 0.1])
 
 
-def test_temperature_is_applied_to_both():
+def test_temperature_applies_to_draft_and_target():
     found = acceptance.acceptance_probability(DRAFT[:1], TARGET[:1], 0.5)
     draft = np.array([0.25, 0.09, 0.04]) / 0.38
     target = np.array([0.04, 0.36, 0.04]) / 0.44
     assert found == pytest.approx([np.minimum(draft, target).sum()])
 
 
-def test_at_temperature_0_the_most_probable_tokens_must_agree():
+def test_greedy_acceptance_needs_equal_top_tokens():
     assert acceptance.acceptance_probability(DRAFT, TARGET, 0).tolist() == [0, 1]
     assert acceptance.accepted_share(DRAFT, TARGET, [1, 1], 0).tolist() == [0, 1]
 
 
-def test_accepted_share_of_given_tokens():
+def test_accepted_share_is_ratio_capped_at_one():
     found = acceptance.accepted_share(DRAFT, TARGET, [1, 0], 1.0)
     assert found == pytest.approx([0.3 / 0.6, 0.1 / 0.3])
     assert acceptance.accepted_share(DRAFT, TARGET, [0, 1], 1.0) == pytest.approx([1, 1])
@@ -132,7 +132,7 @@ def test_accepted_share_averages_to_the_acceptance_probability():
         assert mean == pytest.approx(acceptance.acceptance_probability(DRAFT, TARGET, 1.0)[row])
 
 
-def test_a_perfect_draft_gives_one_token_more_than_it_proposes():
+def test_perfect_draft_gives_proposals_plus_one_token():
     found = acceptance.walk([np.ones(20), np.ones(7)], proposals=4)
     assert found.tokens_per_pass == 5 and found.reached == (1, 1, 1, 1)
 
@@ -141,7 +141,7 @@ def test_a_useless_draft_gives_one_token_per_pass():
     assert acceptance.walk([np.zeros(9)], proposals=4).tokens_per_pass == 1
 
 
-def test_passes_start_behind_rejections():
+def test_next_pass_starts_after_the_rejected_token():
     # Two proposals a pass. Passes start at 0 (accepts one, then rejects), at 2 (accepts two), and
     # at 5 (rejects at once). No pass fits from 6 on.
     shares = np.array([1.0, 0, 1, 1, 1, 0, 1, 1])
@@ -150,7 +150,7 @@ def test_passes_start_behind_rejections():
     assert found.tokens_per_pass == pytest.approx((2 + 3 + 1) / 3)
 
 
-def test_the_walk_is_the_mean_over_all_ways_to_accept():
+def test_walk_averages_over_all_acceptance_outcomes():
     """Compare with every sequence of yes and no, pass by pass, weighted by its probability."""
     shares = np.array([0.5, 0.25, 0.75, 0.5, 0.1, 0.9, 0.5])
     proposals = 2
@@ -207,7 +207,7 @@ def _story():
     return np.array([0, *first, 0, 1, 0, *second])
 
 
-def test_gaps_are_cut_from_the_middle_of_texts_that_are_long_enough():
+def test_gaps_are_cut_from_middle_of_long_texts():
     gaps = diffusion.held_out_gaps(_story(), count=9, window=8, gap=2)
     assert [gap.ids for gap in gaps] == [(1, 2, 3, 4, 1, 2, 3, 4), (2, 3, 4, 1, 2, 3, 4, 1)]
     assert gaps[0].hidden == (4, 1)
@@ -223,17 +223,17 @@ def test_passages_hide_all_but_the_prompt():
 GAP = diffusion.Gap((1, 2, 3, 4, 0, 1), 2, 5)
 
 
-def test_one_step_guesses_what_a_step_for_each_token_knows():
+def test_fill_uses_earlier_tokens_with_more_steps():
     model = Filler()
     assert diffusion.fill(model, GAP, steps=1, temperature=0.0, seed=0) == (3, 0, 0)
     assert diffusion.fill(model, GAP, steps=3, temperature=0.0, seed=0) == (3, 4, 0)
 
 
-def test_recovered_tokens_are_compared_place_by_place():
+def test_recovered_tokens_are_compared_by_position():
     assert diffusion.recovered([GAP, GAP], [(3, 4, 0), (4, 4, 3)]) == pytest.approx(4 / 6)
 
 
-def test_the_judge_reads_the_prompt_and_scores_the_rest():
+def test_judge_scores_only_tokens_after_the_prompt():
     # After any last token, 0, 1, 2 and 3 have these probabilities: 3, 3, 2 and 1 bits.
     probs = np.array([1 / 8, 1 / 8, 1 / 4, 1 / 2], dtype=np.float32)
     gap = diffusion.Gap((0, 1, 2, 3), 2, 4)
@@ -245,7 +245,7 @@ def test_the_judge_reads_the_prompt_and_scores_the_rest():
     assert diffusion.bits_per_token(judge, [gap, gap], [(2, 3), (2, 0)]) == pytest.approx(8 / 4)
 
 
-def test_the_judge_sees_the_prompt_and_what_was_written_before():
+def test_judge_conditions_on_all_earlier_tokens():
     # Sure of the successor of the last token seen: 0 bits for 2 3 after 0 1, many for 3 2.
     gap = diffusion.Gap((0, 1, 9, 9), 2, 4)
 
@@ -256,7 +256,7 @@ def test_the_judge_sees_the_prompt_and_what_was_written_before():
     assert diffusion.bits_per_token(judge, [gap], [(3, 2)]) == pytest.approx(50 / math.log(2))
 
 
-def test_quality_leaves_gaps_out_where_there_are_more_steps_than_tokens():
+def test_quality_skips_gaps_shorter_than_step_count():
     passage = diffusion.Gap((1, 2, 3, 4, 0, 1), 1, 6)
 
     def judge(ids):

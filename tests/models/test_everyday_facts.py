@@ -22,7 +22,7 @@ owl; tree
 """
 
 
-def test_a_table_says_its_facts_in_its_wordings():
+def test_table_states_facts_in_all_wordings():
     (table,) = parse_tables(HOMES)
     mouse, owl = table.facts
     said = {table.say(mouse, random.Random(seed)) for seed in range(40)}
@@ -40,13 +40,13 @@ def test_a_table_says_its_facts_in_its_wordings():
         (("mouse/mice; hole", "mouse/mice"), "must have animal, home, got 'mouse/mice'"),
     ],
 )
-def test_a_table_that_is_not_well_formed_is_refused(change: tuple[str, str], said: str):
+def test_malformed_table_is_refused(change: tuple[str, str], said: str):
     with pytest.raises(ValueError, match=said):
         parse_tables(HOMES.replace(*change))
 
 
 @pytest.mark.parametrize("table", all_tables(), ids=lambda table: table.wordings[0])
-def test_no_wording_slips_in_form(table: Table):
+def test_wordings_give_well_formed_sentences(table: Table):
     assert len(set(map(str, table.facts))) == len(table.facts)
     chance = random.Random(1)
     for fact in table.facts:
@@ -60,7 +60,7 @@ def test_no_wording_slips_in_form(table: Table):
             assert text.count('"') % 2 == 0, text
 
 
-def test_passages_say_every_fact_and_are_the_same_again():
+def test_passages_cover_every_fact_and_are_reproducible():
     some = passages(3_000, seed=5)
     assert some[:50] == passages(50, seed=5) != passages(50, seed=6)
     many = [text.lower() for text in passages(6_000, seed=5)]
@@ -72,7 +72,7 @@ def test_passages_say_every_fact_and_are_the_same_again():
             ), f"nothing says {fact}"
 
 
-def test_no_prompt_of_the_evaluation_is_among_our_texts():
+def test_training_texts_contain_no_evaluation_prompt():
     assert len(CAPITALS_OTHERWISE) + sum(map(len, FACTS.values())) > 200
     ours = [*passages(4_000, SEED), *tales(2_000, SEED)]  # training checks all texts
     check_unseen(ours)

@@ -18,12 +18,12 @@ def told(text: str, seed: int = 0, slots: dict[str, str] | None = None) -> str:
     return Plot(slots or {"hero": "child"}, (text,)).tell(HEROES, random.Random(seed))
 
 
-def test_choices_stand_in_choices_and_may_be_empty():
+def test_choices_can_be_nested_and_empty():
     texts = {told("a[ b[c|d]| e|].", seed) for seed in range(60)}
     assert texts == {"a bc.", "a bd.", "a e.", "a."}
 
 
-def test_every_form_of_a_slot():
+def test_slot_gives_every_form_of_its_word():
     text = "{Hero} {hero.kind} {hero.many} {hero.he} {hero.He} {hero.him} {hero.his} {hero.himself}"
     by_hero = {told(text, seed) for seed in range(20)}
     assert by_hero == {
@@ -32,7 +32,7 @@ def test_every_form_of_a_slot():
     }
 
 
-def test_the_article_fits_and_begins_a_sentence():
+def test_article_matches_its_noun_and_capitalisation():
     one = Plot({"food": "food"}, ("{A food}, {a food}.",))
     assert one.tell({"food": (Word("apple"),)}, random.Random(0)) == "An apple, an apple."
     assert one.tell({"food": (Word("pie"),)}, random.Random(0)) == "A pie, a pie."
@@ -57,12 +57,12 @@ def test_two_slots_never_hold_the_same_word():
         ("hero: child\n\n{hero!} came.", "is no slot"),
     ],
 )
-def test_a_plot_that_is_not_well_formed_is_refused(text: str, said: str):
+def test_malformed_plot_is_refused(text: str, said: str):
     with pytest.raises(ValueError, match=said):
         parse_plots(text)
 
 
-def test_tales_are_many_different_and_the_same_again():
+def test_tales_are_varied_and_reproducible():
     some = tales(3_000, seed=5)
     assert len(set(some)) == 3_000
     assert some[:50] == tales(50, seed=5) != tales(50, seed=6)
@@ -70,7 +70,7 @@ def test_tales_are_many_different_and_the_same_again():
 
 
 @pytest.mark.parametrize("number", range(len(all_plots())))
-def test_no_plot_slips_in_form(number: int):
+def test_plots_give_well_formed_tales(number: int):
     plot = all_plots()[number]
     for seed in range(40):
         text = plot.tell(WORDS, random.Random(seed))

@@ -86,11 +86,11 @@ class FixedWindows:
         return self.arrays
 
 
-def test_logits_are_those_of_stock_qwen3(network, stock, batch):
+def test_logits_match_stock_qwen3(network, stock, batch):
     torch.testing.assert_close(network.logits(batch[0]), stock(batch[0]).logits)
 
 
-def test_without_the_causal_mask_every_position_sees_all_others(batch):
+def test_bidirectional_positions_see_all_others(batch):
     network = random_network(BIDIRECTIONAL)
     stock, ids = stock_twin(network), batch[0]
     logits = network.logits(ids)
@@ -117,7 +117,7 @@ def compare_gradients(network, stock):
         torch.testing.assert_close(ours[name], parameter.grad, rtol=1e-3, atol=1e-6)
 
 
-def test_masked_loss_and_gradients_equal_the_formula_of_llada(batch):
+def test_masked_loss_and_gradients_match_llada_formula(batch):
     network = random_network(BIDIRECTIONAL)
     stock, ids = stock_twin(network), batch.flatten(0, 1)[:4]  # pairs of rows
     loss = MaskedTokens().loss(network, FixedWindows(ids, ids), 9, 4, 21)
@@ -135,7 +135,7 @@ def test_masked_loss_and_gradients_equal_the_formula_of_llada(batch):
     compare_gradients(network, stock)
 
 
-def test_masks_come_in_pairs_that_cover_one_row_and_reach_every_count():
+def test_mask_pairs_cover_rows_and_reach_every_count():
     drawn = masks(np.random.default_rng(0), 2_000, 8)
     counts = drawn.sum(1)
     assert set(counts[::2] + counts[1::2]) == {8}
@@ -152,7 +152,7 @@ def test_token_losses_average_to_the_loss(network, batch):
     torch.testing.assert_close(network.token_losses(*batch).mean(), loss)
 
 
-def test_bits_per_byte_leave_out_the_end_of_text_token(network):
+def test_bits_per_byte_exclude_end_of_text(network):
     window = np.array([[0, 5, 6, 0, 7]])
     sizes = np.full(TINY.vocab_size, 3)
     sizes[0] = 0
@@ -168,7 +168,7 @@ def test_orthogonalise_brings_singular_values_near_one():
 
 
 @pytest.mark.parametrize("shape", [(8, 4), (4, 8), (4, 4)])
-def test_muon_steps_downhill_whatever_the_shape(shape):
+def test_muon_steps_downhill_for_every_shape(shape):
     weight = torch.nn.Parameter(torch.ones(shape))
     optimizer = Muon([weight], lr=0.01)
     (weight.square().sum() / 2).backward()
@@ -183,7 +183,7 @@ def test_schedule_warms_up_holds_and_decays_to_zero():
     assert rates[800] == 0.5 and rates[1000] == 0
 
 
-def test_window_lengths_take_turns_and_change_with_the_decay():
+def test_window_lengths_alternate_during_decay():
     recipe = Recipe(1000, {}, batch_tokens=1, decay_share=0.4)  # of 400, one in four
     lengths = [train.window_length(step, recipe.steps, recipe) for step in range(1000)]
     assert set(lengths[:600]) == {256}
@@ -233,7 +233,7 @@ def tiny_run(tmp_path, shape: Architecture, **changes):
 
 @pytest.mark.parametrize("shape", [TINY, BIDIRECTIONAL], ids=["causal", "masked"])
 @pytest.mark.usefixtures("uncompiled")
-def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(tmp_path, shape):
+def test_interrupted_run_resumes_to_identical_weights(tmp_path, shape):
     for folder in ("whole", "broken"):
         (tmp_path / folder).mkdir()
     train.train(*tiny_run(tmp_path / "whole", shape))
@@ -251,7 +251,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(tmp_path, shape):
 
 
 @pytest.mark.usefixtures("uncompiled")
-def test_while_the_rate_decays_the_other_mix_is_read(tmp_path):
+def test_decay_phase_reads_the_decay_mix(tmp_path):
     plan, tokens, _, _ = tiny_run(tmp_path, TINY, decay_mix={"b": 1.0})
     tokens["b"] = np.tile(np.array([0, *range(30, 50)], dtype=np.uint16), 40)
     trainer = train.Trainer(plan, tokens, "cpu")
@@ -265,7 +265,7 @@ def test_while_the_rate_decays_the_other_mix_is_read(tmp_path):
 
 
 @pytest.mark.usefixtures("uncompiled")
-def test_a_masked_model_starts_from_a_language_model_s_export(tmp_path, network):
+def test_masked_model_starts_from_language_model_weights(tmp_path, network):
     plan, tokens, sizes, folder = tiny_run(tmp_path, BIDIRECTIONAL)
     start = (network.state_dict(), 1_000)
     train.train(plan, tokens, sizes, folder, stop_after=1, start=start)
@@ -279,7 +279,7 @@ def test_a_masked_model_starts_from_a_language_model_s_export(tmp_path, network)
 
 @pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("is_causal", [True, False], ids=["causal", "masked"])
-def test_an_export_is_complete_and_says_what_it_is(tmp_path, is_causal):
+def test_export_holds_weights_config_and_tokenizer(tmp_path, is_causal):
     size = SIZES["small"]["target" if is_causal else "diffusion"].architecture.vocab_size
     shape = replace(TINY, vocab_size=size, is_causal=is_causal)
     plan, tokens, _, folder = tiny_run(tmp_path, shape)
@@ -305,19 +305,19 @@ def _windows(aligned_share: float) -> corpus.Windows:
     return corpus.Windows({"a": shard}, {"a": 1.0}, aligned_share, seed=7)
 
 
-def test_a_batch_depends_on_nothing_but_seed_and_step():
+def test_batch_depends_only_on_seed_and_step():
     used = _windows(0.5)
     used.batch(0, 4, 5)
     for again, fresh in zip(used.batch(9, 4, 5), _windows(0.5).batch(9, 4, 5), strict=True):
         np.testing.assert_array_equal(again, fresh)
 
 
-def test_targets_are_inputs_moved_by_one():
+def test_targets_are_inputs_shifted_by_one():
     ids, targets = _windows(0.5).batch(0, 8, 5)
     np.testing.assert_array_equal(ids[:, 1:], targets[:, :-1])
 
 
-def test_aligned_windows_start_at_documents_with_and_without_the_end_of_text_token():
+def test_aligned_windows_start_at_document_boundaries():
     ids, _ = _windows(1.0).batch(0, 200, 3)
     assert set(ids[:, 0]) == {0, 10, 20, 30}
     assert 60 < (ids[:, 0] == 0).sum() < 140  # 200 fair coins: by chance outside once in 10^8
@@ -328,7 +328,7 @@ def _write(path, *texts):
         file.write("\n<|endoftext|>\n".join(texts) + "\n")
 
 
-def test_overlap_finds_a_repeated_document_and_a_repeated_paragraph(tmp_path):
+def test_overlap_finds_repeated_documents_and_paragraphs(tmp_path):
     long = "The old fox said that the grapes were sour, and went home to his supper. " * 2
     _write(tmp_path / "train.txt.xz", "First text.", f"Short.\n\n{long}\n\nAnother end.")
     _write(tmp_path / "valid_x.txt.xz", "Unseen.", "first TEXT", f"New beginning.\n{long}")

@@ -45,7 +45,7 @@ def test_no_fragment_is_drawn_within_another(page, monkeypatch):
 @pytest.mark.parametrize(
     "page", ["beam", "cache", "claims", "constrained", "one_clock", "speculative"]
 )
-def test_a_page_that_needs_more_than_a_back_end_tells_says_so(page, monkeypatch):
+def test_page_reports_missing_back_end_data(page, monkeypatch):
     """Check the message; `tests/browser/test_second_back_end.py` covers its looks."""
     monkeypatch.setattr(ui.visit_page, "model_of", lambda visit: (TopN(bundled(), 1000), ""))
     app = in_tab(new_app()).run()

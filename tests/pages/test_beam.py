@@ -45,7 +45,7 @@ def html(app: AppTest) -> str:
     return "".join(str(one.proto.body) for one in app.get("html"))
 
 
-def test_it_opens_with_a_tree_what_follows_and_texts(app):
+def test_page_opens_with_tree_candidates_and_texts(app):
     lab = lab_of(app)
     assert len(lab.text.steps) == BeamLab.first_steps and lab.texts.is_done
     noticed = [one.value for one in app.markdown if "What to notice" in one.value]
@@ -63,7 +63,7 @@ def test_it_opens_with_a_tree_what_follows_and_texts(app):
     assert len(lab.text.steps) == 1
 
 
-def test_a_node_is_chosen_the_tree_looks_back_and_the_best_text_is_proven(app):
+def test_tree_navigation_and_exact_search_work(app):
     lab = lab_of(app)
     nodes = field(app, "selectbox", "beam_node")
     pruned = next(name for name in nodes.options if "pruned" in name)
@@ -88,7 +88,7 @@ def test_a_node_is_chosen_the_tree_looks_back_and_the_best_text_is_proven(app):
     assert any("beginnings read" in one.value for one in app.caption)
 
 
-def test_settings_begin_the_search_anew_bad_ones_say_why_and_all_are_kept(app):
+def test_settings_are_checked_applied_and_kept(app):
     lab = lab_of(app)
     field(app, "number_input", "beam_max_new_tokens").set_value(8.0)  # a restart makes texts
     field(app, "number_input", "beam_width").set_value(6.0)
@@ -136,7 +136,7 @@ def test_every_beam_keeps_to_a_constraint(app):
     assert field(app, "text_area", "beam_source").value == "[]"
 
 
-def test_what_a_constraint_rules_out_is_told_of_what_follows(app):
+def test_candidates_show_tokens_ruled_out_by_constraint(app):
     field(app, "selectbox", "beam_language").set_value("choices").run()
     settled(app)
     lab = lab_of(app)

@@ -55,7 +55,7 @@ def html(app: AppTest) -> str:
     return "".join(str(one.proto.body) for one in app.get("html"))
 
 
-def test_every_section_is_drawn_in_another_language_and_all_go_into_one_file(app):
+def test_every_section_is_translated_and_exported(app):
     app.session_state["language"] = "de"
     app.run()
     with speaking("de"):  # this test reads the fields' choices in the page's language
@@ -68,7 +68,7 @@ def test_every_section_is_drawn_in_another_language_and_all_go_into_one_file(app
     assert set(json.loads(state.report().to_json())["parts"]) >= set(KEYS)
 
 
-def test_fields_are_kept_and_a_bad_one_is_a_sentence(app):
+def test_fields_are_kept_and_bad_values_refused(app):
     state = state_of(app)
     state.bench.pacing.wait(60)
     app.run()

@@ -84,7 +84,7 @@ def finished(app: AppTest) -> MeasurementState:
     return state
 
 
-def test_all_claims_are_run_and_every_one_is_drawn_with_its_verdict(app):
+def test_all_claims_run_and_show_their_verdicts(app):
     assert list(SHORT) == [claim.key for claim in CLAIMS] == list(state_of(app).sections)
     pressed(app, "Run all claims")
     state = finished(app)
@@ -101,7 +101,7 @@ def test_all_claims_are_run_and_every_one_is_drawn_with_its_verdict(app):
     assert set(parts) == set(SHORT) - set(REFUSED)
 
 
-def test_a_prediction_is_kept_with_what_it_was_made_for(app):
+def test_prediction_stays_with_its_own_result(app):
     field(app, "button_group", "claims_one_token_predicted").set_value("fails").run()
     pressed(app, "Run")
     state = finished(app)
@@ -121,7 +121,7 @@ def test_a_prediction_is_kept_with_what_it_was_made_for(app):
     assert again.held.mark == "?" and not again.is_busy
 
 
-def test_a_second_model_stands_beside_the_first(app):
+def test_second_model_is_shown_next_to_first(app):
     state = state_of(app)
     state.load_second(LanguageModel(hostile.language_model(128), hostile.tokenizer(), name="two"))
     state.choose("tail")

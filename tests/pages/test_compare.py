@@ -67,7 +67,7 @@ def test_the_page_opens_with_texts_and_a_caption(app):
     assert left_in_english(app.run(), "de") == [] and not app.error
 
 
-def test_without_a_model_there_is_a_sentence_and_the_chooser(monkeypatch, app):
+def test_model_failure_shows_error_and_chooser(monkeypatch, app):
     def refused(_visit) -> None:
         raise ModelError("The weights are damaged; download them again.")
 
@@ -79,7 +79,7 @@ def test_without_a_model_there_is_a_sentence_and_the_chooser(monkeypatch, app):
     assert app.button(key="model_button")
 
 
-def test_fields_change_a_column_and_a_refusal_is_a_sentence(app):
+def test_fields_change_a_column_or_show_an_error(app):
     number(app, 2, "top_p").set_value(0.5).run()
     assert held(app).column(2).settings.top_p == 0.5
     assert field(app, "selectbox", "compare_2_preset").value == OWN
@@ -99,7 +99,7 @@ def test_another_sampler_can_be_added(app):
     assert number(app, 2, "typical_p").value == 0.4
 
 
-def test_an_example_gives_its_prompt_and_the_columns_keep_their_settings(app, monkeypatch):
+def test_example_sets_prompt_but_keeps_column_settings(app, monkeypatch):
     example = Example("Here", "w8|w9", "Look.")
     monkeypatch.setattr("ui.compare.page.EXAMPLES", (example,))
     app.run()
@@ -110,7 +110,7 @@ def test_an_example_gives_its_prompt_and_the_columns_keep_their_settings(app, mo
     assert [column.settings for column in held(app).columns] == settings
 
 
-def test_what_comes_and_goes_leaves_every_part_below_in_its_place(app):
+def test_parts_below_keep_their_place_when_content_changes(app):
     """A part that moves is mounted again, and its old copy lingers next to it for a moment."""
     with_texts = path_of_samples(app)
     app.button(key="compare_rewind").click().run()
@@ -133,20 +133,20 @@ def path_of_samples(app: AppTest) -> list[int]:
     return path
 
 
-def test_without_a_token_there_is_a_sentence_in_place_of_an_empty_chart(app):
+def test_empty_texts_show_a_message_instead_of_chart(app):
     assert "Nothing generated yet." not in [caption.value for caption in app.caption]
     app.button(key="compare_rewind").click().run()
     assert "Nothing generated yet." in [caption.value for caption in app.caption]
 
 
-def test_a_greyed_play_says_why(app):
+def test_disabled_play_button_gives_its_reason(app):
     assert not app.button(key="compare_play").disabled
     field(app, "number_input", "compare_max_tokens").set_value(24).run()
     assert app.button(key="compare_play").disabled
     assert any("raise Max tokens" in caption.value for caption in app.caption)
 
 
-def test_everything_is_there_after_a_visit_to_another_page(app):
+def test_state_survives_a_change_of_page(app):
     field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
     number(app, 3, "min_p").set_value(0.2).run()
     app.button(key="compare_add").click().run()
@@ -173,7 +173,7 @@ def test_a_column_opens_in_the_step_page(app):
     assert session.decoder.token_ids == ids(held(app).column(4))[:5]
 
 
-def test_the_step_page_s_prompt_and_settings_come_over(app):
+def test_column_takes_step_page_prompt_and_settings(app):
     session = step_of(app)
     settings = SamplingSettings(temperature=0.9, top_k=5, seed=11)
     session.decoder.settings = settings
@@ -183,7 +183,7 @@ def test_the_step_page_s_prompt_and_settings_come_over(app):
     assert number(app, 3, "top_k").value == 5
 
 
-def test_the_step_page_s_model_comes_over_although_it_has_no_chat_template(app):
+def test_column_takes_step_page_model_without_chat_template(app):
     session, comparison = step_of(app), held(app)
     tokenizer = hostile.tokenizer()
     tokenizer.chat_template = "w7|{{ messages[0]['content'] }}"
@@ -201,7 +201,7 @@ def test_the_step_page_s_model_comes_over_although_it_has_no_chat_template(app):
     )
 
 
-def test_what_is_on_the_step_page_can_be_had_after_a_restart_too(app):
+def test_column_takes_step_page_state_after_restart(app):
     session = step_of(app)
     session.decoder.settings = SamplingSettings(top_k=7, seed=4)
     record = session.record()
@@ -215,7 +215,7 @@ def test_what_is_on_the_step_page_can_be_had_after_a_restart_too(app):
     assert held(app).inputs.prompt == session.prompt
 
 
-def test_everything_is_there_after_a_reload(app):
+def test_state_survives_a_reload(app):
     field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
     number(app, 3, "min_p").set_value(0.2).run()
     comparison = held(app)
@@ -225,7 +225,7 @@ def test_everything_is_there_after_a_reload(app):
     assert field(again, "text_area", "compare_prompt").value == "w4|w5"
 
 
-def test_everything_is_there_after_a_restart(app):
+def test_state_survives_a_restart(app):
     field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
     number(app, 3, "min_p").set_value(0.2).run()
     app.button(key="compare_add").click().run()
@@ -245,7 +245,7 @@ def test_everything_is_there_after_a_restart(app):
     assert any(after.said in element.value for element in app.info)
 
 
-def test_what_is_done_here_is_of_the_person_at_the_tab(app):
+def test_work_belongs_to_the_person_of_the_tab(app):
     person = secrets.token_hex(16)
     app.session_state[TAB] = app.session_state[TAB] | {"person": person}
     app.run()
@@ -256,7 +256,7 @@ def test_what_is_done_here_is_of_the_person_at_the_tab(app):
     comparison.sampling.wait()
 
 
-def test_samples_are_made_and_are_there_after_a_restart(app):
+def test_samples_survive_a_restart(app):
     field(app, "number_input", "compare_max_tokens").set_value(6).run()
     app.number_input(key="compare_samples").set_value(2).run()
     app.button(key="compare_sampling_start").click().run()
@@ -279,7 +279,7 @@ def test_samples_are_made_and_are_there_after_a_restart(app):
     assert app.get("download_button")
 
 
-def test_a_broken_record_is_a_sentence_and_a_new_comparison(app):
+def test_broken_record_warns_and_starts_new_comparison(app):
     restarted(app)
     visit_of(app)._records["compare"]["columns"] = []
     app.run()
@@ -288,7 +288,7 @@ def test_a_broken_record_is_a_sentence_and_a_new_comparison(app):
     assert len(held(app).columns) == 4
 
 
-def test_a_second_tab_has_a_copy_of_its_own(app):
+def test_second_tab_gets_its_own_copy(app):
     comparison = held(app)
     with_token = visit_of(app).token
     app.run()
@@ -301,7 +301,7 @@ def test_a_second_tab_has_a_copy_of_its_own(app):
     assert twin.columns[0].length == comparison.columns[0].length + 1
 
 
-def test_a_bad_number_is_said_and_the_field_goes_back(app):
+def test_bad_number_is_refused_and_field_reset(app):
     for name, typed, label in (
         ("max_tokens", 0, "Max tokens"),
         ("max_tokens", 7.5, "Max tokens"),
@@ -314,7 +314,7 @@ def test_a_bad_number_is_said_and_the_field_goes_back(app):
             assert field(app, "number_input", f"compare_{name}").value == before
 
 
-def test_a_column_keeps_to_its_constraint_and_a_refused_one_stays_in_its_field(app):
+def test_column_obeys_constraint_and_keeps_refused_source(app):
     comparison, column = held(app), held(app).columns[1].number
     field(app, "selectbox", f"compare_{column}_language").set_value("choices").run()
     source = field(app, "text_area", f"compare_{column}_source")
@@ -332,7 +332,7 @@ def test_a_column_keeps_to_its_constraint_and_a_refused_one_stays_in_its_field(a
     assert comparison.column(column).settings.constraint is None and not app.error
 
 
-def test_the_page_says_what_differs_between_the_columns(app):
+def test_page_names_the_difference_between_columns(app):
     def said() -> str:
         return " ".join(caption.value for caption in app.caption)
 

@@ -65,7 +65,7 @@ def press(app: AppTest, label: str) -> AppTest:
     return settled(app)
 
 
-def test_the_page_opens_with_a_text_and_what_to_notice(opened):
+def test_page_opens_with_text_and_notice(opened):
     app, lab = opened, held(opened)
     assert len(lab.text.steps) > 8 and not app.error
     notices = [one.value for one in app.markdown if one.value.startswith("**What to notice:**")]
@@ -76,7 +76,7 @@ def test_the_page_opens_with_a_text_and_what_to_notice(opened):
     assert len(charts(app)) == 1
 
 
-def test_every_example_begins_a_text_that_keeps_to_it(app):
+def test_every_example_gives_a_valid_text(app):
     for example in EXAMPLES:
         lab = held(app)
         lab.choose(example)
@@ -87,13 +87,13 @@ def test_every_example_begins_a_text_that_keeps_to_it(app):
         assert judge(lab.constraint, lab.text.text).is_valid is not False
 
 
-def test_a_language_begins_with_its_example(app):
+def test_choosing_a_language_loads_its_example(app):
     field(app, "selectbox", "constrained_language").set_value("regex").run()
     lab = held(app)
     assert lab.inputs.source == FIRST["regex"].source and lab.inputs.language == "regex"
 
 
-def test_a_refused_source_stays_as_a_draft_and_the_text_stays(app):
+def test_refused_source_stays_as_draft_without_changing_text(app):
     lab = choose(app, "A small number")
     ids = lab.text.token_ids
     field(app, "text_area", "constrained_source").set_value("[0-9").run()
@@ -107,7 +107,7 @@ def test_a_refused_source_stays_as_a_draft_and_the_text_stays(app):
     assert len(held(app).text.text) == 3 and held(app).text.text.isdigit()
 
 
-def test_words_of_a_schema_that_ask_for_nothing_are_named(app):
+def test_unenforced_schema_keywords_are_listed(app):
     choose(app, "A small number")
     field(app, "selectbox", "constrained_language").set_value("json_schema").run()
     source = field(app, "text_area", "constrained_source")
@@ -117,7 +117,7 @@ def test_words_of_a_schema_that_ask_for_nothing_are_named(app):
     assert app.error and not any("not enforced" in one.value for one in app.caption)
 
 
-def test_back_rewind_and_step_keep_figures_and_steps_together(app):
+def test_figures_follow_back_rewind_and_step(app):
     lab = held(app)
     length = len(lab.text.steps)
     press(app, "Back")
@@ -139,7 +139,7 @@ def test_the_step_to_look_at_can_be_chosen(app):
     assert lab.shown == other and "Step to look at" in app.error[0].value
 
 
-def test_one_bad_token_breaks_the_object_and_leaves_the_text(app):
+def test_forced_token_breaks_object_but_not_text(app):
     lab = held(app)
     assert lab.verdict.is_valid and lab.text.stop_reason == "eos"
     ids = lab.text.token_ids
@@ -152,7 +152,7 @@ def test_one_bad_token_breaks_the_object_and_leaves_the_text(app):
     assert "Without the constraint" in shown and "With the constraint" in shown
 
 
-def test_both_distributions_over_whole_texts(app):
+def test_both_distributions_are_computed_over_whole_texts(app):
     lab = choose(app, "Yes or no")
     press(app, "Compute both")
     found = lab.walk.result
@@ -185,7 +185,7 @@ def test_hostile_texts_are_shown_as_text(app):
     assert "<script>" not in shown and "<b>x" not in shown and "&lt;script&gt;" in shown
 
 
-def test_a_model_without_the_characters_says_so(monkeypatch, folder):
+def test_model_lacking_allowed_characters_is_reported(monkeypatch, folder):
     monkeypatch.setenv("DECODING_MODEL", folder)
     monkeypatch.setattr("ui.models.chooser.MODELS", SharedModels())
     app = in_tab(new_app()).run()

@@ -59,7 +59,7 @@ def words(app: AppTest) -> str:
     return " ".join(one.value for one in (*app.markdown, *app.caption))
 
 
-def test_the_page_opens_with_tiles_charts_and_a_notice(opened):
+def test_page_opens_with_tiles_charts_and_notice(opened):
     app = opened
     step = held(app).text.steps[-1]
     found = canvas(app)
@@ -77,7 +77,7 @@ def test_the_page_opens_with_tiles_charts_and_a_notice(opened):
     assert len(shares) == 11 and sum(shares) == pytest.approx(1)
 
 
-def test_step_back_and_rewind(app):
+def test_step_back_and_rewind_change_the_canvas(app):
     taken = len(held(app).text.steps)
     app.button(key="diffusion_step").click().run()
     assert len(held(app).text.steps) == taken + 1
@@ -89,7 +89,7 @@ def test_step_back_and_rewind(app):
     assert "Press Step" in words(app)
 
 
-def test_the_scrubber_shows_an_earlier_canvas_and_a_step_goes_on_from_the_latest(app):
+def test_scrubber_shows_earlier_canvas_without_losing_steps(app):
     before = len(held(app).text.steps)
     field(app, "slider", "diffusion_scrubber").set_value(2).run()
     assert held(app).shown_steps == 2 and len(held(app).text.steps) == before
@@ -102,7 +102,7 @@ def test_the_scrubber_shows_an_earlier_canvas_and_a_step_goes_on_from_the_latest
     assert field(app, "slider", "diffusion_scrubber").value == before + 1
 
 
-def test_a_position_has_its_distribution_at_the_step_that_is_shown(app):
+def test_distribution_follows_chosen_position_and_step(app):
     lab = held(app)
     field(app, "slider", "diffusion_scrubber").set_value(1).run()
     place = lab.text.steps[0].masked[5]
@@ -114,7 +114,7 @@ def test_a_position_has_its_distribution_at_the_step_that_is_shown(app):
     assert f"over all {expected.count:,} tokens" in words(app)
 
 
-def test_fields_change_the_canvas_and_nonsense_is_a_sentence(app):
+def test_fields_change_canvas_or_show_an_error(app):
     field(app, "text_area", "diffusion_prompt").set_value("The [4] sat.").run()
     settled(app)
     assert app.info[0].value.startswith("Steps went from 14 to 4")
@@ -130,7 +130,7 @@ def test_fields_change_the_canvas_and_nonsense_is_a_sentence(app):
     assert field(app, "number_input", "diffusion_eta").value == 0.0
 
 
-def test_what_a_person_types_is_shown_as_it_stands(app):
+def test_typed_markup_is_shown_as_text(app):
     text = "x <b>hi</b> <script>alert(1)</script> **y** $z$ [3] end"
     field(app, "text_area", "diffusion_prompt").set_value(text).run()
     settled(app)
@@ -152,7 +152,7 @@ def test_two_positions_are_compared(app, monkeypatch):
     assert held(app).pair == (first.second, first.first), "the two change places"
 
 
-def test_passages_are_written_and_stay_on_another_page(app):
+def test_passages_are_kept_across_page_changes(app):
     field(app, "text_area", "diffusion_prompt").set_value("The [3] sat.").run()
     field(app, "number_input", "diffusion_seeds").set_value(1).run()
     app.button(key="diffusion_passages_start").click().run()
@@ -170,7 +170,7 @@ def test_passages_are_written_and_stay_on_another_page(app):
     assert "diffusion_bits_per_byte" in charts(app)
 
 
-def test_the_page_says_why_a_causal_model_is_not_used(app, monkeypatch):
+def test_page_explains_refusal_of_causal_model(app, monkeypatch):
     monkeypatch.setenv("DECODING_MODELS", "models/target")
     assert any("cannot fill gaps" in one.value for one in app.markdown)
     field(app, "text_area", "diffusion_folder").set_value("models/target").run()

@@ -35,7 +35,7 @@ def start(app: AppTest, prompt: str, **settings) -> None:
     step_session(visit)
 
 
-def test_the_prompt_and_its_settings_go_with_a_person(app):
+def test_prompt_and_settings_follow_to_new_pages(app):
     start(app, "w1|w2|w3", temperature=0.3, top_p=0.6, seed=7)
     comparison = opened(app, "compare")
     assert comparison.inputs.prompt == "w1|w2|w3" and comparison.inputs.seed == 7
@@ -54,7 +54,7 @@ def test_the_prompt_and_its_settings_go_with_a_person(app):
     assert cache["with_and_without"].inputs.prompt == cache["quantised"].inputs.prompt == "w1|w2|w3"
 
 
-def test_what_is_typed_on_another_page_stays_there_and_comes_back(app):
+def test_newest_typed_prompt_follows_to_other_pages(app):
     start(app, "w1|w2", temperature=0.3)
     comparison = opened(app, "compare")
     comparison.set_settings(2, SamplingSettings(temperature=0.9))
@@ -68,7 +68,7 @@ def test_what_is_typed_on_another_page_stays_there_and_comes_back(app):
     assert opened(app, "beam").inputs.prompt == "w6"
 
 
-def test_an_example_with_its_constraint_is_no_prompt_of_a_person(app):
+def test_constrained_page_keeps_its_example_prompt(app):
     own = opened(app, "constrained").inputs
     start(app, "w1|w2", temperature=0.3)
     assert opened(app, "constrained").inputs == own
@@ -79,7 +79,7 @@ def test_an_example_with_its_constraint_is_no_prompt_of_a_person(app):
     assert opened(app, "beam").inputs.prompt == "w8"
 
 
-def test_nothing_begins_by_itself_on_a_model_that_a_person_loaded(app):
+def test_pages_start_nothing_on_a_loaded_model(app):
     for column in opened(app, "compare").columns:
         assert column.length == 0
     for page in ("beam", "speculative"):

@@ -48,7 +48,7 @@ def do(app: AppTest, step: str, actions, lesson=LOOP) -> None:
     assert not app.exception and not app.error
 
 
-def test_a_lesson_is_walked_through(app):
+def test_lesson_shows_hints_solutions_and_progress(app):
     assert "**1. The loop**" in said(app) and "0 of 5 tasks solved" in said(app)
     press(app, "Start", LOOP.key)
     assert "### One token at a time" in said(app) and "step 1 of 4" in said(app)
@@ -71,7 +71,7 @@ def test_a_lesson_is_walked_through(app):
     assert "step 2 of 4" in said(app)
 
 
-def test_a_path_leads_through_its_steps_alone(app):
+def test_path_leads_through_its_own_steps_only(app):
     app.query_params["path"] = "class"
     app.run()
     stops = paths().paths["class"].stops
@@ -90,7 +90,7 @@ def test_a_path_leads_through_its_steps_alone(app):
 
 
 @pytest.mark.parametrize("key", ["hour", "class"])
-def test_a_path_takes_the_time_that_it_promises(key):
+def test_path_minutes_match_its_promise(key):
     path = paths().paths[key]
     assert path.minutes == {"hour": 60, "class": 45}[key]
     short = [stop.place for stop in path.stops if stop.minutes < len(stop.steps)]
@@ -107,7 +107,7 @@ def test_a_path_takes_the_time_that_it_promises(key):
         ('"repetition"', '"repeat"', 'specialists names "repeat", which is not known'),
     ],
 )
-def test_a_mistake_in_the_paths_is_a_sentence(tmp_path, monkeypatch, before, after, said):
+def test_mistake_in_paths_file_is_explained(tmp_path, monkeypatch, before, after, said):
     folder = shutil.copytree(FOLDER / "paths", tmp_path / "lessons" / "paths")
     monkeypatch.setattr("ui.learn.paths.FOLDER", folder)
     text = (folder / "paths.toml").read_text("utf-8")
@@ -117,13 +117,13 @@ def test_a_mistake_in_the_paths_is_a_sentence(tmp_path, monkeypatch, before, aft
     assert str(refused.value).startswith(f"paths/paths.toml: {said}")
 
 
-def test_the_tour_leads_to_a_lesson_that_a_path_begins_with():
+def test_tour_leads_to_first_lesson_of_a_path():
     query = parse_qs(urlsplit(FIRST_LESSON).query)
     first, *_ = paths().paths[query["path"][0]].stops
     assert [first.lesson.key] == query["lesson"]
 
 
-def test_a_task_is_not_solved_on_the_way_to_the_one_before_it(app):
+def test_task_cannot_be_solved_before_earlier_one(app):
     lesson = course().lesson("top_p")
     ninety, two = lesson.step("nucleus").tasks
     app.query_params["lesson"], app.query_params["step"] = lesson.key, "nucleus"
@@ -137,7 +137,7 @@ def test_a_task_is_not_solved_on_the_way_to_the_one_before_it(app):
     assert said(app).count("**Solved.**") == 2
 
 
-def test_a_finished_lesson_is_ticked_and_opens_at_its_beginning(app):
+def test_finished_lesson_is_ticked_and_reopens_at_start(app):
     lesson = course().lesson("diffusion")
     learning = visit_of(app).present(Learning.name)
     for task in lesson.tasks():
@@ -149,7 +149,7 @@ def test_a_finished_lesson_is_ticked_and_opens_at_its_beginning(app):
     assert app.query_params["step"] == lesson.steps[0].key
 
 
-def test_what_was_done_outlasts_a_restart(app):
+def test_progress_survives_a_restart(app):
     app.query_params["lesson"], app.query_params["step"] = LOOP.key, "press"
     app.run()
     press(app, "Show me")
@@ -166,7 +166,7 @@ def test_what_was_done_outlasts_a_restart(app):
     assert visit.present(page_name(LOOP, LOOP.steps[0])).length == 3
 
 
-def test_the_text_of_a_panel_goes_on_in_the_step_page(app):
+def test_panel_text_opens_in_the_step_page(app):
     app.query_params["lesson"], app.query_params["step"] = LOOP.key, "no_plan"
     app.run()
     do(app, "no_plan", LOOP.way_to(LOOP.step("no_plan").tasks[1]))
@@ -194,7 +194,7 @@ def follow(app: AppTest, **query: str) -> None:
     assert not app.exception and not app.error
 
 
-def test_concepts_lead_to_a_step_a_question_and_an_experiment(app):
+def test_concepts_link_to_steps_questions_and_experiments(app):
     (field,) = [one for one in app.text_input if one.label == "Search what there is to learn"]
     field.set_value("greedy loops").run()
     assert any("?lesson=greedy&amp;step=loops" in one.proto.body for one in app.get("html"))

@@ -37,7 +37,7 @@ def test_the_page_opens_with_rounds_and_a_notice(app):
     assert len(held(app).text.steps) == 5
 
 
-def test_fields_change_the_rounds_and_refusals_are_sentences(app):
+def test_fields_change_rounds_or_show_an_error(app):
     settle(app)
     field(app, "number_input", "speculative_draft_length").set_value(2.0).run()
     settle(app)
@@ -52,7 +52,7 @@ def test_fields_change_the_rounds_and_refusals_are_sentences(app):
     assert held(app).text.draft is None and field(app, "number_input", "speculative_ngram")
 
 
-def test_another_proposal_is_looked_at(app):
+def test_another_proposal_can_be_inspected(app):
     settle(app)
     field(app, "selectbox", "speculative_round").set_value(0).run()
     field(app, "selectbox", "speculative_place").set_value(1).run()

@@ -25,7 +25,7 @@ def app(monkeypatch) -> AppTest:
     return app
 
 
-def test_the_page_is_there_before_anybody_knows_who_the_tab_is():
+def test_page_is_drawn_before_tab_is_identified():
     app = new_app().run()
     assert not app.exception
     assert TAB not in app.session_state
@@ -45,7 +45,7 @@ def test_the_page_imports_no_pytorch():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_model_can_be_chosen_once_there_is_a_text(app):
+def test_model_can_be_chosen_once_text_exists(app):
     assert [button.label for button in app.button] == ["Model: loading"]
     assert app.button[0].disabled
     START.wait(lambda activity: None, lambda: True)
@@ -56,7 +56,7 @@ def test_the_model_can_be_chosen_once_there_is_a_text(app):
     assert isinstance(session, Session)
 
 
-def test_a_chooser_that_fails_leaves_a_sentence_and_the_page(app, monkeypatch):
+def test_failed_chooser_shows_error_and_keeps_page(app, monkeypatch):
     START.wait(lambda activity: None, lambda: True)
     step_session(visit_of(app))
     monkeypatch.setattr("ui.models.chooser.model_chooser", lambda *_: 1 / 0)
@@ -67,7 +67,7 @@ def test_a_chooser_that_fails_leaves_a_sentence_and_the_page(app, monkeypatch):
     assert len(app.get("bidi_component")) == 6  # with the terms
 
 
-def test_a_model_that_is_loaded_here_comes_to_the_text(app, tmp_path, monkeypatch):
+def test_loaded_model_reaches_the_text(app, tmp_path, monkeypatch):
     monkeypatch.setattr("ui.models.chooser.allowed", lambda **_: None)
     START.wait(lambda activity: None, lambda: True)
     session = step_session(visit_of(app))
@@ -90,9 +90,7 @@ def other_models(monkeypatch) -> None:
     monkeypatch.setattr("ui.models.chooser.MODELS", SharedModels())
 
 
-def test_a_model_that_cannot_be_loaded_is_announced_and_the_bundled_one_used(
-    monkeypatch, other_models
-):
+def test_unloadable_model_is_reported_and_bundled_used(monkeypatch, other_models):
     monkeypatch.setenv("DECODING_MODEL", "no/such folder")
     with opened() as page:
         error = page.last["error"]
@@ -103,7 +101,7 @@ def test_a_model_that_cannot_be_loaded_is_announced_and_the_bundled_one_used(
         assert again.last["error"] == ""
 
 
-def test_a_named_folder_is_the_first_model(monkeypatch, tmp_path, other_models):
+def test_environment_variable_names_the_first_model(monkeypatch, tmp_path, other_models):
     monkeypatch.setenv("DECODING_MODEL", hostile.save(tmp_path / "tiny"))
     with opened() as page:
         assert page.text["model"]["vocab_size"] == len(hostile.VOCAB)
@@ -129,7 +127,7 @@ def test_a_named_folder_is_the_first_model(monkeypatch, tmp_path, other_models):
         ({"settings": None}, "reload the page"),
     ],
 )
-def test_nonsense_is_answered_in_words_and_the_text_stays(fields, sentence):
+def test_invalid_event_gets_error_and_keeps_text(fields, sentence):
     with opened() as page:
         page.do("step")
         settings = fields.get("settings")
@@ -142,7 +140,7 @@ def test_nonsense_is_answered_in_words_and_the_text_stays(fields, sentence):
         assert page.do("step")["length"] == 2
 
 
-def test_a_server_that_starts_is_waited_for_and_says_what_it_does(monkeypatch):
+def test_starting_server_reports_progress_until_ready(monkeypatch):
     from ui.models import startup
     from ui.step import connect
 
@@ -161,7 +159,7 @@ def test_a_server_that_starts_is_waited_for_and_says_what_it_does(monkeypatch):
     assert started == [1]
 
 
-def test_the_bundled_model_is_one_for_all():
+def test_all_visitors_get_the_bundled_model():
     with opened() as page, opened() as other:
         assert page.text["model"] == other.text["model"]
         assert page.text["model"]["vocab_size"] == load_model().vocab_size

@@ -8,7 +8,7 @@ GUIDED = {"prompt": "A sad story:", "guided": True, "negative_prompt": "A story:
 SEARCH = {"top_k": 5, "penalty_alpha": 0.6}
 
 
-def test_a_guided_text_from_start_through_a_reload():
+def test_guided_text_survives_a_reload():
     with opened() as page:
         header = page.do("start", guidance_scale=2, **GUIDED)
         assert header["error"] == "" and page.text["negative_prompt"] == "A story:"
@@ -25,7 +25,7 @@ def test_a_guided_text_from_start_through_a_reload():
         assert "compared" not in again.do("row")["row"]
 
 
-def test_a_search_from_start_through_a_reload():
+def test_contrastive_search_survives_a_reload():
     with opened() as page:
         header = page.do("start", prompt="A story:", strategy=SEARCH)
         assert header["error"] == "" and header["row"] is None and header["search"] is None
@@ -57,7 +57,7 @@ def test_a_search_from_start_through_a_reload():
         ({"prompt": "a" * 20_001}, "The prompt has 20,001 characters; use at most 20,000."),
     ],
 )
-def test_nonsense_is_answered_in_words_and_the_text_stays(fields, sentence):
+def test_invalid_event_gets_error_and_keeps_text(fields, sentence):
     with opened() as page:
         page.do("step")
         header = page.do("start", **fields)

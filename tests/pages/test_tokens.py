@@ -37,7 +37,7 @@ def html(app: AppTest) -> str:
     return "".join(str(one.proto.body) for one in app.get("html"))
 
 
-def test_texts_and_tokenizers_change_and_come_back(app):
+def test_texts_and_tokenizers_survive_a_restart(app):
     assert "What to notice" in said(app, "markdown")
     field(app, "selectbox", "tokens_example").set_value("Digits").run()
     assert state_of(app).inputs.prompt.startswith("7 77") and "Look at this" in said(app, "caption")

@@ -41,7 +41,7 @@ def press(app: AppTest, label: str) -> AppTest:
     return field(app, "button", label).click().run()
 
 
-def test_the_page_opens_with_a_sweep_that_is_done(app):
+def test_page_opens_with_a_finished_sweep(app):
     assert session(app).work.result.is_complete
     assert any("25 texts" in element.value for element in app.markdown)
     assert len(charts(app)) == 1
@@ -50,7 +50,7 @@ def test_the_page_opens_with_a_sweep_that_is_done(app):
     assert left_in_english(app.run(), "de") == [] and not app.error
 
 
-def test_fields_change_the_plan_and_run_makes_it(app):
+def test_run_sweep_executes_the_plan_from_fields(app):
     field(app, "text_input", "X values").set_value("0.5, 1")
     field(app, "selectbox", "Y axis").set_value("top_k").run()
     field(app, "text_input", "Y values").set_value("5 to 15 step 5")
@@ -65,7 +65,7 @@ def test_fields_change_the_plan_and_run_makes_it(app):
     assert field(app, "selectbox", "Cell: Top-k").options == ["5", "10", "15"]
 
 
-def test_nonsense_is_answered_in_words_and_the_result_stays(app):
+def test_invalid_values_get_error_and_keep_result(app):
     before = session(app).work
     field(app, "text_input", "X values").set_value("0.5, `hot`").run()
     assert app.error[0].value.startswith("X values hold something that is not a number")
@@ -77,14 +77,14 @@ def test_nonsense_is_answered_in_words_and_the_result_stays(app):
     assert not app.error
 
 
-def test_a_refused_number_is_said_and_its_field_goes_back(app):
+def test_refused_number_is_reported_and_field_reset(app):
     for _ in range(2):  # the field that replaced the first one is reset too
         field(app, "number_input", "Seeds").set_value(0).run()
         assert app.error[0].value.startswith("Seeds is out of range, got 0")
         assert field(app, "number_input", "Seeds").value == 1
 
 
-def test_an_own_prompt_drops_the_stop_string_of_the_example_and_says_so(app):
+def test_own_prompt_drops_the_example_stop_string(app):
     assert field(app, "text_input", "Stop string").value == EXAMPLES[0].stop
     field(app, "text_area", "Prompt 1").set_value("Write a poem.").run()
     assert field(app, "text_input", "Stop string").value == ""
@@ -121,7 +121,7 @@ def test_the_cell_can_be_chosen_without_a_mouse(app):
     assert any(element.value.startswith("**T 0.4, p 0.9**") for element in app.markdown)
 
 
-def test_every_view_can_be_drawn_and_every_trade_off_has_a_front(app):
+def test_every_view_draws_and_trade_offs_have_fronts(app):
     for view in ("Trade-off", "Lowest and highest", "Export"):
         session(app).view = view
         app.run()
@@ -132,7 +132,7 @@ def test_every_view_can_be_drawn_and_every_trade_off_has_a_front(app):
         assert 1 <= len(session(app).work.result.pareto(*names)) <= 25
 
 
-def test_use_these_settings_hands_over_the_cell_its_prompt_and_seed(app, monkeypatch):
+def test_use_these_settings_hands_over_the_chosen_cell(app, monkeypatch):
     handed = []
     monkeypatch.setattr(tune_results, "open_in_step_page", lambda visit, text: handed.append(text))
     session(app).choose(0, 4)
@@ -143,7 +143,7 @@ def test_use_these_settings_hands_over_the_cell_its_prompt_and_seed(app, monkeyp
     assert handed[0].stop_strings == ("\nCustomer:",)
 
 
-def test_take_away_code_is_of_the_chosen_cell(app):
+def test_exported_code_has_settings_of_chosen_cell(app):
     session(app).choose(0, 0)
     app.run()
     code = app.get("code")[0].value
@@ -154,7 +154,7 @@ def test_take_away_code_is_of_the_chosen_cell(app):
 # --- reload, restart, copies ----------------------------------------------------------------------
 
 
-def test_everything_is_there_after_a_reload(app):
+def test_state_survives_a_reload(app):
     field(app, "text_input", "X values").set_value("0.5, 1").run()
     tuning = session(app)
     again = opened(left(app))
@@ -162,7 +162,7 @@ def test_everything_is_there_after_a_reload(app):
     assert field(again, "text_input", "X values").value == "0.5, 1"
 
 
-def test_inputs_view_and_the_finished_sweep_are_there_after_a_restart(app):
+def test_inputs_view_and_sweep_survive_a_restart(app):
     field(app, "text_input", "X values").set_value("0.5, 1")
     field(app, "text_area", "Prompt 1").set_value("One").run()
     press(app, "Add prompt")
@@ -184,7 +184,7 @@ def test_inputs_view_and_the_finished_sweep_are_there_after_a_restart(app):
     assert after.plan.sweep == before.plan.sweep
 
 
-def test_a_sweep_under_way_comes_back_with_its_finished_texts_and_goes_on(app):
+def test_unfinished_sweep_is_restored_and_continues(app):
     tuning = session(app)
     inputs = tuning.inputs
     tuning.change(
@@ -211,7 +211,7 @@ def test_a_sweep_under_way_comes_back_with_its_finished_texts_and_goes_on(app):
     assert again.work.result.token_ids == whole.token_ids
 
 
-def test_a_broken_record_is_a_sentence_and_a_new_sweep(app):
+def test_broken_record_warns_and_starts_new_sweep(app):
     for name, value in (("work", {"sweep": 3}), ("axes", []), ("seeds", 10**6), ("base", None)):
         restarted(app)
         visit_of(app)._records["tuning"][name] = value
@@ -221,7 +221,7 @@ def test_a_broken_record_is_a_sentence_and_a_new_sweep(app):
         session(app).work.wait(PATIENCE_S)
 
 
-def test_a_second_tab_has_a_copy_of_its_own(app):
+def test_second_tab_gets_its_own_copy(app):
     token = visit_of(app).token
     app.run()
     other = opened(token)

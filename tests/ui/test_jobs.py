@@ -124,14 +124,14 @@ def in_turns(monkeypatch, *works: Turns, people: str = "") -> list[str]:
     return works[0].order
 
 
-def test_long_works_take_turns_and_keep_what_they_have(monkeypatch):
+def test_long_jobs_take_turns_without_losing_work(monkeypatch):
     lane, order = Lane(1), []
     works = [Turns(name, lane, order, None) for name in "abc"]
     assert sorted(in_turns(monkeypatch, *works)[:3]) == ["a", "b", "c"]
     assert sorted(order) == sorted("abc" * 5)
 
 
-def test_every_second_turn_is_of_the_shortest_rest(monkeypatch):
+def test_every_second_turn_goes_to_shortest_job(monkeypatch):
     lane, order = Lane(1), []
     works = [Turns(name, lane, order, 3600.0) for name in "abcdef"]
     works.append(Turns("short", lane, order, 1e-6))
@@ -141,7 +141,7 @@ def test_every_second_turn_is_of_the_shortest_rest(monkeypatch):
     assert set(order[: last + 9]) == {*"abcdef", "short"}, "the long ones come in between"
 
 
-def test_the_works_of_one_person_count_as_one(monkeypatch):
+def test_jobs_of_one_person_count_as_one(monkeypatch):
     lane, order = Lane(1), []
     works = [Turns(name, lane, order) for name in "abcdefg"]
     works.append(Turns("other", lane, order))
@@ -150,7 +150,7 @@ def test_the_works_of_one_person_count_as_one(monkeypatch):
     assert last < 20, order
 
 
-def test_a_person_has_one_place_while_another_one_waits():
+def test_person_has_one_place_while_others_wait():
     lane = Lane(2)
     mine, other = [Work(lane) for _ in range(3)], Work(lane)
     for work in mine:
@@ -164,7 +164,7 @@ def test_a_person_has_one_place_while_another_one_waits():
         finished(work)
 
 
-def test_one_person_leaves_places_for_the_steps_of_others():
+def test_one_person_cannot_take_every_place():
     lane, go = Lane(3, 2), threading.Event()
 
     def call(name: str) -> Call:
@@ -177,7 +177,7 @@ def test_one_person_leaves_places_for_the_steps_of_others():
     assert all(one.wait(PATIENCE_S) for one in (*mine, other))
 
 
-def test_it_says_with_how_many_it_takes_turns(places):
+def test_progress_reports_other_tasks_taking_turns(places):
     one, two = Work(), Work()
     one.start()
     until(lambda: one.is_waiting)
@@ -191,7 +191,7 @@ def test_it_says_with_how_many_it_takes_turns(places):
 
 
 @pytest.mark.parametrize("is_bounded", [True, False])
-def test_a_bounded_work_ends_if_others_wait_for_long(is_bounded, monkeypatch):
+def test_bounded_job_ends_if_others_wait_long(is_bounded, monkeypatch):
     monkeypatch.setattr(jobs, "BOUND_SECONDS", 1e-9)
     lane = Lane(1, is_watched=True)
     long, other = Work(lane), Work(lane)
@@ -217,7 +217,7 @@ def test_a_bounded_work_ends_if_others_wait_for_long(is_bounded, monkeypatch):
         finished(other)
 
 
-def test_a_pass_that_takes_long_lends_its_place_and_one_that_hangs_is_given_up(monkeypatch):
+def test_slow_pass_lends_its_place_or_is_abandoned(monkeypatch):
     monkeypatch.setattr(jobs, "SLOW_SECONDS", -1)
     lane, goes_on = Lane(1, is_watched=True), threading.Event()
 
@@ -242,7 +242,7 @@ def test_a_pass_that_takes_long_lends_its_place_and_one_that_hangs_is_given_up(m
     assert hangs.wait(PATIENCE_S)
 
 
-def test_threads_stay(monkeypatch):
+def test_threads_are_reused(monkeypatch):
     monkeypatch.setattr(jobs, "THREADS", jobs._Threads())  # without those of other tests
     threads = set()
     for _ in range(20):
@@ -251,13 +251,13 @@ def test_threads_stay(monkeypatch):
     assert len(threads) == 1
 
 
-def test_who_waits_for_a_call_is_told_what_it_raised():
+def test_in_thread_returns_result_or_raises_error():
     with pytest.raises(ZeroDivisionError):
         in_thread(lambda: 1 / 0)
     assert in_thread(lambda: 3) == 3
 
 
-def test_who_cancels_or_leaves_gives_the_place_in_line_up(places, monkeypatch):
+def test_job_leaves_queue_when_cancelled_or_visitor_gone(places, monkeypatch):
     cancelled, gone, last = Work(), Work(), Work()
     cancelled.start()
     until(lambda: cancelled.is_waiting)
@@ -274,7 +274,7 @@ def test_who_cancels_or_leaves_gives_the_place_in_line_up(places, monkeypatch):
     finished(last)
 
 
-def test_a_visitor_of_whom_nothing_can_be_asked_ends_alone(monkeypatch, caplog):
+def test_failed_presence_check_ends_only_its_job(monkeypatch, caplog):
 
     def fails() -> bool:
         raise ConnectionError("no server")
@@ -286,7 +286,7 @@ def test_a_visitor_of_whom_nothing_can_be_asked_ends_alone(monkeypatch, caplog):
     finished(other)
 
 
-def test_a_lost_connection_may_come_back_within_the_grace(monkeypatch):
+def test_lost_connection_may_return_within_grace_period(monkeypatch):
     now, there = [0.0], [False]
     monkeypatch.setattr(jobs.time, "monotonic", lambda: now[0])
     work = Work(Lane(0))
@@ -300,7 +300,7 @@ def test_a_lost_connection_may_come_back_within_the_grace(monkeypatch):
     assert work.is_cancelled
 
 
-def test_a_visitor_who_has_gone_ends_the_work_and_it_can_go_on(monkeypatch):
+def test_job_ends_when_visitor_leaves_and_can_resume(monkeypatch):
     monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
     work = Work()
     work.go.release(2)
@@ -314,7 +314,7 @@ def test_a_visitor_who_has_gone_ends_the_work_and_it_can_go_on(monkeypatch):
     assert (work.progress, work.share, work.ends) == ("5 of 5 texts", 1.0, 2)
 
 
-def test_work_that_was_done_before_its_visitor_left_ended_as_it_should(monkeypatch):
+def test_finished_job_stays_done_after_visitor_leaves(monkeypatch):
     monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
     work = Work()
     work.go.release(5)
@@ -323,7 +323,7 @@ def test_work_that_was_done_before_its_visitor_left_ended_as_it_should(monkeypat
     assert (work.is_done, work.problem, work.is_cancelled) == (True, "", False)
 
 
-def test_progress_says_about_how_long_it_takes_yet():
+def test_progress_estimates_the_time_left():
     work = begun(Work())
     assert work.progress == "0 of 5 texts"
     work.go.release()
@@ -333,7 +333,7 @@ def test_progress_says_about_how_long_it_takes_yet():
     finished(work)
 
 
-def test_a_failure_is_kept_for_the_page_and_frees_the_place():
+def test_failure_is_reported_and_frees_the_place():
     for _ in range(AT_ONCE + 1):
         work = Work()
         work.fails = PromptError("The prompt is empty.")
@@ -346,7 +346,7 @@ def test_a_failure_is_kept_for_the_page_and_frees_the_place():
     assert work.problem == ""
 
 
-def test_a_panic_is_kept_for_the_page_and_frees_the_place():
+def test_panic_is_reported_and_frees_the_place():
     for _ in range(AT_ONCE + 1):
         work = Work()
         work.fails = PanicException("out of bounds")
@@ -356,7 +356,7 @@ def test_a_panic_is_kept_for_the_page_and_frees_the_place():
         assert "gave up on what it was given (out of bounds)" in work.problem
 
 
-def test_an_error_that_nobody_expected_is_a_sentence_too_and_frees_the_place(caplog):
+def test_unexpected_error_is_reported_and_frees_the_place(caplog):
     for _ in range(AT_ONCE + 1):
         work = Work()
         work.fails = ZeroDivisionError("x")
@@ -374,7 +374,7 @@ def test_an_error_that_nobody_expected_is_a_sentence_too_and_frees_the_place(cap
 
 
 @pytest.mark.parametrize("fails", [None, PromptError("The prompt is empty.")])
-def test_work_that_fails_as_it_ends_says_what_went_wrong_first(fails):
+def test_job_failing_at_end_reports_first_problem(fails):
     class Clumsy(Work):
         def _finish(self) -> None:
             raise KeyError("x")
@@ -399,7 +399,7 @@ def sweep_and_samples() -> list[Job]:
     ]
 
 
-def test_a_sweep_whose_model_breaks_ends_with_a_sentence_and_goes_on(monkeypatch):
+def test_sweep_and_samples_restart_after_model_failure(monkeypatch):
     works = sweep_and_samples()
     with monkeypatch.context() as broken:
         broken.setattr("engine.decoding.batch.Batch._run_group", lambda *_: 1 / 0)
@@ -414,7 +414,7 @@ def test_a_sweep_whose_model_breaks_ends_with_a_sentence_and_goes_on(monkeypatch
         assert (work.problem, work.is_done) == ("", True)
 
 
-def test_samples_and_sweeps_share_one_line(places):
+def test_samples_and_sweeps_share_one_queue(places):
     works = sweep_and_samples()
     for work in works:
         work.start()
@@ -427,7 +427,7 @@ def test_samples_and_sweeps_share_one_line(places):
         assert work.progress == "2 of 2 texts"
 
 
-def test_the_end_of_the_app_ends_every_work():
+def test_end_of_app_stops_every_job():
     # A thread within PyTorch at the process's end would abort the process.
     works = [begun(Work()) for _ in range(AT_ONCE)]
     jobs.end_all()

@@ -43,7 +43,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=repr)
-def test_texts_equal_those_of_whole_rows(bundled, partial, settings):
+def test_listed_tokens_give_same_texts_as_full_rows(bundled, partial, settings):
     whole, listed = text_of(bundled, settings), text_of(partial, settings)
     assert listed.token_ids == whole.token_ids
     for one, other in zip(listed.steps, whole.steps, strict=True):
@@ -54,7 +54,7 @@ def test_texts_equal_those_of_whole_rows(bundled, partial, settings):
         assert (one.logit, one.cache_bytes, one.cache_bytes_held) == (None, None, None)
 
 
-def test_a_missing_top_k_is_put_in(partial):
+def test_missing_top_k_is_added(partial):
     decoder = Decoder(partial, PROMPT, SamplingSettings(temperature=0.8, top_p=0.95, seed=0))
     assert decoder.settings.chain == (Temperature(0.8), TopK(LISTED), TopP(0.95))
     with pytest.raises(SettingError, match="use 1 to 50"):
@@ -70,7 +70,7 @@ def test_a_missing_top_k_is_put_in(partial):
     ],
     ids=repr,
 )
-def test_refuses_what_needs_the_tokens_that_are_not_listed(partial, settings, refusal):
+def test_settings_needing_unlisted_tokens_are_refused(partial, settings, refusal):
     with pytest.raises(SettingError, match=refusal):
         Decoder(partial, PROMPT, settings)
 
@@ -86,12 +86,12 @@ def test_refuses_what_needs_the_tokens_that_are_not_listed(partial, settings, re
     ],
     ids=["repetition penalty", "parity", "guidance", "contrastive", "beam"],
 )
-def test_refuses_what_the_back_end_cannot_do(partial, begin):
+def test_unsupported_features_raise_capability_error(partial, begin):
     with pytest.raises(CapabilityError, match="choose another model"):
         begin(partial)
 
 
-def test_forces_listed_tokens_alone(bundled, partial):
+def test_only_listed_tokens_can_be_forced(bundled, partial):
     decoder = Decoder(partial, PROMPT)
     decoder.next_distribution()
     ranked = np.argsort(-Decoder(bundled, PROMPT).next_distribution().logits, kind="stable")
@@ -101,7 +101,7 @@ def test_forces_listed_tokens_alone(bundled, partial):
     assert (step.rank, step.forced) == (LISTED, True)
 
 
-def test_rewinds_and_forks_to_the_same_texts(partial):
+def test_rewinds_and_forks_repeat_the_same_text(partial):
     settings = SamplingSettings(top_k=50, seed=5)
     decoder = text_of(partial, settings)
     wanted, rows = decoder.token_ids, [decoder.logits(i) for i in range(24)]
@@ -113,7 +113,7 @@ def test_rewinds_and_forks_to_the_same_texts(partial):
         assert all(np.array_equal(each.logits(i), row) for i, row in enumerate(rows))
 
 
-def test_a_batch_makes_the_texts_of_lone_decoders(partial):
+def test_batch_matches_single_decoders(partial):
     rows = [Row(PROMPT, SamplingSettings(top_k=20, seed=seed), 8) for seed in range(3)]
     batch = Batch(partial, rows)
     list(batch.run())
@@ -122,7 +122,7 @@ def test_a_batch_makes_the_texts_of_lone_decoders(partial):
     assert batch.notices == (f"{partial.name} makes one text at a time, so they came one by one.",)
 
 
-def test_the_rest_counts_in_sums_at_temperature_1(bundled):
+def test_unlisted_mass_counts_at_temperature_1(bundled):
     logits = Decoder(bundled, PROMPT).next_distribution().logits
     whole, listed = shape(logits, SamplingSettings()), top(logits, LISTED)
     row = shape(listed.row(), SamplingSettings())

@@ -21,7 +21,7 @@ def fit(name: str = "Llama 3.1 8B", card: Card = H100, reserve: float = 0.1, lay
 
 @pytest.mark.parametrize("name", ["Llama 3.1 8B", "Mistral 7B v0.1", "Gemma 3 12B"])
 @pytest.mark.parametrize("layout", [IDEAL, Paged(16), Paged(256)], ids=lambda one: one.name)
-def test_the_largest_fits_and_one_more_does_not(name, layout):
+def test_largest_batch_and_context_just_fit(name, layout):
     one = fit(name, layout=layout)
     batch = one.largest_batch(8_192)
     assert one.fits(batch, 8_192) and not one.fits(batch + 1, 8_192)
@@ -32,7 +32,7 @@ def test_the_largest_fits_and_one_more_does_not(name, layout):
         assert name == "Mistral 7B v0.1", "only its cache stops growing"
 
 
-def test_by_hand():
+def test_fit_matches_hand_calculation():
     one = fit(reserve=0.0, layout=IDEAL)
     left = 80 * 10**9 - 2 * 8_030_261_248
     assert one.cache_memory == left
@@ -41,19 +41,19 @@ def test_by_hand():
     assert one.tokens_per_second(1, 8_192) == pytest.approx(3_350e9 / read)
 
 
-def test_a_model_that_is_too_large_has_room_for_nobody():
+def test_oversized_model_leaves_no_room():
     one = fit("Llama 3.1 70B")
     assert one.cache_memory < 0
     assert one.largest_batch(1) == 0 and one.largest_context(1) == 0
 
 
-def test_a_state_of_constant_size_sets_no_context():
+def test_constant_size_state_does_not_limit_context():
     one = fit("Mamba 2.8B")
     assert one.largest_context(64) is None
     assert one.cache_bytes(1, 1) == one.cache_bytes(1, 10**6)
 
 
-def test_a_batch_reads_more_experts_and_never_more_than_all():
+def test_larger_batch_reads_more_experts_up_to_all():
     weights = estimate(Described.named("Qwen3 30B-A3B")).weights
     read = [weights.bytes_read(HALF, batch) for batch in (1, 2, 8, 10**6)]
     assert read == sorted(read) and len(set(read)) == 4
@@ -70,12 +70,12 @@ def test_a_batch_reads_more_experts_and_never_more_than_all():
         (H100, 1.0, "reserve must be from 0 to below 1"),
     ],
 )
-def test_numbers_that_no_card_has(card, reserve, said):
+def test_impossible_card_numbers_are_refused(card, reserve, said):
     with pytest.raises(SettingError, match=said):
         fit(card=card, reserve=reserve)
 
 
-def test_a_batch_and_a_context_of_nothing_are_refused():
+def test_zero_batch_and_zero_context_are_refused():
     with pytest.raises(SettingError, match="batch must be at least 1"):
         fit().fits(0, 100)
     with pytest.raises(SettingError, match="context must be at least 1"):

@@ -27,14 +27,14 @@ ARCHITECTURES = (
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kind_is_equal_to_the_byte(architecture):
+def test_formula_matches_every_architecture_to_the_byte(architecture):
     found = measure(architecture)
     assert found.predicted == found.bytes
     assert sum(found.bytes) == found.formula.bytes_at(POSITIONS, batch=ROWS)
 
 
 @pytest.mark.parametrize("architecture", ["gemma3n_text", "gemma4_text"])
-def test_layers_that_share_a_cache_keep_nothing(architecture, monkeypatch):
+def test_layers_sharing_a_cache_store_nothing(architecture, monkeypatch):
     changes = {"num_kv_shared_layers": 2, "num_hidden_layers": 4}
     sizes = {
         "layer_types": ["sliding_attention", "full_attention"] * 2,
@@ -49,20 +49,20 @@ def test_layers_that_share_a_cache_keep_nothing(architecture, monkeypatch):
     assert found.predicted == found.bytes and found.bytes[2:] == (0, 0) and min(found.bytes[:2])
 
 
-def test_float32_doubles_what_follows_the_model_and_nothing_else():
+def test_float32_doubles_only_states_in_model_dtype():
     for architecture in ("llama", "qwen3_next"):
         half, single = measure(architecture), measure(architecture, torch.float32)
         assert single.predicted == single.bytes
         assert (half.bytes[0] * 2 == single.bytes[0]) == (architecture == "llama")
 
 
-def test_what_is_held_is_what_the_app_holds():
+def test_formula_predicts_bytes_held_by_caches():
     for architecture in ("llama", "gemma3_text", "qwen3_next"):
         found = measure(architecture)
         assert found.formula.bytes_at(POSITIONS, GROWN, ROWS) == found.held
 
 
-def test_below_its_window_a_layer_keeps_all_and_beyond_it_no_more():
+def test_windowed_layer_stops_growing_at_its_window():
     formula = formula_of(small_config("mistral"), torch.bfloat16)
     one = formula.bytes_at(1)
     assert formula.bytes_at(WINDOW - 1) == formula.bytes_at(10**6) == one * (WINDOW - 1)
@@ -77,7 +77,7 @@ def test_every_number_names_its_field():
     assert (size.value, size.source) == (8, "n_embd / n_head")
 
 
-def test_a_head_size_that_is_named_counts():
+def test_explicit_head_dim_overrides_computed_size():
     config = AutoConfig.for_model("qwen3", hidden_size=1024, num_attention_heads=16, head_dim=128)
     size = layers_of(config)[0].kept[0].factors[1]
     assert (size.value, size.source) == (128, "head_dim")
@@ -87,27 +87,27 @@ def test_a_head_size_that_is_named_counts():
     ("model_type", "said"),
     [("t5", "encoder-decoder"), ("rwkv", "keeps nothing of a rwkv"), ("xlstm", "keeps nothing")],
 )
-def test_what_has_no_cache_to_compute_is_refused(model_type, said):
+def test_models_without_computable_cache_are_refused(model_type, said):
     with pytest.raises(NotAModelError, match=said):
         layers_of(CONFIG_MAPPING[model_type]())
 
 
 @pytest.mark.parametrize("heads", [0, -2])
-def test_a_number_that_no_model_has_is_named(heads):
+def test_impossible_kv_head_count_is_named(heads):
     config = AutoConfig.for_model("llama", num_hidden_layers=2)
     config.num_key_value_heads = heads
     with pytest.raises(NotAModelError, match=f"num_key_value_heads .* got {heads}"):
         layers_of(config)
 
 
-def test_lists_that_do_not_fit_the_layers_are_refused():
+def test_per_layer_lists_of_wrong_length_are_refused():
     config = small_config("glm_moe_dsa")
     config.indexer_types = ["full"]
     with pytest.raises(NotAModelError, match="cannot be told from its configuration"):
         layers_of(config)
 
 
-def test_bytes_per_token_leave_windows_and_states_out():
+def test_bytes_per_token_exclude_windows_and_states():
     formula = formula_of(small_config("deepseek_v4"), torch.bfloat16)
     far = 8 * 10**4  # a multiple of both rates
     grown = formula.bytes_at(far + 8) - formula.bytes_at(far)

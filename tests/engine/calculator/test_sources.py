@@ -30,7 +30,7 @@ SHORT = LLAMA | {"max_position_embeddings": 64}
 
 
 @pytest.mark.parametrize("name", [name for name, one in known_shapes().items() if one.parameters])
-def test_every_shape_has_as_many_weights_as_published(name):
+def test_weight_counts_match_published_counts(name):
     weights = count_weights(name, Described.named(name).config)
     assert weights.total == known_shapes()[name].parameters
 
@@ -45,14 +45,14 @@ def test_every_shape_has_as_many_weights_as_published(name):
         ("Jamba v0.1", 12),
     ],
 )
-def test_active_weights_are_as_published(name, billions):
+def test_active_weights_match_published_counts(name, billions):
     weights = count_weights(name, Described.named(name).config)
     active = weights.active + (0 if name.startswith("gpt") else weights.unread)
     assert round(active / 1e9, 1 if billions % 1 else 0) == pytest.approx(billions, abs=0.11)
 
 
 @pytest.mark.parametrize(("name", "gibibytes"), [("gpt-oss 20B", 12.8), ("gpt-oss 120B", 60.8)])
-def test_a_checkpoint_is_as_large_as_published(name, gibibytes):
+def test_checkpoint_size_matches_published_size(name, gibibytes):
     """Compare with the gpt-oss model card (2025), table 1."""
     weights = count_weights(name, Described.named(name).config)
     assert round(weights.bytes(WEIGHT_STORAGES["experts in MXFP4"]) / 2**30, 1) == gibibytes
@@ -75,7 +75,7 @@ def test_tables_norms_and_biases_stay_in_16_bits():
         ("Llama 3.1 8B", "bfloat16 or float16"),
     ],
 )
-def test_what_weights_are_stored_in_is_read_from_the_configuration(name, stored):
+def test_weight_storage_is_read_from_config(name, stored):
     assert estimate(Described.named(name)).declared == stored
 
 
@@ -126,14 +126,14 @@ def test_what_weights_are_stored_in_is_read_from_the_configuration(name, stored)
     ],
     ids=lambda value: value if isinstance(value, str) else value["quant_method"],
 )
-def test_quantised_weights_have_the_bits_that_the_file_states(quantised, stored):
+def test_quantised_weights_use_the_declared_bits(quantised, stored):
     assert declared_storage(SimpleNamespace(quantization_config=quantised)) == (stored, ())
 
 
 @pytest.mark.parametrize(
     "quantised", [{"quant_method": "new"}, {"quant_method": "gptq", "bits": 5}]
 )
-def test_an_unknown_quantisation_counts_as_16_bits_and_says_so(quantised):
+def test_unknown_quantisation_counts_as_16_bits_with_notice(quantised):
     stored, notices = declared_storage(SimpleNamespace(quantization_config=quantised))
     assert stored == "bfloat16 or float16"
     assert len(notices) == 1 and quantised["quant_method"] in notices[0]
@@ -164,7 +164,7 @@ def test_scaled_positions_lengthen_the_context(scaling, context):
     assert estimate(described).context_length == context
 
 
-def test_scaling_of_some_layers_leaves_the_context_that_the_file_states():
+def test_scaling_some_layers_keeps_the_declared_context():
     gemma = SHORT | {"model_type": "gemma3_text", "head_dim": 16}
     described = Described.pasted(
         json.dumps(gemma | {"rope_scaling": {"rope_type": "linear", "factor": 8}})
@@ -183,7 +183,7 @@ def test_scaling_of_some_layers_leaves_the_context_that_the_file_states():
     ],
     ids=str,
 )
-def test_a_model_without_layers_or_with_a_foreign_part_is_refused(change, said):
+def test_config_without_layers_or_with_foreign_part_fails(change, said):
     with pytest.raises(NotAModelError, match=said):
         estimate(Described.pasted(json.dumps(LLAMA | change)))
 
@@ -191,12 +191,12 @@ def test_a_model_without_layers_or_with_a_foreign_part_is_refused(change, said):
 @pytest.mark.parametrize(
     "figure", published_sizes(), ids=lambda figure: f"{figure.shape} {figure.value}"
 )
-def test_published_sizes_are_ours(figure):
+def test_formula_matches_published_cache_sizes(figure):
     formula = formula_of(Described.named(figure.shape).config, HALF)
     assert figure.agrees(formula), f"{figure.ours(formula)} here"
 
 
-def test_ten_figures_every_card_and_every_shape_were_found_at_an_address():
+def test_published_figures_cards_and_shapes_cite_sources():
     assert (
         len(published_sizes()) >= 10
         and sum(one.parameters is None for one in known_shapes().values()) <= 2
@@ -207,7 +207,7 @@ def test_ten_figures_every_card_and_every_shape_were_found_at_an_address():
         assert one.address in one.cited and str(one.checked.year) in one.cited
 
 
-def test_the_bundled_model_is_counted_as_it_loads():
+def test_bundled_model_estimate_matches_loaded_model():
     loaded = load_model()
     computed = estimate(Described.in_folder(BUNDLED_FOLDER))
     assert computed.weights.total == loaded.parameters
@@ -245,12 +245,12 @@ def test_a_pasted_text_is_read_like_a_file(tmp_path):
         ('{"model_type": "llama", "x": "' + "y" * 1_000_000 + '"}', "at most 1 MB"),
     ],
 )
-def test_what_is_no_models_configuration_is_refused(text, said):
+def test_invalid_model_configs_are_refused(text, said):
     with pytest.raises(NotAModelError, match=said):
         estimate(Described.pasted(text))
 
 
-def test_code_that_comes_with_a_configuration_is_not_run():
+def test_custom_code_in_config_is_not_run():
     auto_map = {"AutoConfig": "stranger.Config", "AutoModelForCausalLM": "stranger.Model"}
     with pytest.raises(RemoteCodeError, match="is not run"):
         Described.pasted(json.dumps({"model_type": "stranger", "auto_map": auto_map}))
@@ -258,12 +258,12 @@ def test_code_that_comes_with_a_configuration_is_not_run():
 
 
 @pytest.mark.parametrize("folder", ["", "no/such/folder"])
-def test_a_folder_that_is_not_there(folder):
+def test_missing_folder_is_refused(folder):
     with pytest.raises(ModelNotFoundError, match="no folder"):
         Described.in_folder(folder)
 
 
 @pytest.mark.parametrize("hub_id", ["owner/never-fetched", "no id at all", ""])
-def test_nothing_is_fetched(hub_id):
+def test_uncached_hub_id_is_not_fetched(hub_id):
     with pytest.raises(ModelNotFoundError, match="not in the hub's cache"):
         Described.in_hub_cache(hub_id)

@@ -18,7 +18,7 @@ def made_up(batch: float, dtype: float, again: float = 0.0) -> Determinism:
     )
 
 
-def test_a_way_is_as_claimed_that_repeats_itself_and_differs():
+def test_determinism_verdict_follows_from_measured_differences():
     assert judge(made_up(1e-6, 2.0).checks).outcome == HOLDS
     assert judge(made_up(0.0, 2.0).checks).outcome == DEPENDS
     assert judge(made_up(0.0, 0.0).checks).outcome == FAILS
@@ -28,7 +28,7 @@ def test_a_way_is_as_claimed_that_repeats_itself_and_differs():
     assert values["any", ""] == 1 and values["most", ""] == 2.0
 
 
-def test_without_a_copy_the_other_ways_are_computed_and_it_is_said(chain, monkeypatch):
+def test_dtype_runs_are_reported_skipped_without_memory(chain, monkeypatch):
     monkeypatch.setattr("engine.claims.experiments.determinism.free_bytes", lambda device: 1)
     run = experiment("determinism", chain, prompts=PROMPTS[0], tokens=3, batch=2)
     for _ in run.run():

@@ -8,7 +8,7 @@ from engine.claims.inputs import Lines, Numbers, Wholes
 from engine.errors import SettingError
 
 
-def test_what_is_typed_is_read_or_refused_in_a_sentence():
+def test_typed_input_is_parsed_or_refused():
     assert Lines("x", "X", "").value("a\n\n b \n") == ["a", " b "]
     numbers, wholes = Numbers("t", "T", "1"), Wholes("n", "N", "1")
     assert numbers.value("2, 0.5,2") == [0.5, 2.0] and numbers.value("0,5;2") == [0.5, 2.0]
@@ -24,6 +24,6 @@ def test_what_is_typed_is_read_or_refused_in_a_sentence():
             FACTS.value(typed)
 
 
-def test_an_input_that_a_claim_lacks_is_no_input():
+def test_unknown_claim_input_raises_type_error():
     with pytest.raises(TypeError, match="tail has no input top_p"):
         claim_of("tail").experiment(None, top_p=0.5)

@@ -39,7 +39,7 @@ def cell(prompt: int, output: int, first: float, later: float) -> Cell:
     ("prefill_ms", "wanted"),
     [((10.0, 10.0), HOLDS), ((200.0, 400.0), FAILS), ((10.0, 400.0), DEPENDS)],
 )
-def test_output_is_slower_where_a_token_takes_longer_than_one_of_the_prompt(prefill_ms, wanted):
+def test_output_slower_verdict_compares_decode_and_prefill_times(prefill_ms, wanted):
     cells = [cell(n, 5, ms, 40.0) for n, ms in zip((10, 20), prefill_ms, strict=True)]
     result, unsteady = (
         OutputSlower(PrefillAndDecode((10, 20), (5,), tuple(cells), reference, 1))
@@ -70,7 +70,7 @@ def grid(
     return OutputTime(PrefillAndDecode(PROMPTS, OUTPUTS, cells[:count], reference, 1), hardly=0.1)
 
 
-def test_time_grows_with_output_where_the_plane_is_steep_that_way_alone():
+def test_output_time_verdict_follows_from_fitted_plane():
     result = grid(0.5, 10.0)
     assert outcome(result) == HOLDS
     values = {check.name: check.figure.value for check in result.checks}
@@ -109,7 +109,7 @@ def steps(
     return CachedFlat(found, flat=1.25)
 
 
-def test_cached_decoding_is_flat_where_its_later_half_takes_no_longer():
+def test_cached_flat_verdict_compares_halves_of_the_text():
     result = steps(0.01, 1.0)
     assert outcome(result) == HOLDS
     # Half a text is 128 steps; a quarter into the middle blocks is step 60.
@@ -132,7 +132,7 @@ SHORT = {
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_an_experiment_measures_and_a_file_keeps_it(name, chain):
+def test_experiment_runs_and_its_result_round_trips(name, chain):
     run = experiment(name, chain, **SHORT[name])
     assert run.result is None and run.seconds(Pace((1, 8), (1.0, 2.0), 1.0)) > 0
     assert judge(next(_after_each(run)).checks).outcome, "a first part is enough to draw"
@@ -145,7 +145,7 @@ def test_an_experiment_measures_and_a_file_keeps_it(name, chain):
     assert kept.parts[name] == result
 
 
-def test_times_of_claims_are_those_of_the_processor_clock(chain, monkeypatch):
+def test_claims_are_timed_by_the_processor_clock(chain, monkeypatch):
     ticks = itertools.count()  # every pass takes one tick
 
     def clock() -> float:
@@ -182,6 +182,6 @@ def _after_each(run):
         ("speculative", {"lengths": "1, 2, 3, 4, 5, 6, 7, 8, 9"}, "must be 1 to 8 numbers"),
     ],
 )
-def test_what_cannot_be_timed_is_refused(name, inputs, said, chain):
+def test_invalid_experiment_inputs_are_refused(name, inputs, said, chain):
     with pytest.raises(SettingError, match=said):
         experiment(name, chain, **SHORT.get(name, {}) | inputs)

@@ -28,14 +28,14 @@ VALUES = [0.1, 0.4, 0.35, 0.8, 0.2, 0.9, 0.55, 0.3]
 
 
 @pytest.mark.parametrize(("hits", "count"), [(0, 7), (3, 12), (12, 12), (40, 200), (900, 5000)])
-def test_a_share_has_the_interval_of_clopper_and_pearson(hits, count):
+def test_share_has_the_clopper_pearson_interval(hits, count):
     found = share([True] * hits + [False] * (count - hits))
     wanted = stats.binomtest(hits, count).proportion_ci()
     assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), abs=1e-9)
     assert found.value == hits / count and found.count == count
 
 
-def test_a_mean_has_the_percentile_bootstrap():
+def test_mean_has_the_percentile_bootstrap_interval():
     found = mean(VALUES)
     own = np.random.default_rng(1)
     wanted = stats.bootstrap(
@@ -51,14 +51,14 @@ def test_a_mean_has_the_percentile_bootstrap():
         assert astuple(other)[:4] == pytest.approx(astuple(found)[:4], abs=1e-12)
 
 
-def test_too_little_has_no_interval():
+def test_too_few_values_give_no_interval():
     assert share([]).count == 0 and (share([]).low, share([]).high) == (0.0, 1.0)
     few = mean([1.0, 2.0])
     assert few.value == 1.5 and (few.low, few.high) == (-math.inf, math.inf)
     assert math.isnan(mean([]).value) and math.isnan(ratio([(0, 0)] * 9).value)
 
 
-def test_what_a_figure_says_of_a_claim():
+def test_check_answer_follows_from_interval_and_bound():
     high, wide, low = mean([5.0] * 9), mean([-9.0, 9.0] * 4), mean([-5.0] * 9)
     for side, answers in ((ABOVE, (YES, OPEN, NO)), (BELOW, (NO, OPEN, YES))):
         checks = [Check("x", figure, side, 0.0) for figure in (high, wide, low)]
@@ -68,7 +68,7 @@ def test_what_a_figure_says_of_a_claim():
     assert {side: Check("x", zero, side, 0.0).answer for side in sides} == sides
 
 
-def test_parts_make_the_verdict():
+def test_verdict_combines_the_answers_of_its_parts():
     yes, no, unclear = counted(1.0, 1), counted(-1.0, 1), mean([-9.0, 9.0] * 4)
 
     def outcome(*figures, parts=None):
@@ -85,7 +85,7 @@ def test_parts_make_the_verdict():
     assert found.outcome == DEPENDS and found.parts(YES) == ["a"] and found.parts(NO) == ["y"]
 
 
-def test_a_condition_that_is_not_met_opens_its_part_or_all():
+def test_unmet_condition_leaves_its_part_or_all_open():
     yes, no = counted(1.0, 1), counted(-1.0, 1)
 
     def found(part):
@@ -100,7 +100,7 @@ def test_a_condition_that_is_not_met_opens_its_part_or_all():
     assert judge([Check("x", no, ABOVE, 0.0, "a"), met]).outcome == FAILS, "it is no yes itself"
 
 
-def test_an_open_figure_says_how_many_would_decide_it():
+def test_open_check_estimates_samples_needed_to_decide():
     some = share([True] * 12 + [False] * 8)
     check = Check("x", some, ABOVE, 0.5)
     assert check.answer == OPEN and 20 < check.needed < 200

@@ -42,7 +42,7 @@ WANTED = {
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_the_verdicts_flip_that_should(name, chain, uniform):
+def test_claims_get_expected_verdicts_on_both_models(name, chain, uniform):
     found = []
     for model in (chain, uniform):
         run = experiment(name, model)
@@ -62,7 +62,7 @@ def test_the_verdicts_flip_that_should(name, chain, uniform):
     ("at_two", "at_eight", "outcome"),
     [(2.5, 2.2, HOLDS), (2.5, 0.8, DEPENDS), (1.4, 0.8, FAILS)],
 )
-def test_a_speed_up_is_held_against_what_is_promised(at_two, at_eight, outcome):
+def test_speedup_verdict_compares_with_the_promised_factor(at_two, at_eight, outcome):
     trials = [
         Sped(f"prompt {n}", length, 3, 4, 12, 4, 3 / (speedup + n / 100))
         for length, speedup in ((2, at_two), (8, at_eight))
@@ -77,7 +77,7 @@ def test_a_speed_up_is_held_against_what_is_promised(at_two, at_eight, outcome):
     assert figures["per_pass"] / figures["cost"] == pytest.approx(figures["speedup"])
 
 
-def test_letters_are_judged_only_where_spelled_out_words_are_read():
+def test_letters_verdict_needs_spelled_out_words_as_control():
     def outcome(whole: bool, spelled: bool, rare: int) -> str:
         words = [
             Spelt(group, ascii_lowercase[n : 2 * n + 1], ("t",) * tokens, *answers(whole, spelled))
@@ -93,13 +93,13 @@ def test_letters_are_judged_only_where_spelled_out_words_are_read():
     assert (outcome(True, True, 1), outcome(False, False, 3)) == (FAILS, OPEN)
 
 
-def test_what_comes_back_after_a_replaced_token_is_kept_wherever_it_is():
+def test_tokens_that_return_shifted_count_as_kept():
     assert lacks([9, 1, 2, 3, 4], [1, 2, 3, 4]) == (False,) * 4, "the same words, one later"
     assert lacks([5, 3, 4, 6], [1, 2, 3, 4]) == (True, True, False, False)
     assert lacks([], [1]) == (True,)
 
 
-def test_a_token_that_changes_the_text_by_itself_leaves_the_claim_open():
+def test_one_token_claim_stays_open_if_control_changes():
     def outcome(control: float) -> str:
         forks = [
             Fork(f"prompt {n}", "", "a", "b", 0.1, "x", "y", (True,) * 4, control) for n in range(6)
@@ -109,7 +109,7 @@ def test_a_token_that_changes_the_text_by_itself_leaves_the_claim_open():
     assert (outcome(0.0), outcome(0.25)) == (HOLDS, OPEN)
 
 
-def test_a_model_that_ends_its_objects_by_itself_needs_no_constraint():
+def test_json_verdict_accounts_for_valid_unconstrained_texts():
     def outcome(free: bool, kept: bool = True) -> str:
         valid = {"kept": kept, "free": free, "wrong": False}
         texts = tuple(Judged(way, "{", valid[way], "") for way in WAYS)
@@ -121,7 +121,7 @@ def test_a_model_that_ends_its_objects_by_itself_needs_no_constraint():
     assert outcome(free=True, kept=False) == FAILS
 
 
-def test_a_first_word_that_answers_nothing_is_neither_right_nor_wrong():
+def test_first_word_without_an_answer_is_not_judged():
     fact = Fact("world", "The pyramids of Giza stand in", ("Egypt",))
     assert [fact.is_right(word) for word in ("egypt", "Rome", "the", "A", "")] == [
         *(True, False, None, None, None)
@@ -132,7 +132,7 @@ def test_a_first_word_that_answers_nothing_is_neither_right_nor_wrong():
     assert (figures["all"], figures["silent"], figures["majority"]) == (0.5, 0.5, 1.0)
 
 
-def test_the_nucleus_of_uncertain_steps_is_held_against_that_of_sure_ones():
+def test_nucleus_verdict_compares_unsure_with_sure_steps():
     def outcome(sure: int, unsure: int) -> str:
         size = tuple([sure, unsure] * 8)
         steps = Steps("p", ("t",) * 16, (0.1, 5.0) * 8, size, (0.9,) * 16)
@@ -144,7 +144,7 @@ def test_the_nucleus_of_uncertain_steps_is_held_against_that_of_sure_ones():
     assert judge(NucleusAdapts((mixed,) * 5, 40, 0.9).checks).outcome == FAILS
 
 
-def test_beam_search_is_held_against_greedy_decoding_too():
+def test_beam_verdict_also_compares_with_greedy_decoding():
     def outcome(greedy: float) -> str:
         distinct = {BEAM: 0.6, GREEDY: greedy, SAMPLE: 0.9}
         logprob = {BEAM: -5.0, GREEDY: -9.0, SAMPLE: -30.0}
@@ -158,7 +158,7 @@ def test_beam_search_is_held_against_greedy_decoding_too():
     assert (outcome(0.8), outcome(0.6)) == (HOLDS, DEPENDS)
 
 
-def test_json_that_no_parser_can_judge_is_no_broken_json(uniform):
+def test_schema_format_without_second_parser_is_refused(uniform):
     schema = '{"enum": [["the"], ["on"]], "items": {"format": "hostname"}}'
     run = experiment("broken_json", uniform, source=schema)
     with pytest.raises(SettingError, match="cannot be judged: no second parser of the format"):

@@ -36,7 +36,7 @@ def mixed_rows(tokens: int = TOKENS) -> list[Row]:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_row_is_the_twin_of_a_lone_decoder(architecture):
+def test_every_row_equals_a_lone_decoder(architecture):
     model = tiny_models.shared(architecture)
     rows = mixed_rows()
 
@@ -51,7 +51,7 @@ def test_every_row_is_the_twin_of_a_lone_decoder(architecture):
         assert batch.rows_together == 6 and not batch.notices
 
 
-def test_many_seeds_give_the_tokens_of_as_many_decoders():
+def test_rows_of_many_seeds_match_lone_decoders():
     model = tiny_models.shared("qwen3", 3)
     rows = [Row(PROMPT, sampling(seed, top_k=0, top_p=0.97), 12) for seed in range(60)]
 
@@ -72,7 +72,7 @@ def test_many_seeds_give_the_tokens_of_as_many_decoders():
     ],
     ids=lambda stages: next(iter(stages)),
 )
-def test_stages_that_know_the_step_or_the_text_know_it_in_a_batch(llama, stages):
+def test_samplers_see_step_and_text_in_a_batch(llama, stages):
     llama.eos_ids = tuple(range(0, tiny_models.VOCAB, 8))
     rows = [Row(PROMPT, SamplingSettings(**stages, seed=seed), 15) for seed in range(8)]
     plain = [Row(PROMPT, SamplingSettings(seed=seed), 15) for seed in range(8)]
@@ -92,7 +92,7 @@ def test_a_row_does_not_depend_on_the_others(llama):
     assert [text.token_ids for text in reverse] == [text.token_ids for text in together]
 
 
-def test_a_lone_row_has_the_bits_of_the_decoder(llama):
+def test_single_row_matches_its_decoder_exactly(llama):
     row = Row(PROMPT, sampling(5), TOKENS)
     text, decoder = finished(llama, [row]).text(0), lone(llama, row)
     assert text.token_ids == decoder.token_ids
@@ -128,7 +128,7 @@ def test_rows_end_by_different_rules_in_one_batch(text_hf, tokenizer):
 
 
 @pytest.mark.parametrize("architecture", ["llama", "opt", "mistral", "gpt2"])
-def test_the_context_ends_a_row(architecture):
+def test_row_ends_when_the_context_is_full(architecture):
     changes = {"n_positions": 24} if architecture == "gpt2" else {"max_position_embeddings": 24}
     model = LanguageModel(tiny_models.build(architecture, **changes))
     rows = [Row(PROMPT, sampling(seed), 100) for seed in range(3)] + [Row(OTHER, GREEDY, 5)]
@@ -138,7 +138,7 @@ def test_the_context_ends_a_row(architecture):
     assert all(is_twin(text, lone(model, row)) for row, text in zip(rows, texts, strict=True))
 
 
-def test_rows_that_ended_take_no_further_part(llama):
+def test_finished_rows_drop_out_of_later_passes(llama):
     sizes = []
     llama.hf.get_input_embeddings().register_forward_hook(
         lambda module, inputs, output: sizes.append(tuple(inputs[0].shape))
@@ -151,7 +151,7 @@ def test_rows_that_ended_take_no_further_part(llama):
 # Rows of several prompts.
 
 
-def test_rows_of_a_longer_prompt_join_where_the_others_have_come_to_its_length(llama):
+def test_longer_prompt_joins_when_others_reach_its_length(llama):
     passes = []
     llama.hf.get_input_embeddings().register_forward_hook(
         lambda module, inputs, output: passes.append(tuple(inputs[0].shape))
@@ -163,14 +163,14 @@ def test_rows_of_a_longer_prompt_join_where_the_others_have_come_to_its_length(l
     assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
 
 
-def test_prompts_far_apart_follow_each_other(llama):
+def test_prompts_of_very_different_lengths_run_in_turn(llama):
     rows = [Row(PROMPT, sampling(1), 3), Row(tiny_models.prompt(2, 40), sampling(2), 3)]
     batch = finished(llama, rows)
     assert batch.rows_together == 1 and not batch.notices
     assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
 
 
-def test_caches_that_cannot_be_joined_are_read_in_turn(llama, monkeypatch):
+def test_unjoinable_caches_are_read_in_turn(llama, monkeypatch):
     monkeypatch.setattr("engine.model.cache.can_join", lambda cache, other: False)
     rows = mixed_rows()
     batch = finished(llama, rows)
@@ -178,7 +178,7 @@ def test_caches_that_cannot_be_joined_are_read_in_turn(llama, monkeypatch):
     assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
 
 
-def test_a_prompt_without_memory_beside_the_others_waits_for_them(llama, monkeypatch):
+def test_prompt_waits_when_memory_is_short(llama, monkeypatch):
     rows = [Row(PROMPT, sampling(1), 8), Row(OTHER, sampling(2), 8), Row(PROMPT, sampling(3), 8)]
     twins = [lone(llama, row) for row in rows]
     forward, failed = llama.hf.forward, []
@@ -199,7 +199,7 @@ def test_a_prompt_without_memory_beside_the_others_waits_for_them(llama, monkeyp
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_more_rows_than_a_pass_takes_run_in_parts(llama, most):
+def test_rows_beyond_max_rows_run_in_parts(llama, most):
     rows = [Row(PROMPT, sampling(seed), 10) for seed in range(7)]
     batch = finished(llama, rows, max_rows=most)
     assert batch.rows_together == most
@@ -212,7 +212,7 @@ def bytes_per_row(llama: LanguageModel) -> int:
     return 2 * held + 16 * llama.vocab_size
 
 
-def test_the_memory_for_caches_limits_a_pass_and_says_so(llama, budget):
+def test_cache_memory_limits_a_pass_with_a_notice(llama, budget):
     rows = [Row(PROMPT, sampling(seed), 10) for seed in range(6)]
     per_row = bytes_per_row(llama)
     budget.limit = 4 * per_row + per_row // 2
@@ -223,7 +223,7 @@ def test_the_memory_for_caches_limits_a_pass_and_says_so(llama, budget):
     assert finished(llama, rows).rows_together == 1, "one text is always tried"
 
 
-def test_batches_at_once_share_the_memory_for_caches(llama, budget):
+def test_concurrent_batches_share_the_cache_memory(llama, budget):
     def batch(seeds: range) -> Batch:
         return Batch(llama, [Row(PROMPT, sampling(seed), 10) for seed in seeds])
 
@@ -254,7 +254,7 @@ def break_passes(model: LanguageModel, wider_than: int, after: int = 0) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 6], ids=["at once", "in the middle"])
-def test_out_of_memory_halves_the_pass_and_goes_on(llama, after):
+def test_out_of_memory_halves_rows_per_pass(llama, after):
     rows = [Row(PROMPT, sampling(seed), 10) for seed in range(9)]
     twins = [lone(llama, row) for row in rows]
     break_passes(llama, 3, after)
@@ -269,7 +269,7 @@ def test_out_of_memory_halves_the_pass_and_goes_on(llama, after):
     assert all("out of memory" in notice for notice in batch.notices)
 
 
-def test_a_row_that_does_not_fit_alone_is_named_and_keeps_its_tokens(llama):
+def test_row_too_large_for_memory_keeps_its_tokens(llama):
     rows = [Row(PROMPT, sampling(0), 5)]
     break_passes(llama, 0, after=3)  # the prefill and two tokens succeed
     text = finished(llama, rows).text(0)
@@ -288,9 +288,7 @@ def test_a_row_that_does_not_fit_alone_is_named_and_keeps_its_tokens(llama):
 )
 @pytest.mark.parametrize("ends", [True, False], ids=["others end early", "others run on"])
 @pytest.mark.parametrize("is_shorter", [True, False], ids=["it begins", "it joins"])
-def test_without_memory_for_one_prompt_the_others_are_counted_rightly(
-    llama, monkeypatch, error, ends, is_shorter
-):
+def test_progress_counts_rows_that_run_out_of_memory(llama, monkeypatch, error, ends, is_shorter):
     first, other = PROMPT, tiny_models.prompt(3, 20)  # the shorter one is read first
     if not is_shorter:
         first, other = other, first
@@ -319,7 +317,7 @@ def test_without_memory_for_one_prompt_the_others_are_counted_rightly(
     assert all(map(is_twin, batch.texts[3:], twins))
 
 
-def test_other_failures_of_a_pass_are_not_taken_for_want_of_memory(llama):
+def test_other_failures_are_not_reported_as_memory_errors(llama):
     def fail(module, inputs, output):
         if inputs[0].shape[0] > 1:
             raise RuntimeError("sizes do not match")
@@ -329,7 +327,7 @@ def test_other_failures_of_a_pass_are_not_taken_for_want_of_memory(llama):
         finished(llama, [Row(PROMPT, sampling(seed), 5) for seed in range(2)])
 
 
-def test_a_row_of_nan_ends_alone(llama):
+def test_nan_row_ends_without_affecting_others(llama):
     rows = [Row(PROMPT, sampling(seed), 8) for seed in range(4)]
     twins = [lone(llama, row) for row in rows]
 
@@ -352,7 +350,7 @@ def test_a_row_of_nan_ends_alone(llama):
 
 @pytest.mark.parametrize("most", [2, 128])
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "mamba"])
-def test_a_cancelled_batch_keeps_what_there_is_and_can_go_on(architecture, most):
+def test_cancelled_batch_keeps_its_tokens_and_resumes(architecture, most):
     model = tiny_models.shared(architecture)
     rows = mixed_rows(20)  # so that four cancels leave something to do
     batch = Batch(model, rows, max_rows=most)
@@ -379,7 +377,7 @@ def test_a_cancelled_batch_keeps_what_there_is_and_can_go_on(architecture, most)
         assert is_twin(text, lone(model, row)), "cancelling changed a text"
 
 
-def test_a_half_done_text_has_no_stop_reason_and_is_a_prefix(llama):
+def test_unfinished_text_is_a_prefix_without_stop_reason(llama):
     batch = Batch(llama, [Row(PROMPT, sampling(0), 10)])
     run = batch.run()
     for _ in range(4):
@@ -404,7 +402,7 @@ def test_progress_counts_rows_and_tokens(llama):
         assert later.seconds >= earlier.seconds
 
 
-def test_texts_that_end_early_lower_what_is_left(llama):
+def test_early_ends_lower_the_remaining_estimate(llama):
     llama.eos_ids = tuple(range(0, tiny_models.VOCAB, 5))
     rows = [Row(PROMPT, sampling(seed), 100) for seed in range(60)]
     progress = list(Batch(llama, rows, max_rows=20).run())
@@ -416,7 +414,7 @@ def test_texts_that_end_early_lower_what_is_left(llama):
     assert half.seconds_left == pytest.approx(rate * (half.tokens_at_most - half.tokens_done))
 
 
-def test_one_run_at_a_time(llama):
+def test_batch_allows_one_run_at_a_time(llama):
     batch = Batch(llama, [Row(PROMPT, sampling(0), 10)])
     run = batch.run()
     next(run)
@@ -428,7 +426,7 @@ def test_one_run_at_a_time(llama):
     assert batch.is_done and next(batch.run()).rows_done == 1, "nothing is left to do"
 
 
-def test_other_decoders_step_meanwhile(llama):
+def test_other_decoders_step_during_a_batch(llama):
     rows = [Row(PROMPT, sampling(seed), 10) for seed in range(3)]
     twins = [lone(llama, row) for row in rows]
     batch, decoder = Batch(llama, rows), Decoder(llama, OTHER, sampling(9))
@@ -462,7 +460,7 @@ def test_rows_are_checked_before_anything_runs(row, error, words):
         Batch(tiny_models.shared("llama"), [Row(PROMPT, sampling(0)), row])
 
 
-def test_other_arguments_are_checked(llama):
+def test_invalid_max_rows_and_stop_strings_are_refused(llama):
     with pytest.raises(SettingError, match="max_rows"):
         Batch(llama, [], max_rows=0)
     with pytest.raises(SettingError, match="stop_strings"):

@@ -32,7 +32,7 @@ def guided_rows() -> list[Row]:
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "mistral", "falcon_alibi", "mamba"])
-def test_every_guided_row_is_the_twin_of_a_guided_decoder(architecture):
+def test_every_guided_row_equals_a_guided_decoder(architecture):
     model = tiny_models.shared(architecture)
     rows = guided_rows()
 
@@ -46,7 +46,7 @@ def test_every_guided_row_is_the_twin_of_a_guided_decoder(architecture):
     assert batch.rows_together == (1 if architecture in RECURRENT else 3)
 
 
-def test_a_single_guided_row_has_the_very_bits_of_its_decoder():
+def test_single_guided_row_matches_its_decoder_exactly():
     model = tiny_models.shared("llama")
     row = Row(PROMPT, sampling(5), 12, NEGATIVE, 1.7)
     text, decoder = finished(model, [row]).text(0), lone(model, row)
@@ -54,7 +54,7 @@ def test_a_single_guided_row_has_the_very_bits_of_its_decoder():
     np.testing.assert_array_equal(text.records["logprob"], [step.logprob for step in decoder.steps])
 
 
-def test_the_longer_of_the_two_texts_ends_at_the_context():
+def test_guided_row_stops_when_longer_text_fills_context():
     model = tiny_models.shared("llama")
     row = Row(PROMPT, sampling(0), 200, LONG, 1.5)
     text = finished(model, [row, row]).text(0)
@@ -62,7 +62,7 @@ def test_the_longer_of_the_two_texts_ends_at_the_context():
     assert len(text.token_ids) == tiny_models.CONTEXT - len(LONG)
 
 
-def test_a_cancelled_guided_batch_goes_on_to_the_same_texts():
+def test_cancelled_guided_batch_resumes_to_the_same_texts():
     model = tiny_models.shared("llama")
     rows = guided_rows()
     batch = Batch(model, rows)
@@ -86,7 +86,7 @@ def test_guided_rows_count_both_caches(budget):
     assert finished(model, rows).rows_together == 3
 
 
-def test_what_cannot_guide_is_refused_before_anything_runs():
+def test_invalid_guidance_is_refused_before_anything_runs():
     model = tiny_models.shared("llama")
     with pytest.raises(SettingError, match="negative_prompt"):
         Batch(model, [Row(PROMPT, GREEDY, 5, [], 1.5)])

@@ -106,7 +106,7 @@ def generated(model: LanguageModel, width: int, **settings) -> list[tuple[tuple[
 
 @pytest.mark.parametrize("architecture", KINDS)
 @pytest.mark.parametrize("has_ends", [False, True], ids=["no end", "early ends"])
-def test_sequences_and_scores_are_those_of_transformers(architecture, has_ends, ending):
+def test_sequences_and_scores_match_transformers(architecture, has_ends, ending):
     model = ending(architecture, early_ends(architecture) if has_ends else ())
     greedy = generated(model, 1)
     compared, lengths = 0, set()
@@ -127,7 +127,7 @@ def test_sequences_and_scores_are_those_of_transformers(architecture, has_ends, 
     assert compared == (36 if ways is EVERY_WAY else 12)  # over all architectures: 168
 
 
-def test_a_search_ends_for_each_of_its_reasons(ending):
+def test_search_reports_each_stop_reason(ending):
     model = ending("llama", early_ends("llama"))
     ended = {
         stop: searched(model, width=2, length_penalty=0, early_stopping=stop, max_new_tokens=20)
@@ -157,7 +157,7 @@ def test_width_1_is_greedy_decoding(architecture, ending):
 
 
 @pytest.mark.parametrize("architecture", ["mamba", "falcon_h1", "qwen3_next"])
-def test_states_that_cannot_be_copied_row_by_row_are_read_one_by_one(architecture):
+def test_recurrent_beams_are_read_one_by_one(architecture):
     model = tiny_models.shared(architecture)
     search = searched(model, width=3)
     assert [step.passes for step in search.steps] == [1] + [3] * (TOKENS - 1)
@@ -176,7 +176,7 @@ def alone(model: LanguageModel, token_ids: Sequence[int]) -> list[float]:
 # --- A step's record ------------------------------------------------------------------------------
 
 
-def test_a_step_tells_what_became_of_every_hypothesis(ending):
+def test_step_records_the_fate_of_every_candidate(ending):
     model = ending("llama", early_ends("llama"))
     search = searched(model, width=5)
     before = [((), 0.0)]
@@ -199,7 +199,7 @@ def test_a_step_tells_what_became_of_every_hypothesis(ending):
     assert search.steps[-1].ids_after == search.hypotheses[0].token_ids
 
 
-def test_beams_and_finished_texts_are_ranked_together_while_it_goes_on(ending):
+def test_beams_and_finished_texts_are_ranked_together(ending):
     search = BeamSearch(ending("llama", early_ends("llama")), PROMPT, BeamSettings(width=5))
     seen = set()
     for step in search.run(4):
@@ -211,7 +211,7 @@ def test_beams_and_finished_texts_are_ranked_together_while_it_goes_on(ending):
     assert seen == {True, False}
 
 
-def test_the_texts_of_beams_are_put_together_from_bytes(text_model):
+def test_beam_texts_are_decoded_from_token_bytes(text_model):
     search = BeamSearch(text_model, "日本", BeamSettings(width=6, max_new_tokens=6))
     for step in search.run():
         for one in search.hypotheses:
@@ -222,7 +222,7 @@ def test_the_texts_of_beams_are_put_together_from_bytes(text_model):
         assert all(isinstance(one.text, str) for one in step.candidates)
 
 
-def test_candidates_of_a_beam_are_its_whole_distribution(monkeypatch):
+def test_beam_candidates_cover_the_whole_distribution(monkeypatch):
     model = tiny_models.shared("llama")
     search = searched(model, width=3)
     for index in (0, 1, 5):
@@ -247,7 +247,7 @@ def test_candidates_of_a_beam_are_its_whole_distribution(monkeypatch):
     assert everything.rest_mass == pytest.approx(0, abs=1e-12)
 
 
-def test_logits_that_were_given_back_are_had_again_with_the_same_bits():
+def test_released_logits_are_recomputed_bit_for_bit():
     search = searched(tiny_models.shared("mistral"), width=4, max_new_tokens=20)
     before = [search.candidates(index, 2, 96) for index in (1, 9, 19)]
     assert search.release_rows() and not search.release_rows()
@@ -264,7 +264,7 @@ def without_cost(step) -> tuple:
 
 
 @pytest.mark.parametrize("architecture", ["mistral", "mamba"])
-def test_going_back_repeats_every_figure(architecture):
+def test_rewinding_repeats_every_figure(architecture):
     search = searched(tiny_models.shared(architecture), width=4, max_new_tokens=20)
     once = [without_cost(step) for step in search.steps]
     for length in (19, 12, 1, 0):
@@ -274,7 +274,7 @@ def test_going_back_repeats_every_figure(architecture):
         assert [without_cost(step) for step in search.steps] == once
 
 
-def test_one_step_back_and_on_needs_no_pass():
+def test_rewinding_one_step_needs_no_pass():
     search = searched(tiny_models.shared("llama"))
     search.rewind(TOKENS - 1)
     assert search.step().passes == 0
@@ -282,7 +282,7 @@ def test_one_step_back_and_on_needs_no_pass():
     assert [step.passes for step in search.run()] == [TOKENS - 1, 1]
 
 
-def test_what_follows_the_newest_beams_is_read_once():
+def test_step_reuses_the_pass_that_listed_candidates():
     search = BeamSearch(tiny_models.shared("llama"), PROMPT, BeamSettings(max_new_tokens=TOKENS))
     list(search.run(2))
     found = search.candidates(2, 1, 3)
@@ -294,7 +294,7 @@ def test_what_follows_the_newest_beams_is_read_once():
     assert searched(tiny_models.shared("llama")).steps[2].candidates == search.steps[2].candidates
 
 
-def test_a_cancelled_step_leaves_the_search(monkeypatch):
+def test_cancelled_step_leaves_the_search_unchanged(monkeypatch):
     search = BeamSearch(tiny_models.shared("llama"), PROMPT, BeamSettings(max_new_tokens=TOKENS))
     list(search.run(3))
     with as_job(lambda: True), pytest.raises(CancelledError):
@@ -305,7 +305,7 @@ def test_a_cancelled_step_leaves_the_search(monkeypatch):
     assert search.hypotheses == lone.hypotheses
 
 
-def test_logits_that_are_no_numbers_are_a_sentence(llama):
+def test_nan_logits_raise_a_clear_error(llama):
     search = BeamSearch(llama, PROMPT, BeamSettings(width=3))
     search.step()
     with torch.no_grad():
@@ -336,13 +336,13 @@ def test_logits_that_are_no_numbers_are_a_sentence(llama):
         ({"max_new_tokens": 0}, "max_new_tokens must be at least 1"),
     ],
 )
-def test_settings_out_of_range_are_refused_in_a_sentence(settings, said):
+def test_invalid_settings_give_a_clear_error(settings, said):
     with pytest.raises(SettingError) as caught:
         BeamSettings(**settings)
     assert said in str(caught.value)
 
 
-def test_what_does_not_fit_the_model_is_refused(ending):
+def test_settings_and_prompts_must_fit_the_model(ending):
     model = ending("llama", range(10))
     with pytest.raises(SettingError, match=r"the 96 tokens there are, got 9; use at most 8 beams"):
         BeamSearch(model, PROMPT, BeamSettings(width=9))
@@ -353,7 +353,7 @@ def test_what_does_not_fit_the_model_is_refused(ending):
         BeamSearch(model, [])
 
 
-def test_a_width_beyond_memory_is_a_sentence_before_it_is_taken(monkeypatch):
+def test_width_beyond_memory_is_refused_before_any_step(monkeypatch):
     small = MemoryBudget(200_000)
     monkeypatch.setattr(beam, "budget_of", lambda device: small)
     model = tiny_models.shared("llama")
@@ -376,7 +376,7 @@ def test_a_width_beyond_memory_is_a_sentence_before_it_is_taken(monkeypatch):
         ((1, 0, 0), "count must be at least 1"),
     ],
 )
-def test_places_that_are_none_are_refused(where, said):
+def test_invalid_candidate_requests_are_refused(where, said):
     search = searched(tiny_models.shared("llama"))
     with pytest.raises(SettingError) as caught:
         search.candidates(*where)

@@ -108,7 +108,7 @@ def test_groups_follow_the_paper(architecture, width, groups, strength, penalty)
 @pytest.mark.parametrize("stop", [False, True, "never"])
 @pytest.mark.parametrize(("penalty", "strength"), [(1.0, 0.5), (0.0, 1.5), (-1.0, 0.5)])
 @pytest.mark.parametrize("architecture", ["llama", "gpt2"])
-def test_groups_whose_texts_end_early_follow_it_too(architecture, penalty, strength, stop):
+def test_groups_follow_the_paper_with_early_ends(architecture, penalty, strength, stop):
     model = tiny_models.shared(architecture)
     free = searched(model, width=6, groups=3, diversity_penalty=strength).hypotheses
     ends = tuple({free[0].token_ids[1], free[3].token_ids[2], free[-1].token_ids[1]})
@@ -123,7 +123,7 @@ def test_groups_whose_texts_end_early_follow_it_too(architecture, penalty, stren
     assert len({one.group for one in early}) > 1, "the texts of at most one group ended early"
 
 
-def test_a_strong_penalty_makes_groups_begin_with_other_tokens():
+def test_strong_penalty_makes_groups_start_differently():
     model = tiny_models.shared("llama")
     search = searched(model, width=4, groups=4, diversity_penalty=10.0)
     first = [one.token_ids[0] for one in search.hypotheses]

@@ -96,7 +96,7 @@ def assert_same(search: BeamSearch, theirs: list[tuple[tuple[int, ...], float]])
 
 @pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
 @pytest.mark.parametrize("architecture", ["gpt2", "llama"])
-def test_a_chain_does_what_processors_of_transformers_do(architecture, chain):
+def test_chain_matches_the_processors_of_transformers(architecture, chain):
     model = tiny_models.shared(architecture)
     context = Context(np.array(PROMPT), len(PROMPT), (model.vocab_size - 1,))
     processors = LogitsProcessorList(stage.processor(context) for stage in chain)
@@ -132,9 +132,7 @@ def alone(model: LanguageModel, token_ids: tuple[int, ...]) -> float:
 
 @pytest.mark.parametrize("early_stopping", [False, True, "never"])
 @pytest.mark.parametrize("width", [2, 5])
-def test_a_constraint_is_that_of_transformers_with_the_same_tokens_allowed(
-    model, width, early_stopping
-):
+def test_constraint_matches_transformers_with_allowed_tokens(model, width, early_stopping):
     prompt = model.vocabulary.encode("the cat")
 
     def by_hand(batch: int, ids: torch.Tensor) -> list[int]:
@@ -151,7 +149,7 @@ def test_a_constraint_is_that_of_transformers_with_the_same_tokens_allowed(
         assert penalties == {0.0}, "what is allowed keeps the model's own log-probability"
 
 
-def test_all_texts_of_a_schema_are_objects_also_in_groups(model):
+def test_grouped_beams_all_satisfy_a_json_schema(model):
     search = searched(
         model,
         "the cat",
@@ -168,7 +166,7 @@ def test_all_texts_of_a_schema_are_objects_also_in_groups(model):
         jsonschema.validate(json.loads(one.text), SCHEMA)
 
 
-def test_going_back_and_forking_keep_each_beam_its_own_place(model):
+def test_rewind_and_fork_repeat_constrained_beams(model):
     chain = (Constraint("json_schema", SCHEMA), RepetitionPenalty(1.2))
     how = {"width": 4, "max_new_tokens": 40, "chain": chain}
     search = searched(model, "the cat", **how)
@@ -182,7 +180,7 @@ def test_going_back_and_forking_keep_each_beam_its_own_place(model):
         assert twin.hypotheses == once
 
 
-def test_what_follows_a_beam_says_what_the_samplers_leave(model):
+def test_candidates_show_which_tokens_the_samplers_leave(model):
     search = searched(model, "the cat", width=3, chain=(WORD,))
     found = search.candidates(2, 1, model.vocab_size)
     left = sorted(token.token_id for token in found.tokens if token.is_left)
@@ -190,7 +188,7 @@ def test_what_follows_a_beam_says_what_the_samplers_leave(model):
     assert 0 < len(left) < len(found.tokens) == model.vocab_size
 
 
-def test_a_beam_without_a_way_on_is_dropped_and_none_left_is_a_sentence(text_model):
+def test_dead_end_beams_are_dropped_until_none_remain(text_model):
     """Use a model without an end of text: a complete text can neither continue nor end."""
     chain = (Constraint("choices", ["the", "the cat sat", "and", "other thing"]),)
     search = searched(text_model, "a", width=3, chain=chain, max_new_tokens=3)
@@ -208,7 +206,7 @@ def test_a_beam_without_a_way_on_is_dropped_and_none_left_is_a_sentence(text_mod
     assert not any(token.is_left for token in beam.tokens)
 
 
-def test_more_beams_than_texts_end_with_all_texts(model):
+def test_search_returns_every_text_when_beams_outnumber_them(model):
     choices = [" cat", " dog", " other"]
     for stop in (False, True, "never"):
         search = searched(
@@ -224,7 +222,7 @@ def test_more_beams_than_texts_end_with_all_texts(model):
         assert ranks == sorted(ranks, reverse=True)
 
 
-def test_a_trace_keeps_the_chain_and_a_replay_is_identical(model, tmp_path):
+def test_trace_keeps_the_chain_and_replays_identically(model, tmp_path):
     chain = (RepetitionPenalty(1.2), WORD)
     search = searched(model, "the cat", ("xq",), width=3, chain=chain)
     trace = Trace.load(search.trace().save(tmp_path / "search.json"))
@@ -248,7 +246,7 @@ def test_stop_strings_end_texts_as_in_transformers(model, tokenizer):
     assert True in ended, "no stop string was ever written"
 
 
-def test_what_draws_or_does_not_fit_is_refused(model):
+def test_random_and_unusable_samplers_are_refused(model):
     with pytest.raises(SettingError, match="xtc leaves something to chance, and beam search draws"):
         BeamSettings(chain=(Xtc(),))
     bare = tiny_models.shared("llama")

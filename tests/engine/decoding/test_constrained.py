@@ -56,7 +56,7 @@ def finished(text: Decoder, most: int = TOKENS) -> Decoder:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_text_is_what_the_constraint_describes(model, seed):
+def test_every_text_satisfies_its_constraint(model, seed):
     number = finished(Decoder(model, "a", settings(seed)))
     assert number.stop_reason == "eos" and re.fullmatch(r"-?\d{2,6}\.\d{2}", number.text)
     thing = finished(Decoder(model, "a", settings(seed, OBJECT)), 400)
@@ -64,7 +64,7 @@ def test_every_text_is_what_the_constraint_describes(model, seed):
     jsonschema.validate(json.loads(thing.text), SCHEMA)
 
 
-def test_the_text_ends_where_only_the_end_is_left(model):
+def test_text_ends_when_only_the_end_is_allowed(model):
     text = finished(Decoder(model, "a", settings(constraint=Constraint("choices", ["cat", "dog"]))))
     assert text.text in ("cat", "dog") and text.stop_reason == "eos"
     last = text.distribution(len(text.steps) - 1)
@@ -73,14 +73,14 @@ def test_the_text_ends_where_only_the_end_is_left(model):
     assert text.steps[-1].token_id in model.eos_ids
 
 
-def test_a_model_that_cannot_end_a_text_says_so_and_keeps_it(text_model):
+def test_complete_text_without_end_token_raises_and_stays(text_model):
     text = Decoder(text_model, "a", settings(constraint=Constraint("choices", ["cat"])))
     with pytest.raises(NoCandidatesError, match="is complete and this model has no end-of-text"):
         finished(text)
     assert text.text == "cat"
 
 
-def test_rewind_fork_and_settings_on_the_way(model):
+def test_constraint_survives_rewind_fork_and_new_settings(model):
     lone = finished(Decoder(model, "a", settings(3)))
     assert len(lone.steps) > 4
     text = finished(Decoder(model, "a", settings(3)), 4)
@@ -102,7 +102,7 @@ def test_rewind_fork_and_settings_on_the_way(model):
     ]
 
 
-def test_a_wrong_token_stops_the_text_until_it_is_taken_back(model):
+def test_forced_wrong_token_blocks_steps_until_rewound(model):
     text = finished(Decoder(model, "a", settings(1)), 2)
     ids = text.token_ids
     wrong = int(np.argmin(text.next_distribution().probs))
@@ -115,7 +115,7 @@ def test_a_wrong_token_stops_the_text_until_it_is_taken_back(model):
     assert finished(text).token_ids == finished(Decoder(model, "a", settings(1))).token_ids
 
 
-def test_a_ban_that_leaves_nothing_is_named(model):
+def test_constraint_is_named_when_bans_leave_no_token(model):
     digits = [[i] for i in range(model.vocab_size) if re.search(rb"[0-9]", _bytes(model, i))]
     text = Decoder(
         model, "a", settings(banned=Banned(digits), constraint=Constraint("regex", "[0-9]"))
@@ -128,7 +128,7 @@ def _bytes(model: LanguageModel, token_id: int) -> bytes:
     return model.vocabulary.token_bytes(token_id)
 
 
-def test_a_batch_keeps_to_it_like_a_lone_text(model):
+def test_batch_keeps_to_the_constraint_like_decoders(model):
     rows = [Row("a", settings(seed), TOKENS) for seed in range(6)]
     rows += [Row("b", settings(seed, OBJECT), 200) for seed in range(2)]
     batch = Batch(model, rows)
@@ -140,7 +140,7 @@ def test_a_batch_keeps_to_it_like_a_lone_text(model):
         assert text.token_ids == lone.token_ids
 
 
-def test_a_sweep_keeps_to_it(model):
+def test_sweep_keeps_to_the_constraint(model):
     axis = Axis("temperature", (0.7, 1.5))
     run = Sweep(settings(), axis, prompts=("a",), seeds=(0, 1), max_tokens=TOKENS).run(model)
     for _ in run:
@@ -150,7 +150,7 @@ def test_a_sweep_keeps_to_it(model):
     assert all(re.fullmatch(r"-?\d{2,6}\.\d{2}", text) for text in texts["text"])
 
 
-def test_a_trace_keeps_it_and_a_replay_is_identical(model, tmp_path):
+def test_trace_keeps_the_constraint_and_replays_identically(model, tmp_path):
     text = finished(Decoder(model, "a", settings(5)), 3)
     text.settings = settings(5, OBJECT)
     finished(text, 30)
@@ -161,14 +161,14 @@ def test_a_trace_keeps_it_and_a_replay_is_identical(model, tmp_path):
     assert again.identical, again.differences
 
 
-def test_guidance_and_a_chain_of_ones_own(model):
+def test_constraint_holds_under_guidance_and_custom_order(model):
     text = Decoder(model, "a", settings(2), negative_prompt="b", guidance_scale=1.5)
     assert re.fullmatch(r"-?\d{2,6}\.\d{2}", finished(text).text)
     last = SamplingSettings(chain=[*settings(2).chain[::-1]], seed=2)
     assert re.fullmatch(r"-?\d{2,6}\.\d{2}", finished(Decoder(model, "a", last)).text)
 
 
-def test_what_does_not_fit_the_model_is_refused_at_once(model):
+def test_unusable_constraint_is_refused_at_once(model):
     bare = tiny_models.shared("llama")
     with pytest.raises(SettingError, match="constraint needs the text of every token"):
         Decoder(bare, tiny_models.prompt(0), settings())
@@ -180,14 +180,14 @@ def test_what_does_not_fit_the_model_is_refused_at_once(model):
     assert len(text.steps) == 2 and text.settings == settings()
 
 
-def test_parity_has_no_such_rule():
+def test_parity_refuses_a_constraint():
     with pytest.raises(SettingError, match="constraint has no counterpart in transformers"):
         SamplingSettings(constraint=NUMBER, parity=True)
 
 
 @pytest.mark.parametrize("has_draft", [True, False], ids=["draft", "lookup"])
 @pytest.mark.parametrize("constraint", [NUMBER, OBJECT], ids=["number", "object"])
-def test_speculative_decoding_keeps_to_it(model, constraint, has_draft):
+def test_speculative_decoding_keeps_to_the_constraint(model, constraint, has_draft):
     """Check greedy text against a decoder's, then sampled text, which a rewind repeats."""
     draft = model if has_draft else None
     wanted = finished(Decoder(model, "a", settings(0, constraint, temperature=0)), 400)

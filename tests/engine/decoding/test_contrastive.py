@@ -115,7 +115,7 @@ def test_every_step_follows_the_definition(architecture, seed):
     assert any(step.chosen for step in search.steps), "the penalty never mattered"
 
 
-def test_the_nearest_state_is_the_one_the_penalty_comes_from():
+def test_penalty_comes_from_the_nearest_state():
     model, search = tiny_models.shared("llama"), left_alone("llama")
     text = list(search.prompt_ids)
     for step in search.steps:
@@ -153,7 +153,7 @@ def test_many_candidates_are_run_in_several_passes(monkeypatch):
         assert_same_choice(one, other)
 
 
-def test_a_step_of_many_passes_says_how_far_it_is_and_is_cancelled_between_two(monkeypatch):
+def test_long_step_reports_progress_and_can_be_cancelled(monkeypatch):
     monkeypatch.setattr("engine.decoding.contrastive.ROWS_PER_PASS", 2)
     monkeypatch.setattr("engine.runner.runner.CHUNK", 4)
     model = tiny_models.shared("llama")
@@ -171,13 +171,13 @@ def test_a_step_of_many_passes_says_how_far_it_is_and_is_cancelled_between_two(m
     assert_same_choice(search.step(), other.step())
 
 
-def test_more_candidates_than_a_machine_bears_are_refused():
+def test_top_k_beyond_the_candidate_limit_is_refused():
     model = LanguageModel(tiny_models.build("llama", vocab_size=200))
     with pytest.raises(SettingError, match="top_k must be at most 64, got 65; use 1 to 64"):
         ContrastiveSearch(model, PROMPT, 65)
 
 
-def test_the_bundled_model_repeats_itself_less_than_greedy():
+def test_contrastive_text_repeats_no_more_than_greedy():
     """Check the method's purpose: a small model's greedy text runs into loops."""
     model = load_model(dtype="float32", device="cpu")
     prompt = "The capital of France is"
@@ -216,7 +216,7 @@ def test_rewinding_repeats_the_same_steps(architecture):
 
 
 @each_kind
-def test_a_lost_cache_is_made_again(architecture):
+def test_lost_cache_is_rebuilt(architecture):
     lone, search = left_alone(architecture), searched(tiny_models.shared(architecture), 10)
     assert search.release_cache()
     step = search.step()
@@ -227,7 +227,7 @@ def test_a_lost_cache_is_made_again(architecture):
         assert_same_choice(one, other)
 
 
-def test_a_search_is_deterministic_beside_other_texts(llama):
+def test_search_is_deterministic_alongside_other_texts(llama):
     lone = searched(llama)
     search = ContrastiveSearch(llama, PROMPT, 5)
     others = [ContrastiveSearch(llama, tiny_models.prompt(9)), Decoder(llama, PROMPT)]
@@ -238,7 +238,7 @@ def test_a_search_is_deterministic_beside_other_texts(llama):
     assert [s.candidates for s in search.steps] == [s.candidates for s in lone.steps]
 
 
-def test_rewinding_takes_the_text_back(text_model):
+def test_rewinding_restores_the_earlier_text(text_model):
     search = ContrastiveSearch(text_model, "the cat", 4, 0.6)
     texts = [search.text]
     for step in search.run(20):
@@ -253,7 +253,7 @@ def test_rewinding_takes_the_text_back(text_model):
 
 
 @pytest.mark.parametrize("length", [-1, 4, 1.0, True, None])
-def test_a_rewind_to_nowhere_is_refused(llama, length):
+def test_rewind_to_an_invalid_length_is_refused(llama, length):
     search = searched(llama, 3)
     with pytest.raises(SettingError, match="length cannot be rewound to"):
         search.rewind(length)
@@ -263,7 +263,7 @@ def test_a_rewind_to_nowhere_is_refused(llama, length):
 # The end of a run, and the figures of a step.
 
 
-def test_a_run_ends_at_its_limit_at_the_end_of_text_and_at_the_context(llama):
+def test_run_ends_for_each_stop_reason(llama):
     search = searched(llama, 6)
     assert search.stop_reason == "max_tokens"
     assert list(search.run(6)) == []
@@ -282,7 +282,7 @@ def test_a_run_ends_at_its_limit_at_the_end_of_text_and_at_the_context(llama):
         full.step()
 
 
-def test_a_step_counts_the_cache_of_the_text_alone(llama):
+def test_step_counts_only_the_text_cache(llama):
     search, decoder = searched(llama, 5), Decoder(llama, PROMPT, GREEDY)
     for step in search.steps:
         assert step.cache_positions == len(PROMPT) + step.index + 1
@@ -310,7 +310,7 @@ def test_an_alpha_out_of_range_is_refused(alpha):
         ContrastiveSearch(tiny_models.shared("llama"), PROMPT, 4, alpha)
 
 
-def test_prompts_are_checked():
+def test_invalid_prompts_are_refused():
     model = tiny_models.shared("llama")
     with pytest.raises(PromptError):
         ContrastiveSearch(model, [])
@@ -321,7 +321,7 @@ def test_prompts_are_checked():
 
 
 @pytest.mark.parametrize("architecture", ["llama", "mamba"])
-def test_a_failed_pass_leaves_the_text_as_it_was(architecture, monkeypatch):
+def test_failed_pass_leaves_the_text_unchanged(architecture, monkeypatch):
     model = LanguageModel(tiny_models.build(architecture))
     lone, search = searched(model, 10), searched(model, 4)
     forward = model.hf.forward
@@ -341,7 +341,7 @@ def test_a_failed_pass_leaves_the_text_as_it_was(architecture, monkeypatch):
         assert_same_choice(one, other)
 
 
-def test_not_a_number_is_refused_and_the_text_stays(llama):
+def test_nan_logits_are_refused_and_text_stays(llama):
     lone, search = searched(llama, 10), searched(llama, 4)
     weight = llama.hf.get_output_embeddings().weight
     before = weight.data.clone()
@@ -360,7 +360,7 @@ def test_a_model_without_hidden_states_is_refused(llama, monkeypatch):
         ContrastiveSearch(llama, PROMPT).step()
 
 
-def test_the_hidden_states_of_other_layers_are_not_kept(llama, monkeypatch):
+def test_hidden_states_of_other_layers_are_not_requested(llama, monkeypatch):
     forward, asked = llama.hf.forward, []
 
     def watched(*args, **kwargs):
@@ -373,7 +373,7 @@ def test_the_hidden_states_of_other_layers_are_not_kept(llama, monkeypatch):
     assert not llama.hf.base_model._forward_hooks, "it goes on watching"
 
 
-def test_the_directions_of_a_text_count_in_the_budget_and_stay(llama, monkeypatch):
+def test_hidden_states_count_in_budget_and_stay(llama, monkeypatch):
     expected = searched(llama, 6).token_ids
     budget = MemoryBudget(2**40)
     monkeypatch.setattr(contrastive, "budget_of", lambda device: budget)
@@ -389,7 +389,7 @@ def test_the_directions_of_a_text_count_in_the_budget_and_stay(llama, monkeypatc
     assert not budget.held
 
 
-def test_tokens_that_the_model_rules_out_are_no_candidates(llama):
+def test_candidates_exclude_tokens_the_model_rules_out(llama):
     with torch.inference_mode():
         bias = torch.full((tiny_models.VOCAB,), -float("inf"))
         bias[[3, 5]] = 0.0

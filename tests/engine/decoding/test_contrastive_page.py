@@ -25,7 +25,7 @@ def tokens(search: ContrastiveSearch, count: int) -> list[int]:
 
 
 @each_kind
-def test_a_fork_goes_on_alike_and_apart(architecture):
+def test_fork_continues_alike_and_stays_independent(architecture):
     search = search_of(architecture)
     twin = search.fork()
     ahead = tokens(search, 4)
@@ -38,7 +38,7 @@ def test_a_fork_goes_on_alike_and_apart(architecture):
     assert tokens(search, 4) == ahead
 
 
-def test_a_changed_weight_holds_from_the_next_step_on():
+def test_changed_weight_applies_from_the_next_step():
     search = search_of("llama", penalty_alpha=0.6)
     search.penalty_alpha = 0.1
     step = search.step()
@@ -57,7 +57,7 @@ def test_a_changed_weight_holds_from_the_next_step_on():
 @pytest.mark.parametrize(
     ("architecture", "passes"), [("llama", [2, 1, 1]), ("mistral", [2, 1, 1]), ("mamba", [6, 5, 5])]
 )
-def test_passes_are_counted_as_they_are_run(architecture, passes, monkeypatch):
+def test_step_counts_the_passes_it_runs(architecture, passes, monkeypatch):
     model = LanguageModel(tiny_models.build(architecture))
     runs = []
     forward = model.hf.forward
@@ -70,13 +70,13 @@ def test_passes_are_counted_as_they_are_run(architecture, passes, monkeypatch):
         assert search.step().passes == len(runs) - before == expected
 
 
-def test_a_lost_cache_costs_the_passes_that_rebuild_it():
+def test_rebuilding_a_lost_cache_counts_its_passes():
     search = search_of("llama", 3)
     assert search.release_cache()
     assert search.step().passes == 1 + 3 + 1, "prompt, three steps again, the step itself"
 
 
-def test_stop_strings_end_it():
+def test_stop_strings_end_the_search():
     model = load_model()
     prompt = "Once upon a time"
     search = ContrastiveSearch(model, prompt)
@@ -90,7 +90,7 @@ def test_stop_strings_end_it():
         stopped.stop_strings = [""]
 
 
-def test_a_step_holds_the_models_entropy_and_its_probabilities():
+def test_step_matches_the_models_entropy_and_ranking():
     search = search_of("llama", 3)
     decoder = Decoder(search.model, PROMPT)
     for step in search.steps:
@@ -100,7 +100,7 @@ def test_a_step_holds_the_models_entropy_and_its_probabilities():
         decoder.step(step.token_id)
 
 
-def test_everything_so_far_is_plain_values():
+def test_trace_saves_settings_and_steps_as_json():
     search = search_of("llama", 3)
     data = json.loads(search.trace().to_json())
     assert (data["strategy"], data["prompt_ids"]) == ("contrastive", PROMPT)

@@ -86,7 +86,7 @@ def assert_follows(search: ContrastiveSearch, processed) -> None:
     [[RepetitionPenalty(1.6)], [NoRepeatNGram(1)], [RepetitionPenalty(1.3), Temperature(2.0)]],
     ids=["repetition", "n-gram", "two"],
 )
-def test_candidates_are_those_that_processors_of_transformers_leave(chain):
+def test_candidates_match_the_processors_of_transformers(chain):
     model = tiny_models.shared("llama")
     search = searched(model, PROMPT, chain=chain)
     context = Context(np.array(PROMPT), len(PROMPT))
@@ -115,7 +115,7 @@ def test_candidates_are_among_the_allowed_tokens(model):
     assert {len(step.candidates) for step in search.steps} > {4}, "few were never allowed"
 
 
-def test_an_object_is_one_and_going_back_and_forking_keep_its_place(model):
+def test_rewind_and_fork_repeat_a_json_object(model):
     chain = [RepetitionPenalty(1.2), Constraint("json_schema", SCHEMA)]
     search = searched(model, "a", 300, chain=chain)
     assert search.stop_reason == "eos"
@@ -129,7 +129,7 @@ def test_an_object_is_one_and_going_back_and_forking_keep_its_place(model):
             assert text.token_ids == once and text.chain == tuple(chain)
 
 
-def test_a_complete_text_that_cannot_end_says_so_and_stays(text_model):
+def test_complete_text_without_end_token_raises_and_stays(text_model):
     search = ContrastiveSearch(text_model, "a", chain=[Constraint("choices", ["cat"])])
     for _ in range(2):
         with pytest.raises(NoCandidatesError, match="is complete and this model has no"):
@@ -141,7 +141,7 @@ def test_a_complete_text_that_cannot_end_says_so_and_stays(text_model):
     assert search.text == "cat"
 
 
-def test_a_trace_keeps_the_chain_and_a_replay_is_identical(model, tmp_path):
+def test_trace_keeps_the_chain_and_replays_identically(model, tmp_path):
     search = searched(model, "a", 4, chain=[RepetitionPenalty(1.2), WORD])
     trace = Trace.load(search.trace().save(tmp_path / "search.json"))
     assert trace == search.trace()
@@ -149,7 +149,7 @@ def test_a_trace_keeps_the_chain_and_a_replay_is_identical(model, tmp_path):
     assert again.identical, again.differences
 
 
-def test_samplers_may_change_on_the_way_and_a_replay_follows(model):
+def test_replay_follows_samplers_changed_between_steps(model):
     search = searched(model, "a", 3)
     search.chain = [RepetitionPenalty(1.8)]
     list(search.run(6))
@@ -174,14 +174,14 @@ def test_samplers_may_change_on_the_way_and_a_replay_follows(model):
     assert [first for first, _ in search.settings_by_step] == [0, 3, 4]
 
 
-def test_a_refused_sampler_leaves_those_in_force(model):
+def test_refused_sampler_leaves_the_chain_unchanged(model):
     search = searched(model, "a", 2, chain=[WORD])
     with pytest.raises(SettingError, match="to chance"):
         search.chain = [Xtc()]
     assert search.chain == (WORD,)
 
 
-def test_what_draws_or_does_not_fit_is_refused(model):
+def test_random_and_unusable_samplers_are_refused(model):
     with pytest.raises(SettingError, match="to chance, and contrastive search draws"):
         ContrastiveSearch(model, "a", chain=[Xtc()])
     with pytest.raises(SettingError, match="constraint needs the text of every token"):

@@ -43,7 +43,7 @@ def test_max_tokens_counts_all_generated_tokens(llama):
     assert decoder.step().stop_reason is None, "a limit holds for its run only"
 
 
-def test_a_run_left_in_the_middle_sets_no_limit(llama):
+def test_abandoned_run_sets_no_limit(llama):
     decoder = Decoder(llama, PROMPT, sampling(0))
     run = decoder.run(5)
     next(run)
@@ -64,7 +64,7 @@ def test_a_limit_belongs_to_its_own_run(llama):
     assert decoder.stop_reason == "max_tokens"
 
 
-def test_runs_of_several_threads_stop_together_at_the_limit(llama):
+def test_concurrent_runs_stop_together_at_the_limit(llama):
     decoder = Decoder(llama, PROMPT, sampling(0))
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: list(decoder.run(20)), range(4)))
@@ -73,12 +73,12 @@ def test_runs_of_several_threads_stop_together_at_the_limit(llama):
 
 
 @pytest.mark.parametrize("prompt", [None, [1.5], torch.ones(1, 3, dtype=torch.long)])
-def test_a_prompt_of_another_kind_is_explained(llama, prompt):
+def test_prompt_of_a_wrong_type_is_refused(llama, prompt):
     with pytest.raises(PromptError, match="one row of token ids"):
         Decoder(llama, prompt)
 
 
-def test_other_arguments_of_a_wrong_kind_are_explained(llama):
+def test_other_arguments_of_wrong_type_are_refused(llama):
     with pytest.raises(SettingError, match="must be SamplingSettings"):
         Decoder(llama, PROMPT, {"temperature": 1})
     decoder = finished(Decoder(llama, PROMPT, sampling(0)), 2)
@@ -88,13 +88,13 @@ def test_other_arguments_of_a_wrong_kind_are_explained(llama):
 
 
 @pytest.mark.parametrize("wrong", [-1, 10**9, 2.0, True, "3"])
-def test_a_wrong_max_tokens_is_refused_at_once(llama, wrong):
+def test_invalid_max_tokens_is_refused_at_once(llama, wrong):
     with pytest.raises(SettingError, match="max_new_tokens"):
         Decoder(llama, PROMPT).run(wrong)
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "opt", "llama", "mistral"])
-def test_the_context_ends_a_run(architecture):
+def test_run_ends_when_the_context_is_full(architecture):
     changes = {"n_positions": 24} if architecture == "gpt2" else {"max_position_embeddings": 24}
     model = LanguageModel(tiny_models.build(architecture, **changes))
     decoder = Decoder(model, PROMPT, sampling(0))
@@ -111,14 +111,14 @@ def test_the_context_ends_a_run(architecture):
     assert_same_run(decoder, ids, logits, "Rewound from a full context")
 
 
-def test_a_longer_run_after_the_context_is_full_just_ends(llama):
+def test_run_takes_no_step_in_a_full_context(llama):
     decoder = Decoder(llama, tiny_models.prompt(0, tiny_models.CONTEXT - 3), sampling(0))
     finished(decoder, 3)  # the limit and the end of the context coincide
     assert decoder.stop_reason in ("max_tokens", "context") and decoder.tokens_left == 0
     assert list(decoder.run(4)) == [], "the end of the context ends a run, it does not fail it"
 
 
-def test_prompts_up_to_the_context():
+def test_prompt_must_leave_room_in_the_context():
     model = LanguageModel(tiny_models.build("gpt2", n_positions=24))
     with pytest.raises(PromptError, match="shorten it by 1 tokens"):
         Decoder(model, tiny_models.prompt(0, 24))
@@ -132,7 +132,7 @@ def test_prompts_up_to_the_context():
 
 
 @pytest.mark.parametrize("source", ["configuration", "tokenizer"])
-def test_parity_ends_where_generate_does_which_reads_its_own_settings_alone(source):
+def test_parity_ends_texts_like_generate(source):
     hf = tiny_models.build("llama", 4)
     free = finished(Decoder(LanguageModel(hf), PROMPT, GREEDY), TOKENS)
     end = free.token_ids[5]
@@ -158,7 +158,7 @@ def test_parity_ends_where_generate_does_which_reads_its_own_settings_alone(sour
 
 @native_and_parity
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_every_end_of_text_id_ends_a_run_and_is_a_step(count, parity):
+def test_every_end_of_text_id_ends_a_run(count, parity):
     settings = sampling(4, parity=parity)
     free = finished(Decoder(tiny_models.shared("llama", 4), PROMPT, settings), TOKENS)
     later = list(dict.fromkeys(free.token_ids))[8:]  # ids in the order in which they first occur
@@ -184,7 +184,7 @@ def test_every_end_of_text_id_ends_a_run_and_is_a_step(count, parity):
         assert ids == decoder.token_ids
 
 
-def test_the_end_of_text_goes_before_max_tokens_on_the_same_token(llama):
+def test_end_of_text_takes_precedence_over_max_tokens(llama):
     free = finished(Decoder(llama, PROMPT, GREEDY), 10)
     llama.eos_ids = (free.token_ids[9],)
     first = free.token_ids.index(free.token_ids[9])
@@ -246,13 +246,13 @@ def test_the_earliest_stop_string_wins_and_is_named(text_model, stops, found, te
     assert decoder.steps[-1].stop_string == found
 
 
-def test_a_stop_string_does_not_reach_back_into_the_prompt(text_model):
+def test_stop_string_cannot_begin_in_the_prompt(text_model):
     decoder = Decoder(text_model, "the ca", stop_strings="cat")
     (t,) = text_model.tokenizer("t")["input_ids"]
     assert decoder.step(t).stop_reason is None
 
 
-def test_rewinding_a_stopped_run_lets_it_go_on(text_model):
+def test_stopped_run_continues_after_a_rewind(text_model):
     decoder = force_text(text_model, " the cat sat on", stop_strings=["cat"])
     assert decoder.stop_reason == "stop_string"
     decoder.rewind(len(decoder.steps) - 1)
@@ -277,7 +277,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("string", [END, f"{END}<|e"])
-def test_the_name_of_a_control_token_ends_a_text_as_in_generate(text_hf, tokenizer, way, string):
+def test_stop_string_matches_control_token_names_like_generate(text_hf, tokenizer, way, string):
     without_end = deepcopy(tokenizer)
     without_end.eos_token = None  # it stays a control token
     model = LanguageModel(text_hf, without_end)
@@ -296,7 +296,7 @@ def test_the_name_of_a_control_token_ends_a_text_as_in_generate(text_hf, tokeniz
     assert text.text == "" and len(theirs) < 6
 
 
-def test_an_end_of_text_is_no_text_even_if_the_tokenizer_calls_it_one():
+def test_end_of_text_is_special_despite_the_tokenizer():
     words = Tokenizer(models.WordLevel({"7": 0, "a": 1}, unk_token="a"))
     words.decoder = decoders.Fuse()
     words.add_tokens(["<|im_end|>", "<|eot|>"])
@@ -323,7 +323,7 @@ def test_wrong_stop_strings_are_refused(text_model, wrong):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_text_is_what_the_tokenizer_decodes(text_model, tokenizer, seed):
+def test_text_equals_the_tokenizers_decoding(text_model, tokenizer, seed):
     decoder = finished(Decoder(text_model, "naïve 日本", sampling(seed, top_k=0)), 60)
 
     decoded = tokenizer.decode(decoder.token_ids, skip_special_tokens=True)
@@ -338,7 +338,7 @@ def test_text_is_what_the_tokenizer_decodes(text_model, tokenizer, seed):
     assert decoder.text + pending == decoded, "rewinding inside a character changed the text"
 
 
-def test_characters_of_several_tokens_appear_when_they_are_whole(text_model):
+def test_multi_token_characters_appear_once_complete(text_model):
     smile = "🙃"  # not in the training text, so it is split into bytes
     ids = text_model.tokenizer(smile)["input_ids"]
     assert len(ids) > 1
@@ -359,7 +359,7 @@ def test_special_tokens_are_steps_without_text(text_model, tokenizer):
     assert step.is_special and step.text == "" and step.token_bytes == b"<|end|>"
 
 
-def test_a_tokenizer_with_fewer_entries_than_outputs(tokenizer):
+def test_outputs_without_tokenizer_entry_can_be_drawn(tokenizer):
     known = len(tokenizer)
     model = LanguageModel(tiny_models.build("llama", vocab_size=known + 40), tokenizer)
     assert model.vocab_size == known + 40
@@ -375,7 +375,7 @@ def test_a_tokenizer_with_fewer_entries_than_outputs(tokenizer):
         decoder.step(known + 40)
 
 
-def test_a_tokenizer_with_more_entries_than_the_model(tokenizer):
+def test_prompt_tokens_beyond_the_model_are_refused(tokenizer):
     model = LanguageModel(tiny_models.build("llama", vocab_size=60), tokenizer)
     with pytest.raises(PromptError, match="ids 0 to 59"):
         Decoder(model, "the cat sat on the mat")
@@ -383,7 +383,7 @@ def test_a_tokenizer_with_more_entries_than_the_model(tokenizer):
         Decoder(tiny_models.shared("llama"), "text without a tokenizer")
 
 
-def test_a_saved_folder_runs_as_the_model_in_memory(text_hf, tokenizer, tmp_path):
+def test_loaded_folder_matches_the_model_in_memory(text_hf, tokenizer, tmp_path):
     folder = tmp_path / "tiny"
     text_hf.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

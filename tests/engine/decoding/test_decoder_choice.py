@@ -15,7 +15,7 @@ native_and_parity = pytest.mark.parametrize("parity", [False, True], ids=["nativ
 
 
 @native_and_parity
-def test_a_forced_token_is_recorded_as_such(llama, parity):
+def test_forced_token_is_recorded_as_forced(llama, parity):
     decoder = Decoder(llama, PROMPT, SamplingSettings(top_k=1, seed=0, parity=parity))
     best = decoder.next_distribution().candidates(1)[0].token_id
     other = (best + 1) % tiny_models.VOCAB
@@ -38,7 +38,7 @@ def test_a_forced_token_is_recorded_as_such(llama, parity):
 
 
 @native_and_parity
-def test_forcing_the_token_that_would_be_drawn_changes_no_later_draw(llama, parity):
+def test_forcing_the_drawn_token_changes_no_later_draw(llama, parity):
     lone = finished(Decoder(llama, PROMPT, sampling(6, parity=parity)), TOKENS)
     decoder = Decoder(llama, PROMPT, sampling(6, parity=parity))
     for i in range(TOKENS):
@@ -50,7 +50,7 @@ def test_forcing_the_token_that_would_be_drawn_changes_no_later_draw(llama, pari
 
 
 @native_and_parity
-def test_looking_at_what_comes_next_changes_nothing(llama, parity):
+def test_inspecting_the_next_distribution_changes_nothing(llama, parity):
     lone = finished(Decoder(llama, PROMPT, sampling(7, parity=parity)), TOKENS)
     decoder = Decoder(llama, PROMPT, sampling(7, parity=parity))
     for i in range(TOKENS):
@@ -67,7 +67,7 @@ def test_looking_at_what_comes_next_changes_nothing(llama, parity):
 
 
 @native_and_parity
-def test_settings_in_force_are_recorded(llama, parity):
+def test_trace_records_the_settings_of_each_step(llama, parity):
     first, second = sampling(1, parity=parity), sampling(1, parity=parity, temperature=1.4)
     decoder = finished(Decoder(llama, PROMPT, first), 5)
     decoder.settings = GREEDY
@@ -102,7 +102,7 @@ def repeated(decoder: Decoder) -> Decoder:
 
 
 @native_and_parity
-def test_a_trace_says_enough_to_repeat_the_run(llama, parity):
+def test_trace_suffices_to_repeat_the_run(llama, parity):
     def now(seed: int, **changes: object) -> SamplingSettings:
         return sampling(seed, parity=parity, **changes)
 
@@ -122,7 +122,7 @@ def test_a_trace_says_enough_to_repeat_the_run(llama, parity):
 
 @native_and_parity
 @pytest.mark.parametrize("keep", [0, 5, 9, 10, 11])
-def test_a_seed_changed_before_a_rewind_holds_after_it(llama, parity, keep):
+def test_changed_seed_still_applies_after_a_rewind(llama, parity, keep):
     decoder = finished(Decoder(llama, PROMPT, sampling(1, parity=parity)), 10)
     decoder.settings = sampling(2, parity=parity)
     finished(decoder, 20)
@@ -138,7 +138,7 @@ def test_a_seed_changed_before_a_rewind_holds_after_it(llama, parity, keep):
 
 
 @pytest.mark.parametrize("keep", [0, 5, 10, 15])
-def test_parity_switched_on_before_a_rewind_repeats(llama, keep):
+def test_parity_enabled_before_a_rewind_repeats_exactly(llama, keep):
     decoder = finished(Decoder(llama, PROMPT, sampling(1)), 10)
     decoder.settings = sampling(1, parity=True)
     finished(decoder, 20)
@@ -148,7 +148,7 @@ def test_parity_switched_on_before_a_rewind_repeats(llama, keep):
 
 
 @native_and_parity
-def test_a_seed_changed_and_changed_back_between_steps_leaves_no_mark(llama, parity):
+def test_seed_changed_and_restored_changes_no_draw(llama, parity):
     lone = finished(Decoder(llama, PROMPT, sampling(1, parity=parity)), TOKENS)
     decoder = finished(Decoder(llama, PROMPT, sampling(1, parity=parity)), 10)
     decoder.settings = sampling(2, parity=parity)
@@ -160,7 +160,7 @@ def test_a_seed_changed_and_changed_back_between_steps_leaves_no_mark(llama, par
 
 
 @native_and_parity
-def test_a_fork_with_another_seed_parts_and_one_with_the_same_does_not(llama, parity):
+def test_fork_diverges_only_with_another_seed(llama, parity):
     lone = finished(Decoder(llama, PROMPT, sampling(1, parity=parity)), TOKENS)
     decoder = finished(Decoder(llama, PROMPT, sampling(1, parity=parity)), 10)
     same, other = decoder.fork(), decoder.fork()
@@ -171,7 +171,7 @@ def test_a_fork_with_another_seed_parts_and_one_with_the_same_does_not(llama, pa
     assert finished(decoder, TOKENS).token_ids == lone.token_ids
 
 
-def test_settings_that_do_not_fit_the_model_are_refused(llama):
+def test_top_k_above_the_vocabulary_is_refused(llama):
     with pytest.raises(SettingError, match="top_k"):
         Decoder(llama, PROMPT, SamplingSettings(top_k=tiny_models.VOCAB + 1))
     decoder = finished(Decoder(llama, PROMPT), 3)
@@ -180,7 +180,7 @@ def test_settings_that_do_not_fit_the_model_are_refused(llama):
     assert decoder.settings == SamplingSettings()
 
 
-def test_a_seed_is_chosen_and_recorded_where_none_is_given(llama):
+def test_missing_seed_is_chosen_and_recorded(llama):
     decoder = finished(Decoder(llama, PROMPT, SamplingSettings(seed=None)), 5)
     seed = decoder.settings.seed
     assert seed is not None
@@ -191,14 +191,14 @@ def test_a_seed_is_chosen_and_recorded_where_none_is_given(llama):
 
 
 @pytest.mark.parametrize("wrong", [-1, 6, True])
-def test_a_rewind_to_what_is_not_there_is_refused(llama, wrong):
+def test_rewind_to_an_invalid_length_is_refused(llama, wrong):
     decoder = finished(Decoder(llama, PROMPT), 5)
     with pytest.raises(SettingError, match="use 0 to 5"):
         decoder.rewind(wrong)
     assert len(decoder.steps) == 5
 
 
-def test_each_step_keeps_the_random_numbers_of_the_seed_it_was_taken_with(llama):
+def test_steps_keep_random_numbers_after_a_seed_change(llama):
     xtc = Xtc(probability=0.5)
     decoder = Decoder(llama, PROMPT, SamplingSettings(seed=1, xtc=xtc))
     taken = [decoder.step() for _ in range(3)]
@@ -214,7 +214,7 @@ def test_each_step_keeps_the_random_numbers_of_the_seed_it_was_taken_with(llama)
     assert decoder.uniform(3) == pending
 
 
-def test_what_if_settings_are_checked_against_the_vocabulary(llama):
+def test_hypothetical_settings_are_checked_against_the_vocabulary(llama):
     decoder = Decoder(llama, PROMPT, sampling(0))
     decoder.step()
     too_many = SamplingSettings(top_k=tiny_models.VOCAB + 1)
@@ -224,7 +224,7 @@ def test_what_if_settings_are_checked_against_the_vocabulary(llama):
         decoder.distribution(0, too_many)
 
 
-def test_the_uniform_number_of_a_step_is_known_before_it_is_taken(llama):
+def test_uniform_number_is_known_before_its_step(llama):
     decoder = Decoder(llama, PROMPT, sampling(3))
     for index in range(4):
         u = decoder.uniform(index)
@@ -235,7 +235,7 @@ def test_the_uniform_number_of_a_step_is_known_before_it_is_taken(llama):
             decoder.uniform(index)
 
 
-def test_a_context_stays_as_it_was_whatever_comes_after(llama):
+def test_context_is_unchanged_by_later_steps(llama):
     decoder = finished(Decoder(llama, PROMPT, sampling(3)), 8)
     context = decoder.context(8)
     ids = context.token_ids.tolist()
@@ -246,7 +246,7 @@ def test_a_context_stays_as_it_was_whatever_comes_after(llama):
     assert context.token_ids.tolist() == ids
 
 
-def test_a_pass_made_beforehand_counts_into_the_step(llama):
+def test_step_includes_the_time_of_an_earlier_pass(llama):
     decoder = Decoder(llama, PROMPT, sampling(3))
     decoder.next_distribution()
     step = decoder.step()

@@ -43,7 +43,7 @@ native_and_parity = pytest.mark.parametrize("parity", [False, True], ids=["nativ
     ],
     ids=lambda config: config.model_type,
 )
-def test_models_that_keep_their_state_elsewhere_are_refused(config):
+def test_models_with_state_outside_the_cache_are_refused(config):
     # RecurrentGemma keeps its state in its layers, where decoders would overwrite each other's.
     # RWKV and xLSTM take it as a separate argument, so steps would not see the text before.
     with tiny_models.seeded(0):
@@ -72,7 +72,7 @@ def broken(weight: torch.Tensor):
 @native_and_parity
 @pytest.mark.parametrize("part", ["head", "first layer"])
 @pytest.mark.parametrize("architecture", ["llama", "jamba"])
-def test_nan_logits_lose_nothing(architecture, part, parity):
+def test_nan_logits_lose_no_text(architecture, part, parity):
     model = LanguageModel(tiny_models.build(architecture))
     ids, logits = left_alone(architecture, parity)
     decoder = finished(Decoder(model, PROMPT, sampling(0, parity=parity)), 10)
@@ -96,7 +96,7 @@ def test_nan_logits_lose_nothing(architecture, part, parity):
 @pytest.mark.parametrize("first", [True, False], ids=["in the prefill", "in a step"])
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "mamba", "falcon_h1"])
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "after every layer ran"])
-def test_running_out_of_memory_loses_nothing(monkeypatch, architecture, late, first):
+def test_running_out_of_memory_loses_no_text(monkeypatch, architecture, late, first):
     model = LanguageModel(tiny_models.build(architecture))
     ids, logits = left_alone(architecture)
     decoder = finished(Decoder(model, PROMPT, sampling(0)), 0 if first else 10)
@@ -115,7 +115,7 @@ def test_running_out_of_memory_loses_nothing(monkeypatch, architecture, late, fi
     assert_same_run(finished(decoder, TOKENS), ids, logits, "Out of memory")
 
 
-def test_another_failure_of_the_model_is_not_called_memory(llama, monkeypatch):
+def test_keyboard_interrupt_is_not_reported_as_memory_error(llama, monkeypatch):
     decoder = finished(Decoder(llama, PROMPT, GREEDY), 3)
 
     def interrupted(*args, **kwargs):
@@ -129,7 +129,7 @@ def test_another_failure_of_the_model_is_not_called_memory(llama, monkeypatch):
     assert_same_run(finished(decoder, 10), lone.token_ids, rows(lone), "Interrupted")
 
 
-def test_settings_that_leave_no_token_fail_a_step_and_lose_nothing(llama):
+def test_step_fails_safely_when_no_token_is_left(llama):
     decoder = Decoder(llama, PROMPT, GREEDY)
     best = decoder.next_distribution().candidates(1)[0].token_id
     chain = [Temperature(0), Banned([[best]])]
@@ -141,7 +141,7 @@ def test_settings_that_leave_no_token_fail_a_step_and_lose_nothing(llama):
     assert decoder.step().token_id == best
 
 
-def test_a_step_that_cannot_be_recorded_can_be_taken_again(llama, monkeypatch):
+def test_unrecorded_step_can_be_taken_again(llama, monkeypatch):
     lone = finished(Decoder(llama, PROMPT, sampling(0)), 8)
     decoder = finished(Decoder(llama, PROMPT, sampling(0)), 4)
     with monkeypatch.context() as patch:

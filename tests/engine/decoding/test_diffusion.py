@@ -62,7 +62,7 @@ def test_the_surest_prediction_is_kept_first(remasking, order):
     assert decoder.ids == (3, 0, 1, 0, 3) and decoder.stop_reason == FILLED and model.passes == 4
 
 
-def test_a_step_records_what_the_model_saw_and_said():
+def test_step_records_input_and_predictions():
     decoder = DiffusionDecoder(always(LOST, LEANING, TORN, LOST, SURE), [3, 5, 5, 5, 5])
     first, second = decoder.step(), decoder.step()
     assert first.ids_before == (3, 5, 5, 5, 5) and first.ids_after == (3, 5, 5, 5, 3)
@@ -77,14 +77,14 @@ def test_a_step_records_what_the_model_saw_and_said():
     assert 0 <= first.forward_ms <= first.total_ms
 
 
-def test_two_tokens_a_step():
+def test_two_steps_fill_two_masks_each():
     decoder = DiffusionDecoder(
         always(LEANING, TORN, LOST, SURE), [MASK] * 4, DiffusionSettings(steps=2)
     )
     assert [step.unmasked for step in filled(decoder)] == [(0, 3), (1, 2)]
 
 
-def test_of_equally_sure_predictions_the_left_one_is_kept():
+def test_leftmost_prediction_is_kept_on_a_tie():
     for remasking in ("low_confidence", "entropy"):
         settings = DiffusionSettings(remasking=remasking)
         steps = filled(DiffusionDecoder(always(*[SURE] * 4), [MASK] * 4, settings))
@@ -102,7 +102,7 @@ def test_blocks_are_filled_from_left_to_right():
     assert steps[0].predicted == (None, 0, 0, None, 1, None, 3), "later blocks are predicted too"
 
 
-def test_a_prediction_that_was_masked_again_may_change():
+def test_discarded_prediction_may_change_in_the_next_step():
     def script(ids):
         return [SURE, [0.4, 0.6, 0, 0] if ids[0] == MASK else [0, 0, 1, 0]]
 
@@ -127,7 +127,7 @@ def test_mask_and_padding_are_never_predicted():
 @pytest.mark.parametrize("remasking", REMASKING)
 @pytest.mark.parametrize("temperature", [0, 1])
 @pytest.mark.parametrize("block_length", [None, 3])
-def test_given_tokens_stay_and_every_mask_is_filled_once(remasking, temperature, block_length):
+def test_only_masks_are_filled_and_each_once(remasking, temperature, block_length):
     canvas = [0, MASK, MASK, 2, MASK, 1, MASK, MASK, 3, MASK]
     settings = DiffusionSettings(4, temperature, remasking, 3, block_length)
     decoder = DiffusionDecoder(always(*[LEANING, TORN] * 5), canvas, settings)
@@ -145,7 +145,7 @@ def test_given_tokens_stay_and_every_mask_is_filled_once(remasking, temperature,
 # --- Random numbers ------------------------------------------------------------------------------
 
 
-def test_random_remasking_keeps_the_largest_of_numbers_that_belong_to_the_step():
+def test_random_remasking_keeps_the_largest_random_number():
     settings = DiffusionSettings(remasking="random", seed=11)
     decoder = DiffusionDecoder(always(SURE, LOST, TORN, LEANING), [MASK] * 4, settings)
     left = [0, 1, 2, 3]
@@ -157,7 +157,7 @@ def test_random_remasking_keeps_the_largest_of_numbers_that_belong_to_the_step()
         left.remove(expected)
 
 
-def test_random_remasking_does_not_look_at_the_predictions():
+def test_random_remasking_ignores_the_predictions():
     # Seeds 0 to 899, one first position each. If all three are equally likely, chi-square with
     # 2 degrees of freedom exceeds 18.42 with probability 0.0001.
     model, counts = always(SURE, LOST, TORN), Counter()
@@ -167,7 +167,7 @@ def test_random_remasking_does_not_look_at_the_predictions():
     assert sum((counts[(place,)] - 300) ** 2 / 300 for place in range(3)) < 18.42, counts
 
 
-def test_temperature_shapes_the_draw_and_leaves_the_confidence():
+def test_temperature_changes_the_draw_but_not_confidence():
     # 4,000 positions of one pass, seed 5; at T = 0.5 the odds 4 : 3 : 2 : 1 become 16 : 9 : 4 : 1.
     # Chi-square with 3 degrees of freedom exceeds 21.11 with probability 0.0001.
     row, n = [0.4, 0.3, 0.2, 0.1], 4000
@@ -185,7 +185,7 @@ def test_temperature_shapes_the_draw_and_leaves_the_confidence():
 
 
 @pytest.mark.parametrize("remasking", REMASKING)
-def test_a_seed_repeats_a_run_and_another_one_does_not(remasking):
+def test_only_the_same_seed_repeats_a_run(remasking):
     def run(seed):
         settings = DiffusionSettings(6, 1.0, remasking, seed)
         decoder = DiffusionDecoder(always(*[LOST, LEANING] * 6), [MASK] * 12, settings)
@@ -196,7 +196,7 @@ def test_a_seed_repeats_a_run_and_another_one_does_not(remasking):
     assert run(1)[-1].ids_after != run(2)[-1].ids_after
 
 
-def test_without_a_seed_one_is_chosen_and_recorded():
+def test_missing_seed_is_chosen_and_recorded():
     model, settings = always(*[LOST] * 8), DiffusionSettings(temperature=1, seed=None)
     first = DiffusionDecoder(model, [MASK] * 8, settings)
     assert isinstance(first.settings.seed, int) and settings.seed is None
@@ -219,7 +219,7 @@ def test_rewinding_and_running_again_repeats_everything(remasking):
         refused(SettingError, lambda length=length: decoder.rewind(length), "use 0 to 6")
 
 
-def test_a_pass_is_not_run_twice_in_a_row():
+def test_pass_is_reused_right_after_a_rewind():
     decoder = DiffusionDecoder(always(SURE, LOST), [MASK, MASK])
     assert not decoder.step().reused
     decoder.rewind(0)
@@ -227,7 +227,7 @@ def test_a_pass_is_not_run_twice_in_a_row():
     assert not decoder.step().reused and decoder.model.passes == 2
 
 
-def test_the_distribution_behind_a_prediction():
+def test_distribution_matches_the_recorded_prediction():
     settings = DiffusionSettings(temperature=0.5)
     decoder = DiffusionDecoder(always(LOST, [0.4, 0.3, 0.2, 0.1]), [2, MASK], settings)
     step = decoder.step()
@@ -238,7 +238,7 @@ def test_the_distribution_behind_a_prediction():
     refused(SettingError, lambda: decoder.distribution(0, 0), "position had no prediction")
 
 
-def test_rows_that_are_no_numbers_change_nothing():
+def test_nan_logits_leave_the_canvas_unchanged():
     good = [True]
     decoder = DiffusionDecoder(
         Scripted(lambda ids: [SURE if good[0] else [np.nan] * 4] * 2), [MASK, MASK]
@@ -265,11 +265,11 @@ def test_rows_that_are_no_numbers_change_nothing():
         ((4, None, 2), (1, 1, 1, 1)),
     ],
 )
-def test_the_schedule_is_even(arguments, expected):
+def test_schedule_spreads_tokens_evenly_over_steps(arguments, expected):
     assert schedule(*arguments) == expected
 
 
-def test_every_schedule_that_is_offered_fills_every_block():
+def test_every_offered_schedule_fills_every_block():
     for masks in range(1, 25):
         for length in block_lengths(masks):
             for steps in step_counts(masks, length):
@@ -291,7 +291,7 @@ def test_every_schedule_that_is_offered_fills_every_block():
         ((6, 6, 12), ["block_length must divide the 6 masks, got 12"]),
     ],
 )
-def test_a_schedule_that_does_not_fit(arguments, parts):
+def test_schedule_must_fit_masks_and_blocks(arguments, parts):
     refused(SettingError, lambda: schedule(*arguments), *parts)
     masks, steps, length = (*arguments, None)[:3]
     settings = DiffusionSettings(steps=steps, block_length=length)
@@ -311,12 +311,12 @@ def test_a_schedule_that_does_not_fit(arguments, parts):
     ],
     ids=str,
 )
-def test_a_setting_out_of_range(changes):
+def test_setting_out_of_range_is_refused(changes):
     (name,) = changes
     refused(SettingError, lambda: DiffusionSettings(**changes), name, "use")
 
 
-def test_settings_of_another_kind():
+def test_settings_of_a_wrong_type_are_refused():
     refused(SettingError, lambda: DiffusionDecoder(always(SURE), [MASK], {"steps": 1}), "settings")
 
 
@@ -337,5 +337,5 @@ def test_settings_of_another_kind():
         (MASK, "one row of token ids"),
     ],
 )
-def test_a_canvas_that_cannot_be_filled(canvas, part):
+def test_unfillable_canvas_is_refused(canvas, part):
     refused(PromptError, lambda: DiffusionDecoder(always(SURE), canvas), part)

@@ -27,7 +27,7 @@ def doubting(ids):
 
 
 @pytest.mark.parametrize(("steps", "kept"), [(4, [(0,), (1,), (3,), (4,)]), (2, [(0, 1), (3, 4)])])
-def test_left_to_right_keeps_the_leftmost_masks(steps, kept):
+def test_left_to_right_fills_the_leftmost_masks(steps, kept):
     model = always(WEAK, FIRM, FIRM, WEAK, FIRM)
     settings = DiffusionSettings(steps, remasking="left_to_right")
     decoder = DiffusionDecoder(model, [MASK, MASK, 2, MASK, MASK], settings)
@@ -40,7 +40,7 @@ def test_left_to_right_goes_block_by_block():
     assert [step.unmasked for step in decoder.run()] == [(place,) for place in range(6)]
 
 
-def test_a_token_that_the_model_has_come_to_doubt_is_masked_again():
+def test_last_step_keeps_tokens_the_model_doubts():
     decoder = DiffusionDecoder(Scripted(doubting), [MASK] * 3, DiffusionSettings(eta=1.0))
     first, second, third = decoder.run()
     assert (first.unmasked, first.remasked, first.ids_after) == ((0,), (), (0, MASK, MASK))
@@ -53,7 +53,7 @@ def test_a_token_that_the_model_has_come_to_doubt_is_masked_again():
     assert decoder.stop_reason == FILLED and decoder.ids == (0, 2, 0)
 
 
-def test_the_number_that_stays_is_the_schedules():
+def test_remasking_keeps_as_many_tokens_as_scheduled():
     # Four words in three steps, 2 + 1 + 1: the second step masks the doubted one again.
     def script(ids):
         return [*doubting(ids)[:2], FIRM, WEAK]
@@ -75,7 +75,7 @@ def test_the_number_that_stays_is_the_schedules():
     assert third.unmasked == (0,) and third.ids_after == (1, 2, 1, 0)
 
 
-def test_a_higher_eta_masks_more_again_and_the_number_of_steps_stays():
+def test_higher_eta_remasks_more_in_equally_many_steps():
     model = load_diffusion_model()
     canvas = continuation(model, "Once upon a time, there was a", 32)
     counts = []
@@ -89,7 +89,7 @@ def test_a_higher_eta_masks_more_again_and_the_number_of_steps_stays():
     assert counts[0] == 0 < counts[1] < counts[2]
 
 
-def test_without_eta_nothing_is_masked_again_though_the_model_doubts_it():
+def test_doubted_tokens_are_not_remasked_without_eta():
     steps = list(DiffusionDecoder(Scripted(doubting), [MASK] * 3).run())
     assert [step.remasked for step in steps] == [()] * 3
     assert steps[2].committed_confidence == pytest.approx((0.1, 0.7, None))
@@ -97,7 +97,7 @@ def test_without_eta_nothing_is_masked_again_though_the_model_doubts_it():
 
 @pytest.mark.parametrize("eta", [0.0, 1.0, 5.0])
 @pytest.mark.parametrize("block_length", [None, 4])
-def test_what_was_given_is_kept_bit_for_bit(eta, block_length):
+def test_given_tokens_are_never_changed(eta, block_length):
     model = load_diffusion_model()
     canvas = fill_gaps(model, "The [4] sat on the [4], and [4] was very, very happy.")
     given = [place for place, token_id in enumerate(canvas) if token_id != model.mask_id]
@@ -138,7 +138,7 @@ def test_seed_rewind_fork_and_replay_repeat_everything(settings, tmp_path):
     assert list(DiffusionDecoder(model, canvas, other).run())[-1].ids_after != steps[-1].ids_after
 
 
-def test_what_the_model_says_of_a_committed_token():
+def test_distribution_of_a_committed_token_matches_its_confidence():
     decoder = DiffusionDecoder(Scripted(doubting), [MASK] * 3, DiffusionSettings(temperature=0.0))
     steps = list(decoder.run())
     assert decoder.distribution(2, 0).probability(1) == pytest.approx(1.0)
@@ -146,7 +146,7 @@ def test_what_the_model_says_of_a_committed_token():
     assert np.exp(raw.logprob(0)) == pytest.approx(steps[2].committed_confidence[0])
 
 
-def test_eta_compares_confidences_only():
+def test_eta_is_refused_for_orders_without_confidence():
     for order in ("random", "entropy", "left_to_right"):
         with pytest.raises(
             SettingError, match=f"eta compares confidences, and the order is {order}"

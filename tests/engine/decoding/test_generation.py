@@ -85,12 +85,12 @@ def tokens(generation: Generation) -> list:
     return [trace.tokens_of(step) for step in trace.steps]
 
 
-def test_every_strategy_of_a_trace_is_tried_here():
+def test_every_strategy_is_covered_here():
     assert set(BEGINNINGS) == set(STRATEGIES)
 
 
 @every_strategy
-def test_run_takes_as_many_steps_as_it_may(begin: Callable[[], Generation]):
+def test_run_takes_steps_up_to_its_limit(begin: Callable[[], Generation]):
     generation = begin()
     assert [step.index for step in generation.run(2)] == [0, 1]
     assert [step.index for step in generation.run(4)] == [2, 3]
@@ -98,7 +98,7 @@ def test_run_takes_as_many_steps_as_it_may(begin: Callable[[], Generation]):
 
 
 @every_strategy
-def test_going_back_and_on_repeats_the_steps(begin):
+def test_rewinding_and_running_repeats_the_steps(begin):
     generation = begin()
     once = list(generation.run(STEPS)) and tokens(generation)
     text, reason = generation.text, generation.stop_reason
@@ -114,7 +114,7 @@ def test_going_back_and_on_repeats_the_steps(begin):
 
 
 @every_strategy
-def test_two_forks_go_their_own_ways(begin):
+def test_forks_do_not_affect_each_other(begin):
     generation = begin()
     list(generation.run(3))
     past = tokens(generation)
@@ -129,7 +129,7 @@ def test_two_forks_go_their_own_ways(begin):
 
 
 @every_strategy
-def test_memory_that_is_given_back_changes_no_token(begin):
+def test_releasing_the_cache_changes_no_token(begin):
     lone, generation = begin(), begin()
     list(lone.run(STEPS))
     while len(generation.steps) < STEPS:
@@ -139,7 +139,7 @@ def test_memory_that_is_given_back_changes_no_token(begin):
 
 
 @every_strategy
-def test_a_trace_says_how_to_have_it_again(begin, tmp_path):
+def test_trace_restarts_and_replays_every_strategy(begin, tmp_path):
     generation = begin()
     list(generation.run(STEPS))
     trace = generation.trace()
@@ -150,7 +150,7 @@ def test_a_trace_says_how_to_have_it_again(begin, tmp_path):
 
 
 @every_strategy
-def test_every_pass_has_its_turn_and_the_threads_of_its_model(begin, three_threads):
+def test_every_pass_takes_a_turn_with_model_threads(begin, three_threads):
     generation, seen = begin(), []
 
     def look(*_: object) -> None:
@@ -166,7 +166,7 @@ def test_every_pass_has_its_turn_and_the_threads_of_its_model(begin, three_threa
 
 
 @every_strategy
-def test_one_step_without_memory_is_tried_again_with_more_room(begin, monkeypatch):
+def test_step_retries_after_idle_caches_are_freed(begin, monkeypatch):
     lone, generation = begin(), begin()
     list(lone.run(STEPS))
     generation.step()
@@ -179,7 +179,7 @@ def test_one_step_without_memory_is_tried_again_with_more_room(begin, monkeypatc
 
 
 @every_strategy
-def test_a_step_that_finds_no_memory_leaves_the_text(begin, monkeypatch):
+def test_step_without_memory_leaves_the_text_unchanged(begin, monkeypatch):
     lone, generation = begin(), begin()
     list(lone.run(STEPS))
     list(generation.run(2))
@@ -199,7 +199,7 @@ SHAPED_IDS = ["sampling", "guidance", "canvas", "speculative"]
 
 
 @pytest.mark.parametrize("begin", SHAPED, ids=SHAPED_IDS)
-def test_shaping_that_finds_no_memory_is_a_sentence_and_leaves_the_text(begin, monkeypatch):
+def test_shaping_without_memory_leaves_the_text_unchanged(begin, monkeypatch):
     lone, generation = begin(), begin()
     list(lone.run(STEPS))
     list(generation.run(2))
@@ -237,7 +237,7 @@ def failing_once(model, monkeypatch) -> list[int]:
     return times
 
 
-def test_a_full_canvas_says_so():
+def test_full_canvas_refuses_another_step():
     canvas = filled()
     list(canvas.run())
     assert canvas.stop_reason == "filled"

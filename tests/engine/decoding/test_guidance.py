@@ -71,7 +71,7 @@ def test_parity_mode_draws_the_tokens_of_generate(architecture):
     assert decoder.token_ids == ids
 
 
-def test_without_a_negative_prompt_it_is_the_last_token_as_in_generate():
+def test_missing_negative_prompt_defaults_to_last_token():
     model = tiny_models.shared("qwen3")
     decoder = finished(guided(model, negative=None, scale=2.0), TOKENS)
     assert decoder.guidance.negative_prompt_ids == (PROMPT[-1],)
@@ -99,7 +99,7 @@ def test_the_bundled_model_equals_generate():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_the_row_is_that_of_transformers_processor(dtype):
+def test_guided_row_equals_the_transformers_processor(dtype):
     prompt, negative = (
         torch.randn(1, 500, generator=torch.Generator().manual_seed(seed)).to(dtype) * 4
         for seed in range(2)
@@ -128,7 +128,7 @@ def test_rows_follow_from_two_plain_decoders(scale):
     np.testing.assert_allclose(rows(decoder), n + scale * (p - n), atol=CLOSE, rtol=0)
 
 
-def test_a_token_that_a_row_rules_out_is_ruled_out():
+def test_token_ruled_out_by_either_row_is_excluded():
     prompt = np.array([1.0, -np.inf, 2.0, 0.0], np.float32)
     negative = np.array([1.0, 2.0, -np.inf, 0.0], np.float32)
     row = guided_row(prompt, negative, 1.5, torch.float32)
@@ -137,14 +137,14 @@ def test_a_token_that_a_row_rules_out_is_ruled_out():
     assert row.flags.writeable is False
 
 
-def test_not_a_number_stays_one_so_that_the_step_refuses_it():
+def test_nan_logit_makes_the_guided_row_nan():
     row = guided_row(
         np.array([1.0, np.nan, 0.0], np.float32), np.zeros(3, np.float32), 1.5, torch.float32
     )
     assert np.isnan(row).all()
 
 
-def test_scale_1_is_no_guidance():
+def test_scale_1_turns_guidance_off():
     model = tiny_models.shared("llama")
     plain = finished(Decoder(model, PROMPT, sampling(0)), TOKENS)
     decoder = finished(guided(model, sampling(0), scale=1.0), TOKENS)
@@ -175,7 +175,7 @@ def test_rewinding_repeats_the_same_bits(pair):
         )
 
 
-def test_fork_goes_on_alike_and_apart(pair):
+def test_fork_continues_alike_and_stays_independent(pair):
     model, lone = pair
     decoder = finished(guided(model, sampling(7)), 14)
     twin = decoder.fork()
@@ -195,14 +195,14 @@ def test_lost_caches_are_rebuilt_to_the_same_bits(pair):
     assert_same_run(finished(decoder, TOKENS), lone.token_ids, rows(lone), "after eviction")
 
 
-def test_rows_come_back_from_the_record_itself(pair):
+def test_record_recomputes_guided_rows_exactly(pair):
     model, lone = pair
     decoder = finished(guided(model, sampling(7)), TOKENS)
     decoder._record._recent.clear()  # only the sources remain
     assert np.array_equal(rows(decoder), rows(lone)), "a replayed guided row has other bits"
 
 
-def test_distributions_are_those_that_were_drawn_from(pair):
+def test_distributions_match_the_recorded_draws(pair):
     _, lone = pair
     for index in (0, 1, TOKENS - 1):
         step, distribution = lone.steps[index], lone.distribution(index)
@@ -230,7 +230,7 @@ def test_a_full_disk_leaves_nothing_half_done(llama, monkeypatch):
     assert_same_run(finished(decoder, 10), lone.token_ids, rows(lone), "after a full disk")
 
 
-def test_an_interrupted_second_pass_leaves_the_two_caches_in_step(llama, monkeypatch):
+def test_failed_second_pass_keeps_both_caches_aligned(llama, monkeypatch):
     lone = finished(guided(llama, sampling(0)), 10)
     decoder = finished(guided(llama, sampling(0)), 4)
     forward, calls = llama.forward, []
@@ -281,7 +281,7 @@ def test_a_trace_keeps_the_guidance(tmp_path, text_model):
     assert [again.step().logit for _ in loaded.steps] == [step.logit for step in loaded.steps]
 
 
-def test_a_trace_without_guidance_is_the_file_it_was():
+def test_unguided_trace_has_no_guidance_entry():
     plain = Decoder(tiny_models.shared("llama"), PROMPT, GREEDY).trace()
     assert "guidance" not in plain.to_dict()
     assert plain.guidance is None
@@ -305,12 +305,12 @@ def test_an_empty_negative_prompt_is_refused(empty, scale):
         guided(tiny_models.shared("llama"), negative=empty, scale=scale)
 
 
-def test_an_empty_text_is_refused(text_model):
+def test_empty_negative_text_is_refused(text_model):
     with pytest.raises(SettingError, match="negative_prompt holds no token"):
         guided(text_model, prompt="the cat", negative="")
 
 
-def test_a_negative_prompt_that_does_not_fit_is_refused():
+def test_unusable_negative_prompt_is_refused():
     model = tiny_models.shared("llama")
     with pytest.raises(PromptError, match="The negative prompt holds token id 96"):
         guided(model, negative=[1, tiny_models.VOCAB])
@@ -323,7 +323,7 @@ def test_a_negative_prompt_that_does_not_fit_is_refused():
 
 
 @pytest.mark.parametrize("lengths", [(7, 150), (150, 7)], ids=["longer negative", "shorter"])
-def test_the_longer_text_ends_at_the_context(lengths):
+def test_longer_text_ends_the_run_at_the_context(lengths):
     prompt, negative = (tiny_models.prompt(2, length) for length in lengths)
     decoder = guided(tiny_models.shared("llama"), prompt=prompt, negative=negative)
     assert decoder.tokens_left == 10

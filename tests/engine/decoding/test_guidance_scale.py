@@ -24,7 +24,7 @@ def guided(model, scale=1.5):
     return Decoder(model, PROMPT, GREEDY, negative_prompt=NEGATIVE, guidance_scale=scale)
 
 
-def test_a_changed_scale_holds_from_the_next_step_on(model):
+def test_changed_scale_applies_from_the_next_step(model):
     decoder = guided(model)
     decoder.step()
     decoder.guidance_scale = 3.0
@@ -36,7 +36,7 @@ def test_a_changed_scale_holds_from_the_next_step_on(model):
     assert [step.guidance_scale for step in decoder.steps] == [1.5, 3.0]
 
 
-def test_a_row_that_waits_follows_the_scale(model):
+def test_pending_row_follows_a_changed_scale(model):
     decoder = guided(model)
     before = decoder.next_distribution().logits
     decoder.guidance_scale = 2.5
@@ -47,7 +47,7 @@ def test_a_row_that_waits_follows_the_scale(model):
     assert np.array_equal(decoder.logits(0), after), "the step was not taken from the row shown"
 
 
-def test_the_scale_in_force_stays_when_steps_are_taken_back(model):
+def test_rewind_keeps_the_current_scale(model):
     decoder = guided(model)
     list(decoder.run(3))
     decoder.guidance_scale = 4.0
@@ -62,7 +62,7 @@ def test_the_scale_in_force_stays_when_steps_are_taken_back(model):
     assert twin.step().guidance_scale == 1.5
 
 
-def test_at_1_the_rows_are_those_of_the_prompt_alone(model):
+def test_scale_1_gives_the_prompts_own_rows(model):
     decoder = guided(model)
     decoder.guidance_scale = 1.0
     list(decoder.run(5))
@@ -73,7 +73,7 @@ def test_at_1_the_rows_are_those_of_the_prompt_alone(model):
     assert np.array_equal(decoder.logits(4), expected)
 
 
-def test_the_two_rows_give_the_row_at_any_scale(model):
+def test_guided_rows_combine_at_any_scale(model):
     decoder = guided(model, 2.0)
     decoder.step()
     for index in (0, 1):  # a past step and the next one
@@ -89,7 +89,7 @@ def test_the_two_rows_give_the_row_at_any_scale(model):
     assert Decoder(model, PROMPT).guided_rows(0) is None
 
 
-def test_rows_are_combined_by_three_rounded_operations():
+def test_guided_row_matches_torch_bit_for_bit():
     """Expect the same bits as Torch's `scale * (a - b) + b`."""
     prompt, negative = (
         torch.randn(5000, generator=torch.Generator().manual_seed(seed)) * 4 for seed in range(2)
@@ -100,14 +100,14 @@ def test_rows_are_combined_by_three_rounded_operations():
         assert np.array_equal(row, (scale * (towards - away) + away).numpy())
 
 
-def test_a_token_that_either_row_rules_out_stays_out_at_any_scale():
+def test_token_ruled_out_by_either_row_stays_out():
     row, other = np.zeros(4, np.float32), np.zeros(4, np.float32)
     row[1] = other[2] = row[3] = other[3] = -np.inf
     rows = guided_rows(row, other, torch.float32)
     assert np.isneginf(rows.at(2.0)).tolist() == [False, True, True, True]
 
 
-def test_a_step_counts_the_negative_share_of_the_cache(model):
+def test_step_counts_the_negative_prompts_cache(model):
     decoder = guided(model)
     step = decoder.step()
     plain = Decoder(model, NEGATIVE)
@@ -135,7 +135,7 @@ def test_a_scale_out_of_range_changes_nothing(model, scale):
     assert decoder.guidance_scale == 1.5
 
 
-def test_a_text_without_a_negative_prompt_takes_no_scale(model):
+def test_scale_needs_a_negative_prompt(model):
     decoder = Decoder(model, PROMPT)
     decoder.guidance_scale = 1.0
     with pytest.raises(SettingError, match="finds no negative prompt read"):

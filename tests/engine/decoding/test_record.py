@@ -30,7 +30,7 @@ def run_with_live_rows(model: LanguageModel, parity: bool = False) -> tuple[Deco
 
 @pytest.mark.parametrize("parity", [False, True], ids=["native", "parity"])
 @pytest.mark.parametrize("architecture", tiny_models.ARCHITECTURES)
-def test_old_rows_are_the_same_bits_and_a_step_costs_one_hidden_state(architecture, parity):
+def test_old_rows_come_back_bit_for_bit(architecture, parity):
     model = tiny_models.shared(architecture)
     decoder, live = run_with_live_rows(model, parity)
 
@@ -74,7 +74,7 @@ def test_recent_rows_have_a_limit(monkeypatch):
     assert np.array_equal(rows(decoder), live[:15])
 
 
-def test_bf16_rows_take_half_the_file_and_lose_nothing():
+def test_bf16_rows_halve_the_file_without_loss():
     full, half = (
         LanguageModel(tiny_models.build("gemma2", dtype=dtype))
         for dtype in (torch.float32, torch.bfloat16)
@@ -88,7 +88,7 @@ def test_bf16_rows_take_half_the_file_and_lose_nothing():
     assert sizes == [TOKENS * tiny_models.VOCAB * 4, TOKENS * tiny_models.VOCAB * 2]
 
 
-def test_what_steps_say_agrees_with_their_rows():
+def test_step_figures_agree_with_their_rows():
     decoder, live = run_with_live_rows(tiny_models.shared("qwen3"))
     logprobs = torch.log_softmax(torch.tensor(live, dtype=torch.float64), -1).numpy()
     for step, row, logprob in zip(decoder.steps, live, logprobs, strict=True):
@@ -107,7 +107,7 @@ def test_what_steps_say_agrees_with_their_rows():
 
 
 @pytest.mark.parametrize("index", [20, -21, True])
-def test_a_step_that_is_not_there(index):
+def test_unknown_step_index_is_refused(index):
     decoder, _ = run_with_live_rows(tiny_models.shared("llama"))
     with pytest.raises(SettingError, match="use 0 to 19"):
         decoder.logits(index)
@@ -115,7 +115,7 @@ def test_a_step_that_is_not_there(index):
         Decoder(tiny_models.shared("llama"), [1, 2]).logits(0)
 
 
-def test_without_a_folder_for_temporary_files_a_step_says_so_and_can_be_taken_again(monkeypatch):
+def test_step_fails_cleanly_without_a_temporary_folder(monkeypatch):
     model = tiny_models.shared("gemma2")  # its rows go to a file
     lone = finished(Decoder(model, tiny_models.prompt(1), sampling(1)), 4)
     decoder = Decoder(model, tiny_models.prompt(1), sampling(1))

@@ -58,7 +58,7 @@ def test_rows_and_hidden_states_are_counted(budget):
 
 
 @pytest.mark.parametrize("make", [text, guided, lambda: text("gemma2")])
-def test_rows_that_were_given_back_are_the_same_bits(budget, make):
+def test_released_rows_come_back_bit_for_bit(budget, make):
     decoder = make()
     live = rows(decoder)
     assert decoder._record.release()
@@ -69,7 +69,7 @@ def test_rows_that_were_given_back_are_the_same_bits(budget, make):
     assert np.array_equal(rows(decoder)[:TOKENS], live)
 
 
-def test_over_the_budget_the_text_used_longest_ago_gives_its_rows(budget):
+def test_least_recent_text_releases_rows_over_budget(budget):
     first, second = text(), text()
     budget.limit = budget.held
     finished(second, TOKENS + 1)
@@ -78,7 +78,7 @@ def test_over_the_budget_the_text_used_longest_ago_gives_its_rows(budget):
     assert budget.held == TOKENS * HIDDEN + (TOKENS + 1) * (ROW + HIDDEN)
 
 
-def test_readers_and_a_budget_that_takes_rows_all_the_time_do_not_wait_for_each_other(budget):
+def test_readers_and_budget_never_deadlock(budget):
     decoders = [text(tokens=6) for _ in range(3)]
     live = rows(decoders[0])
     budget.limit = 1
@@ -122,7 +122,7 @@ def test_readers_and_a_budget_that_takes_rows_all_the_time_do_not_wait_for_each_
 @pytest.mark.parametrize(
     "make", [lambda tokens=TOKENS: text(tokens=tokens), guided], ids=["text", "guided"]
 )
-def test_hidden_states_beyond_their_limit_go_to_the_file_and_stay_exact(monkeypatch, budget, make):
+def test_hidden_states_over_the_limit_move_to_file(monkeypatch, budget, make):
     monkeypatch.setattr(record, "RECENT_BYTES", 0)
     live = rows(make())
     monkeypatch.setattr(record, "HIDDEN_BYTES", 6 * HIDDEN)
@@ -141,7 +141,7 @@ def test_hidden_states_beyond_their_limit_go_to_the_file_and_stay_exact(monkeypa
     assert np.array_equal(rows(twin), live)
 
 
-def test_bf16_hidden_states_come_back_from_the_file_as_they_were(monkeypatch):
+def test_bf16_hidden_states_survive_the_file_exactly(monkeypatch):
     monkeypatch.setattr(record, "RECENT_BYTES", 0)
     model = tiny_models.shared("llama", dtype=torch.bfloat16)
     assert model.replays_exactly
@@ -150,7 +150,7 @@ def test_bf16_hidden_states_come_back_from_the_file_as_they_were(monkeypatch):
     assert np.array_equal(rows(finished(Decoder(model, PROMPT, sampling(1)), TOKENS)), lone)
 
 
-def test_hidden_states_are_kept_in_the_host_s_memory(monkeypatch, llama):
+def test_hidden_states_are_kept_in_host_memory(monkeypatch, llama):
     asked = []
     to = torch.Tensor.to
 
@@ -168,7 +168,7 @@ def test_hidden_states_are_kept_in_the_host_s_memory(monkeypatch, llama):
 # --- files ----------------------------------------------------------------------------------------
 
 
-def test_a_text_s_rows_on_disk_have_a_limit_and_the_text_stays(monkeypatch):
+def test_rows_of_a_text_have_a_disk_limit(monkeypatch):
     lone = text("gemma2", 12)
     monkeypatch.setattr(row_file, "MOST_BYTES", 10 * ROW)
     decoder = text("gemma2", 10)
@@ -183,7 +183,7 @@ def test_a_text_s_rows_on_disk_have_a_limit_and_the_text_stays(monkeypatch):
     assert np.array_equal(rows(finished(decoder, 12)), rows(lone))
 
 
-def test_going_back_and_forth_takes_no_more_of_the_disk():
+def test_repeated_rewinds_take_no_more_disk_space():
     decoder = text("gemma2", 10)
     for _ in range(20):
         decoder.rewind(4)
@@ -191,7 +191,7 @@ def test_going_back_and_forth_takes_no_more_of_the_disk():
     assert decoder._record._file._end <= 12 * ROW
 
 
-def test_all_texts_together_have_a_limit_on_disk(monkeypatch):
+def test_rows_of_all_texts_share_a_disk_limit(monkeypatch):
     gc.collect()
     kept = text("gemma2", 5)
     row_file._take(0)
@@ -209,7 +209,7 @@ def test_all_texts_together_have_a_limit_on_disk(monkeypatch):
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
-def test_a_file_that_outlives_the_names_of_its_module_goes_quietly(monkeypatch):
+def test_row_file_closes_quietly_at_interpreter_exit(monkeypatch):
     """Simulate interpreter exit, which clears modules before texts that are still referenced."""
     file = row_file.RowFile()
     monkeypatch.setattr(row_file, "_ended", None)
@@ -240,7 +240,7 @@ def failing(monkeypatch, place: object, name: str, times: int, error: BaseExcept
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
-def test_a_row_is_made_again_once_others_have_given_memory_back(llama, budget, monkeypatch, error):
+def test_row_is_recomputed_after_others_release_memory(llama, budget, monkeypatch, error):
     idle, decoder = text(), finished(Decoder(llama, PROMPT, sampling(1)), 4)
     live = rows(decoder)
     decoder._record.release()
@@ -251,9 +251,7 @@ def test_a_row_is_made_again_once_others_have_given_memory_back(llama, budget, m
 
 
 @pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
-def test_where_that_does_not_help_it_is_a_sentence_and_the_text_stays(
-    llama, budget, monkeypatch, error
-):
+def test_text_stays_when_a_row_finds_no_memory(llama, budget, monkeypatch, error):
     decoder = finished(Decoder(llama, PROMPT, sampling(1)), 4)
     live = rows(decoder)
     decoder._record.release()
@@ -266,7 +264,7 @@ def test_where_that_does_not_help_it_is_a_sentence_and_the_text_stays(
     finished(decoder, 6)
 
 
-def test_another_failure_of_a_row_is_not_taken_for_want_of_memory(llama, budget, monkeypatch):
+def test_other_row_failures_release_no_memory(llama, budget, monkeypatch):
     idle, decoder = text(), finished(Decoder(llama, PROMPT, sampling(1)), 4)
     decoder._record.release()
     error = RuntimeError("sizes do not match")
@@ -277,7 +275,7 @@ def test_another_failure_of_a_row_is_not_taken_for_want_of_memory(llama, budget,
 
 
 @pytest.mark.parametrize("times", [1, 99], ids=["once", "always"])
-def test_a_row_for_which_there_is_no_memory_to_write_it_down(budget, monkeypatch, times):
+def test_storing_a_row_survives_a_memory_error(budget, monkeypatch, times):
     lone, idle = rows(text("gemma2", 6)), text("gemma2")
     decoder = text("gemma2", 4)
     with monkeypatch.context() as patch:

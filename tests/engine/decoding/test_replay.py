@@ -85,7 +85,7 @@ def reloaded(trace: Trace, path) -> Trace:
 
 
 @pytest.mark.parametrize("way", MADE)
-def test_a_loaded_trace_comes_out_identical(way, tmp_path):
+def test_loaded_trace_replays_identically(way, tmp_path):
     model = tiny_models.shared("llama")
     trace = reloaded(MADE[way](model).trace(), tmp_path / "run.json")
     told = []
@@ -97,7 +97,7 @@ def test_a_loaded_trace_comes_out_identical(way, tmp_path):
 
 
 @pytest.mark.parametrize("way", MADE)
-def test_a_brief_trace_makes_the_text_with_all_its_figures_again(way):
+def test_brief_trace_restores_text_and_figures(way):
     model = tiny_models.shared("llama")
     own = MADE[way](model)
     brief = Trace.from_json(json.dumps(own.trace().to_dict(brief=True)))
@@ -119,7 +119,7 @@ def rows(trace: Trace) -> list:
     return list(trace.steps)
 
 
-def test_after_another_token_it_goes_to_the_end_if_told_to(sampled):
+def test_replay_continues_past_a_difference_with_to_end(sampled):
     trace = altered(sampled, 3, token_id=1)
     text = begin(trace, tiny_models.shared("llama"))
     found = replay(trace, text.model, text=text, to_end=True)
@@ -127,7 +127,7 @@ def test_after_another_token_it_goes_to_the_end_if_told_to(sampled):
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "mistral", "gemma2", "jamba"])
-def test_it_does_on_other_architectures(architecture):
+def test_trace_replays_identically_on_other_architectures(architecture):
     model = tiny_models.shared(architecture)
     for way in ("sampled", "guided"):
         found = replay(MADE[way](model).trace(), model)
@@ -135,7 +135,7 @@ def test_it_does_on_other_architectures(architecture):
 
 
 @pytest.mark.parametrize("way", ["sampled", "guided", "contrastive", "parity"])
-def test_it_does_on_the_bundled_model(bundled, way):
+def test_trace_replays_identically_on_the_bundled_model(bundled, way):
     if way == "contrastive":
         text = searched(bundled, "Once upon a time")
     elif way == "parity":
@@ -148,7 +148,7 @@ def test_it_does_on_the_bundled_model(bundled, way):
     assert found.identical, found
 
 
-def test_a_diffusion_trace_comes_out_identical(tmp_path):
+def test_diffusion_trace_replays_identically(tmp_path):
     text = filled()
     trace = reloaded(text.trace(), tmp_path / "run.json")
     assert replay(trace, text.model).identical
@@ -172,7 +172,7 @@ def kept(values: dict, older: dict) -> dict:
 
 
 @pytest.mark.parametrize("way", MADE)
-def test_a_trace_that_lacks_what_older_files_lack_is_made_again(way):
+def test_trace_without_newer_fields_still_replays(way):
     model = tiny_models.shared("llama")
     data = MADE[way](model).trace().to_dict()
     older = Trace.load(OLD_TRACES / f"{data['strategy']}-2.json").to_dict()
@@ -210,7 +210,7 @@ def test_an_altered_token_is_found_at_its_step(sampled, index):
     assert "so the file was changed or the weights were" in found.sentence
 
 
-def test_an_altered_forced_token_is_found_by_its_logit(sampled):
+def test_altered_forced_token_is_found_by_its_logit(sampled):
     step = sampled.steps[FORCED]
     assert step.forced
     token_id = (step.token_id + 1) % tiny_models.VOCAB
@@ -232,7 +232,7 @@ def test_an_altered_figure_is_found_at_its_step(sampled, index, name):
 
 
 @pytest.mark.parametrize("way", ["sampled", "guided"])
-def test_the_leading_tokens_of_a_step_are_those_of_its_row(way):
+def test_leading_tokens_match_the_steps_row(way):
     text = MADE[way](tiny_models.shared("llama"))
     for step in Trace.from_json(text.trace().to_json()).steps:
         found, leading = text.distribution(step.index), step.leading
@@ -252,7 +252,7 @@ def test_an_altered_leading_token_is_found(sampled):
     assert [each.what for each in found.differences] == ["leading.scores[2]"]
 
 
-def test_a_difference_within_a_stage_has_its_place(sampled):
+def test_difference_within_a_stage_names_its_place(sampled):
     (temperature, top_p) = sampled.steps[1].stages
     stages = (temperature, replace(top_p, survivors=top_p.survivors + 1))
     found = replay(altered(sampled, 1, stages=stages), tiny_models.shared("llama"))
@@ -260,7 +260,7 @@ def test_a_difference_within_a_stage_has_its_place(sampled):
 
 
 @pytest.mark.parametrize("run", [0, 1, 2])
-def test_an_altered_seed_is_found_where_it_first_draws(sampled, run):
+def test_altered_seed_is_found_at_its_first_draw(sampled, run):
     settings = list(sampled.settings)
     first, values = settings[run]
     settings[run] = (first, values | {"seed": 99})
@@ -270,7 +270,7 @@ def test_an_altered_seed_is_found_where_it_first_draws(sampled, run):
     assert "u" in [each.what for each in found.differences]
 
 
-def test_an_altered_search_is_found(tmp_path):
+def test_altered_candidate_of_a_search_is_found(tmp_path):
     model = tiny_models.shared("llama")
     trace = searched(model, PROMPT).trace()
     candidates = list(trace.steps[2].candidates)
@@ -280,12 +280,12 @@ def test_an_altered_search_is_found(tmp_path):
     assert [each.what for each in found.differences] == ["candidates[1].penalty"]
 
 
-def test_an_end_of_text_that_was_altered_is_found(sampled):
+def test_altered_stop_reason_is_found(sampled):
     found = replay(altered(sampled, 3, stop_reason="eos"), tiny_models.shared("llama"))
     assert found.first == 3 and found.differences[0].what == "stop_reason"
 
 
-def test_stop_strings_are_compared_but_for_those_of_other_times(text_model):
+def test_replay_compares_stop_strings_unless_set_later(text_model):
     text = Decoder(text_model, "the cat", SamplingSettings(temperature=1.0, seed=3))
     list(text.run(12))
     stop = text.text[4:6]
@@ -303,7 +303,7 @@ def test_stop_strings_are_compared_but_for_those_of_other_times(text_model):
     assert replay(stopped.trace(), text_model).identical
 
 
-def test_facts_that_differ_are_given_as_the_reason(sampled):
+def test_replay_names_changed_facts_as_the_reason(sampled):
     model = tiny_models.shared("llama")
     facts = sampled.model | {"torch": "1.0", "dtype": "float16", "name": "other"}
     facts["kernels"] = facts["kernels"] | {"instructions": "VSX"}
@@ -329,7 +329,7 @@ def test_other_weights_are_found_at_once(sampled):
     assert {"logit", "probability"} <= {each.what for each in found.differences}
 
 
-def test_it_can_be_stopped(sampled):
+def test_replay_can_be_stopped(sampled):
     asked = []
     found = replay(
         sampled,
@@ -366,7 +366,7 @@ def test_a_trace_without_settings_is_refused(sampled):
         replay(replace(sampled, settings=()), tiny_models.shared("llama"))
 
 
-def test_a_trace_without_steps_is_identical():
+def test_trace_without_steps_replays_identically():
     model = tiny_models.shared("llama")
     for text in (Decoder(model, PROMPT), ContrastiveSearch(model, PROMPT)):
         found = replay(text.trace(), model)

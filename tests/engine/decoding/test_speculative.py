@@ -89,7 +89,7 @@ def test_texts_follow_the_targets_distribution(way):
     assert p_value(draft, REPEATING) > FALSE_ALARM
 
 
-def test_a_wrong_residual_is_found_by_the_same_count(monkeypatch):
+def test_wrong_residual_fails_the_distribution_test(monkeypatch):
     def from_the_target(self: Overlap, u: float) -> Drawn:
         return Overlap(self.target, np.zeros_like(self.target)).draw_right(u)
 
@@ -113,7 +113,7 @@ def test_a_wrong_residual_is_found_by_the_same_count(monkeypatch):
         ("llama", "mamba"),  # a recurrent draft
     ],
 )
-def test_greedy_is_greedy_in_float32(architecture, draft):
+def test_greedy_speculation_equals_generate_in_float32(architecture, draft):
     decoder = run(decoder_of(architecture, draft, sampling=GREEDY), 28)
     wanted, _ = generate(tiny_models.shared(architecture), PROMPT, 28)
     assert decoder.token_ids == wanted
@@ -136,7 +136,7 @@ def test_a_draft_like_the_target_is_always_accepted():
 # --- the figures of a round -----------------------------------------------------------------------
 
 
-def test_probabilities_are_those_of_a_lone_decoder_after_the_same_tokens():
+def test_probabilities_match_a_lone_decoder():
     """Check that penalties, a state (mirostat) and cuts see the same text in rounds and steps."""
     sampling = SamplingSettings(
         repetition_penalty=1.2, temperature=1.1, mirostat=Mirostat(tau=4.0), seed=9
@@ -159,7 +159,7 @@ def test_probabilities_are_those_of_a_lone_decoder_after_the_same_tokens():
 
 
 @pytest.mark.parametrize(("architecture", "draft"), [("llama", "llama"), ("gemma2", "llama")])
-def test_distributions_come_back_as_they_were(architecture, draft):
+def test_released_distributions_come_back_unchanged(architecture, draft):
     sampling = SamplingSettings(temperature=1.2, top_k=30, seed=1)
     decoder = run(decoder_of(architecture, draft, sampling=sampling), 20)
     assert decoder.release_rows()
@@ -185,7 +185,7 @@ def test_distributions_come_back_as_they_were(architecture, draft):
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3"])  # gemma3's windows cannot be cropped
-def test_caches_that_were_taken_away_come_back_with_the_same_bits(architecture):
+def test_lost_caches_are_rebuilt_to_the_same_bits(architecture):
     """Check that a lost or rewound cache is read again in its original blocks."""
 
     def decoder() -> SpeculativeDecoder:
@@ -207,7 +207,7 @@ def test_caches_that_were_taken_away_come_back_with_the_same_bits(architecture):
     assert all(sum(step.target_passes) <= most + 16 for step in lone.steps), "it reads ever more"
 
 
-def test_costs_are_counted():
+def test_rounds_count_passes_times_and_caches():
     decoder = run(decoder_of(draft="llama", draft_length=3), 12)
     first, *others = decoder.steps
     assert first.is_prefill and not any(step.is_prefill for step in others)
@@ -224,7 +224,7 @@ def test_costs_are_counted():
     assert {step.draft_cache_bytes for step in lookup.steps} == {0}
 
 
-def test_each_number_belongs_to_its_position():
+def test_each_random_number_belongs_to_one_position():
     decoder = run(decoder_of(draft="llama", sampling=SamplingSettings(seed=3)), 24)
     by_place: dict[tuple[int, str], set[float]] = {}
     for step in decoder.steps:
@@ -243,7 +243,7 @@ def test_each_number_belongs_to_its_position():
 # --- forced acceptance ----------------------------------------------------------------------------
 
 
-def test_forced_acceptance_says_that_the_text_is_invalid():
+def test_forced_acceptance_marks_the_text_invalid():
     decoder = decoder_of(draft="llama", forced_acceptance=1.0, draft_length=2)
     step = decoder.step()
     assert step.accepted == 2 and step.text_invalid and step.forced_acceptance == 1
@@ -256,7 +256,7 @@ def test_forced_acceptance_says_that_the_text_is_invalid():
     assert not decoder.step().text_invalid
 
 
-def test_a_forced_share_is_kept():
+def test_forced_acceptance_keeps_its_share():
     sampling = SamplingSettings(temperature=0, seed=5)
     decoder = decoder_of(draft="llama", sampling=sampling, forced_acceptance=0.7, draft_length=8)
     run(decoder, 100)

@@ -54,7 +54,7 @@ def test_max_new_tokens_cuts_a_round(most):
 
 
 @pytest.mark.parametrize("at", [0, 2, 6, 7, 8])
-def test_an_end_of_text_ends_a_round_where_it_stands(at):
+def test_end_of_text_token_cuts_a_round(at):
     wanted = greedy_ids(9).token_ids
     first = wanted.index(wanted[at])  # the same token may come sooner
     model = LanguageModel(tiny_models.build("llama"), name="ends")
@@ -69,7 +69,7 @@ def test_an_end_of_text_ends_a_round_where_it_stands(at):
         assert {token.verdict for token in behind} <= {"not looked at"}
 
 
-def test_a_stop_string_inside_a_round_ends_it():
+def test_stop_string_ends_a_round_midway():
     model, prompt = load_model(dtype="float32"), "Once upon a time"
     stop = greedy_ids(20, prompt, model).text[9:15]
     plain = greedy_ids(20, prompt, model, stop)
@@ -84,7 +84,7 @@ def test_a_stop_string_inside_a_round_ends_it():
     assert decoder.token_ids[: len(plain.token_ids)] == plain.token_ids
 
 
-def test_the_end_of_the_context_ends_the_last_round():
+def test_full_context_ends_the_last_round():
     prompt = tiny_models.prompt(3, tiny_models.CONTEXT - 10)
     decoder = own_draft(prompt)
     list(decoder.run())
@@ -94,7 +94,7 @@ def test_the_end_of_the_context_ends_the_last_round():
         decoder.step()
 
 
-def test_a_draft_with_a_shorter_context_falls_silent():
+def test_draft_stops_proposing_beyond_its_context():
     target = tiny_models.shared("llama")
     short = LanguageModel(tiny_models.build("llama", 0, max_position_embeddings=16), name="short")
     settings = SpeculativeSettings(GREEDY, draft_length=4, max_new_tokens=20)
@@ -108,7 +108,7 @@ def test_a_draft_with_a_shorter_context_falls_silent():
 # --- its length -----------------------------------------------------------------------------------
 
 
-def test_an_adaptive_length_follows_its_rule_and_is_repeated():
+def test_adaptive_length_follows_its_rule_and_repeats():
     target, draft = tiny_models.shared("llama"), tiny_models.shared("llama", 1)
     settings = SpeculativeSettings(GREEDY, draft_length=3, adaptive=True, max_new_tokens=30)
     decoder = SpeculativeDecoder(target, PROMPT, draft, settings)
@@ -136,7 +136,7 @@ def test_prompt_lookup_takes_the_longest_and_latest_match():
     assert continuation(np.array([4, 4]), 16, 4) == [4]
 
 
-def test_a_round_without_a_match_is_a_plain_step():
+def test_round_without_match_takes_a_plain_step():
     decoder = SpeculativeDecoder(
         tiny_models.shared("llama"), [5], None, SpeculativeSettings(SamplingSettings(seed=1))
     )
@@ -182,7 +182,7 @@ def of_words(count: int, size: int, *others: str, seed: int = 0) -> LanguageMode
     [((20, 40), (20, 24)), ((20, 24), (20, 40)), ((20, 24), (20, 24, "one")), ((20, 24), (19, 22))],
     ids=["fewer ids", "more ids", "one token more", "one token less"],
 )
-def test_a_draft_may_have_more_ids_or_fewer(target, draft):
+def test_draft_may_have_more_or_fewer_ids(target, draft):
     target, draft = of_words(*target), of_words(*draft, seed=1)
     lone = greedy_ids(12, "w1 w2", target).token_ids
     for proposer in (draft, target):
@@ -200,7 +200,7 @@ def test_a_draft_may_have_more_ids_or_fewer(target, draft):
     assert replay(trace, target, text=again).identical
 
 
-def test_a_draft_proposes_nothing_after_a_token_that_it_cannot_read():
+def test_draft_proposes_nothing_after_an_unknown_token():
     target, draft = of_words(20, 40), of_words(20, 24, seed=1)
     unread = SpeculativeDecoder(target, [1, 30], draft, SpeculativeSettings(GREEDY))
     assert unread.step().proposed == ()
@@ -224,12 +224,12 @@ def test_a_recurrent_target_is_refused_with_a_reason():
     assert "such a model may still be the draft" in said
 
 
-def test_settings_of_another_kind_are_refused():
+def test_settings_of_a_wrong_type_are_refused():
     said = refusal(tiny_models.shared("llama"), None, SamplingSettings())
     assert "settings must be SpeculativeSettings" in said
 
 
-def test_logits_that_are_none_leave_the_text(monkeypatch):
+def test_invalid_logits_leave_the_text_unchanged(monkeypatch):
     target, draft = tiny_models.shared("llama"), tiny_models.shared("llama", 1)
     settings = SpeculativeSettings(SamplingSettings(seed=2))
     decoder, lone = (SpeculativeDecoder(target, PROMPT, draft, settings) for _ in range(2))
@@ -263,7 +263,7 @@ def trace() -> Trace:
     return decoder.trace()
 
 
-def test_a_draft_that_was_in_memory_is_named_and_may_be_given(trace):
+def test_trace_needs_its_in_memory_draft(trace):
     target, draft = tiny_models.shared("llama"), tiny_models.shared("llama", 1)
     with pytest.raises(TraceError, match="The draft llama was made in memory"):
         SpeculativeDecoder.of_trace(trace, target)

@@ -19,7 +19,7 @@ def a_fork_of_contrastive_search(model):
     return search.fork
 
 
-def test_short_work_goes_between_two_layers_of_a_long_pass(monkeypatch):
+def test_short_work_runs_between_layers_of_long_passes(monkeypatch):
     model = tiny_models.shared("llama")
     work, is_halfway, order = a_fork_of_contrastive_search(model), threading.Event(), []
     turn = SCHEDULER.turn

@@ -66,7 +66,7 @@ LLAMA_SAMPLERS = {
 
 class TestTables:
     @pytest.mark.parametrize("target", TABLES)
-    def test_a_target_has_entries_for_settings_alone(self, target):
+    def test_target_has_entries_only_for_settings(self, target):
         assert set(TABLES[target]) <= set(STAGES)
 
     @pytest.mark.parametrize("target", TABLES)
@@ -79,12 +79,12 @@ class TestTables:
     @pytest.mark.parametrize(
         "module", [transformers, vllm, ollama, openai], ids=lambda module: module.__name__
     )
-    def test_a_fixed_order_holds_what_the_target_has(self, module):
+    def test_fixed_order_lists_every_supported_setting(self, module):
         has = {setting for setting, entry in module.TABLE.items() if not entry.lacking}
         assert len(set(module.ORDER)) == len(module.ORDER)
         assert set(module.ORDER) == has
 
-    def test_llama_cpp_has_a_sampler_or_a_fixed_place_for_what_it_has(self):
+    def test_llama_cpp_places_every_supported_setting(self):
         has = {setting for setting, entry in llama_cpp.TABLE.items() if not entry.lacking}
         assert set(llama_cpp.SAMPLERS) | {"constraint", "logit_bias", "banned", "mirostat"} == has
         assert set(llama_cpp.SAMPLERS.values()) <= LLAMA_SAMPLERS
@@ -95,7 +95,7 @@ class TestTables:
 
     @pytest.mark.parametrize("target", TABLES)
     @pytest.mark.parametrize("setting", STAGES)
-    def test_a_setting_is_written_or_said_to_be_lacking(self, target, setting):
+    def test_setting_is_written_or_reported_as_lacking(self, target, setting):
         entry = TABLES[target].get(setting)
         snippet = written([stage(setting)])[target]
         without = written([])[target]
@@ -107,7 +107,7 @@ class TestTables:
             assert parameters(snippet) != parameters(without), "written, and yet nothing changed"
 
     @pytest.mark.parametrize("target", TABLES)
-    def test_all_at_once_uses_documented_names_only(self, target):
+    def test_all_settings_together_use_documented_names_only(self, target):
         for left_out in ("mirostat", "dynamic_temperature", "temperature"):
             chain = [stage(name) for name in STAGES if name != left_out]
             snippet = written(chain, stop_strings=("\n", "END"))[target]
@@ -116,7 +116,7 @@ class TestTables:
 
 
 class TestValues:
-    def test_nothing_on_is_pure_sampling_everywhere(self):
+    def test_empty_chain_is_pure_sampling_everywhere(self):
         found = {target: parameters(snippet) for target, snippet in written([]).items()}
         assert found["transformers"] == {
             "max_new_tokens": 32,
@@ -133,7 +133,7 @@ class TestValues:
         assert off.items() <= found["Ollama"].items()
         assert "temperature" not in found["OpenAI-style API (curl)"]
 
-    def test_greedy_as_each_target_wants_it(self):
+    def test_greedy_is_written_for_each_target(self):
         all_ = written(SamplingSettings(temperature=0, top_p=0.9, repetition_penalty=1.2, seed=3))
         found = {target: parameters(snippet) for target, snippet in all_.items()}
         assert found["transformers"] == {
@@ -147,7 +147,7 @@ class TestValues:
         for target, snippet in all_.items():
             assert "seed" not in snippet.code, f"{target}: nothing is drawn, so no seed is needed"
 
-    def test_greedy_transformers_does_not_run_typical_p_and_says_so(self):
+    def test_greedy_transformers_reports_typical_p_as_lacking(self):
         typical = stage("typical_p", 0.3)
         before = written([typical, stage("temperature", 0)])["transformers"]
         assert "does not run without sampling" in dict(before.lacking)["typical_p"]
@@ -158,7 +158,7 @@ class TestValues:
         assert not sampled.lacking and parameters(sampled)["typical_p"] == 0.3
 
     @pytest.mark.parametrize("target", ["vLLM", "vLLM server"])
-    def test_vllm_is_asked_for_no_more_tokens_at_least_than_at_most(self, target):
+    def test_vllm_min_tokens_never_exceeds_max_tokens(self, target):
         found = written(SamplingSettings(min_new_tokens=5), max_tokens=3)[target]
         assert parameters(found)["min_tokens"] == 3
         assert "is 5 here" in dict(found.differs)["min_new_tokens"]
@@ -170,12 +170,12 @@ class TestValues:
             assert "12" in snippet.code
             assert "seed" in dict(snippet.differs), f"{target} promises our tokens"
 
-    def test_without_a_seed_none_is_written(self):
+    def test_missing_seed_is_not_written(self):
         for snippet in written(SamplingSettings(seed=None)).values():
             assert "seed" not in snippet.code and "seed" not in dict(snippet.differs)
 
     @given(seed=st.integers(0, 2**63 - 1))
-    def test_a_seed_fits_into_32_bits_where_it_must(self, seed):
+    def test_seed_fits_into_32_bits_when_required(self, seed):
         found = written(SamplingSettings(seed=seed))
         for target in ("llama.cpp server", "Ollama"):
             sent = parameters(found[target])["seed"]
@@ -183,7 +183,7 @@ class TestValues:
             assert sent == seed or "32 bits" in dict(found[target].differs)["seed"]
 
     @pytest.mark.parametrize("prompt", ["a", "日本語" * 50])
-    def test_penalties_see_the_whole_of_any_text(self, prompt):
+    def test_penalties_see_the_whole_text(self, prompt):
         longest = 1_000_000  # tokens in today's longest contexts
         for name in ("repetition_penalty", "presence_penalty", "frequency_penalty"):
             found = written([stage(name)], prompt)
@@ -193,22 +193,22 @@ class TestValues:
             for target in ("llama.cpp server", "Ollama"):
                 assert "unless it is set" in dict(found[target].differs)["repeat_last_n"]
 
-    def test_a_look_back_of_ones_own_stays(self):
+    def test_dry_window_set_by_the_user_is_kept(self):
         found = written([stage("dry", 0.8, 1.75, 2, 5, ())])
         assert parameters(found["llama.cpp server"])["dry_penalty_last_n"] == 5
         found = written([stage("dry", 0.8, 1.75, 2, -1, ())])
         assert parameters(found["llama.cpp server"])["dry_penalty_last_n"] >= 1_000_000
 
-    def test_llama_cpp_removes_what_our_xtc_spares_and_that_is_said(self):
+    def test_llama_cpp_xtc_difference_is_mentioned(self):
         found = written([stage("xtc")])["llama.cpp server"]
         assert "end of the text" in dict(found.differs)["xtc"]
 
-    def test_parity_mode_is_named_where_another_seed_is(self):
+    def test_seed_remark_in_transformers_suggests_parity_mode(self):
         said = dict(written(SamplingSettings(seed=3))["transformers"].differs)["seed"]
         assert "parity=True" in said
         assert not written(SamplingSettings(seed=3, parity=True))["transformers"].differs
 
-    def test_services_are_not_told_a_folder_of_this_computer(self, tmp_path):
+    def test_services_are_not_sent_local_folder_names(self, tmp_path):
         folder = tmp_path / "of_mine"
         folder.mkdir()
         for target, snippet in written([], model=str(folder)).items():
@@ -218,12 +218,12 @@ class TestValues:
                 assert "in place of MODEL" in snippet.differs[-1][1]
         assert "MODEL" not in written([], model="owner/of_mine")["vLLM server"].code
 
-    def test_a_folder_of_ones_home_is_written_out(self, tmp_path, monkeypatch):
+    def test_home_folder_is_written_out_in_full(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         code = written([], model="~")["transformers"].code
         assert f"name = {str(tmp_path)!r}" in code, "from_pretrained knows no ~"
 
-    def test_dynamic_temperature_is_a_middle_and_a_range(self):
+    def test_dynamic_temperature_becomes_middle_and_range(self):
         found = parameters(
             written([stage("dynamic_temperature", 0.5, 1.5, 1.2)])["llama.cpp server"]
         )
@@ -239,7 +239,7 @@ class TestValues:
         assert parameters(greedy)["temperature"] == 0
         assert "dynamic_temperature" in dict(greedy.lacking)
 
-    def test_mirostat_says_what_it_puts_out_of_action(self):
+    def test_mirostat_reports_samplers_it_disables(self):
         chain = [stage("temperature", 0.7), stage("top_k"), stage("top_h"), stage("mirostat")]
         snippet = written(chain)["llama.cpp server"]
         found = parameters(snippet)
@@ -248,7 +248,7 @@ class TestValues:
         lacking = dict(snippet.lacking)
         assert "Mirostat" in lacking["top_k"] and "no such" in lacking["top_h"]
 
-    def test_biases_and_bans(self):
+    def test_biases_and_bans_are_written_per_target(self):
         chain = [stage("logit_bias", {5: 150.0, 7: -2.0}), stage("banned", ((7,), (5, 6)))]
         found = written(chain)
         asked = {target: parameters(snippet) for target, snippet in found.items()}
@@ -265,7 +265,7 @@ class TestValues:
             if target != "Ollama":
                 assert "same model" in dict(snippet.differs)["logit_bias"]
 
-    def test_constraints_in_the_words_of_each_target(self):
+    def test_constraints_are_written_per_target(self):
         schema, choices = '{"type": "boolean"}', '["a\\nb", "\\"é"]'
         of = {
             language: written([stage("constraint", language, source)])
@@ -310,14 +310,14 @@ class TestValues:
         chain = [stage("logit_bias", {7: 3.0}), stage("banned", ((7,),))][::order]
         assert parameters(written(chain)["vLLM"])["logit_bias"] == {7: -math.inf}
 
-    def test_values_out_of_a_targets_range_are_limited_and_said(self):
+    def test_values_out_of_range_are_clamped_with_remark(self):
         chain = [stage("presence_penalty", 3.0), Temperature(5.0)]
         snippet = written(chain)["OpenAI-style API (curl)"]
         found = parameters(snippet)
         assert (found["presence_penalty"], found["temperature"]) == (2.0, 2.0)
         assert {"presence_penalty", "temperature"} <= set(dict(snippet.differs))
 
-    def test_stop_strings(self):
+    def test_stop_strings_are_written_per_target(self):
         many = ("a", "b\n", "'c'", "\\", "e")
         found = written([], stop_strings=many)
         for target, snippet in found.items():
@@ -341,7 +341,7 @@ class TestValues:
             ({"prompt": [1, 2]}, "prompt"),
         ],
     )
-    def test_what_cannot_be_asked_for_is_refused(self, wrong, named):
+    def test_invalid_snippet_arguments_are_refused(self, wrong, named):
         with pytest.raises(SettingError) as error:
             written([], **wrong)
         assert error.value.setting == named
@@ -381,7 +381,7 @@ class TestOrder:
             ("OpenAI-style API (curl)", set()),
         ],
     )
-    def test_our_default_order_elsewhere(self, target, swapped):
+    def test_default_order_remarks_match_each_target(self, target, swapped):
         names = ["logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty"]
         names += ["temperature", "top_k", "top_p", "min_p"]
         snippet = written([stage(name) for name in names])[target]
@@ -400,12 +400,12 @@ class TestOrder:
             assert parameters(snippet)["samplers"] == theirs
             assert not [text for _, text in snippet.differs if "comes before" in text]
 
-    def test_another_order_is_another_distribution_and_is_said(self):
+    def test_order_that_changes_distribution_gets_a_remark(self):
         chosen = SamplingSettings(chain=[TopP(0.5), Temperature(3.0)])
         remarks = dict(written(chosen)["transformers"].differs)
         assert Effect.KEPT.value in remarks["top_p"]
 
-    def test_llama_cpp_says_what_it_cannot_reorder(self):
+    def test_llama_cpp_reports_samplers_it_cannot_reorder(self):
         chain = [
             stage("top_k"),
             stage("presence_penalty"),
@@ -430,7 +430,7 @@ class TestOrder:
         }
 
     @given(st.permutations(sorted(set(vllm.ORDER))))
-    def test_the_remarks_are_the_inversions(self, names):
+    def test_order_remarks_list_every_inversion(self, names):
         chain = [stage(name) for name in names]
         snippet = written(chain)["vLLM"]
         swapped = {
@@ -442,7 +442,7 @@ class TestOrder:
         pairs = itertools.combinations(names, 2)
         assert swapped == {(a, b) for a, b in pairs if place(a) > place(b)}
 
-    def test_ollama_tells_of_the_engine_that_it_had(self):
+    def test_ollama_remark_mentions_its_former_engine(self):
         snippet = written([stage("repetition_penalty"), stage("presence_penalty")])["Ollama"]
         for setting in ("repetition_penalty", "presence_penalty"):
             assert "before June 2026" in dict(snippet.differs)[setting]
@@ -476,7 +476,7 @@ class TestSwapEffect:
         PAIRS,
         ids=lambda entry: f"{entry[0]}={entry[1][0]}",
     )
-    def test_on_random_rows(self, one, other):
+    def test_swap_effect_is_right_on_random_rows(self, one, other):
         first, second = stage(one[0], *one[1]), stage(other[0], *other[1])
         effect = swap_effect(first, second)
         assert swap_effect(second, first) is effect

@@ -16,7 +16,7 @@ PROMPT, NEGATIVE = "Once upon a time, a sad little", 'A "happy" story.\nThe happ
 GREEDY = SamplingSettings(temperature=0)
 
 
-def test_transformers_gives_the_tokens_of_the_app():
+def test_transformers_snippet_gives_the_app_tokens():
     model = load_model(dtype="float32", device="cpu")
     code = written(
         GREEDY,
@@ -38,7 +38,7 @@ def test_transformers_gives_the_tokens_of_the_app():
     assert alone.token_ids != decoder.token_ids, "guidance changed nothing, so this proves little"
 
 
-def test_the_scale_is_written_and_every_other_target_says_that_it_has_none():
+def test_guidance_is_written_only_for_transformers():
     for target, snippet in written([], negative_prompt=NEGATIVE, guidance_scale=2.5).items():
         told = [text for setting, text in snippet.lacking if setting == "guidance"]
         if target == "transformers":
@@ -50,7 +50,7 @@ def test_the_scale_is_written_and_every_other_target_says_that_it_has_none():
 
 
 @pytest.mark.parametrize("more", [{}, {"negative_prompt": NEGATIVE, "guidance_scale": 1.0}])
-def test_without_guidance_nothing_is_said_of_it(more):
+def test_disabled_guidance_is_not_mentioned(more):
     assert written([], **more) == written([])
 
 
@@ -59,7 +59,7 @@ def test_a_scale_out_of_range_is_refused():
         written([], negative_prompt=NEGATIVE, guidance_scale=-1)
 
 
-def test_contrastive_search_is_written_for_transformers_and_lacking_elsewhere():
+def test_contrastive_search_is_written_only_for_transformers():
     chain = SamplingSettings(temperature=0.7, top_p=0.9, seed=3)
     more = {"contrastive": (5, 0.4), "stop_strings": ["\n"]}
     for target, snippet in written(chain, **more).items():

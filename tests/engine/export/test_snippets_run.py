@@ -69,7 +69,7 @@ def plain_skeletons() -> dict[str, object]:
 class TestHostileText:
     @given(prompt=hostile_text)
     @settings(max_examples=60)
-    def test_a_prompt_arrives_as_it_is_and_changes_nothing_else(self, prompt):
+    def test_prompt_arrives_unchanged_and_breaks_nothing(self, prompt):
         chain = [stage("temperature"), stage("top_p")]
         for target, snippet in written(chain, prompt).items():
             is_chat = target.startswith("OpenAI")
@@ -78,7 +78,7 @@ class TestHostileText:
             assert skeleton(snippet) == plain_skeletons()[target], f"the prompt broke out: {target}"
 
     @given(stop=hostile_text.filter(bool), name=hostile_text)
-    def test_neither_do_a_stop_string_and_a_models_name(self, stop, name):
+    def test_stop_string_and_model_name_arrive_unchanged(self, stop, name):
         name = "".join(c for c in name if c.isprintable()) or "x"
         assume(not os.path.exists(name))  # snippets never send the name of a local folder
         for target, snippet in written([], model=name, stop_strings=[stop]).items():
@@ -92,7 +92,7 @@ class TestHostileText:
                 assert asked.get("model", name) == name
 
     @pytest.mark.parametrize("prompt", HOSTILE)
-    def test_shell_snippets_are_one_visible_ascii_safe_command(self, prompt):
+    def test_snippets_contain_only_printable_characters(self, prompt):
         for snippet in written([], prompt).values():
             lines = snippet.code.splitlines()
             assert all(line.isprintable() for line in lines), "something invisible is copied along"
@@ -199,7 +199,7 @@ class TestTransformersIsRun:
     """Execute the snippet: it gives the app's tokens, seed for seed."""
 
     @pytest.mark.parametrize("chosen", DOZEN.values(), ids=DOZEN)
-    def test_a_dozen_settings(self, bundled, chosen):
+    def test_chosen_settings_give_the_app_tokens(self, bundled, chosen):
         chosen = SamplingSettings(**chosen, seed=5, parity=True)
         prompt = 'Once upon a time, "he said", it\'s\n'
         tokens = app_tokens(bundled, prompt, chosen, 16)
@@ -211,12 +211,12 @@ class TestTransformersIsRun:
         seed=st.integers(0, 2**63 - 1),
     )
     @settings(max_examples=12)
-    def test_any_settings(self, bundled, chosen, seed):
+    def test_random_settings_give_the_app_tokens(self, bundled, chosen, seed):
         chosen = SamplingSettings(**chosen, seed=seed, parity=True)
         tokens = app_tokens(bundled, "The capital of France is", chosen, 8)
         assert run_here(code_for(bundled, "The capital of France is", chosen, 8)) == tokens
 
-    def test_in_a_process_of_its_own(self, bundled):
+    def test_snippet_in_a_new_process_gives_app_tokens(self, bundled):
         chosen = SamplingSettings(temperature=0.8, top_p=0.9, seed=11, parity=True)
         tokens = app_tokens(bundled, "Once upon a time", chosen, 24)
         code = code_for(bundled, "Once upon a time", chosen, 24) + "print(new_ids.tolist())\n"
@@ -243,7 +243,7 @@ class TestTransformersIsRun:
         ids=lambda own: next(iter(own)),
     )
     @pytest.mark.parametrize("chosen", [{"temperature": 1.5}, {"temperature": 0}], ids=str)
-    def test_nothing_that_the_checkpoint_sets_acts(self, bundled, monkeypatch, own, chosen):
+    def test_checkpoint_generation_config_has_no_effect(self, bundled, monkeypatch, own, chosen):
         chosen = SamplingSettings(**chosen, seed=3, parity=True)
         tokens = app_tokens(bundled, "Once upon a time", chosen, 12)
         loaded = loaded_once(str(BUNDLED_FOLDER), dtype=str(bundled.dtype).removeprefix("torch."))
@@ -251,14 +251,14 @@ class TestTransformersIsRun:
         monkeypatch.setattr(loaded, "generation_config", theirs)
         assert run_here(code_for(bundled, "Once upon a time", chosen, 12)) == tokens
 
-    def test_it_ends_where_the_app_does(self, bundled):
+    def test_snippet_stops_at_the_same_end_tokens(self, bundled):
         greedy = SamplingSettings(temperature=0, parity=True)
         tokens = app_tokens(bundled, "Once upon a time", greedy, 12)
         for ends, count in (((tokens[4], tokens[7]), tokens.index(tokens[4]) + 1), ((), 12)):
             code = code_for(bundled, "Once upon a time", greedy, 12, eos_ids=ends)
             assert run_here(code) == tokens[:count]
 
-    def test_a_stop_string_stops_it(self, bundled):
+    def test_stop_string_stops_the_snippet(self, bundled):
         greedy = SamplingSettings(temperature=0, parity=True)
         long = app_tokens(bundled, "Once upon a time", greedy, 32)
         text = bundled.tokenizer.decode(long)

@@ -46,7 +46,7 @@ def generated(model: LanguageModel, seed: int) -> tuple[list[int], np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_parity_repeats_generate_on_its_device(model, seed):
+def test_parity_mode_matches_generate_on_the_device(model, seed):
     ids, logits = generated(model, seed)
     settings = SamplingSettings(**STAGES, seed=seed, parity=True)
     decoder = finished(Decoder(model, PROMPT, settings), TOKENS)
@@ -54,7 +54,7 @@ def test_parity_repeats_generate_on_its_device(model, seed):
     assert np.array_equal(rows(decoder), logits)
 
 
-def test_a_pass_waits_for_nothing_but_its_row(model, monkeypatch):
+def test_pass_synchronizes_only_to_read_its_row(model, monkeypatch):
     monkeypatch.setattr(language_model, "to_host", waiting(language_model.to_host))
     cache = model.new_cache()
     model.forward(PROMPT, cache, 0)
@@ -67,7 +67,7 @@ def test_a_pass_waits_for_nothing_but_its_row(model, monkeypatch):
     assert np.array_equal(found, model.forward([2], again, len(PROMPT) + 1).logits)
 
 
-def test_waiting_is_noticed(device):
+def test_synchronizing_is_detected(device):
     # Without this, the test above could never fail.
     number = torch.ones((), device=device)
     with pytest.raises(RuntimeError, match="synchronizing"), no_waiting(device):
@@ -82,11 +82,11 @@ def test_hidden_states_replay_bit_for_bit(model, monkeypatch):
     assert np.array_equal(rows(decoder), live)
 
 
-def test_rewinds_forks_and_lost_caches_repeat_the_same_bits(model):
+def test_rewinds_forks_and_rebuilt_caches_are_bit_exact(model):
     assert_the_same_after_going_back(model, PROMPT, TOKENS)
 
 
-def test_the_growing_cache_gives_the_bits_of_transformers_cache(model):
+def test_growing_cache_matches_transformers_cache_bit_for_bit(model):
     ids = tiny_models.prompt(1, 140)
     found = []
     for cache in (model.new_cache(), DynamicCache(config=model.hf.config)):
@@ -97,14 +97,14 @@ def test_the_growing_cache_gives_the_bits_of_transformers_cache(model):
     assert np.array_equal(*found)
 
 
-def test_layers_are_timed_though_a_graph_runs_none_of_them(model):
+def test_layers_are_timed_even_with_cuda_graphs(model):
     found = measured_layers(model)
     assert found.count == 2 and found.calls > 20
     assert 0 < found.layer_ms < found.step_ms and 0 < found.head_ms < found.step_ms
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_rows_are_copies_of_their_own(device, dtype):
+def test_host_rows_are_independent_copies(device, dtype):
     sent = [torch.randn(4, 100, device=device).to(dtype)[:, ::2] for _ in range(3)]
     sent += [torch.randn(1000, device=device).to(dtype)[990:]]
     expected = [one.float().tolist() for one in sent]
@@ -143,7 +143,7 @@ def full(budget):
 
 @GPU
 @WHERE_THERE_IS_ONE
-def test_without_memory_the_text_stays_and_the_next_step_goes_on(full):
+def test_decoding_resumes_after_running_out_of_memory(full):
     model = LanguageModel(tiny_models.build("llama").to("cuda"))
     lone = finished(Decoder(model, PROMPT, sampling(5)), TOKENS)
     ids, logits = lone.token_ids, rows(lone)
@@ -159,7 +159,7 @@ def test_without_memory_the_text_stays_and_the_next_step_goes_on(full):
 
 
 @pytest.mark.parametrize("part", ["LanguageModel._ids", "to_host"])
-def test_memory_that_runs_out_around_the_pass_is_a_sentence(model, monkeypatch, part):
+def test_out_of_memory_around_the_pass_is_reported(model, monkeypatch, part):
     def fail(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 

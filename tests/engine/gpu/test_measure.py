@@ -9,7 +9,7 @@ from tests.engine import tiny_models
 PLAN = Plan((8,), (8,), (1, 2), 2**18, (64,))
 
 
-def test_every_measurement_runs_where_the_model_is(model):
+def test_every_measurement_runs_on_the_model_device(model):
     text = WithAndWithoutMeasurement(model, tiny_models.prompt(4), 20)
     grid = PrefillAndDecodeMeasurement(model, [4], [3], 1)
     roof = RooflineMeasurement(model, PLAN)
@@ -23,7 +23,7 @@ def test_every_measurement_runs_where_the_model_is(model):
         assert roof.result.threads == roof.result.prefill_threads == 0
 
 
-def test_operations_are_those_of_the_cpu(model):
+def test_operation_counts_match_the_cpu(model):
     cpu = LanguageModel(tiny_models.build("llama", dtype=model.dtype))
     found = []
     for one in (model, cpu):

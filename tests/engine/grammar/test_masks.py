@@ -51,7 +51,7 @@ def audit(bundled: LanguageModel, trie: Trie, name: str, places: int) -> tuple[i
 
 
 @pytest.mark.parametrize("name", AUDITED)
-def test_a_mask_is_right_for_every_token_of_the_vocabulary(name, bundled, trie):
+def test_mask_is_right_for_every_token(name, bundled, trie):
     allowed, refused = audit(bundled, trie, name, PLACES)
     assert allowed and refused
 
@@ -63,7 +63,7 @@ def test_twenty_constraints_are_audited():
     }
 
 
-def test_the_judge_itself():
+def test_reference_reader_accepts_and_rejects_correctly():
     _, expression = AUDITED["order"]
     good = '{"paid":true, "sizes" : [ "S","XL"]}'
     assert language.may_end(expression, good.encode())

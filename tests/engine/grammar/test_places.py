@@ -26,7 +26,7 @@ def allowed(places: Places, language: str, source: str, ids=()) -> list[int]:
     return np.flatnonzero(places.at(language, source, ids).allowed).tolist()
 
 
-def test_the_end_is_allowed_exactly_where_the_text_is_complete():
+def test_end_is_allowed_only_after_complete_text():
     assert allowed(PLACES, "regex", "ab*", ()) == [A, AB]
     here = PLACES.at("regex", "ab*", (A,))
     assert here.may_end and not here.must_end and here.broken_at is None
@@ -35,14 +35,14 @@ def test_the_end_is_allowed_exactly_where_the_text_is_complete():
     assert PLACES.at("regex", "ab", (AB,)).must_end
 
 
-def test_what_is_no_text_is_never_allowed():
+def test_blank_and_control_tokens_are_never_allowed():
     for ids in ((), (A,), (AB, B)):
         place = PLACES.at("regex", "(.|\n)*", ids)
         assert not place.allowed[[BLANK, CONTROL]].any()
         assert place.may_end
 
 
-def test_nothing_but_the_end_follows_the_end():
+def test_only_end_tokens_follow_the_end():
     assert allowed(PLACES, "regex", "ab", (AB, END)) == [END, OTHER_END]
     assert allowed(PLACES, "regex", "ab", (AB, END, OTHER_END)) == [END, OTHER_END]
     assert PLACES.at("regex", "ab+", (AB, END, B)).broken_at == 2
@@ -52,7 +52,7 @@ def test_nothing_but_the_end_follows_the_end():
 @pytest.mark.parametrize(
     "wrong", [(B,), (A, B, B), (AB, A, B), (AB, CONTROL), (BLANK,), (OTHER_END,)]
 )
-def test_a_text_that_left_the_source_is_told_where(wrong):
+def test_place_reports_the_token_that_broke_the_source(wrong):
     place = PLACES.at("lark", AS_MANY, wrong)
     assert not place.allowed.any() and not place.may_end and not place.must_end
     assert place.broken_at == next(
@@ -61,7 +61,7 @@ def test_a_text_that_left_the_source_is_told_where(wrong):
     assert allowed(PLACES, "lark", AS_MANY, ()) == [A, AB], "the next question is not harmed"
 
 
-def test_questions_in_any_order_have_the_answers_of_a_fresh_matcher():
+def test_queries_in_any_order_match_a_fresh_matcher():
     words = words_of_abc(39)
     sources = (("regex", "a[bc]{0,5}"), ("lark", AS_MANY), ("choices", '["abc", "acab", "b"]'))
     texts = [*itertools.product(range(3), repeat=3), *itertools.product((0, 4, 11), repeat=2)]
@@ -77,7 +77,7 @@ def test_questions_in_any_order_have_the_answers_of_a_fresh_matcher():
         )
 
 
-def test_answers_cannot_be_changed_and_little_is_kept():
+def test_answers_are_read_only_and_storage_is_bounded():
     places = places_over.__wrapped__(words_of_abc(39))
     with pytest.raises(ValueError, match="read-only"):
         places.at("regex", "a*", ()).allowed[0] = False
@@ -87,7 +87,7 @@ def test_answers_cannot_be_changed_and_little_is_kept():
     assert len(places._sources) <= module.MOST_SOURCES
 
 
-def test_many_threads_ask_at_once():
+def test_concurrent_queries_get_correct_answers():
     places, wrong = places_over.__wrapped__(words_of_abc(39)), []
 
     def ask(seed: int) -> None:
@@ -106,7 +106,7 @@ def test_many_threads_ask_at_once():
     assert not wrong
 
 
-def test_forced_bytes():
+def test_forced_bytes_have_no_alternative():
     assert PLACES.forced("choices", '["abab", "abb"]', ()) == b"ab"
     assert PLACES.forced("choices", '["abab", "abb"]', (AB,)) == b""
     assert PLACES.forced("choices", '["abab", "abb"]', (AB, A)) == b"b"
@@ -114,7 +114,7 @@ def test_forced_bytes():
     assert PLACES.forced("regex", "ab", (AB, END)) == b"", "a text that has ended"
 
 
-def test_a_way_that_no_token_leads_on_is_no_error_of_the_source():
+def test_text_without_a_next_token_is_not_broken():
     only_a = places_over((b"a", b"<end>"), (1,))
     assert allowed(only_a, "regex", "ab") == [0]
     place = only_a.at("regex", "ab", (0,))
@@ -122,12 +122,12 @@ def test_a_way_that_no_token_leads_on_is_no_error_of_the_source():
     assert allowed(only_a, "regex", "ab") == [0], "the next question is not harmed"
 
 
-def test_a_model_without_a_tokenizer_says_so():
+def test_constraint_without_a_tokenizer_is_refused():
     with pytest.raises(SettingError, match="needs the text of every token"):
         Places(None, 10).at("regex", "a", ())
 
 
-def test_what_costs_too_much_is_refused_and_the_next_question_is_answered(bundled):
+def test_expensive_source_is_refused_without_blocking_later_queries(bundled):
     source, ids, rng = "(.*a.{200}|.*b.{300}|.*c.{400})*", [], np.random.default_rng(1)
     with pytest.raises(SettingError, match=r"cannot be followed after .* tokens \(lexer error"):
         for _ in range(200):
@@ -155,7 +155,7 @@ def check(tokenizer, places: Places, text: str, *, starts_with_space: bool = Fal
     assert places.at("choices", source, ids).must_end
 
 
-def test_a_byte_level_tokenizer_with_padding_and_added_tokens(tokenizer):
+def test_byte_level_tokenizer_handles_padding_and_added_tokens(tokenizer):
     twin = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer)
     twin.add_tokens(["<tool>"])
     twin.add_special_tokens({"additional_special_tokens": ["<|turn|>"]})
@@ -172,7 +172,7 @@ def test_a_byte_level_tokenizer_with_padding_and_added_tokens(tokenizer):
     assert short.at("regex", ".*", ()).allowed.size == 200
 
 
-def test_sentencepiece_and_wordpiece_tokenizers():
+def test_sentencepiece_and_wordpiece_tokenizers_follow_constraints():
     pieces = {f"<0x{byte:02X}>": byte for byte in range(256)}
     pieces |= {"▁a": 256, "▁": 257, "b": 258}
     model = tokenizers.models.BPE(vocab=pieces, merges=[], byte_fallback=True)
@@ -192,7 +192,7 @@ def test_sentencepiece_and_wordpiece_tokenizers():
     assert allowed(places, "regex", " good(ness)?", (1,)) == [2]
 
 
-def test_the_bundled_model(bundled: LanguageModel):
+def test_bundled_tokenizer_follows_constraints(bundled: LanguageModel):
     tokenizer = bundled.tokenizer
     check(tokenizer, bundled.places, "Once upon a time, 12 naïve 日本 cats.")
     end = bundled.eos_ids[0]

@@ -55,7 +55,7 @@ def short_of_time(monkeypatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_refused_with_the_limit_and_the_remedy(name, short_of_time):
+def test_bomb_is_refused_with_limit_and_remedy(name, short_of_time):
     with pytest.raises(SettingError) as caught:
         followed(*BOMBS[name])
     said = str(caught.value)
@@ -67,7 +67,7 @@ def test_a_bomb_is_refused_with_the_limit_and_the_remedy(name, short_of_time):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit")
-def test_too_much_memory_is_refused_with_the_limit(monkeypatch):
+def test_source_needing_too_much_memory_is_refused(monkeypatch):
     monkeypatch.setattr(reading, "MEGABYTES", 16)
     monkeypatch.setattr(reading._first, "megabytes", 16)
     reading._first.end()
@@ -77,7 +77,7 @@ def test_too_much_memory_is_refused_with_the_limit(monkeypatch):
     reading._first.end()
 
 
-def test_whose_source_took_long_comes_after_all_others(short_of_time, monkeypatch):
+def test_person_with_slow_source_is_served_last(short_of_time, monkeypatch):
     monkeypatch.setattr(reading, "MOST_LAST", 3)
     with asking(person="careless"), pytest.raises(SettingError):
         followed(*BOMBS["periods"])
@@ -101,7 +101,7 @@ def test_whose_source_took_long_comes_after_all_others(short_of_time, monkeypatc
     assert came[-1] == "careless" and len(came) == 3
 
 
-def test_a_source_that_takes_long_is_read_once_no_other_waits(short_of_time, monkeypatch):
+def test_slow_source_is_read_when_no_one_waits(short_of_time, monkeypatch):
     monkeypatch.setattr(reading, "SECONDS", 20.0)
     monkeypatch.setattr(reading, "QUICK_SECONDS", 1e-4)
     with asking(person="slow"):
@@ -109,7 +109,7 @@ def test_a_source_that_takes_long_is_read_once_no_other_waits(short_of_time, mon
     assert "slow" in reading._slow
 
 
-def test_what_has_been_read_is_followed_while_another_takes_long(monkeypatch):
+def test_known_source_is_followed_during_a_slow_read(monkeypatch):
     monkeypatch.setattr(reading, "QUICK_SECONDS", 60.0)
     monkeypatch.setattr(reading, "MOST_WAITING", 3)
     assert followed("regex", "[ab]1?") == 2

@@ -62,7 +62,7 @@ def test_a_bad_source_is_explained(language, source, says):
     assert len(message) < 300
 
 
-def test_a_megabyte_is_refused_by_its_size():
+def test_source_over_the_size_limit_is_refused():
     schema = {"enum": ["x" * 1_000_000]}
     with pytest.raises(SettingError, match=r"has 1,000,0\d\d bytes, more than the 65,536"):
         Constraint("json_schema", schema)
@@ -71,7 +71,7 @@ def test_a_megabyte_is_refused_by_its_size():
     Constraint("regex", "a" * MOST_BYTES)
 
 
-def test_too_many_nested_parts_are_refused_before_they_reach_the_stack():
+def test_too_deep_nesting_is_refused_before_stack_overflow():
     with pytest.raises(SettingError, match=f"3,002 nested parts, more than the {MOST_PARTS:,}"):
         Constraint("lark", DEEP)
     refs = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}]} for i in range(400)}
@@ -81,7 +81,7 @@ def test_too_many_nested_parts_are_refused_before_they_reach_the_stack():
 
 
 @pytest.mark.parametrize("kind", ["lark", "json_schema"])
-def test_as_many_nested_parts_as_are_taken_are_safe(kind):
+def test_maximum_nesting_does_not_overflow_the_stack(kind):
     """Run in a separate process, which a stack overflow would end."""
     rules = "\\n".join(f"r{i}: r{i + 1}" for i in range(MOST_PARTS - 2))
     lark = f"'{rules}\\nr{MOST_PARTS - 2}: \"a\"\\nstart: r0'"
@@ -101,7 +101,7 @@ def test_as_many_nested_parts_as_are_taken_are_safe(kind):
     assert done.stdout == "made\n", done.stderr[-500:]
 
 
-def test_values_and_texts_make_the_same_constraint():
+def test_values_and_json_text_make_equal_constraints():
     assert Constraint("choices", ("yes", "no")) == Constraint("choices", ["yes", "no"])
     schema = {"type": "string", "enum": ["é"]}
     given = Constraint("json_schema", schema)
@@ -113,7 +113,7 @@ def test_values_and_texts_make_the_same_constraint():
 
 
 @pytest.mark.parametrize("source", ["((a{1,1000}){1,1000}){1,1000}", "(a?){2000}a{2000}"])
-def test_expressions_that_explode_elsewhere_are_refused_or_followed(source):
+def test_explosive_expressions_are_refused_or_followed(source):
     """Check that none hangs: each reaches a limit of work, or is small here."""
     from tests.engine.grammar.tokens import places_over
 

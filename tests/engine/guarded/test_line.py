@@ -5,7 +5,7 @@ import pytest
 from engine.guarded import Line
 
 
-def test_one_that_fails_while_waiting_blocks_no_other():
+def test_failed_waiter_does_not_block_the_line():
     line = Line(1)
     assert line.enter(lambda: False)
 

@@ -71,7 +71,7 @@ def test_threads_get_their_own_answers(child):
         ({"kind": "die"}, EndedError),
     ],
 )
-def test_what_goes_too_far_is_ended_and_the_next_is_answered(child, request_, error):
+def test_runaway_process_is_ended_and_replaced(child, request_, error):
     before, starts = pid_of(child), child.starts
     with pytest.raises(error):
         child.ask(request_)
@@ -80,21 +80,21 @@ def test_what_goes_too_far_is_ended_and_the_next_is_answered(child, request_, er
     assert pid_of(child) != before and child.starts == starts + 1
 
 
-def test_what_waits_for_ever_is_ended_by_the_clock(child, monkeypatch):
+def test_sleeping_process_is_ended_by_wall_clock(child, monkeypatch):
     monkeypatch.setattr(module, "WALL", 1.0)
     with pytest.raises(TooLongError):
         child.ask({"kind": "sleep"})
 
 
 @ON_LINUX
-def test_a_process_that_has_kept_much_makes_way_for_another(child):
+def test_process_that_retains_memory_is_replaced(child):
     first = pid_of(child)
     for _ in range(6):
         assert child.ask({"kind": "keep", "bytes": 190 * 2**20}, b"ab")[1] == b"ba"
     assert pid_of(child) != first, "no request was refused, and none was lost"
 
 
-def test_who_gives_up_is_let_go(child):
+def test_request_is_cancelled_when_caller_gives_up(child):
     gives_up = threading.Event()
     threading.Timer(0.2, gives_up.set).start()
     with asking(gives_up=gives_up.is_set), pytest.raises(CancelledError):
@@ -102,7 +102,7 @@ def test_who_gives_up_is_let_go(child):
     assert pid_of(child)
 
 
-def test_an_interrupt_leaves_no_answer_for_the_next_request(child, monkeypatch):
+def test_interrupt_leaves_no_stale_answer(child, monkeypatch):
     receive = module.receive
 
     def interrupted(pipe):
@@ -118,7 +118,7 @@ def test_an_interrupt_leaves_no_answer_for_the_next_request(child, monkeypatch):
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-def test_one_that_is_ended_just_as_it_answers_is_not_asked_again(monkeypatch, is_new):
+def test_process_ended_while_answering_is_not_reused(monkeypatch, is_new):
     child, receive, gives_up = Child(PROGRAM, 0.2, 200), module.receive, threading.Event()
 
     def ended_just_then(pipe):
@@ -141,7 +141,7 @@ def test_one_that_is_ended_just_as_it_answers_is_not_asked_again(monkeypatch, is
     child.end()
 
 
-def test_a_process_that_cannot_be_started(monkeypatch):
+def test_failure_to_start_is_reported(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with pytest.raises(EndedError, match="No such file"):
         Child(PROGRAM, 0.2, 200).ask({"kind": "tell"})
@@ -165,7 +165,7 @@ ASKS = (
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_a_parent_that_ends_takes_what_is_at_work_along():
+def test_child_ends_when_its_parent_exits():
     parent, child = started(ASKS + "import atexit\natexit.register(lambda: print(child.process))\n")
     assert parent.wait(20) == 0, "it does not wait for an answer that takes two minutes"
     assert parent.stdout.read() == "None\n", "the next one was started"
@@ -174,7 +174,7 @@ def test_a_parent_that_ends_takes_what_is_at_work_along():
 
 
 @ON_LINUX
-def test_a_parent_that_is_killed_leaves_nothing_behind():
+def test_child_ends_when_its_parent_is_killed():
     parent, child = started(ASKS.replace("'spin'", "'tell'") + "time.sleep(60)")
     parent.kill()
     parent.wait()
@@ -183,7 +183,7 @@ def test_a_parent_that_is_killed_leaves_nothing_behind():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_fork_has_a_process_of_its_own():
+def test_fork_starts_its_own_child_process():
     code = (
         "import os\n"
         "first = child.ask({'kind': 'tell'})[0]['process']\n"
@@ -200,7 +200,7 @@ def test_a_fork_has_a_process_of_its_own():
     assert has_ended(child)
 
 
-def test_ctrl_c_is_for_the_parent(child):
+def test_child_ignores_ctrl_c(child):
     before = pid_of(child)
     os.kill(before, signal.SIGINT)
     assert pid_of(child) == before

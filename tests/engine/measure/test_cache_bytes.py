@@ -19,7 +19,7 @@ def measured(architecture: str, batch: int = 1):
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gemma3", "qwen3_next", "mamba"])
-def test_formula_and_tensors_are_equal(architecture):
+def test_formula_equals_measured_tensor_bytes(architecture):
     result = measured(architecture)
     assert not result.unequal and result.is_known
     assert [point.positions for point in result.points] == lengths(POSITIONS) == [10, 20, 37]
@@ -27,13 +27,13 @@ def test_formula_and_tensors_are_equal(architecture):
     assert len({point.measured for point in result.points}) == (1 if architecture == "mamba" else 3)
 
 
-def test_a_batch_has_as_many_caches():
+def test_cache_bytes_scale_with_batch_size():
     one, three = measured("gemma3"), measured("gemma3", batch=3)
     assert not three.unequal
     assert three.points[-1].measured == 3 * one.points[-1].measured
 
 
-def test_a_formula_that_is_wrong_is_found_out(monkeypatch):
+def test_wrong_formula_is_detected(monkeypatch):
     right = tiny_models.shared("llama").cache_formula
     keys_alone = [replace(layer, kept=layer.kept[:1]) for layer in right.layers]
     wrong = replace(right, layers=tuple(keys_alone))
@@ -50,11 +50,11 @@ def test_a_formula_that_is_wrong_is_found_out(monkeypatch):
         ("llama", 20, 10**4, "Batch is too large"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(architecture, positions, batch, said):
+def test_positions_and_batches_out_of_range_are_refused(architecture, positions, batch, said):
     with pytest.raises(SettingError, match=said):
         CacheBytesMeasurement(tiny_models.shared(architecture), positions, batch)
 
 
-def test_states_have_no_batch():
+def test_batch_of_recurrent_states_is_refused():
     with pytest.raises(SettingError, match="cannot be repeated"):
         list(CacheBytesMeasurement(tiny_models.shared("mamba"), 20, 2).run())

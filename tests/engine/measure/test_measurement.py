@@ -29,7 +29,7 @@ class Counted(Measurement[tuple]):
         return tuple(self.measured)
 
 
-def test_parts_are_measured_in_order_and_nothing_is_left_at_the_end():
+def test_parts_are_measured_in_order_until_done():
     measurement = Counted()
     left = list(measurement.run())
     assert measurement.result == (0, 1, 2) and measurement.is_done
@@ -37,7 +37,7 @@ def test_parts_are_measured_in_order_and_nothing_is_left_at_the_end():
     assert list(measurement.run()) == []
 
 
-def test_it_goes_on_with_the_part_that_was_broken_off():
+def test_measurement_resumes_at_the_interrupted_part():
     measurement = Counted(breaks_at=1)
     with pytest.raises(CancelledError):
         list(measurement.run())
@@ -46,13 +46,13 @@ def test_it_goes_on_with_the_part_that_was_broken_off():
     assert measurement.result == (0, 1, 2)
 
 
-def test_time_left_goes_by_the_costs(monkeypatch):
+def test_time_left_follows_from_part_costs(monkeypatch):
     clock = iter([0.0, 1.0, 10.0, 11.0, 20.0, 22.0])
     monkeypatch.setattr("engine.measure.measurement.time.perf_counter", lambda: next(clock))
     assert list(Counted().run()) == [3.0, 2.0, 0.0]
 
 
-def test_median_and_p95():
+def test_median_and_p95_match_known_values():
     assert median([3, 1, 2]) == 2
     assert p95(range(101)) == 95
 
@@ -68,16 +68,16 @@ def test_median_and_p95():
         ([10, 10, 10, 10, 2, 10], None, [4]),  # a value that is too fast counts too
     ],
 )
-def test_outliers(values, near, found):
+def test_outliers_are_detected(values, near, found):
     assert outliers(values, near) == found
 
 
-def test_another_speed_of_the_machine_is_found():
+def test_change_of_machine_speed_is_detected():
     assert changed([1.0, 1.02, 0.98, 1.6, 1.0]) == [3]
     assert changed([1.0]) == [] == changed([])
 
 
-def test_an_estimate_goes_on_as_the_times_grew():
+def test_pace_extrapolates_from_measured_times():
     pace = Pace((4, 16, 64), (40.0, 40.0, 44.8), 5.0)
     assert pace.read_seconds(10) == pytest.approx(0.040)
     assert pace.read_seconds(40) == pytest.approx(0.0424)
@@ -85,7 +85,7 @@ def test_an_estimate_goes_on_as_the_times_grew():
     assert pace.step_seconds(10) == pytest.approx(0.05)
 
 
-def test_pace_times_lengths_that_the_context_has_room_for():
+def test_pace_measures_lengths_that_fit_the_context():
     measurement = PaceMeasurement(shared("llama"))
     assert measurement.result is None
     list(measurement.run())

@@ -30,7 +30,7 @@ def test_every_cell_is_measured_in_every_round():
     assert len(result.reference_ms) == 8 and result.weight_bytes == shared("llama").read_bytes
 
 
-def test_what_follows_from_a_cell():
+def test_cell_derives_rates_from_its_times():
     cell = Cell(100, 11, (50.0, 40.0, 60.0), (100.0, 110.0, 90.0), (12.0, 13.0, 11.0))
     assert cell.first == 50 and cell.per_output == 10 and cell.total == 150
     assert cell.prefill_per_second == 2000 and cell.decode_per_second == 100
@@ -39,7 +39,7 @@ def test_what_follows_from_a_cell():
     assert lone.per_output is None and lone.decode_per_second is None
 
 
-def test_what_goes_beyond_the_context_or_makes_too_many_cells_is_refused():
+def test_grid_beyond_context_or_cell_limit_is_refused():
     model = shared("llama")
     assert grid(model, [CONTEXT - 8], [8]) == [(CONTEXT - 8, 8)]
     with pytest.raises(SettingError, match="beyond the 160 positions of llama"):
@@ -55,7 +55,7 @@ def test_the_estimate_adds_up_the_cells():
     ) == pytest.approx(3 * (4 * 0.010 + 2 * 2 * 0.002))
 
 
-def test_models_of_other_kinds_have_a_grid_too():
+def test_recurrent_models_have_a_grid_too():
     measurement = PrefillAndDecodeMeasurement(shared("mamba"), [4], [3], 1)
     list(measurement.run())
     assert measurement.result.at(4, 3).per_output > 0

@@ -14,14 +14,14 @@ BEGINNING = tiny_models.prompt(0, 60)
 FIRST, SECOND = [1, 2, 3, 4], [1, 9, 8]
 
 
-def test_shared_tokens():
+def test_shared_tokens_count_the_common_prefix():
     assert shared_tokens([1, 2, 3], [1, 2, 4]) == 2
     assert shared_tokens([1, 2, 3], [1, 2, 3]) == 2, "one token is left to be read"
     assert shared_tokens([], [1]) == shared_tokens([2], [1, 2]) == 0
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma3", "falcon_h1"])
-def test_the_rest_is_read_and_the_logits_are_equal(name, monkeypatch):
+def test_prefix_reuse_reads_the_rest_with_equal_logits(name, monkeypatch):
     model = tiny_models.shared(name)
     measurement = PrefixMeasurement(model, BEGINNING, FIRST, SECOND, [40, 8], repeats=2)
     read = []
@@ -48,7 +48,7 @@ def test_the_rest_is_read_and_the_logits_are_equal(name, monkeypatch):
     assert again.parts["prefix"] == result
 
 
-def test_a_prefix_beyond_the_beginning_is_refused():
+def test_prefix_longer_than_shared_beginning_is_refused():
     model = tiny_models.shared("llama")
     words = "are more than the 60 tokens that both prompts begin with, got 61; use 0 to 60"
     with pytest.raises(SettingError, match=words):
@@ -59,7 +59,7 @@ def test_a_prefix_beyond_the_beginning_is_refused():
         PrefixMeasurement(model, BEGINNING * 3, FIRST, SECOND, [170])
 
 
-def test_prompts_that_share_nothing_are_measured_too():
+def test_prompts_without_shared_beginning_are_measured_too():
     model = tiny_models.shared("llama")
     measurement = PrefixMeasurement(model, BEGINNING, [5], [6, 7], [0], repeats=1)
     list(measurement.run())

@@ -33,7 +33,7 @@ def measured(measurement: QuantisedMeasurement) -> QuantisedResult:
     return measurement.result
 
 
-def test_the_divergence_of_four_tokens():
+def test_kl_divergence_matches_hand_calculation():
     half = np.log([0.5, 0.25, 0.125, 0.125])
     rows = log_probabilities(np.array([half + 7, np.zeros(4), half, [0, 0, 0, -np.inf]]))
     found = kl_bits(rows[0], rows)
@@ -42,7 +42,7 @@ def test_the_divergence_of_four_tokens():
     assert kl_bits(rows[3], rows[1:2]) == pytest.approx(2 - math.log2(3))
 
 
-def test_where_texts_part_is_where_free_running_texts_do(model):
+def test_first_difference_matches_free_running_texts(model):
     result = measured(QuantisedMeasurement(model, ReadText(PROMPT, 60), HOW, compares=False))
     assert result.is_written and result.given == len(PROMPT)
     parted = [one.parted_after for one in result.along]
@@ -70,7 +70,7 @@ def free_running(model, how: Quantisation, positions: int) -> list[list[int]]:
     return [text[len(PROMPT) :] for text in texts]
 
 
-def test_figures_along_a_text(model):
+def test_fewer_bits_diverge_more_and_take_fewer_bytes(model):
     result = measured(QuantisedMeasurement(model, ReadText(PROMPT, 40), HOW, compares=True))
     assert [one.bits for one in result.along] == [8, 4, 2]
     for one in result.along:
@@ -93,7 +93,7 @@ def test_figures_along_a_text(model):
     assert Report.from_json(json.dumps(json.loads(text)), kinds).parts["quantised"] == result
 
 
-def test_other_settings_read_the_same_text(monkeypatch, model):
+def test_compared_settings_read_the_same_text(monkeypatch, model):
     monkeypatch.setattr("engine.measure.quantised.measurement.GROUPS", (4, 8))
     measurement = QuantisedMeasurement(model, ReadText(PROMPT, 30), HOW)
     assert measurement.settings_compared == 3 + 9 and measurement.parts == 60
@@ -108,7 +108,7 @@ def test_other_settings_read_the_same_text(monkeypatch, model):
     assert second.token_ids == first.token_ids and second.top[0] == first.top[0]
 
 
-def test_a_sampled_text_is_that_of_a_decoder(model):
+def test_sampled_text_matches_the_decoder(model):
     settings = SamplingSettings(temperature=0.9, seed=4)
     text = ReadText(PROMPT, 25, settings)
     result = measured(QuantisedMeasurement(model, text, HOW, compares=False))
@@ -120,7 +120,7 @@ def test_a_sampled_text_is_that_of_a_decoder(model):
     assert not result.is_greedy
 
 
-def test_a_given_text_is_read_and_nothing_written(model):
+def test_given_text_is_read_without_generating(model):
     ids = tuple(tiny_models.prompt(5, 30))
     result = measured(QuantisedMeasurement(model, ReadText(ids, 20), HOW, compares=False))
     assert result.read == tuple(map(model.vocabulary.label, ids[:20]))
@@ -129,7 +129,7 @@ def test_a_given_text_is_read_and_nothing_written(model):
 
 
 @pytest.mark.parametrize("breaks", ["cancel", "memory"])
-def test_what_was_broken_off_goes_on_to_the_same_result(model, monkeypatch, breaks):
+def test_interrupted_measurement_resumes_to_the_same_result(model, monkeypatch, breaks):
     text = ReadText(PROMPT, 24)
     whole = measured(QuantisedMeasurement(model, text, HOW, compares=False))
     measurement = QuantisedMeasurement(model, text, HOW, compares=False)
@@ -151,7 +151,7 @@ def test_what_was_broken_off_goes_on_to_the_same_result(model, monkeypatch, brea
     assert measured(measurement) == whole
 
 
-def test_what_cannot_be_measured_is_refused(model):
+def test_unsuitable_model_text_or_setting_is_refused(model):
     with pytest.raises(DecodingError, match="keeps other states"):
         QuantisedMeasurement(tiny_models.shared("mamba"), ReadText(PROMPT, 20), HOW)
     with pytest.raises(ContextFullError, match=r"161 positions were asked for.*read at most 160"):

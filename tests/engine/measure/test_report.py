@@ -29,17 +29,17 @@ def report() -> Report:
     return Report(Setting.here(model), {name: part.result for name, part in parts.items()})
 
 
-def test_what_is_written_comes_back(report):
+def test_report_round_trips_through_json(report):
     again = Report.from_json(report.to_json(), KINDS)
     assert again.setting == report.setting and again.parts == report.parts
 
 
-def test_a_part_that_this_version_does_not_know_is_passed_over(report):
+def test_unknown_part_is_skipped(report):
     again = Report.from_json(report.to_json(), {"grid": PrefillAndDecode, "other": Roofline})
     assert list(again.parts) == ["grid"]
 
 
-def test_the_setting_says_what_measured(report):
+def test_setting_names_model_and_machine(report):
     setting = report.setting
     assert setting.model == "llama" and setting.dtype == "float32" and setting.device == "cpu"
     assert setting.machine.cores >= 1 and setting.threads >= 1 and setting.date.endswith("UTC")
@@ -67,7 +67,7 @@ def changed(report: Report, change) -> str:
         (lambda data: data["parts"]["roof"]["passes"][0].update(kind="x"), r"kind: must be one of"),
     ],
 )
-def test_a_damaged_file_is_refused_with_the_place(report, change, problem):
+def test_damaged_file_is_refused_naming_the_place(report, change, problem):
     with pytest.raises(MeasurementError, match=problem):
         Report.from_json(changed(report, change), KINDS)
 
@@ -76,6 +76,6 @@ def test_a_damaged_file_is_refused_with_the_place(report, change, problem):
     ("text", "problem"),
     [("", "not JSON"), ("[1]", "not a measurement"), (" " * (MOST_BYTES + 1), "more than")],
 )
-def test_what_is_no_measurement_is_refused(text, problem):
+def test_text_that_is_not_a_measurement_is_refused(text, problem):
     with pytest.raises(MeasurementError, match=problem):
         Report.from_json(text, KINDS)

@@ -45,7 +45,7 @@ def llama_operations(tokens: int, cached: int, mlp: int) -> int:
 
 
 @pytest.mark.parametrize(("tokens", "cached"), [(1, 0), (7, 0), (1, 20)])
-def test_operations_are_those_of_the_shapes(tokens, cached):
+def test_operation_counts_follow_from_model_shapes(tokens, cached):
     mlp = 3 * HIDDEN * INNER
     wanted = llama_operations(tokens, cached, mlp)
     assert operations(shared("llama"), tokens, cached) == wanted
@@ -79,7 +79,7 @@ def roofline(**changes) -> Roofline:
     return Roofline(**values | changes)
 
 
-def test_ceilings_are_the_best_of_their_kind_threads_and_dtype():
+def test_ceilings_use_the_best_measured_rates():
     result = roofline()
     assert result.bandwidth.best == 10e9 and result.small_bandwidth.best == 40e9
     assert result.peak.best == 100e9 and result.peak.spread == 2 and result.ridge == 10
@@ -89,7 +89,7 @@ def test_ceilings_are_the_best_of_their_kind_threads_and_dtype():
     assert empty.roof(1) is empty.ridge is empty.bandwidth is None
 
 
-def test_a_pass_has_intensity_rate_and_a_predicted_speed():
+def test_pass_has_intensity_rate_and_predicted_speed():
     result = roofline()
     step, batch, prefill = result.passes
     assert step.intensity == 2 and step.seconds == 3e-9
@@ -101,7 +101,7 @@ def test_a_pass_has_intensity_rate_and_a_predicted_speed():
 
 
 @pytest.mark.parametrize("architecture", ["llama", "mixtral", "mamba"])
-def test_all_of_it_is_measured(architecture):
+def test_roofline_measures_ceilings_passes_and_layers(architecture):
     model = shared(architecture)
     measurement = RooflineMeasurement(model, SMALL)
     list(measurement.run())
@@ -125,7 +125,7 @@ def hooks_of(model):
     return [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in layers_of(model.hf)]
 
 
-def test_layers_are_found_in_every_architecture_and_left_as_they_were():
+def test_layers_are_found_and_left_without_hooks():
     for architecture in ARCHITECTURES:
         model = shared(architecture)
         layers = layers_of(model.hf)
@@ -140,7 +140,7 @@ def test_layers_are_found_in_every_architecture_and_left_as_they_were():
     assert found.overhead_ms(1e-3) == 0
 
 
-def test_a_product_that_would_make_others_wait_is_left_out():
+def test_product_that_takes_too_long_is_skipped():
     ways = ways_of(shared("llama"), replace(SMALL, products=(32, 8192)))
     small, large = (way for way in ways if way.ceiling.kind == PRODUCT)
     slow = replace(small.ceiling, rates=(1e9,))
@@ -148,7 +148,7 @@ def test_a_product_that_would_make_others_wait_is_left_out():
     assert not takes_long(small, [slow]) and not takes_long(ways[0], [slow])
 
 
-def test_the_plan_keeps_to_the_context():
+def test_plan_stays_within_the_context():
     plan = Plan.usual(shared("llama"), [4, 1, 4])
     assert plan.batches == (1, 4) and max(plan.prefills) < CONTEXT
     assert plan.prefills[:2] == (16, 64) and max(plan.decodes) + 10 <= CONTEXT
@@ -156,14 +156,14 @@ def test_the_plan_keeps_to_the_context():
         Plan.usual(shared("llama"), [0])
 
 
-def test_counting_leaves_nothing_behind():
+def test_counting_operations_leaves_no_hooks():
     model = shared("llama")
     before = torch.nn.modules.module._global_forward_pre_hooks.copy()
     operations(model, 2)
     assert torch.nn.modules.module._global_forward_pre_hooks == before
 
 
-def test_others_run_their_passes_while_one_is_counted():
+def test_other_passes_can_run_while_operations_are_counted():
     model, other = shared("llama"), shared("gpt2")
     alone, others_alone = operations(model, 7), operations(other, 3)
     meanwhile = []

@@ -27,7 +27,7 @@ def measurement() -> WithAndWithoutMeasurement:
     return measured(shared("llama"))
 
 
-def test_both_texts_are_that_of_generate(measurement):
+def test_both_texts_match_generate(measurement):
     model = shared("llama")
     with torch.inference_mode():
         text = model.hf.generate(
@@ -37,7 +37,7 @@ def test_both_texts_are_that_of_generate(measurement):
     assert measurement.result.difference is None
 
 
-def test_every_step_is_there_with_what_it_reads(measurement):
+def test_every_step_records_positions_and_bytes_read(measurement):
     result = measurement.result
     steps = LAST - len(PROMPT) + 1
     assert len(result.cached_ms) == len(result.uncached_ms) == steps
@@ -51,7 +51,7 @@ def test_every_step_is_there_with_what_it_reads(measurement):
     assert len(result.reference_ms) == len(result.empty_ms) == -(-steps // result.block)
 
 
-def test_some_steps_without_the_cache_give_an_estimate_of_all():
+def test_sampled_uncached_steps_estimate_the_total_time():
     result = measured(shared("llama"), every=7).result
     assert list(result.positions) == [5, 12, 19, 26, 33, 40]
     assert result.is_sampled and len(result.cached_ms) == LAST - 4
@@ -60,7 +60,7 @@ def test_some_steps_without_the_cache_give_an_estimate_of_all():
     assert result.uncached_passes == len(result.cached_ms)
 
 
-def test_a_block_that_was_broken_off_is_measured_again(measurement, monkeypatch):
+def test_interrupted_block_is_measured_again(measurement, monkeypatch):
     again = WithAndWithoutMeasurement(shared("llama"), PROMPT, LAST)
     read, calls = with_and_without.timed_read, iter(range(1000))
 
@@ -96,7 +96,7 @@ def test_the_first_difference_is_kept_with_its_margin(monkeypatch):
     assert result.difference.cached != result.difference.uncached
 
 
-def test_a_window_is_no_state_and_mamba_keeps_one():
+def test_mamba_counts_as_state_and_window_does_not():
     window = measured(shared("mistral")).result
     assert max(window.cached_bytes) == 2 * 2 * 2 * 8 * 4 * (WINDOW - 1) and not window.is_state
     state = measured(shared("mamba"), every=9).result
@@ -107,7 +107,7 @@ def test_a_window_is_no_state_and_mamba_keeps_one():
     ("positions", "problem"),
     [(CONTEXT + 1, "beyond the context of llama"), (5, "leave no step after the 5 tokens")],
 )
-def test_positions_that_cannot_be_are_refused(positions, problem):
+def test_impossible_positions_are_refused(positions, problem):
     model = shared("llama")
     with pytest.raises(SettingError, match=problem):
         WithAndWithoutMeasurement(model, PROMPT, positions)

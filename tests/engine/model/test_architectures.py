@@ -89,7 +89,7 @@ def test_parity_mode_equals_generate_under_the_same_seed(model, prompt, seed):
 
 
 @two_seeds
-def test_cached_equals_uncached(model, prompt, seed, architecture):
+def test_cached_logits_equal_uncached_logits(model, prompt, seed, architecture):
     ids, cached = left_alone(architecture, seed)
 
     text = torch.tensor([prompt + ids[:-1]])
@@ -156,7 +156,7 @@ def test_forks_are_independent(model, prompt, seed, architecture):
 
 
 @short_prompt
-def test_cache_bytes_are_true(model, prompt, seed, architecture):
+def test_reported_cache_bytes_match_the_tensors(model, prompt, seed, architecture):
     decoder = Decoder(model, prompt, settings_of(seed))
     for i, step in enumerate(decoder.run(TOKENS)):
         assert step.cache_positions == len(prompt) + i
@@ -193,7 +193,7 @@ def textbook_bytes(model: LanguageModel, positions: int) -> int:
 
 
 @long_prompt
-def test_a_lost_cache_is_rebuilt_to_the_same_bits(model, prompt, seed, architecture):
+def test_lost_cache_is_rebuilt_bit_for_bit(model, prompt, seed, architecture):
     ids, logits = left_alone(architecture, seed)
     decoder = Decoder(model, prompt, settings_of(seed))
 

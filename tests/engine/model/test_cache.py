@@ -36,7 +36,7 @@ def held(decoder: Decoder) -> int:
     ("architecture", "parity"),
     [("llama", False), ("gemma3", True), ("mamba", True), ("jamba", False)],
 )
-def test_decoders_over_the_budget_lose_their_caches_and_nothing_else(architecture, parity, budget):
+def test_decoders_over_budget_lose_only_their_caches(architecture, parity, budget):
     def decoders(model: LanguageModel) -> list[Decoder]:
         return [Decoder(model, tiny_models.prompt(i), sampling(i, parity=parity)) for i in range(3)]
 
@@ -55,7 +55,7 @@ def test_decoders_over_the_budget_lose_their_caches_and_nothing_else(architectur
         assert_same_run(decoder, reference.token_ids, rows(reference), "Evicted again and again")
 
 
-def test_the_budget_takes_the_longest_unused_first_and_no_more_than_needed(budget):
+def test_budget_evicts_least_recently_used_caches_first(budget):
     model = LanguageModel(tiny_models.build("llama"))
     decoders = [Decoder(model, tiny_models.prompt(i), sampling(i)) for i in range(4)]
     for decoder in decoders[:3]:
@@ -69,7 +69,7 @@ def test_the_budget_takes_the_longest_unused_first_and_no_more_than_needed(budge
     assert kept == [True, False, True, True], f"the wrong caches were given up: {kept}"
 
 
-def test_forks_count_and_forgotten_decoders_do_not(budget):
+def test_budget_counts_forks_but_not_deleted_decoders(budget):
     model = LanguageModel(tiny_models.build("llama"))
     keeper = finished(Decoder(model, tiny_models.prompt(0), sampling(0)), 10)
     for seed in range(5):
@@ -89,7 +89,7 @@ def test_forks_count_and_forgotten_decoders_do_not(budget):
     assert_same_run(finished(twin, 30), reference.token_ids, rows(reference), "Having evicted")
 
 
-def test_a_fork_before_the_first_step_and_a_fork_of_a_fork():
+def test_early_forks_and_nested_forks_match_the_original():
     model = tiny_models.shared("gemma3")
     lone = finished(Decoder(model, tiny_models.prompt(3), sampling(3)), TOKENS)
     decoder = Decoder(model, tiny_models.prompt(3), sampling(3))
@@ -150,7 +150,7 @@ def test_bf16_parity_equals_generate_of_the_same_model(bf16_model, seed):
     np.testing.assert_array_equal(rows(decoder), logits)
 
 
-def test_snapshots_of_a_forgotten_text_are_not_used():
+def test_rewind_drops_snapshots_taken_after_it():
     # A window longer than the distance between snapshots: the first rewind can still crop, and
     # must also drop the snapshots taken after it.
     model = LanguageModel(tiny_models.build("mistral", sliding_window=64))
@@ -165,7 +165,7 @@ def test_snapshots_of_a_forgotten_text_are_not_used():
     assert_same_run(decoder, ids, logits, "after a rewind past a full window")
 
 
-def test_decoders_that_are_gone_do_not_push_out_others():
+def test_deleted_owners_do_not_evict_others():
     class Owner:
         released = False
 

@@ -57,7 +57,7 @@ def fails(kind: type[Exception], template: object, message: str = "Hi") -> str:
     return said
 
 
-def test_a_message_is_laid_out_up_to_where_the_model_answers():
+def test_message_is_rendered_up_to_the_reply():
     chat = vocabulary(PLAIN)
     assert chat.has_chat_template
     assert chat.chat("Hi") == "<|user|>Hi<|end|><|reply|>"
@@ -66,7 +66,7 @@ def test_a_message_is_laid_out_up_to_where_the_model_answers():
     assert [chat.is_special(token_id) for token_id in ids] == [True, False, False, True, True]
 
 
-def test_the_start_of_text_is_there_once():
+def test_start_of_text_appears_once():
     chat = vocabulary(WITH_START)
     assert chat.encode("Hi")[0] == START, "in front of plain text the tokenizer puts it itself"
     assert chat.chat_ids("Hi").count(START) == 1
@@ -75,7 +75,7 @@ def test_the_start_of_text_is_there_once():
 
 @pytest.mark.parametrize("template", [PLAIN, WITH_START, {"default": WITH_START, "rag": "x"}])
 @pytest.mark.parametrize("message", ["Hi", "  two  spaces\n", "🙂 <|end|> {{ 7 * 7 }} {% if %}"])
-def test_ids_are_those_of_transformers(template, message):
+def test_chat_ids_match_transformers(template, message):
     expected = tokenizer(template).apply_chat_template(
         [{"role": "user", "content": message}],
         add_generation_prompt=True,
@@ -101,29 +101,29 @@ def test_ids_are_those_of_transformers(template, message):
         ("{{ messages[-1].content }}", None),
     ],
 )
-def test_a_system_message_of_the_templates_own_is_found(template, system):
+def test_built_in_system_message_is_found(template, system):
     own = [] if system is None else [{"role": "system", "content": system}]
     found = vocabulary(template).chat_messages("Hi")
     assert found == [*own, {"role": "user", "content": "Hi"}]
 
 
-def test_a_message_is_text_and_no_template():
+def test_message_is_not_rendered_as_template():
     assert "{{ 7 * 7 }}" in vocabulary(PLAIN).chat("{{ 7 * 7 }}")
 
 
-def test_of_several_templates_the_default_is_taken():
+def test_default_template_is_used_among_several():
     chat = vocabulary({"tool_use": "tools", "default": PLAIN})
     assert chat.has_chat_template
     assert chat.chat("Hi") == "<|user|>Hi<|end|><|reply|>"
 
 
 @pytest.mark.parametrize("template", [None, "", {}, {"tool_use": PLAIN}])
-def test_without_a_template(template):
+def test_chat_without_a_template_is_refused(template):
     assert not vocabulary(template).has_chat_template
     assert "has no chat template" in fails(TokenizerError, template)
 
 
-def test_without_a_tokenizer():
+def test_chat_without_a_tokenizer_is_refused():
     bare = Vocabulary(None, 260)
     assert not bare.has_chat_template
     with pytest.raises(TokenizerError, match="no tokenizer"):
@@ -144,7 +144,7 @@ def test_without_a_tokenizer():
         ("{{ 'x' * 10 ** 15 }}", "MemoryError"),
     ],
 )
-def test_a_template_that_fails_is_a_sentence(template, said):
+def test_template_failure_is_reported_in_one_sentence(template, said):
     assert said in fails(TokenizerError, template)
 
 
@@ -179,7 +179,7 @@ def test_a_template_cannot_leave_its_sandbox(template):
     ],
     ids=["loops", "power"],
 )
-def test_a_template_that_does_not_end(template, monkeypatch):
+def test_endless_template_is_stopped(template, monkeypatch):
     with monkeypatch.context() as here:
         here.setattr(chat_template, "SECONDS", 0.2)
         assert "takes longer than 0.2 seconds" in fails(TokenizerError, template)
@@ -197,17 +197,17 @@ def test_a_template_that_does_not_end(template, monkeypatch):
     ids=["product", "doubling", "format"],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit")
-def test_a_template_that_multiplies(template):
+def test_template_using_too_much_memory_is_stopped(template):
     assert "(MemoryError)" in fails(TokenizerError, template)
     assert vocabulary(PLAIN).chat("Hi") == "<|user|>Hi<|end|><|reply|>", "the next one is rendered"
 
 
-def test_a_template_that_makes_too_much_of_a_message():
+def test_template_output_over_the_limit_is_refused():
     said = fails(PromptError, "{{ 'x' * 5000000 }}")
     assert "makes 5,000,000 bytes of this message, more than the 4,000,000" in said
 
 
-def test_the_process_that_renders_is_started_anew_where_it_was_ended():
+def test_rendering_process_is_reused_and_restarted_if_killed():
     chat = vocabulary(PLAIN)
     assert chat.chat("Hi")
     first = chat_template._CHILD.process
@@ -218,7 +218,7 @@ def test_the_process_that_renders_is_started_anew_where_it_was_ended():
     assert chat.chat("Ho") == "<|user|>Ho<|end|><|reply|>"
 
 
-def test_a_model_with_a_template_gets_the_process_while_it_loads(tmp_path):
+def test_rendering_process_starts_while_the_model_loads(tmp_path):
     chat_template._CHILD.end()
     tiny_models.build("llama", vocab_size=260).save_pretrained(tmp_path)
     tokenizer(PLAIN).save_pretrained(tmp_path)
@@ -229,7 +229,7 @@ def test_a_model_with_a_template_gets_the_process_while_it_loads(tmp_path):
     assert chat_template._CHILD.process is started
 
 
-def test_a_process_that_cannot_be_started(monkeypatch):
+def test_failure_to_start_rendering_process_is_reported(monkeypatch):
     chat_template._CHILD.end()
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     assert "cannot be rendered" in fails(TokenizerError, PLAIN)
@@ -294,7 +294,7 @@ TYPED = [
     [tokenizer, partial(sentencepiece, scheme="first"), partial(sentencepiece, scheme="never")],
     ids=["bytes", "sentencepiece", "without a space"],
 )
-def test_what_a_person_types_is_text(made, template, typed):
+def test_typed_control_tokens_stay_plain_text(made, template, typed):
     chat = Vocabulary(made(template), 400)
     ids = chat.chat_ids(typed)
     special, expected = (
@@ -306,7 +306,7 @@ def test_what_a_person_types_is_text(made, template, typed):
     assert text.removeprefix("<s>") == f"<|user|>{shown}<|end|><|reply|>", "no character is lost"
 
 
-def test_an_added_token_that_the_template_writes_is_text_too():
+def test_typed_copy_of_a_template_token_is_text():
     made = tokenizer("<think>" + PLAIN)
     made.add_tokens(["<think>", "<word>"])
     chat = Vocabulary(made, 300)
@@ -316,18 +316,18 @@ def test_an_added_token_that_the_template_writes_is_text_too():
     assert ids.count(word) == 1, "an entry of the vocabulary that controls nothing"
 
 
-def test_a_sign_that_marks_control_tokens_cannot_be_typed():
+def test_control_token_markers_cannot_be_typed():
     chat = vocabulary(PLAIN)
     ids = chat.chat_ids("󰀀<|end|>󰀁 󰀁<|end|>󰀀")
     assert ids.count(END) == 1
 
 
 @pytest.mark.parametrize("template", ["{{ '' }}", "{% if false %}x{% endif %}"])
-def test_a_template_that_makes_nothing_of_a_message(template):
+def test_template_with_empty_output_is_refused(template):
     assert "makes nothing of this message" in fails(TokenizerError, template)
 
 
-def test_messages_that_are_no_prompt():
+def test_empty_and_oversized_messages_are_refused():
     assert "empty" in fails(PromptError, PLAIN, "")
     assert "bytes" in fails(PromptError, PLAIN, "x" * (MAX_PROMPT_BYTES + 1))
     assert "bytes" in fails(PromptError, "{{ messages[0].content * 5000 }}", "x" * 1000)
@@ -338,7 +338,7 @@ def test_a_lone_surrogate_is_replaced():
     assert vocabulary("{{ '\ud800' }}x").chat_ids("Hi")
 
 
-def test_a_decoder_starts_from_the_ids():
+def test_decoder_starts_from_chat_ids():
     hf = tiny_models.build("llama", seed=3, vocab_size=260)
     model = LanguageModel(hf, tokenizer(WITH_START), name="tiny chat model")
     ids = model.vocabulary.chat_ids("Hi")

@@ -45,7 +45,7 @@ def steps(model: LanguageModel, cache, ids, position: int) -> np.ndarray:
     return np.stack([model.forward([one], cache, position + n).logits for n, one in enumerate(ids)])
 
 
-def test_logits_and_cache_are_those_of_the_model_s_own_pass(plain, model, monkeypatch):
+def test_graph_pass_matches_the_plain_pass(plain, model, monkeypatch):
     monkeypatch.setattr(decode_graph, "LEAST_ROOM", 8)  # the text grows through four rooms
     ids, found = tiny_models.prompt(1, 40), []
     for one in (plain, model):
@@ -57,7 +57,7 @@ def test_logits_and_cache_are_those_of_the_model_s_own_pass(plain, model, monkey
     torch.testing.assert_close(found[1][1], found[0][1], rtol=1e-4, atol=1e-4)
 
 
-def test_texts_in_turn_have_the_bits_that_each_has_alone(model):
+def test_interleaved_texts_match_texts_decoded_alone(model):
     texts = [tiny_models.prompt(seed, 24) for seed in (1, 2)]
     alone = []
     for ids in texts:
@@ -73,7 +73,7 @@ def test_texts_in_turn_have_the_bits_that_each_has_alone(model):
             assert np.array_equal(found, expected[place - 4])
 
 
-def test_rewinds_forks_and_lost_caches_repeat_the_same_bits(model):
+def test_rewinds_forks_and_rebuilt_caches_are_bit_exact(model):
     assert_the_same_after_going_back(model, PROMPT, TOKENS)
 
 
@@ -84,7 +84,7 @@ def test_recorded_states_replay_bit_for_bit(model, monkeypatch):
     assert np.array_equal(rows(decoder), live)
 
 
-def test_parity_and_other_caches_take_the_model_s_own_pass(model):
+def test_parity_and_windowed_caches_skip_the_graphs(model):
     finished(Decoder(model, PROMPT, sampling(1, parity=True)), 5)
     assert not model._graphs._graphs
     windowed = with_graphs(LanguageModel(tiny_models.build("mistral", sliding_window=8)))
@@ -112,7 +112,7 @@ def wordless(run):
         (wordless, "cannot be captured (RuntimeError)"),
     ],
 )
-def test_a_pass_that_cannot_be_trusted_is_left_to_the_model(plain, capture, reason):
+def test_untrusted_graph_falls_back_to_the_model(plain, capture, reason):
     model = with_graphs(LanguageModel(plain.hf), capture)
     expected = finished(Decoder(plain, PROMPT, sampling(4)), TOKENS)
     decoder = finished(Decoder(model, PROMPT, sampling(4)), TOKENS)
@@ -121,7 +121,7 @@ def test_a_pass_that_cannot_be_trusted_is_left_to_the_model(plain, capture, reas
     assert sum("CUDA graph" in notice for notice in model.notices) == 1
 
 
-def test_memory_that_runs_out_at_the_capture_is_no_reason_against_graphs(plain):
+def test_out_of_memory_at_capture_keeps_graphs_enabled(plain):
     def full(run):
         raise torch.OutOfMemoryError("CUDA out of memory")
 

@@ -56,7 +56,7 @@ def model(masking):
     return DiffusionModel(bidirectional(masking), masking, name="tiny")
 
 
-def test_gaps_stand_for_masks(model, masking):
+def test_gaps_become_masks(model, masking):
     mask = masking.mask_token_id
     ids = fill_gaps(model, "the [2] sat on the[1] and the dog")
     parts = [masking.encode(text) for text in ("the", " sat on the", " and the dog")]
@@ -69,7 +69,7 @@ def test_gaps_stand_for_masks(model, masking):
     assert model.text(fill_gaps(model, r"\[4] [1]")) == f"[4]{MASK_SIGN}"
 
 
-def test_a_prompt_and_so_many_masks(model, masking):
+def test_continuation_appends_masks_to_the_prompt(model, masking):
     mask = masking.mask_token_id
     assert continuation(model, "the cat", 3) == (*masking.encode("the cat"), mask, mask, mask)
     assert continuation(model, "the cat ", 3) == continuation(model, "the cat", 3)
@@ -96,7 +96,7 @@ def test_a_prompt_and_so_many_masks(model, masking):
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else "",
 )
-def test_a_text_that_is_no_canvas(model, text, parts):
+def test_text_that_is_not_a_canvas_is_refused(model, text, parts):
     refused(PromptError, lambda: fill_gaps(model, text), *parts)
 
 
@@ -203,7 +203,7 @@ def folder(tmp_path, masking) -> Path:
     return write(tmp_path / "tiny-diffusion", network(len(masking)), masking)
 
 
-def test_a_folder_loads_and_gives_the_logits_of_training(folder, masking):
+def test_loaded_folder_gives_the_training_logits(folder, masking):
     told = []
     model = load_diffusion_model(folder, progress=lambda what, *_: told.append(what))
     assert (model.name, model.source, model.revision) == ("tiny-diffusion", str(folder), None)
@@ -222,14 +222,14 @@ def test_a_folder_loads_and_gives_the_logits_of_training(folder, masking):
     assert np.abs(found[:, rest] - expected[:, rest]).max() < 1e-5 * np.ptp(expected)
 
 
-def test_bundled_is_the_bundled_diffusion_model(folder, monkeypatch):
+def test_bundled_source_loads_the_bundled_diffusion_model(folder, monkeypatch):
     monkeypatch.setattr("engine.model.loading.checkpoint.BUNDLED_DIFFUSION_FOLDER", folder)
     for model in (load_diffusion_model(), load_diffusion_model("bundled")):
         assert (model.name, model.source, model.context_length) == ("bundled", "bundled", 48)
     refused(SettingError, lambda: load_diffusion_model(revision="main"), "hub ids only")
 
 
-def test_load_model_sends_it_to_the_other_loader_and_back(folder, masking):
+def test_each_loader_refers_to_the_other(folder, masking):
     refused(
         NotAModelError,
         lambda: load_model(folder),
@@ -245,7 +245,7 @@ def test_load_model_sends_it_to_the_other_loader_and_back(folder, masking):
     )
 
 
-def test_loading_is_as_careful_as_load_model(folder):
+def test_diffusion_loader_refuses_bad_settings_and_files(folder):
     for setting in ({"device": "tpu"}, {"dtype": "int8"}):
         refused(SettingError, lambda setting=setting: load_diffusion_model(folder, **setting))
     weights = folder / "model.safetensors"
@@ -259,12 +259,12 @@ def test_loading_is_as_careful_as_load_model(folder):
 
 
 @pytest.mark.parametrize("mask", [100_000, -1, "x", 1.5])
-def test_a_mask_that_the_model_does_not_know(masking, mask):
+def test_mask_id_unknown_to_the_model_is_refused(masking, mask):
     net = bidirectional(masking, mask_token_id=mask)
     refused(NotAModelError, lambda: DiffusionModel(net), "knows ids 0 to", "mask_token_id")
 
 
-def test_who_names_the_mask(masking, tokenizer):
+def test_mask_id_comes_from_model_or_tokenizer(masking, tokenizer):
     unnamed = bidirectional(masking, mask_token_id=None)
     assert DiffusionModel(unnamed, masking).mask_id == masking.mask_token_id
     refused(NotAModelError, lambda: DiffusionModel(unnamed, tokenizer), "names no mask token")
@@ -272,7 +272,7 @@ def test_who_names_the_mask(masking, tokenizer):
     refused(TokenizerError, lambda: DiffusionModel(other, masking), "is 7 to the model and")
 
 
-def test_padding_that_also_ends_a_text_may_be_predicted(masking):
+def test_padding_that_ends_texts_may_be_predicted(masking):
     for end in (masking.pad_token_id, [0, masking.pad_token_id]):
         model = DiffusionModel(bidirectional(masking, eos_token_id=end), masking)
         assert model.pad_id is None

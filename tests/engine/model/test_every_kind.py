@@ -35,7 +35,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("model_type", KINDS)
-def test_it_equals_generate_and_itself(model_type):
+def test_supported_architecture_matches_generate_and_its_reruns(model_type):
     outcome = checked(model_type)
     assert (outcome.result, outcome.reason) == (EQUAL, "")
     batch = "together" if outcome.rows > 1 else "one by one"
@@ -43,13 +43,13 @@ def test_it_equals_generate_and_itself(model_type):
 
 
 @pytest.mark.parametrize("model_type", REFUSED)
-def test_it_is_refused_with_a_sentence(model_type):
+def test_unsupported_architecture_is_refused_with_a_reason(model_type):
     with pytest.raises(NotAModelError, match=REFUSED[model_type]) as refusal:
         LanguageModel(small_configs.build(model_type))
     assert str(refusal.value).endswith("choose another architecture.")
 
 
-def test_the_page_names_every_architecture_of_the_installed_transformers():
+def test_page_lists_every_transformers_architecture():
     page = PAGE.read_text("utf-8")
     assert f"transformers {transformers.__version__}" in page
     missing = [name for name in small_configs.MODEL_TYPES if f"| {name} |" not in page]

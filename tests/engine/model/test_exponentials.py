@@ -25,7 +25,7 @@ def by_pytorch(monkeypatch):
     monkeypatch.setattr(exponentials, "_compute", kernels._exponentials)
 
 
-def test_every_number_is_numpys_to_the_last_digits(by_pytorch):
+def test_exponentials_match_numpy_to_the_last_digits(by_pytorch):
     values = np.concatenate([-np.geomspace(1e-9, 800, 39_990), [0, -0.0, -1e4, -np.inf, 700]])
     found = values.copy()
     exponentials.fill_exponentials(found, found)
@@ -35,7 +35,7 @@ def test_every_number_is_numpys_to_the_last_digits(by_pytorch):
 
 
 @pytest.mark.parametrize("spread", [4.0, 0.6, 0.01])
-def test_a_chain_leaves_the_same_tokens_and_figures(monkeypatch, spread):
+def test_chain_gives_equal_results_with_pytorch_exponentials(monkeypatch, spread):
     rng = np.random.default_rng(7)
     row = rng.standard_normal(VOCAB).astype(np.float32) * np.float32(spread)
     row[::9] = -np.inf
@@ -62,7 +62,7 @@ def removed(result) -> float:
     return result.mass_removed
 
 
-def test_a_thread_that_shapes_first_still_runs_its_passes_on_the_process_number(by_pytorch):
+def test_thread_that_shapes_first_keeps_process_thread_count(by_pytorch):
     before, seen = torch.get_num_threads(), []
     halfway, shaped = threading.Event(), threading.Event()
 

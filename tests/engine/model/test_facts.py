@@ -15,7 +15,7 @@ from engine.trace import Trace
 from tests.engine import tiny_models
 
 
-def test_the_attention_is_named_on_every_device():
+def test_facts_name_the_attention_implementation():
     model = tiny_models.shared("llama")
     assert model.facts["attention"] == model.hf.config._attn_implementation == "sdpa"
     assert "cuda" not in model.facts
@@ -44,7 +44,7 @@ def on_gpu(llama, monkeypatch) -> LanguageModel:
     return llama
 
 
-def test_a_gpu_is_described(on_gpu, monkeypatch):
+def test_facts_describe_the_gpu(on_gpu, monkeypatch):
     facts = json.loads(json.dumps(on_gpu.facts, allow_nan=False))
     assert facts["device"] == "cuda:1" and "kernels" not in facts
     assert facts["cuda"] == {
@@ -59,7 +59,7 @@ def test_a_gpu_is_described(on_gpu, monkeypatch):
     assert on_gpu.facts["cuda"]["tf32"] is True
 
 
-def test_a_trace_keeps_them_and_a_replay_names_them(on_gpu, tmp_path):
+def test_trace_keeps_facts_and_replay_names_changes(on_gpu, tmp_path):
     text = Decoder(tiny_models.shared("llama"), tiny_models.prompt(0))
     text.step()
     trace = replace(text.trace(), model=on_gpu.facts)
@@ -69,7 +69,7 @@ def test_a_trace_keeps_them_and_a_replay_names_them(on_gpu, tmp_path):
     assert changed_facts(trace, on_gpu) == ()
 
 
-def test_the_hash_of_a_tokenizer_is_that_of_its_tokens(tokenizer, text_hf):
+def test_tokenizer_hash_depends_only_on_its_tokens(tokenizer, text_hf):
     def model(**cut: int) -> LanguageModel:
         own = deepcopy(tokenizer)
         own.backend_tokenizer.no_truncation()

@@ -59,7 +59,7 @@ class Both:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_is_done_it_holds_what_transformers_holds(seed):
+def test_random_operations_match_the_transformers_cache(seed):
     random = np.random.default_rng(seed)
     all_of_them, rows = [Both()], [1]
     all_of_them[0].update(seed, int(random.integers(1, 70)), rows[0])
@@ -91,7 +91,7 @@ def test_whatever_is_done_it_holds_what_transformers_holds(seed):
             other.check()
 
 
-def test_the_first_fork_to_go_on_writes_in_place_and_no_other_does():
+def test_only_first_fork_to_grow_writes_in_place():
     parent = Both()
     parent.update(0, 10)
     first, second = parent.fork(), parent.fork()
@@ -106,7 +106,7 @@ def test_the_first_fork_to_go_on_writes_in_place_and_no_other_does():
         one.check()
 
 
-def test_a_cropped_fork_leaves_what_others_read():
+def test_cropped_fork_does_not_overwrite_its_parent():
     parent = Both()
     parent.update(0, 10)
     fork = parent.fork()
@@ -121,7 +121,7 @@ def test_a_cropped_fork_leaves_what_others_read():
     assert cropped.ours.keys.data_ptr() == room, "with no fork a rewind copies nothing"
 
 
-def test_a_pass_that_failed_in_one_fork_does_not_harm_the_others():
+def test_failed_pass_in_a_fork_leaves_others_intact():
     parent = Both()
     parent.update(0, 10)
     fork = parent.ours.fork()
@@ -130,7 +130,7 @@ def test_a_pass_that_failed_in_one_fork_does_not_harm_the_others():
     parent.update(1, 1)
 
 
-def test_deep_copies_stand_alone():
+def test_deep_copies_are_independent():
     one = Both()
     one.update(0, 10)
     twin = Both(copy.deepcopy(one.ours), copy.copy(one.theirs))
@@ -139,7 +139,7 @@ def test_deep_copies_stand_alone():
     twin.check()
 
 
-def test_states_of_another_kind_are_joined_as_transformers_joins_them():
+def test_states_of_another_dtype_join_as_in_transformers():
     one = Both()
     one.update(0, 5)
     wide = tuple(part.double() for part in states(1, 2))
@@ -150,7 +150,7 @@ def test_states_of_another_kind_are_joined_as_transformers_joins_them():
         one.ours.update(*states(2, 1, rows=ROWS + 1))
 
 
-def test_offloaded_states_can_be_gone_on_with():
+def test_offloaded_states_can_be_extended():
     one = Both()
     one.update(0, 5)
     one.do("offload")
@@ -158,7 +158,7 @@ def test_offloaded_states_can_be_gone_on_with():
     one.update(1, 1)
 
 
-def test_a_position_is_copied_a_few_times_and_not_at_every_step():
+def test_growth_does_not_copy_at_every_step():
     layer, moves, before = GrowingLayer(), 0, None
     for position in range(4096):
         layer.update(*states(position, 1))
@@ -167,7 +167,7 @@ def test_a_position_is_copied_a_few_times_and_not_at_every_step():
     assert moves < 40
 
 
-def test_the_room_is_an_eighth_and_a_block_at_most():
+def test_spare_room_stays_under_an_eighth_plus_block():
     for positions in (1, 63, 64, 65, 500, 4096, 100_000):
         room = room_for(positions)
         assert positions <= room < positions * 9 / 8 + BLOCK
@@ -192,7 +192,7 @@ def test_sizes_count_the_whole_room_as_held(tokens):
 
 
 @pytest.mark.parametrize("architecture", tiny_models.ARCHITECTURES)
-def test_full_attention_alone_is_replaced(architecture):
+def test_only_full_attention_layers_are_replaced(architecture):
     config = tiny_models.CONFIGS[architecture]()
     theirs, ours = DynamicCache(config=config), caches.new_cache(config)
     for one, other in zip(theirs.layers, ours.layers, strict=True):
@@ -224,7 +224,7 @@ def _bundled(dtype: str) -> LanguageModel:
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "phi", "gemma3", "qwen3_next"])
-def test_logits_are_those_of_transformers_cache(architecture, dtype, attention):
+def test_logits_match_the_transformers_cache(architecture, dtype, attention):
     model = LanguageModel(tiny_models.build(architecture, dtype=dtype))
     model.hf.set_attn_implementation(attention)
     ids = tiny_models.prompt(5, min(TOKENS, model.context_length or TOKENS))
@@ -235,7 +235,7 @@ def test_logits_are_those_of_transformers_cache(architecture, dtype, attention):
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_logits_of_the_bundled_model_are_those_of_transformers_cache(dtype, attention):
+def test_bundled_model_logits_match_the_transformers_cache(dtype, attention):
     model = _bundled(dtype)
     model.hf.set_attn_implementation(attention)
     try:
@@ -246,7 +246,7 @@ def test_logits_of_the_bundled_model_are_those_of_transformers_cache(dtype, atte
         model.hf.set_attn_implementation("sdpa")
 
 
-def test_rows_have_the_bits_that_they_have_in_transformers_cache(monkeypatch):
+def test_rows_match_transformers_cache_bit_for_bit(monkeypatch):
     model = LanguageModel(tiny_models.build("llama", max_position_embeddings=512))
 
     def run() -> list[np.ndarray]:
@@ -269,7 +269,7 @@ def test_rows_have_the_bits_that_they_have_in_transformers_cache(monkeypatch):
     assert all(map(np.array_equal, ours, run()))
 
 
-def test_forks_and_rewinds_of_a_text_repeat_its_bits_across_growth():
+def test_forks_and_rewinds_repeat_bits_across_growth():
     model = LanguageModel(tiny_models.build("llama", max_position_embeddings=512))
     ids = tiny_models.prompt(2, TOKENS)
     runner = Runner(model)

@@ -50,7 +50,7 @@ def copy_of(tokenizer: PreTrainedTokenizerFast, **arguments) -> PreTrainedTokeni
     ("kind", "of_class"),
     [*((kind, ...) for kind in KINDS), ("Metaspace BPE", "Llama"), ("Unigram", "T5")],
 )
-def test_texts_are_cut_as_without_a_guard(kind, of_class, tmp_path):
+def test_guarded_tokenizer_matches_the_unguarded_one(kind, of_class, tmp_path):
     copy_of(KINDS[kind](), chat_template=TEMPLATE).save_pretrained(tmp_path)
     if of_class is not ...:
         edit_json(tmp_path / "tokenizer_config.json", tokenizer_class=f"{of_class}Tokenizer")
@@ -87,7 +87,7 @@ def chat_of(vocabulary: Vocabulary, text: str) -> list[int] | str:
         return str(error)
 
 
-def test_no_file_of_a_strangers_tokenizer_is_parsed_here(tmp_path, monkeypatch):
+def test_untrusted_tokenizer_files_are_parsed_out_of_process(tmp_path, monkeypatch):
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(BUNDLED_FOLDER / name, tmp_path)
     parsed, loads = [], json.loads
@@ -104,7 +104,7 @@ def test_no_file_of_a_strangers_tokenizer_is_parsed_here(tmp_path, monkeypatch):
     assert (tmp_path / "tokenizer.json").stat().st_size > 1_000_000 > 20 * max(parsed)
 
 
-def test_settings_of_a_megabyte_are_refused(tmp_path):
+def test_oversized_tokenizer_settings_are_refused(tmp_path):
     byte_level().save_pretrained(tmp_path)
     (tmp_path / "chat_template.jinja").write_text("x" * 1_500_000)
     said = r"has 1\.5 MB of settings besides its tokens, and at most 1 MB are taken in; check"
@@ -112,7 +112,7 @@ def test_settings_of_a_megabyte_are_refused(tmp_path):
         read_tokenizer(tmp_path)
 
 
-def test_what_is_put_around_a_text_may_change_and_nothing_else(tmp_path):
+def test_only_the_post_processor_can_be_changed(tmp_path):
     tokenizer = saved(tmp_path)
     ids, end = tokenizer("a cat")["input_ids"], tokenizer.eos_token_id
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
@@ -173,7 +173,7 @@ GOES_TOO_FAR = {
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit of memory")
 @pytest.mark.parametrize("case", GOES_TOO_FAR)
-def test_what_goes_too_far_is_refused_and_the_next_text_is_cut(tmp_path, monkeypatch, case):
+def test_runaway_tokenizing_is_refused_without_affecting_later_texts(tmp_path, monkeypatch, case):
     changes, text, (kind, said) = GOES_TOO_FAR[case]
     monkeypatch.setattr(module, "MEGABYTES", 300)
     tiny_tokenizer().save_pretrained(tmp_path)
@@ -202,7 +202,7 @@ def in_python(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def test_a_tokenizer_in_python_cuts_as_without_a_guard_and_is_stopped(tmp_path, monkeypatch):
+def test_python_tokenizer_matches_unguarded_and_is_time_limited(tmp_path, monkeypatch):
     in_python(tmp_path)
     free = whole(AutoTokenizer.from_pretrained(tmp_path))
     loaded = load_tokenizer(str(tmp_path))
@@ -220,7 +220,7 @@ def test_a_tokenizer_in_python_cuts_as_without_a_guard_and_is_stopped(tmp_path, 
     assert guarded.encode("ab") == free.encode("ab")
 
 
-def test_large_files_of_a_tokenizer_in_python_are_refused(tmp_path):
+def test_oversized_files_of_python_tokenizer_are_refused(tmp_path):
     in_python(tmp_path)
     data = json.loads((tmp_path / "vocab.json").read_text("utf-8"))
     for more, said in (
@@ -232,7 +232,7 @@ def test_large_files_of_a_tokenizer_in_python_are_refused(tmp_path):
             read_tokenizer(tmp_path)
 
 
-def test_the_bundled_tokenizer_is_run_here():
+def test_bundled_tokenizer_runs_unguarded():
     assert type(read_tokenizer(BUNDLED_FOLDER).backend_tokenizer) is Tokenizer
 
 
@@ -251,7 +251,7 @@ def test_the_process_ends_with_its_tokenizer(tmp_path):
     assert process.poll() is not None
 
 
-def test_a_tokenizer_is_taken_in_again_by_a_new_process(tmp_path):
+def test_tokenizer_recovers_after_its_process_ends(tmp_path):
     tokenizer = saved(tmp_path)
     ids = tokenizer("a cat")["input_ids"]
     tokenizer.backend_tokenizer._process.child.end()

@@ -78,7 +78,7 @@ def texts_of_a_seed() -> subprocess.CompletedProcess:
     return run(TEXT_OF_A_SEED, json.dumps([[True, False], [False, True]]))
 
 
-def test_no_timing_changes_the_text_of_a_seed(texts_of_a_seed):
+def test_timing_does_not_change_a_seeded_text(texts_of_a_seed):
     found = [json.loads(line) for line in texts_of_a_seed.stdout.splitlines()]
     assert len(found) == 2
     facts, token_ids = found[0]
@@ -118,14 +118,12 @@ def test_kernels_follow_from_dtype_size_and_libraries(
         ({"avx512_bf16"}, torch.float64, torch.float32),
     ],
 )
-def test_the_dtype_follows_from_the_instructions_of_the_cpu(
-    monkeypatch, able, checkpoint, expected
-):
+def test_dtype_follows_from_cpu_instructions(monkeypatch, able, checkpoint, expected):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(able, True))
     assert cpu_dtype(checkpoint) == expected
 
 
-def test_a_small_model_gives_the_same_bits_on_any_number_of_cores(three_threads):
+def test_small_model_repeats_bits_on_any_core_count(three_threads):
     prompt = tiny_models.prompt(0, 140)  # long enough for prefill's own kernels
     logits = []
     for cores in (1, 3):
@@ -137,7 +135,7 @@ def test_a_small_model_gives_the_same_bits_on_any_number_of_cores(three_threads)
     np.testing.assert_array_equal(*logits)
 
 
-def test_a_step_takes_the_threads_of_its_model_whatever_it_costs(monkeypatch, three_threads):
+def test_step_thread_count_does_not_depend_on_timing(monkeypatch, three_threads):
     monkeypatch.setattr(kernels, "_SMALL_BYTES", 0)
     seen = []
     for dtype in (torch.float32, torch.bfloat16):
@@ -155,7 +153,7 @@ def test_a_step_takes_the_threads_of_its_model_whatever_it_costs(monkeypatch, th
     assert seen == [3] * 8
 
 
-def test_kernels_of_another_machine_give_its_text_and_stand_in_the_trace():
+def test_given_kernels_are_used_and_recorded_in_trace():
     hf = tiny_models.build("llama", dtype=torch.bfloat16)
     elsewhere = Kernels(onednn=True, threads=1, prefill_threads=1)
     model = LanguageModel(hf, kernels=elsewhere)
@@ -172,7 +170,7 @@ def test_kernels_of_another_machine_give_its_text_and_stand_in_the_trace():
     assert Kernels(**recorded) == elsewhere
 
 
-def test_the_onednn_switch_is_off_inside_and_as_before_outside():
+def test_onednn_switch_is_restored_after_use():
     before = torch._C._get_mkldnn_enabled()
     with kernels.Kernels(onednn=False).apply(tokens=1):
         assert not torch._C._get_mkldnn_enabled()
@@ -182,7 +180,7 @@ def test_the_onednn_switch_is_off_inside_and_as_before_outside():
     assert torch._C._get_mkldnn_enabled() == before, "an error must not leave the switch off"
 
 
-def test_the_number_of_threads_is_as_before_outside(three_threads):
+def test_thread_count_is_restored_after_use(three_threads):
     with Kernels(threads=1).apply(tokens=1):
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 3, "a leak would slow down whatever comes next"
@@ -193,7 +191,7 @@ def test_a_long_prefill_takes_all_threads(three_threads):
         assert torch.get_num_threads() == 3
 
 
-def test_a_long_prefill_keeps_the_threads_it_was_loaded_with(three_threads):
+def test_long_prefill_uses_its_own_thread_setting(three_threads):
     with Kernels(threads=1, prefill_threads=2).apply(tokens=1000):
         assert torch.get_num_threads() == 2
     assert torch.get_num_threads() == 3
@@ -215,13 +213,13 @@ def test_threads_sleep_while_they_wait(texts_of_a_seed):
     assert how_threads_wait(texts_of_a_seed) == "PASSIVE"
 
 
-def test_threads_wait_as_a_person_chose():
+def test_wait_policy_in_environment_is_respected():
     ran = run("import engine, torch; torch.ones(9).sum()", OMP_WAIT_POLICY="ACTIVE")
     assert how_threads_wait(ran) == "ACTIVE"
 
 
 @pytest.mark.parametrize(("onednn", "expected"), [(False, [True, False]), (True, [True, True])])
-def test_the_output_layer_reads_its_one_row_of_a_prompt_without_onednn(onednn, expected):
+def test_output_layer_reads_one_row_with_step_kernels(onednn, expected):
     hf, seen = tiny_models.build("llama"), []
     model = LanguageModel(hf, kernels=Kernels(onednn=onednn))
     layers = [hf.model.layers[-1], hf.get_output_embeddings()]

@@ -58,7 +58,7 @@ def test_forks_of_deepseek_v4_are_independent(deepseek_v4):
     assert_same_run(finished(decoder, TOKENS), reference.token_ids, rows(reference), "Forked")
 
 
-def test_rows_of_a_batch_of_deepseek_v4_go_one_by_one(deepseek_v4):
+def test_deepseek_v4_batch_rows_run_one_by_one(deepseek_v4):
     jobs = [Row(PROMPT, sampling(seed), 20) for seed in range(3)]
     batch = batch_finished(deepseek_v4, jobs)
     assert batch.rows_together == 1
@@ -98,7 +98,7 @@ def grow(cache: DynamicCache, vectors: torch.Tensor = NEW) -> None:
         layer.update_indexer(vectors[:, 0])
 
 
-def test_a_layer_that_inherits_is_not_trusted():
+def test_subclassed_layer_is_not_trusted():
     cache = filled(CountingLayer())
     assert cache.is_croppable, "transformers would crop it, and leave the count"
     assert not caches.can_crop(cache) and not can_repeat(cache)
@@ -109,7 +109,7 @@ def test_a_layer_that_inherits_is_not_trusted():
     assert (cache.layers[0].seen, twin.layers[0].seen) == ([6], [7])
 
 
-def test_an_attribute_that_a_model_adds_to_a_known_layer_is_not_trusted():
+def test_known_layer_with_extra_attribute_is_not_trusted():
     cache = filled(DynamicLayer())
     assert caches.can_crop(cache) and can_repeat(cache) and not caches.forgets(cache)
     cache.layers[0].extra = torch.zeros(1, 2)
@@ -119,7 +119,7 @@ def test_an_attribute_that_a_model_adds_to_a_known_layer_is_not_trusted():
     assert not cache.layers[0].extra.any(), "a fork wrote into its parent"
 
 
-def test_a_cache_that_holds_more_than_layers_is_not_trusted():
+def test_cache_with_extra_state_is_not_trusted():
     cache = filled(DynamicLayer())
     cache.linear_cache = [torch.zeros(1, 2)]
     assert not caches.can_crop(cache) and not can_repeat(cache)
@@ -158,7 +158,7 @@ def test_a_full_window_cannot_be_cropped():
     assert not caches.can_crop(filled(DynamicSlidingWindowLayer(sliding_window=6)))
 
 
-def test_recurrent_layers_are_known_but_cannot_go_back():
+def test_recurrent_layers_are_known_but_cannot_be_cropped():
     cache = DynamicCache()
     cache.layers = [LinearAttentionLayer()]
     cache.layers[0].update_conv_state(torch.ones(1, 4, 3))

@@ -65,7 +65,7 @@ def multiplied(rows: torch.Tensor, weight: torch.Tensor, bias=None) -> torch.Ten
         pytest.param(lambda random: random(1, 640).expand(4, 640), id="one row, four times"),
     ],
 )
-def test_products_are_those_of_float64(rows, with_bias):
+def test_products_match_float64(rows, with_bias):
     generator = torch.Generator().manual_seed(5)
 
     def random(*shape: int) -> torch.Tensor:
@@ -79,7 +79,7 @@ def test_products_are_those_of_float64(rows, with_bias):
     assert np.allclose(found, exact, rtol=0, atol=3e-4)  # for sums of 640 terms, with deviation 25
 
 
-def test_a_row_has_the_same_bits_again_and_on_any_number_of_threads():
+def test_products_repeat_bits_on_any_thread_count():
     generator = torch.Generator().manual_seed(6)
     weight = torch.randn(2048, 896, generator=generator)
     row = torch.randn(1, 1, 896, generator=generator)
@@ -92,7 +92,7 @@ def test_a_row_has_the_same_bits_again_and_on_any_number_of_threads():
     assert all(torch.equal(one, found[0]) for one in found)
 
 
-def test_only_large_layers_of_the_usual_kind_are_taken():
+def test_only_large_standard_linear_layers_are_replaced():
     class Own(torch.nn.Linear):
         pass
 
@@ -106,7 +106,7 @@ def test_only_large_layers_of_the_usual_kind_are_taken():
     assert isinstance(large, torch.nn.Linear)
 
 
-def test_half_precision_and_passes_of_others_are_as_ever():
+def test_half_precision_and_other_passes_avoid_onednn():
     layer = torch.nn.Linear(512, 512)
     linear.ask_kernels(layer)
     row = torch.randn(1, 512)
@@ -127,7 +127,7 @@ def test_half_precision_and_passes_of_others_are_as_ever():
             assert products.onednn == 0
 
 
-def test_on_another_device_products_are_that_device_s(monkeypatch):
+def test_other_devices_use_their_own_products(monkeypatch):
     rows, weight = torch.empty(2, 512, device="meta"), torch.empty(300, 512, device="meta")
     with ENGINE_LOCK, FLOAT32.apply(tokens=2), Products() as products:
         assert linear.linear(rows, weight).shape == (2, 300)
@@ -137,7 +137,7 @@ def test_on_another_device_products_are_that_device_s(monkeypatch):
     assert not model._possible(FLOAT32).onednn_float32
 
 
-def test_a_copy_of_a_model_has_its_own_weights(every_layer):
+def test_copied_model_has_its_own_weights(every_layer):
     model = LanguageModel(tiny_models.build("llama"), kernels=FLOAT32)
     other = copy.deepcopy(model.hf)
     for weight in other.parameters():
@@ -148,9 +148,7 @@ def test_a_copy_of_a_model_has_its_own_weights(every_layer):
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_neox", "gemma3"])
-def test_rewinds_and_replays_bit_for_bit_and_generate_s_text(
-    architecture, every_layer, monkeypatch
-):
+def test_onednn_rewinds_and_replays_with_the_usual_text(architecture, every_layer, monkeypatch):
     monkeypatch.setattr("engine.decoding.record.RECENT_BYTES", 0)  # replays all except the last
     model = LanguageModel(tiny_models.build(architecture), kernels=FLOAT32)
     assert model.replays_exactly
@@ -170,7 +168,7 @@ def test_rewinds_and_replays_bit_for_bit_and_generate_s_text(
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
-def test_its_operations_are_counted_as_those_of_other_products(architecture, every_layer):
+def test_onednn_operations_are_counted_like_others(architecture, every_layer):
     model = LanguageModel(tiny_models.build(architecture), kernels=FLOAT32)
     ids = tiny_models.prompt(4)
 
@@ -184,7 +182,7 @@ def test_its_operations_are_counted_as_those_of_other_products(architecture, eve
     assert through_onednn == counted() > 0
 
 
-def test_in_parity_all_is_bit_for_bit_generate_s(every_layer):
+def test_parity_mode_matches_generate_bit_for_bit(every_layer):
     model = LanguageModel(tiny_models.build("llama"), kernels=FLOAT32)
     settings = SamplingSettings(temperature=0.8, top_k=20, top_p=0.9, seed=2, parity=True)
     decoder = finished(Decoder(model, tiny_models.prompt(2), settings), TOKENS)
@@ -196,7 +194,7 @@ def test_in_parity_all_is_bit_for_bit_generate_s(every_layer):
     assert_same_run(decoder, ids, logits, "In parity")
 
 
-def test_where_there_is_no_such_product_a_model_says_that_it_has_none(monkeypatch):
+def test_facts_report_missing_onednn_float32_kernels(monkeypatch):
     monkeypatch.setattr("engine.model.loaded.has_onednn_float32", lambda: False)
     model = LanguageModel(tiny_models.build("llama"), kernels=FLOAT32)
     assert model.facts["kernels"]["onednn_float32"] is False

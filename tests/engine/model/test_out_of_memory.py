@@ -63,7 +63,7 @@ def run(server, tmp_path) -> Callable[..., str]:
     return told
 
 
-def test_an_allocation_that_fails_is_recognised(run):
+def test_failed_allocation_is_recognised(run):
     told = run("""
 limit(200)
 for allocate in (lambda: torch.empty(2**40), lambda: bytearray(2**40)):
@@ -75,7 +75,7 @@ for allocate in (lambda: torch.empty(2**40), lambda: bytearray(2**40)):
     assert told.splitlines() == ["RuntimeError True", "MemoryError True"]
 
 
-def test_a_model_larger_than_the_limit_is_no_damaged_download(run, tmp_path):
+def test_model_over_memory_limit_is_not_called_damaged(run, tmp_path):
     told = run(
         """
 small, large = sys.argv[1:]
@@ -96,7 +96,7 @@ except OutOfMemoryError as error:
     assert told == "cpu has not enough memory for large; use a smaller model or a smaller dtype."
 
 
-def test_a_forward_pass_larger_than_the_limit(run):
+def test_forward_pass_over_memory_limit_is_reported(run):
     told = run("""
 model = LanguageModel(tiny_model(intermediate_size=8_192))
 limit(100)

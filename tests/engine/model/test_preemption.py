@@ -34,7 +34,7 @@ class Interrupted:
         self.others.append(self.model.forward(OTHER, self.model.new_cache(), 0).logits)
 
 
-def test_passes_between_its_layers_change_nothing_of_a_pass_and_are_not_in_its_time():
+def test_interrupted_pass_keeps_its_logits_and_time():
     for architecture in ("llama", "mixtral", "mamba"):
         model = shared(architecture)
         whole = model.forward(TEXT, model.new_cache(), 0).logits
@@ -49,7 +49,7 @@ def test_passes_between_its_layers_change_nothing_of_a_pass_and_are_not_in_its_t
         assert forward.ms < 0 and last.ms < 0, "hundreds of seconds were taken off"
 
 
-def test_a_pass_that_was_interrupted_is_the_same_bit_for_bit_with_its_threads():
+def test_interrupted_pass_keeps_its_bits_and_threads():
     model = shared("llama")
     whole = model.forward(TEXT, model.new_cache(), 0).logits
     seen: list[int] = []
@@ -65,7 +65,7 @@ def test_a_pass_that_was_interrupted_is_the_same_bit_for_bit_with_its_threads():
     assert seen and set(seen) == {model.kernels.threads or torch.get_num_threads()}
 
 
-def test_who_has_the_lock_around_several_passes_is_not_interrupted():
+def test_pass_holding_the_lock_is_not_interrupted():
     model = shared("llama")
     pause = Interrupted(model)
     with ENGINE_LOCK, allowed(pause):

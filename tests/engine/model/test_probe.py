@@ -14,7 +14,7 @@ from tests.engine.model import small_configs
 CLOSE = 1e-4
 
 
-def test_a_model_with_a_state_of_its_own_is_refused():
+def test_model_with_internal_state_is_refused():
     hf = tiny_models.build("llama")
     seen = []
 
@@ -36,7 +36,7 @@ class Shifting(transformers.LlamaForCausalLM):
         return inputs
 
 
-def test_a_model_to_which_generate_hands_more_than_tokens_is_refused():
+def test_model_needing_more_than_tokens_is_refused():
     hf = Shifting(tiny_models.build("llama").config).eval()
     with pytest.raises(NotAModelError, match="other logits for plain tokens"):
         LanguageModel(hf)
@@ -49,7 +49,7 @@ def test_a_model_without_generate_is_refused():
 
 
 @pytest.mark.parametrize("model_type", ["xlnet", "rwkv", "cpmant", "reformer", "xlm"])
-def test_architectures_whose_generate_does_more_are_refused(model_type):
+def test_architectures_with_special_generate_are_refused(model_type):
     with pytest.raises(NotAModelError, match="choose another architecture"):
         LanguageModel(small_configs.build(model_type))
 
@@ -61,7 +61,7 @@ def test_a_cache_that_crops_wrongly_is_refused(monkeypatch):
         LanguageModel(tiny_models.build("gpt2"))
 
 
-def test_loading_leaves_the_generation_settings_as_they_were():
+def test_loading_keeps_the_generation_settings():
     hf = tiny_models.build("llama")
     hf.generation_config.update(do_sample=True, temperature=0.3, max_new_tokens=5, eos_token_id=7)
     before = hf.generation_config.to_dict()
@@ -70,7 +70,7 @@ def test_loading_leaves_the_generation_settings_as_they_were():
     assert model.eos_ids == (7,)
 
 
-def test_loading_takes_ten_short_passes_at_most():
+def test_loading_takes_few_short_passes():
     hf = tiny_models.build("llama")
     lengths = []
     hf.model.embed_tokens.register_forward_hook(lambda _, ids, out: lengths.append(ids[0].numel()))
@@ -105,7 +105,7 @@ def test_all_positions_of_a_pass_equal_single_steps(architecture):
     torch.testing.assert_close(forward.hidden, hidden, atol=CLOSE, rtol=0)
 
 
-def test_the_last_position_alone_stays_the_usual_answer():
+def test_last_position_matches_the_all_positions_pass():
     model = tiny_models.shared("llama")
     ids = tiny_models.prompt(4)
     last = model.forward(ids, model.new_cache(), 0)
@@ -118,7 +118,7 @@ def test_the_last_position_alone_stays_the_usual_answer():
 
 
 @pytest.mark.parametrize("architecture", tiny_models.ARCHITECTURES)
-def test_can_chunk_says_what_chunks_of_other_sizes_give(architecture):
+def test_can_chunk_predicts_results_of_chunked_reading(architecture):
     model = tiny_models.shared(architecture)
     ids = tiny_models.prompt(5, 60)
     whole = model.forward(ids, model.new_cache(), 0, all_positions=True).logits
@@ -145,10 +145,10 @@ def test_can_chunk_says_what_chunks_of_other_sizes_give(architecture):
         *((name, True) for name in ("bamba", "qwen3_next", "zaya")),
     ],
 )
-def test_a_state_that_chunks_leave_out_shows_in_any_dtype(model_type, expected, dtype):
+def test_lost_state_between_chunks_shows_in_any_dtype(model_type, expected, dtype):
     """Try all dtypes: in bfloat16 the missing part may be no larger than the rounding."""
     assert LanguageModel(small_configs.build(model_type).to(dtype)).can_chunk is expected
 
 
-def test_layers_that_a_model_brings_along_are_not_read_in_chunks():
+def test_models_with_custom_layers_are_not_chunked():
     assert not LanguageModel(small_configs.build("deepseek_v4")).can_chunk

@@ -40,7 +40,7 @@ def test_two_bits_hold_four_numbers():
 
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("bits", BITS)
-def test_a_number_comes_back_within_half_a_step(bits, axis):
+def test_decoded_number_is_within_half_a_step(bits, axis):
     states = numbers(2, 12, 8)
     codes = encode(states, bits=bits, group=4, axis=axis)
     read = decode(codes, bits=bits, group=4, axis=axis)
@@ -51,7 +51,7 @@ def test_a_number_comes_back_within_half_a_step(bits, axis):
 
 
 @pytest.mark.parametrize("axis", AXES)
-def test_it_does_not_matter_in_how_many_passes_a_text_was_read(axis):
+def test_quantised_states_do_not_depend_on_passes(axis):
     how = Quantisation(4, group=4, keys=axis, values=axis, residual=3)
     states = numbers(2, 23, 8)
     whole, by_one = QuantisedStates(how, axis), QuantisedStates(how, axis)
@@ -117,7 +117,7 @@ def twin_cache(model: LanguageModel, how: Quantisation):
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2", "falcon", "bloom", *WINDOWED])
-def test_every_row_is_read_as_its_cache_holds_it(name):
+def test_each_row_matches_its_own_quantised_cache(name):
     # In float64 no number lies so close to the edge between two codes that rounding decides.
     model = tiny_models.shared(name, dtype=torch.float64)
     kinds = [
@@ -146,7 +146,7 @@ def test_every_row_is_read_as_its_cache_holds_it(name):
             assert max(held[:4]) < tiny_models.WINDOW - 1 + 8, "what left the window is forgotten"
 
 
-def test_bytes_are_those_of_the_codes():
+def test_row_bytes_match_codes_and_residual():
     model = tiny_models.shared("qwen3")  # 2 layers, 2 heads of 8 channels, float32
     kinds = [Quantisation(4, group=4, keys=PER_TOKEN, residual=6), Quantisation(8, group=8)]
     cache = compared_cache(model, kinds)
@@ -157,12 +157,12 @@ def test_bytes_are_those_of_the_codes():
 
 
 @pytest.mark.parametrize("name", ["mamba", "falcon_h1", "lfm2"])
-def test_other_states_are_refused_in_a_sentence(name):
+def test_models_with_other_states_are_refused(name):
     assert "keeps other states than one key and one value" in why_not(tiny_models.shared(name))
     assert why_not(tiny_models.shared("llama")) == why_not(tiny_models.shared("gemma3")) == ""
 
 
-def test_a_latent_cache_is_refused_in_a_sentence():
+def test_latent_cache_is_refused():
     model = LanguageModel(small_configs.build("deepseek_v3"), name="latent")
     assert why_not(model).startswith("latent caches one latent vector for all heads (MLA)")
 
@@ -181,7 +181,7 @@ def test_a_setting_out_of_range_is_refused(changes, words):
         Quantisation(**changes)
 
 
-def test_what_does_not_fit_the_model_or_the_text_is_refused():
+def test_setting_that_misfits_model_or_text_is_refused():
     model = tiny_models.shared("llama")
     with pytest.raises(
         SettingError, match=r"group does not divide the 8 channels of a head.*got 3"
@@ -196,7 +196,7 @@ def test_what_does_not_fit_the_model_or_the_text_is_refused():
         both.check_length(20)
 
 
-def test_a_window_of_the_exact_row_is_that_of_transformers():
+def test_exact_row_uses_transformers_sliding_window():
     cache = compared_cache(tiny_models.shared("mistral"), [])
     assert {type(layer.exact) for layer in cache.layers} == {DynamicSlidingWindowLayer}
     assert all(layer.is_sliding and layer.get_max_length() == 16 for layer in cache.layers)

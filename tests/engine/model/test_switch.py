@@ -55,7 +55,7 @@ def test_chunks_do_not_cross_the_switch(model, monkeypatch, length):
     np.testing.assert_allclose(rows(decoder), logits, atol=CLOSE, rtol=0)
 
 
-def test_a_lost_cache_beyond_the_switch_is_made_again_in_chunks(model, monkeypatch):
+def test_lost_cache_beyond_switch_is_rebuilt_in_chunks(model, monkeypatch):
     ids, logits = generate(model, PROMPT, TOKENS + 10)
     decoder = finished(Decoder(model, PROMPT, GREEDY), TOKENS)
     monkeypatch.setattr("engine.runner.runner.CHUNK", 8)
@@ -88,7 +88,7 @@ def test_rewinding_across_the_switch_repeats_tokens_and_logits(model):
         assert_same_run(decoder, ids, logits, f"After rewind({keep})")
 
 
-def test_forks_and_lost_caches_across_the_switch(model):
+def test_forks_and_lost_caches_survive_the_switch(model):
     lone = finished(Decoder(model, PROMPT, settings_of(4)), TOKENS)
     ids, logits = lone.token_ids, rows(lone)
     decoder = finished(Decoder(model, PROMPT, settings_of(4)), SWITCH - len(PROMPT))
@@ -110,7 +110,7 @@ def test_rows_of_a_batch_equal_lone_decoders(model):
         assert is_twin(text, lone_of(model, job))
 
 
-def test_a_batch_that_stays_below_the_switch_is_not_split(model):
+def test_batch_below_the_switch_is_not_split(model):
     jobs = [Row(PROMPT, settings_of(seed), SWITCH - len(PROMPT)) for seed in range(3)]
     batch = batch_finished(model, jobs)
     assert batch.rows_together == 3 and not batch.notices
@@ -118,7 +118,7 @@ def test_a_batch_that_stays_below_the_switch_is_not_split(model):
         assert is_twin(text, lone_of(model, job))
 
 
-def test_guidance_reads_each_of_its_two_texts_again(model):
+def test_guidance_rereads_both_texts_at_the_switch(model):
     scale, negative = 1.5, PROMPT[:3]
     decoder = Decoder(model, PROMPT, GREEDY, negative_prompt=negative, guidance_scale=scale)
     finished(decoder, TOKENS)
@@ -134,7 +134,7 @@ def test_guidance_reads_each_of_its_two_texts_again(model):
         torch.testing.assert_close(found, expected.log_softmax(-1), atol=1e-3, rtol=0)
 
 
-def test_contrastive_search_ends_at_the_switch_with_a_sentence(model):
+def test_contrastive_search_stops_at_the_switch(model):
     search = ContrastiveSearch(model, PROMPT, top_k=3)
     with pytest.raises(ContextFullError, match="would read its whole text again after 32 tokens"):
         for _ in search.run(TOKENS):
@@ -142,7 +142,7 @@ def test_contrastive_search_ends_at_the_switch_with_a_sentence(model):
     assert len(search.steps) == SWITCH - len(PROMPT)
 
 
-def test_a_model_whose_own_generate_forgets_the_text_ends_there():
+def test_phi4_multimodal_context_ends_at_the_switch():
     model = LanguageModel(small_configs.build("phi4_multimodal"))
     assert model.context_length == SWITCH
     assert any("end at 32 tokens" in notice for notice in model.notices)
@@ -155,5 +155,5 @@ def test_a_model_whose_own_generate_forgets_the_text_ends_there():
         decoder.step()
 
 
-def test_other_models_pay_nothing_for_the_switch():
+def test_other_models_have_no_switch():
     assert tiny_models.shared("llama").reads_again_after is None

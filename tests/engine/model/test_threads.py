@@ -48,7 +48,7 @@ def decoder_of(place: int, models: list[LanguageModel], parity: bool) -> Decoder
         (["mistral", "falcon_h1"], False),
     ],
 )
-def test_eight_threads_give_the_texts_they_give_alone(architectures, parity):
+def test_threaded_decoders_match_decoders_run_alone(architectures, parity):
     models = [tiny_models.shared(name) for name in architectures]
     alone = [finished(decoder_of(i, models, parity), TOKENS) for i in range(THREADS)]
     together = [decoder_of(i, models, parity) for i in range(THREADS)]
@@ -83,7 +83,7 @@ def test_threads_that_evict_each_other_lose_nothing(budget):
         assert np.array_equal(rows(together[i]), rows(alone[i]))
 
 
-def test_one_decoder_in_many_threads_takes_every_step_once():
+def test_shared_decoder_takes_every_step_once():
     model = tiny_models.shared("llama")
     lone = finished(decoder_of(0, [model], False), TOKENS)
     decoder = decoder_of(0, [model], False)

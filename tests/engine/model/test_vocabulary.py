@@ -100,13 +100,13 @@ words = st.sampled_from(["the", "cat", "sat", "on", "mat", "hund", "straße", "1
 
 @given(st.lists(words, min_size=1, max_size=12).map(" ".join))
 @example("the cat sat on the mat.")
-def test_wordpiece_tokens_spell_what_the_tokenizer_decodes_after_one_space(text):
+def test_wordpiece_tokens_spell_decoded_text_after_one_space(text):
     token_ids = WORDPIECE.encode(text)
     # The tokenizer's own decoder attaches a full stop or a bracket to the word before it.
     assert streamed(WORDPIECE, token_ids).removeprefix(" ") == WORDPIECE.tokenizer.decode(token_ids)
 
 
-def test_words_that_end_in_a_mark_are_kept_apart():
+def test_words_with_end_markers_are_kept_apart():
     """Use BPE of the oldest kind (GPT, FSMT): the end of a word is part of the piece."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -146,7 +146,7 @@ def test_every_byte_has_a_bundled_token(bundled):
     assert {bytes([byte]) for byte in range(256)} <= spellings
 
 
-def test_no_two_bundled_tokens_spell_the_same(bundled):
+def test_bundled_tokens_have_distinct_spellings(bundled):
     ordinary = [i for i in range(bundled.size) if not bundled.is_special(i)]
     assert len({bundled.token_bytes(i) for i in ordinary}) == len(ordinary)
 
@@ -157,7 +157,7 @@ def test_no_two_bundled_tokens_spell_the_same(bundled):
 @pytest.mark.parametrize(
     "vocabulary", [BYTE_LEVEL, REPLACE, METASPACE], ids=["byte level", "replace", "metaspace"]
 )
-def test_a_character_in_four_tokens_comes_out_with_its_last_byte(vocabulary):
+def test_split_character_appears_with_its_last_byte(vocabulary):
     token_ids = vocabulary.encode("a🙂")[-4:]
     assert [vocabulary.token_bytes(i) for i in token_ids] == [b"\xf0", b"\x9f", b"\x99", b"\x82"]
     assert [vocabulary.label(i) for i in token_ids] == ["<0xF0>", "<0x9F>", "<0x99>", "<0x82>"]
@@ -179,7 +179,7 @@ def test_a_stream_goes_back_to_an_earlier_state():
 
 
 @given(st.binary(max_size=40), st.lists(st.integers(0, 40), max_size=8))
-def test_any_bytes_cut_anywhere_give_the_text_of_the_whole(data, cuts):
+def test_bytes_cut_anywhere_give_the_same_text(data, cuts):
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     stream = TextStream()
     text = "".join(stream.feed(data[a:b]) for a, b in pairwise(edges))
@@ -202,14 +202,14 @@ def test_any_bytes_cut_anywhere_give_the_text_of_the_whole(data, cuts):
         (b"\xed\xa0\x80", "<0xED><0xA0><0x80>"),  # half a surrogate pair
     ],
 )
-def test_readable_shows_bytes_that_are_no_character(data, text):
+def test_readable_shows_invalid_bytes_in_hex(data, text):
     assert readable(data) == text
 
 
 # --- Special, added and unknown tokens -----------------------------------------------------------
 
 
-def test_a_special_token_is_its_name_and_no_text():
+def test_special_token_is_spelled_as_its_name():
     end = BYTE_LEVEL.tokenizer.eos_token_id
     assert BYTE_LEVEL.is_special(end)
     assert BYTE_LEVEL.label(end) == "<|end|>"
@@ -218,7 +218,7 @@ def test_a_special_token_is_its_name_and_no_text():
     assert {REPLACE.label(i) for i in REPLACE.special_ids} == {"<unk>", "<s>", "</s>"}
 
 
-def test_an_added_token_stands_for_itself_and_is_text():
+def test_added_token_spells_itself_as_text():
     (token_id,) = BYTE_LEVEL.encode("größer gleich")
     assert BYTE_LEVEL.token_bytes(token_id) == "größer gleich".encode()
     assert not BYTE_LEVEL.is_special(token_id)
@@ -229,7 +229,7 @@ def test_an_added_token_stands_for_itself_and_is_text():
     [lambda: sentencepiece(metaspace=False), lambda: sentencepiece(metaspace=True), wordpiece],
     ids=["replace", "metaspace", "wordpiece"],
 )
-def test_added_tokens_spell_what_the_tokenizer_decodes(make):
+def test_added_tokens_spell_the_decoded_text(make):
     """Try Gemma's runs of blanks, and words added by a fine-tune."""
     tokenizer = make()
     tokenizer.add_tokens(["Cat", AddedToken("▁▁▁", normalized=False), AddedToken("x▁y")])
@@ -254,21 +254,21 @@ ADDED = ("Cat", "▁▁▁", "x▁y", "<end▁of▁turn>")
         (decoders.Replace("▁", "\t"), "▁a", b"\ta"),
     ],
 )
-def test_a_decoder_may_replace_anything_by_anything(replace, piece, text):
+def test_decoder_replacements_apply_to_token_bytes(replace, piece, text):
     words = Tokenizer(models.WordLevel({piece: 0, "<0x41>": 1}, unk_token=piece))
     words.decoder = decoders.Sequence([replace, decoders.ByteFallback(), decoders.Fuse()])
     vocabulary = whole(PreTrainedTokenizerFast(tokenizer_object=words))
     assert [vocabulary.token_bytes(i) for i in (0, 1)] == [text, b"A"]
 
 
-def test_an_end_of_text_is_a_control_token_whether_flagged_or_not():
+def test_end_of_text_always_counts_as_control_token():
     vocabulary = Vocabulary(BYTE_LEVEL.tokenizer, BYTE_LEVEL.size, (7, 9))
     flagged = BYTE_LEVEL.tokenizer.eos_token_id
     assert vocabulary.special_ids == {7, 9, flagged}
     assert Vocabulary(None, 5, (3,)).is_special(3)
 
 
-def test_ids_beyond_the_tokenizer():
+def test_ids_beyond_the_tokenizer_have_no_bytes():
     vocabulary = Vocabulary(byte_level(), 50_304)
     assert vocabulary.known < 1_000
     assert vocabulary.label(50_300) == "<id 50300>"
@@ -277,7 +277,7 @@ def test_ids_beyond_the_tokenizer():
     assert vocabulary.label(-1) == "<id -1>" and vocabulary.token_bytes(-1) == b""
 
 
-def test_without_a_tokenizer_every_id_is_unknown():
+def test_every_id_is_unknown_without_a_tokenizer():
     vocabulary = Vocabulary(None, 5)
     assert [vocabulary.label(i) for i in range(2)] == ["<id 0>", "<id 1>"]
     assert vocabulary.token_bytes(3) == b"" and not vocabulary.is_special(3)
@@ -292,7 +292,7 @@ def test_every_id_has_bytes_and_a_label(vocabulary):
         assert vocabulary.label(token_id)
 
 
-def test_a_piece_that_only_looks_like_a_byte_is_text():
+def test_piece_resembling_a_byte_is_text():
     pieces = {"<unk>": 0, "<0xZZ>": 1, "<0x41>": 2, "▁a": 3}
     tokenizer = Tokenizer(models.BPE(pieces, [], byte_fallback=True, unk_token="<unk>"))
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback()])
@@ -326,13 +326,13 @@ def test_a_huge_prompt_never_reaches_the_tokenizer(monkeypatch):
             vocabulary.encode(text)
 
 
-def test_a_long_prompt_warns_nobody():
+def test_long_prompt_is_encoded_without_warning():
     # Longer than the tokenizer's model_max_length; the decoder checks the length.
     BYTE_LEVEL.tokenizer.model_max_length = 8
     assert len(BYTE_LEVEL.encode("x y " * 50)) > 8
 
 
-def test_ids_with_holes_keep_their_words():
+def test_vocabulary_with_missing_ids_keeps_its_words():
     words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "[UNK]": 2, "z": 9}, unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     holes = Vocabulary(PreTrainedTokenizerFast(tokenizer_object=words), 10)

@@ -39,7 +39,7 @@ def rows_of(runner: BatchRunner) -> list[np.ndarray]:
     return [np.stack(list(logits)) for logits in runner.logits]
 
 
-def test_many_rows_are_read_in_several_passes_as_equal_as_they_can_be(llama, passes):
+def test_many_rows_are_split_into_equal_passes(llama, passes):
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(150)
     passes.clear()
     runner.extend([row % tiny_models.VOCAB for row in range(150)])
@@ -53,7 +53,7 @@ def test_many_rows_are_read_in_several_passes_as_equal_as_they_can_be(llama, pas
             np.testing.assert_allclose(logits, expected, atol=CLOSE)
 
 
-def test_rows_that_end_leave_their_part_and_an_empty_part_costs_no_pass(llama, passes, monkeypatch):
+def test_empty_parts_cost_no_pass_after_rows_end(llama, passes, monkeypatch):
     monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 4)
     runner = BatchRunner.prefilled(llama, prompts(PROMPT, NEGATIVE)).repeated(10)
     tokens = list(range(10))
@@ -77,9 +77,7 @@ def test_rows_that_end_leave_their_part_and_an_empty_part_costs_no_pass(llama, p
 
 
 @pytest.mark.parametrize(("most", "expected"), [(4, [3, 2]), (5, [5])])
-def test_joined_rows_share_a_pass_where_they_fit_into_one(
-    llama, passes, monkeypatch, most, expected
-):
+def test_joined_rows_share_a_pass_if_they_fit(llama, passes, monkeypatch, most, expected):
     monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", most)
     texts = [PROMPT] * 3 + [tiny_models.prompt(1, len(PROMPT))] * 2
     runner = BatchRunner.prefilled(llama, prompts(texts[0])).repeated(3)
@@ -93,7 +91,7 @@ def test_joined_rows_share_a_pass_where_they_fit_into_one(
         np.testing.assert_allclose(logits, alone.extend([token]).forward.logits, atol=CLOSE)
 
 
-def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypatch):
+def test_longer_texts_get_fewer_rows_per_pass(llama, passes, monkeypatch):
     monkeypatch.setattr(batch_runner, "LEAST_AT_ONCE", 2)
     # With the prompt and one token 8 rows fit; from three more tokens on, 7.
     monkeypatch.setattr(batch_runner, "CACHE_BYTES", 8 * ROW_BYTES * (len(PROMPT) + 1))
@@ -110,7 +108,7 @@ def test_the_longer_the_texts_the_fewer_rows_a_pass_has(llama, passes, monkeypat
         np.testing.assert_allclose(logits, expected, atol=CLOSE)
 
 
-def test_a_batch_in_several_passes_gives_the_twins_of_lone_decoders(llama, monkeypatch):
+def test_batch_in_several_passes_matches_single_decoders(llama, monkeypatch):
     monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 5)
     rows = [Row(PROMPT, sampling(seed), 20 - seed) for seed in range(13)]
     batch = Batch(llama, rows)
@@ -119,7 +117,7 @@ def test_a_batch_in_several_passes_gives_the_twins_of_lone_decoders(llama, monke
     assert all(is_twin(text, lone(llama, row)) for row, text in zip(rows, batch.texts, strict=True))
 
 
-def test_a_single_step_comes_between_the_passes_of_one_token(llama):
+def test_single_step_runs_between_passes_of_a_batch(llama):
     """Check that a request during the first pass is served before the second pass."""
     ran: list[str] = []
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(128)
@@ -146,7 +144,7 @@ def test_a_single_step_comes_between_the_passes_of_one_token(llama):
     assert ran == ["64 rows", "step", "64 rows"]
 
 
-def test_whoever_goes_through_the_rows_lets_single_steps_go_first(llama, monkeypatch):
+def test_reading_rows_gives_way_to_single_steps(llama, monkeypatch):
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(3)
     runner.extend([1, 2, 3])
     asked = []
@@ -155,7 +153,7 @@ def test_whoever_goes_through_the_rows_lets_single_steps_go_first(llama, monkeyp
     assert asked == [1.0, 0.25, 0.0], "but not for longer than a pass would wait"
 
 
-def test_without_memory_for_a_part_the_rows_are_to_be_thrown_away(llama, monkeypatch):
+def test_out_of_memory_in_one_pass_is_reported(llama, monkeypatch):
     monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 2)
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(4)
     calls = []

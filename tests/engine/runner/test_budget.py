@@ -9,7 +9,7 @@ from engine.runner.budget import MemoryBudget, memory_of, with_room
 from tests.engine.runner.idle import Idle
 
 
-def test_the_longest_unused_gives_first_and_no_more_than_needed():
+def test_budget_releases_least_recently_used_first():
     budget = MemoryBudget(100)
     first, second, third = Idle(), Idle(), Idle()
     budget.used(first, 40)
@@ -20,7 +20,7 @@ def test_the_longest_unused_gives_first_and_no_more_than_needed():
     assert budget.held == 90
 
 
-def test_exactly_as_much_as_is_needed_is_enough():
+def test_budget_releases_no_more_than_needed():
     budget = MemoryBudget(100)
     first, second, third = Idle(), Idle(), Idle()
     budget.used(first, 40)
@@ -31,7 +31,7 @@ def test_exactly_as_much_as_is_needed_is_enough():
     assert budget.make_room() == 0 and budget.held == 0
 
 
-def test_what_a_holder_keeps_is_not_taken_for_freed():
+def test_memory_kept_after_release_still_counts():
     class Careful(Idle):
         def release(self) -> bool:
             budget.keeps(self, 10)
@@ -45,7 +45,7 @@ def test_what_a_holder_keeps_is_not_taken_for_freed():
     assert budget.make_room() == 0 and budget.held == 10
 
 
-def test_who_is_in_use_keeps_its_memory_and_the_next_one_gives():
+def test_busy_holder_is_skipped_for_the_next():
     class Busy(Idle):
         def release(self) -> bool:
             return False
@@ -59,7 +59,7 @@ def test_who_is_in_use_keeps_its_memory_and_the_next_one_gives():
     assert budget.held == 120
 
 
-def test_who_is_gone_holds_nothing():
+def test_deleted_holder_does_not_count():
     budget = MemoryBudget(100)
     gone, idle = Idle(), Idle()
     budget.used(gone, 90)
@@ -69,7 +69,7 @@ def test_who_is_gone_holds_nothing():
     assert budget.held == 50
 
 
-def test_who_comes_to_the_place_of_one_that_is_gone_is_another():
+def test_new_holder_at_reused_address_counts_separately():
     budget, gone, others = MemoryBudget(100), Idle(), []
     place = id(gone)
     budget.used(gone, 40)
@@ -83,7 +83,7 @@ def test_who_comes_to_the_place_of_one_that_is_gone_is_another():
     assert budget.held == 0
 
 
-def test_to_say_what_one_keeps_is_no_use_of_it():
+def test_reporting_kept_memory_does_not_count_as_use():
     budget = MemoryBudget(100)
     first, second, third = Idle(), Idle(), Idle()
     budget.used(first, 40)
@@ -103,7 +103,7 @@ def test_to_say_what_one_keeps_is_no_use_of_it():
     ],
     ids=["with more room", "where nobody gives", "of another kind"],
 )
-def test_what_fails_for_want_of_memory_is_done_once_more(error, gives, expected):
+def test_work_is_retried_once_after_freeing_memory(error, gives, expected):
     budget, idle, done = MemoryBudget(100), Idle(), []
     if gives:
         budget.used(idle, 50)
@@ -122,7 +122,7 @@ def test_what_fails_for_want_of_memory_is_done_once_more(error, gives, expected)
     assert done == expected and idle.released is (len(expected) == 2)
 
 
-def test_reservations_share_what_there_is():
+def test_reservations_share_the_available_memory():
     budget = MemoryBudget(100)
     one, other = Idle(), Idle()
     assert budget.reserve(one, 70) == 70
@@ -134,7 +134,7 @@ def test_reservations_share_what_there_is():
 
 
 @pytest.mark.parametrize(("said", "expected"), [("1073741824\n", 2**30), ("max\n", None)])
-def test_a_container_has_less_than_its_machine(said, expected, tmp_path, monkeypatch):
+def test_container_memory_limit_is_respected(said, expected, tmp_path, monkeypatch):
     file = tmp_path / "memory.max"
     file.write_text(said)
     monkeypatch.setattr("engine.runner.budget._CGROUP_LIMITS", (str(file), "/no/such/file"))

@@ -35,7 +35,7 @@ def long_prompt(tokens: int) -> list[int]:
     return np.random.default_rng(7).integers(0, tiny_models.VOCAB, tokens).tolist()
 
 
-def test_a_long_prompt_is_read_in_chunks_and_says_so(long_model):
+def test_long_prompt_is_read_in_reported_chunks(long_model):
     ids = long_prompt(2 * CHUNK + 40)
     told = []
     with as_job(lambda: False, lambda *words: told.append(words)):
@@ -48,7 +48,7 @@ def test_a_long_prompt_is_read_in_chunks_and_says_so(long_model):
     assert whole.passes == (len(ids),)
 
 
-def test_a_large_model_reads_smaller_chunks_on_a_cpu():
+def test_large_model_uses_smaller_chunks_on_cpu():
     def model(parameters: int, device: str) -> SimpleNamespace:
         return SimpleNamespace(parameters=parameters, device=torch.device(device))
 
@@ -58,7 +58,7 @@ def test_a_large_model_reads_smaller_chunks_on_a_cpu():
 
 
 @pytest.mark.parametrize("architecture", ["mamba", "jamba", "falcon_h1"])
-def test_a_model_that_forgets_between_chunks_reads_at_once(architecture):
+def test_model_that_cannot_chunk_reads_at_once(architecture):
     model = tiny_models.shared(architecture)
     ids = long_prompt(CHUNK + 30)[: (model.context_length or 10_000) - 4]
     runner = Runner(model)
@@ -73,7 +73,7 @@ def test_a_model_that_forgets_between_chunks_reads_at_once(architecture):
         assert reading.passes == (len(ids),) and later.passes == (1, 1, 1)
 
 
-def test_a_cancelled_prompt_has_read_nothing_and_is_read_afterwards(long_model):
+def test_cancelled_prompt_leaves_nothing_and_can_be_reread(long_model):
     ids = long_prompt(3 * CHUNK)
     runner, told = Runner(long_model), []
     with (
@@ -87,7 +87,7 @@ def test_a_cancelled_prompt_has_read_nothing_and_is_read_afterwards(long_model):
     np.testing.assert_allclose(reading.forward.logits, uncached(long_model, ids), atol=CLOSE)
 
 
-def test_a_cache_that_was_taken_away_is_made_again_in_chunks(long_model):
+def test_released_cache_is_rebuilt_in_chunks(long_model):
     prompt, more = long_prompt(20), long_prompt(EXACT + CHUNK)
     runner = Runner(long_model)
     runner.extend(prompt)
@@ -102,7 +102,7 @@ def test_a_cache_that_was_taken_away_is_made_again_in_chunks(long_model):
     np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
 
 
-def test_a_long_beginning_is_made_again_as_it_was_read(long_model):
+def test_long_beginning_is_rebuilt_in_its_original_passes(long_model):
     for parity, beginning in ((False, (CHUNK, 40)), (True, (CHUNK + 40,))):
         runner = Runner(long_model)
         runner.extend(long_prompt(CHUNK + 40), parity=parity)
@@ -113,7 +113,7 @@ def test_a_long_beginning_is_made_again_as_it_was_read(long_model):
         assert runner.extend([1], parity=parity).passes == (*beginning, *rest, 1)
 
 
-def test_a_short_one_is_made_again_token_by_token_to_the_same_bits(llama):
+def test_short_text_is_rebuilt_bit_for_bit(llama):
     one, other = Runner(llama), Runner(llama)
     for runner in (one, other):
         runner.extend(PROMPT)
@@ -125,7 +125,7 @@ def test_a_short_one_is_made_again_token_by_token_to_the_same_bits(llama):
     assert np.array_equal(found.forward.logits, one.extend([5]).forward.logits)
 
 
-def test_a_cancelled_rebuild_is_begun_again(long_model):
+def test_cancelled_rebuild_starts_over(long_model):
     runner = Runner(long_model)
     runner.extend(PROMPT)
     for token_id in range(10):
@@ -143,7 +143,7 @@ def test_a_cancelled_rebuild_is_begun_again(long_model):
     np.testing.assert_allclose(found, expected, atol=CLOSE)
 
 
-def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model, budget):
+def test_rebuilt_cache_counts_if_the_step_is_cancelled(long_model, budget):
     runner, told = Runner(long_model), []
     runner.extend(long_prompt(CHUNK))
     for token_id in long_prompt(EXACT + CHUNK):
@@ -160,7 +160,7 @@ def test_a_rebuilt_cache_counts_where_what_should_follow_is_cancelled(long_model
     assert held / 2 < runner.usage.held == budget.held
 
 
-def test_size_and_budget_follow_all_that_changes_a_cache(llama, budget):
+def test_size_and_budget_follow_every_cache_change(llama, budget):
     def assert_counted(*runners: Runner) -> None:
         for each in runners:
             assert each.usage == caches.size(each.cache)
@@ -187,7 +187,7 @@ def test_size_and_budget_follow_all_that_changes_a_cache(llama, budget):
 
 
 @pytest.mark.parametrize("architecture", ["mamba", "mistral"])
-def test_what_cannot_be_cropped_goes_back_to_a_snapshot(architecture, budget, monkeypatch):
+def test_uncroppable_cache_rewinds_to_a_snapshot(architecture, budget, monkeypatch):
     monkeypatch.setattr("engine.runner.runner.SNAPSHOT_EVERY", 8)
     ids = [*PROMPT, *long_prompt(5 * 8 + 6)]  # snapshots after 12, 36, 44 and 52: four are kept
     model = tiny_models.shared(architecture)
@@ -207,7 +207,7 @@ def test_what_cannot_be_cropped_goes_back_to_a_snapshot(architecture, budget, mo
         np.testing.assert_allclose(reading.forward.logits, expected, atol=CLOSE)
 
 
-def test_in_which_line_a_reading_stands(llama, monkeypatch):
+def test_reading_is_scheduled_by_its_kind(llama, monkeypatch):
     asked, turn = [], SCHEDULER.turn
     monkeypatch.setattr(SCHEDULER, "turn", lambda kind: asked.append(kind) or turn(kind))
 
@@ -224,7 +224,7 @@ def test_in_which_line_a_reading_stands(llama, monkeypatch):
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "mistral", "gemma3"])
-def test_selected_rows_are_texts_of_their_own(architecture):
+def test_selected_rows_are_independent_texts(architecture):
     model = tiny_models.shared(architecture)
     runner = Runner(model)
     runner.extend(PROMPT)
@@ -246,7 +246,7 @@ def test_selected_rows_are_texts_of_their_own(architecture):
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "mistral", "gemma3"])
-def test_joined_rows_of_several_pasts_go_on_as_texts_of_their_own(architecture):
+def test_joined_rows_continue_as_independent_texts(architecture):
     model = tiny_models.shared(architecture)
     texts = [tiny_models.prompt(seed, 12) for seed in range(2)]
     runner, other = Runner(model), Runner(model)
@@ -271,7 +271,7 @@ def test_joined_rows_of_several_pasts_go_on_as_texts_of_their_own(architecture):
     assert not runner.can_join(other), "the other is at the same length no longer"
 
 
-def test_states_that_cannot_be_joined_are_left_apart():
+def test_recurrent_states_cannot_be_joined():
     model = tiny_models.shared("mamba")
     runner, other = Runner(model), Runner(model)
     for each in (runner, other):
@@ -281,7 +281,7 @@ def test_states_that_cannot_be_joined_are_left_apart():
 
 
 @pytest.mark.parametrize("architecture", ["llama", "mistral"])
-def test_rows_that_find_no_memory_stay_as_they_were(architecture, budget, monkeypatch):
+def test_rows_are_unchanged_after_running_out_of_memory(architecture, budget, monkeypatch):
     model = LanguageModel(tiny_models.build(architecture, num_hidden_layers=3))
     runner, idle = Runner(model), Runner(model)
     for each in (runner, idle):
@@ -328,7 +328,7 @@ def failing(model: LanguageModel, times: int, error: BaseException) -> None:
         RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: not enough memory"),
     ],
 )
-def test_without_memory_idle_caches_go_and_it_is_tried_once_more(llama, budget, error):
+def test_pass_is_retried_after_releasing_idle_caches(llama, budget, error):
     expected = uncached(llama, [*PROMPT, 1])
     runner, idle = Runner(llama), Idle()
     runner.extend(PROMPT)
@@ -341,7 +341,7 @@ def test_without_memory_idle_caches_go_and_it_is_tried_once_more(llama, budget, 
 
 
 @pytest.mark.parametrize("architecture", ["llama", "mistral"])
-def test_rows_of_one_past_are_made_again_without_memory(architecture, budget, monkeypatch):
+def test_rows_are_rebuilt_after_running_out_of_memory(architecture, budget, monkeypatch):
     """Include Mistral: its window forgets, so the past comes from a snapshot of its one row."""
     monkeypatch.setattr("engine.runner.runner.SNAPSHOT_EVERY", 1)
     model = LanguageModel(tiny_models.build(architecture))
@@ -360,7 +360,7 @@ def test_rows_of_one_past_are_made_again_without_memory(architecture, budget, mo
         np.testing.assert_allclose(logits, expected, atol=CLOSE)
 
 
-def test_where_that_does_not_help_it_is_a_sentence_and_the_text_goes_on(llama, budget):
+def test_failed_retry_is_reported_and_text_can_continue(llama, budget):
     expected = uncached(llama, [*PROMPT, 1])
     runner, idle = Runner(llama), Idle()
     runner.extend(PROMPT)
@@ -372,7 +372,7 @@ def test_where_that_does_not_help_it_is_a_sentence_and_the_text_goes_on(llama, b
     np.testing.assert_allclose(runner.extend([1]).forward.logits, expected, atol=CLOSE)
 
 
-def test_nothing_is_tried_again_where_nobody_can_give(llama, budget):
+def test_pass_is_not_retried_without_releasable_memory(llama, budget):
     runner = Runner(llama)
     runner.extend(PROMPT)
     failing(llama, 1, RuntimeError("out of memory"))
@@ -381,7 +381,7 @@ def test_nothing_is_tried_again_where_nobody_can_give(llama, budget):
     runner.extend([1])
 
 
-def test_another_failure_is_not_taken_for_want_of_memory(llama, budget):
+def test_other_failure_does_not_release_memory(llama, budget):
     runner, idle = Runner(llama), Idle()
     runner.extend(PROMPT)
     budget.used(idle, 1_000)

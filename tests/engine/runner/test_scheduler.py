@@ -37,7 +37,7 @@ def queued(scheduler: Scheduler, kinds: list[Kind]) -> tuple[list[int], list[thr
     return ran, threads
 
 
-def test_steps_go_before_batches_before_prompts_and_first_come_first_served():
+def test_turns_go_by_kind_then_by_arrival():
     scheduler = Scheduler()
     with scheduler.turn(Kind.STEP):
         kinds = [Kind.PREFILL, Kind.BATCH, Kind.STEP, Kind.PREFILL, Kind.STEP, Kind.BATCH]
@@ -50,7 +50,7 @@ def test_steps_go_before_batches_before_prompts_and_first_come_first_served():
     assert scheduler.line() == {"running": 0, "step": 0, "batch": 0, "prefill": 0}
 
 
-def test_what_has_waited_for_long_goes_first(monkeypatch):
+def test_job_that_waited_long_goes_first(monkeypatch):
     monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
     scheduler = Scheduler()
     with scheduler.turn(Kind.STEP):
@@ -71,7 +71,7 @@ def _ran(scheduler: Scheduler, ran: list) -> None:
         ran.append("step")
 
 
-def test_a_turn_within_a_turn_is_the_same():
+def test_nested_turn_reuses_the_outer_turn():
     scheduler = Scheduler()
     with scheduler.turn(Kind.BATCH), scheduler.turn(Kind.PREFILL):
         assert scheduler.line()["running"] == 1
@@ -102,7 +102,7 @@ def test_a_cancelled_job_leaves_the_line():
     assert scheduler.give_way() == 0, "it waits for a step that nobody takes"
 
 
-def test_whoever_waits_hears_of_their_place(monkeypatch):
+def test_waiting_job_is_told_its_place(monkeypatch):
     monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
     scheduler = Scheduler()
     told = []
@@ -125,7 +125,7 @@ def test_whoever_waits_hears_of_their_place(monkeypatch):
 
 
 @pytest.mark.parametrize("waits_for", [0, 3 * LOOK_SECONDS], ids=["at once", "a moment"])
-def test_who_need_not_wait_for_long_hears_of_no_line(waits_for, monkeypatch):
+def test_short_wait_is_not_reported(waits_for, monkeypatch):
     monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 1_000.0)
     scheduler, heard = Scheduler(), []
 
@@ -146,7 +146,7 @@ def test_who_need_not_wait_for_long_hears_of_no_line(waits_for, monkeypatch):
     assert heard == ["turn"]
 
 
-def test_whoever_listens_hears_the_number_and_when_the_turn_has_come(monkeypatch):
+def test_listener_hears_its_place_and_its_turn(monkeypatch):
     monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
     scheduler = Scheduler()
     heard, words = [], []
@@ -185,7 +185,7 @@ def test_a_failed_pass_gives_the_turn_back():
     assert came == ["turn"]
 
 
-def test_a_job_holds_for_its_thread_and_its_block():
+def test_job_applies_only_to_its_thread_and_block():
     before = this_job()
     with as_job(lambda: True) as mine:
         assert this_job() is mine
@@ -199,7 +199,7 @@ def test_a_job_holds_for_its_thread_and_its_block():
     assert this_job() is before
 
 
-def test_the_end_of_a_turn_makes_nobody_look_but_the_next(monkeypatch):
+def test_ending_turn_wakes_only_the_next_job(monkeypatch):
     monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 1_000.0)
     looks, rank = [], _Ticket.rank
     monkeypatch.setattr(_Ticket, "rank", lambda *given: looks.append(1) or rank(*given))
@@ -212,7 +212,7 @@ def test_the_end_of_a_turn_makes_nobody_look_but_the_next(monkeypatch):
     assert len(looks) <= count * count, "each of those who wait went through the whole line"
 
 
-def test_a_turn_that_comes_as_its_job_is_cancelled_is_passed_on():
+def test_turn_of_a_cancelled_job_is_passed_on():
     scheduler = Scheduler()
     stop, ran = threading.Event(), []
 
@@ -242,7 +242,7 @@ def test_a_turn_that_comes_as_its_job_is_cancelled_is_passed_on():
     assert scheduler.line()["running"] == 0 and scheduler.give_way() == 0
 
 
-def test_long_work_gives_way_to_single_steps_alone():
+def test_long_work_gives_way_only_to_single_steps():
     scheduler = Scheduler()
     assert scheduler.give_way() == 0
     with scheduler.turn(Kind.STEP):
@@ -270,7 +270,7 @@ def test_long_work_gives_way_to_single_steps_alone():
     assert scheduler.give_way() == 0, "nobody steps any more"
 
 
-def test_giving_way_ends_after_its_time_and_with_its_job():
+def test_giving_way_ends_by_timeout_or_cancellation():
     scheduler, took = Scheduler(), []
     stop = threading.Event()
 
@@ -288,7 +288,7 @@ def test_giving_way_ends_after_its_time_and_with_its_job():
     assert len(took) == 2 and took[0] >= 0.06
 
 
-def test_a_long_pass_stands_still_for_who_goes_before_it_and_for_nobody_else():
+def test_long_pass_pauses_only_for_higher_priority_turns():
     scheduler = Scheduler()
     with scheduler.turn(Kind.BATCH) as turn:
         turn.take()
@@ -309,7 +309,7 @@ def test_a_long_pass_stands_still_for_who_goes_before_it_and_for_nobody_else():
     assert ran == [1, 3, 2, 0]
 
 
-def test_a_long_pass_stands_still_as_often_as_a_step_comes():
+def test_long_pass_pauses_for_every_arriving_step():
     scheduler, start = Scheduler(), time.monotonic()
     with scheduler.turn(Kind.BATCH) as turn:
         for _ in range(3):
@@ -327,7 +327,7 @@ def test_a_long_pass_stands_still_as_often_as_a_step_comes():
     assert turn.seconds <= time.monotonic() - start
 
 
-def test_a_single_step_stands_still_for_nobody_nor_does_who_has_waited_for_long():
+def test_single_steps_and_long_waiters_do_not_pause():
     scheduler = Scheduler()
     with scheduler.turn(Kind.STEP) as turn:
         ran, threads = queued(scheduler, [Kind.STEP])

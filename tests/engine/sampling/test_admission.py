@@ -248,7 +248,7 @@ def check_admitted(scene: Scene, token_id: int, found: Admission) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_admits_a_token_and_what_blocks_it_hold_against_every_change(seed):
+def test_admissions_and_blocks_hold_on_random_chains(seed):
     rng = np.random.default_rng([20_261_122, seed])
     removed, named, blocked = 0, Counter(), 0
     for _ in range(CHAINS):
@@ -305,7 +305,7 @@ def bfloat16(logits: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("rounded", [False, True], ids=["exact", "bfloat16"])
 @pytest.mark.parametrize("chain", CHAINS_BY_HAND, ids="-".join)
-def test_no_nearer_value_of_the_named_setting_admits_the_token(chain, rounded):
+def test_no_nearer_value_admits_the_token(chain, rounded):
     rng = np.random.default_rng(8)
     logits = rng.standard_normal(2000).astype(np.float32) * np.float32(1.5)
     logits = bfloat16(logits) if rounded else logits
@@ -370,7 +370,7 @@ def test_each_setting_can_be_named(chain, place, setting):
     assert found.setting == setting and not found.blocked_by
 
 
-def test_the_number_of_tokens_is_exact_far_beyond_the_slider():
+def test_top_k_answer_is_exact_beyond_the_slider():
     rng = np.random.default_rng(5)
     logits = rng.standard_normal(20_000).astype(np.float32)
     by_rank = np.argsort(-logits, kind="stable").tolist()
@@ -385,7 +385,7 @@ def test_the_number_of_tokens_is_exact_far_beyond_the_slider():
         )
 
 
-def test_a_smaller_change_is_not_missed_where_more_is_not_always_better():
+def test_smallest_change_is_found_for_non_monotonic_settings():
     """Try a temperature that moves typical-p's window, and a top-k that lowers a token's share."""
     logits = np.array([3.0, 2.2, 1.9, 1.4, 0.3, -0.5, -1.0, -2.0], np.float32)
     values = {"temperature": 0.3, "typical_p": 0.3, "top_k": 2, "epsilon_cutoff": 0.09}
@@ -406,7 +406,7 @@ def test_a_smaller_change_is_not_missed_where_more_is_not_always_better():
 # --- the message ----------------------------------------------------------------------------------
 
 
-def test_samplers_that_only_together_keep_a_token_out_are_named():
+def test_jointly_blocking_samplers_are_all_named():
     chain = [Temperature(0), Banned([[1]]), TopK(2), TopP(0.95)]
     settings = SamplingSettings(chain=chain)
     blocked, out, survivor = (admitting_change(FOUR, settings, NO_CONTEXT, i) for i in (1, 3, 0))
@@ -445,7 +445,7 @@ SINGLE_CHANGES = {
 
 
 @pytest.mark.parametrize("name", SINGLE_CHANGES)
-def test_every_sampler_has_a_change_that_admits(name):
+def test_every_sampler_has_an_admitting_change(name):
     chain, token_id, expected = SINGLE_CHANGES[name]
     settings = SamplingSettings(chain=chain)
     text = np.array([1, 0, 1] if name == "DRY" else [0, 1, 0])
@@ -458,13 +458,13 @@ def test_every_sampler_has_a_change_that_admits(name):
     assert found.settings.seed == settings.seed
 
 
-def test_what_empties_the_row_is_lifted_too():
+def test_ban_that_empties_the_row_is_lifted():
     settings = SamplingSettings(chain=[Banned([[i] for i in range(4)]), TopK(1)])
     found = admitting_change(FOUR, settings, NO_CONTEXT, 2)
     assert found.lifted and found.settings.banned == ((0,), (1,), (3,))
 
 
-def test_samplers_that_are_off_may_be_switched_on_where_the_order_has_them():
+def test_disabled_sampler_may_be_switched_on_in_order():
     settings = SamplingSettings(chain=[MinP(0.9)])
     alone = admitting_change(FOUR, settings, NO_CONTEXT, 1)
     assert (alone.setting, alone.value) == ("min_p", 0.365)
@@ -478,13 +478,13 @@ def test_samplers_that_are_off_may_be_switched_on_where_the_order_has_them():
 @pytest.mark.parametrize(
     "order", [["min_p", "top_k"], ["top_k"], ["top_k", "min_p", "heat"], ["top_k"] * 2], ids=str
 )
-def test_an_order_that_does_not_fit_the_chain_is_refused(order):
+def test_order_must_fit_the_chain(order):
     settings = SamplingSettings(chain=[TopK(1), MinP(0.9)])
     with pytest.raises(SettingError, match="does not hold the chain in its order"):
         admitting_change(FOUR, settings, NO_CONTEXT, 1, order=order)
 
 
-def test_an_impossible_token_and_a_row_of_nonsense():
+def test_impossible_token_gives_none_and_nan_raises():
     logits = np.array([1, -np.inf, 0, 0], np.float32)
     assert admitting_change(logits, SamplingSettings(top_k=1), NO_CONTEXT, 1) is None
     with pytest.raises(LogitsError):
@@ -494,7 +494,7 @@ def test_an_impossible_token_and_a_row_of_nonsense():
     assert np.array_equal(given, FOUR), "the logits were modified"
 
 
-def test_the_search_stops_when_it_is_told_to():
+def test_search_stops_when_told_to():
     chain = [Temperature(0), Banned([[1]])]
     for most in range(5):
         asked = iter(range(most))
@@ -511,7 +511,7 @@ def test_the_search_stops_when_it_is_told_to():
     ).blocked_by == ("temperature", "banned")
 
 
-def test_parity_is_kept():
+def test_admitting_change_keeps_parity():
     settings = SamplingSettings(temperature=0.5, top_k=1, parity=True)
     found = admitting_change(
         FOUR, settings, NO_CONTEXT, 2, order=["dry", "top_k", "presence_penalty"]

@@ -66,13 +66,13 @@ def test_draws_have_the_probabilities_shown(step_logits, stream, chain):
     assert chance > FALSE_ALARM, f"{DRAWS:,} draws are this far off once in {1 / chance:.3g} times"
 
 
-def test_this_many_draws_would_show_a_small_error(step_logits, stream):
+def test_draw_count_suffices_to_show_small_errors(step_logits, stream):
     wrong = shape(step_logits, SamplingSettings(temperature=1.05))
     right = shape(step_logits, SamplingSettings())
     assert chi_square(counts_of(wrong, stream), right.probs) < FALSE_ALARM
 
 
-def test_a_decoder_draws_with_its_seeds_stream_one_number_a_step():
+def test_decoder_draws_one_seed_number_per_step():
     decoder = finished(Decoder(tiny_models.shared("gpt2"), [1], sampling(SEED)), 150)
     stream = np.random.Generator(np.random.PCG64(SEED)).random(150).tolist()
     assert [step.u for step in decoder.steps] == stream
@@ -107,7 +107,7 @@ def test_a_draw_follows_the_dense_definition(scores, u, temperature, top_k, top_
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("chain", [{}, {"top_p": 0.99}, {"temperature": 3.0}, {"min_p": 0.01}])
-def test_large_rows_full_of_ties_follow_it_too(seed, chain):
+def test_draws_from_tied_rows_follow_the_definition(seed, chain):
     rng = np.random.Generator(np.random.PCG64(seed))
     row = (rng.integers(-32, 32, 20_000) / 8).astype(np.float32)  # 300 tokens share each score
     distribution = shape(row, SamplingSettings(**chain))
@@ -117,12 +117,12 @@ def test_large_rows_full_of_ties_follow_it_too(seed, chain):
         assert fresh.sample(u) == distribution.sample(u) == draw(dense, u)
 
 
-def test_equal_tokens_are_drawn_lower_id_first():
+def test_equal_tokens_are_drawn_in_id_order():
     distribution = shape(np.array([1, 2, 2, 1], np.float32), SamplingSettings(top_k=2))
     assert [distribution.sample(u) for u in (0, 0.49, 0.5, 0.99)] == [1, 1, 2, 2]
 
 
-def test_threads_that_ask_for_the_numbers_of_a_seed_at_once_get_the_same():
+def test_concurrent_threads_get_the_same_seed_numbers():
     steps = 4_000
     expected = np.random.Generator(np.random.PCG64([5, 1])).random(steps).tolist()
     random = TextRandomness()

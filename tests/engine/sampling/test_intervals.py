@@ -24,7 +24,7 @@ def whole(number: int) -> RankedRow:
 
 
 @pytest.mark.parametrize("number", range(len(FLAT)))
-def test_a_flat_row_is_not_sorted_whole(number):
+def test_flat_row_is_not_sorted_completely(number):
     row = RankedRow(FLAT[number])
     left = Survivors(row).reaching_mass(0.9).above_ratio(1e-9)
     assert left.count > VOCAB / 4
@@ -33,7 +33,7 @@ def test_a_flat_row_is_not_sorted_whole(number):
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_places_are_those_of_the_sorted_row(number):
+def test_places_match_the_sorted_row(number):
     row, sorted_row = RankedRow(ROWS[number]), whole(number)
     for rank in np.random.default_rng(0).integers(0, row.count, 30).tolist():
         place = row.at(rank)
@@ -44,7 +44,7 @@ def test_places_are_those_of_the_sorted_row(number):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_share_of_the_mass_is_reached_at_the_same_rank(number, side):
+def test_mass_shares_are_reached_at_the_same_rank(number, side):
     row, sorted_row = RankedRow(ROWS[number]), whole(number)
     for share in (1e-9, 0.1, 0.37, 0.5, 0.77, 0.999, 1.0, 1.1):
         asked = share * row.total
@@ -74,7 +74,7 @@ def test_thresholds_count_the_same_tokens(number):
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_what_is_left_of_it_is_what_is_left_of_the_sorted_row(number):
+def test_survivors_match_those_of_the_sorted_row(number):
     for stop in (1, 5_000, 40_000):
         sorted_row = whole(number)
         stop = min(stop, sorted_row.count)

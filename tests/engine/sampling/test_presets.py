@@ -4,7 +4,7 @@ from engine.sampling import SamplingSettings
 from engine.sampling.presets import PRESETS
 
 
-def test_presets_are_chains_without_a_seed_of_their_own():
+def test_presets_are_distinct_chains_without_a_seed():
     assert list(PRESETS) == [
         *("Greedy", "Pure sampling", "Top-k 50", "Top-p 0.9"),
         *("Nucleus: p 0.9, T 0.7", "Creative", "Code"),
@@ -15,7 +15,7 @@ def test_presets_are_chains_without_a_seed_of_their_own():
         assert settings == SamplingSettings(chain=settings.chain)
 
 
-def test_names_say_what_is_in_them():
+def test_preset_names_match_their_settings():
     assert PRESETS["Greedy"].is_greedy
     assert PRESETS["Pure sampling"].chain == ()
     assert PRESETS["Top-k 50"] == SamplingSettings(top_k=50)

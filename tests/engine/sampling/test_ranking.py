@@ -27,7 +27,7 @@ def rows(vocab: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("vocab", SIZES)
-def test_a_full_sort_is_by_score_and_then_by_id(vocab):
+def test_full_sort_orders_by_score_then_id(vocab):
     for scores in rows(vocab):
         row = RankedRow(scores)
         row.sort_to_depth(row.count)
@@ -38,7 +38,7 @@ def test_a_full_sort_is_by_score_and_then_by_id(vocab):
 
 @pytest.mark.parametrize("vocab", SIZES)
 @pytest.mark.parametrize("depth", [1, 50, 256, 1_000])
-def test_a_head_is_the_beginning_of_the_full_sort(vocab, depth):
+def test_head_is_a_prefix_of_the_full_sort(vocab, depth):
     for scores in rows(vocab):
         row = RankedRow(scores)
         row.sort_to_depth(min(depth, row.count))
@@ -51,7 +51,7 @@ def test_a_head_is_the_beginning_of_the_full_sort(vocab, depth):
 
 
 @pytest.mark.parametrize("vocab", SIZES)
-def test_sums_are_those_of_float64(vocab):
+def test_sums_match_float64(vocab):
     for scores in rows(vocab):
         row = RankedRow(scores)
         shifts = scores[scores > -np.inf].astype(np.float64) - scores.max()
@@ -63,7 +63,7 @@ def test_sums_are_those_of_float64(vocab):
 
 
 @pytest.mark.parametrize("vocab", SIZES)
-def test_the_rank_of_a_token_counts_the_lower_ids_of_its_score(vocab):
+def test_rank_breaks_ties_by_lower_id(vocab):
     rng = np.random.default_rng(0)
     for scores in rows(vocab):
         order = np.lexsort((np.arange(vocab), -scores)).tolist()
@@ -84,7 +84,7 @@ def test_the_rank_of_a_token_counts_the_lower_ids_of_its_score(vocab):
     ],
     ids=repr,
 )
-def test_a_stage_knows_how_many_tokens_it_leaves(stage):
+def test_stage_reports_how_many_tokens_it_leaves(stage):
     for scores in rows(300):
         if scores.max() > 1e30:
             continue  # divided by a small temperature, it would be infinite
@@ -116,7 +116,7 @@ def edits(scores: np.ndarray) -> list[dict[int, float]]:
 
 
 @pytest.mark.parametrize("vocab", [5, 300, 70_000])
-def test_an_edited_row_is_the_row_of_its_scores(vocab):
+def test_edited_row_equals_a_fresh_row(vocab):
     compared = 0
     for scores in rows(vocab):
         before = RankedRow(scores)
@@ -138,7 +138,7 @@ def test_an_edited_row_is_the_row_of_its_scores(vocab):
     assert compared > 50
 
 
-def test_an_edit_that_takes_nearly_all_uncertainty_leaves_the_digits_of_the_rest():
+def test_edit_keeps_precision_of_a_tiny_entropy():
     scores = np.full(300, -40, np.float32)
     scores[[3, 7]] = 10, 2
     before = RankedRow(scores)
@@ -151,7 +151,7 @@ def test_an_edit_that_takes_nearly_all_uncertainty_leaves_the_digits_of_the_rest
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_an_edit_that_leaves_no_number_is_refused(wrong):
+def test_edit_to_nan_or_infinity_is_refused(wrong):
     before = RankedRow(np.arange(9, dtype=np.float32))
     scores = before.scores.copy()
     scores[3] = wrong
@@ -159,7 +159,7 @@ def test_an_edit_that_leaves_no_number_is_refused(wrong):
         before.edited(scores, np.array([3]))
 
 
-def test_a_token_that_is_named_twice_is_counted_once():
+def test_token_named_twice_is_counted_once():
     scores = np.arange(9, dtype=np.float32)
     context = Context(np.array([4, 4, 8, 4]))
     chain = [RepetitionPenalty(2.0), Banned([[5], [5], [6]])]

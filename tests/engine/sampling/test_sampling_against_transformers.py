@@ -91,7 +91,7 @@ UNTIED_EXCUSED = {"typical_p": 0.1, "eta_cutoff": 0.1, "all of transformers": 0.
 
 
 @pytest.mark.parametrize(("chain", "vocab"), CASES)
-def test_kept_tokens_and_probabilities_equal_those_of_transformers(chain, vocab, record_property):
+def test_kept_tokens_and_probabilities_match_transformers(chain, vocab, record_property):
     rows = rows_against_transformers(chain, vocab)
     tally = compare(CHAINS[chain], vocab, rows)
     record_property("comparison", str(tally))
@@ -128,7 +128,7 @@ def processors_of_generate(
 
 @pytest.mark.parametrize("chain", CHAINS)
 @pytest.mark.parametrize("vocab", [64, 16_384])
-def test_parity_mode_gives_the_scores_of_generate_bit_for_bit(chain, vocab):
+def test_parity_scores_match_generate_bit_for_bit(chain, vocab):
     rng = np.random.default_rng([SEED, vocab, list(CHAINS).index(chain)])
     for kind in KINDS:
         logits = KINDS[kind](rng, vocab)
@@ -190,7 +190,7 @@ def chains(draw) -> tuple[Stage, ...]:
 
 @given(small_rows(), chains(), st.lists(st.integers(0, 70), min_size=1, max_size=10))
 @settings(max_examples=60)
-def test_small_vocabularies_follow_the_same_rule(logits, stages, token_ids):
+def test_small_vocabularies_also_match_transformers(logits, stages, token_ids):
     token_ids = np.array([token_ids]) % logits.shape[1]
     compare_batch(stages, logits, token_ids, "small", Tally())
 

@@ -22,7 +22,7 @@ def names(settings: SamplingSettings) -> list[str]:
 # --- Keyword form --------------------------------------------------------------------------------
 
 
-def test_keywords_build_the_order_of_transformers_whatever_order_they_are_written_in():
+def test_keywords_in_any_order_build_transformers_order():
     settings = SamplingSettings(
         min_p=0.1, top_p=0.9, top_k=40, temperature=0.7, repetition_penalty=1.2, seed=3
     )
@@ -51,7 +51,7 @@ def test_every_setting_reads_as_an_attribute():
         _ = settings.top_q
 
 
-def test_temperature_0_is_greedy_and_nothing_else_is():
+def test_only_temperature_0_is_greedy():
     assert SamplingSettings(temperature=0).is_greedy
     assert SamplingSettings(temperature=0.0, top_p=0.9).is_greedy
     assert not SamplingSettings(temperature=1e-6).is_greedy
@@ -62,13 +62,13 @@ def test_temperature_0_is_greedy_and_nothing_else_is():
 @pytest.mark.parametrize(
     "number", [np.float32(0.5), np.float64(0.5), np.int64(2), 2], ids=lambda n: type(n).__name__
 )
-def test_numpy_numbers_are_numbers(number):
+def test_numpy_numbers_are_accepted(number):
     assert SamplingSettings(temperature=number).temperature == number
     assert SamplingSettings(top_k=np.int64(3)).top_k == 3
     assert SamplingSettings(seed=np.int64(3)).seed == 3
 
 
-def test_settings_are_values():
+def test_settings_are_immutable_hashable_values():
     settings = SamplingSettings(temperature=0.7, top_p=0.9)
     same = SamplingSettings(top_p=0.9, temperature=0.7)
     assert settings == same and hash(settings) == hash(same)
@@ -91,7 +91,7 @@ def test_a_chain_keeps_the_order_given():
     assert names(settings)[0] == "top_p", "the settings must not change with the caller's list"
 
 
-def test_a_chain_may_hold_a_stage_at_its_off_value():
+def test_chain_may_hold_a_stage_at_off_value():
     assert names(SamplingSettings(chain=[TopP(1), Temperature(1)])) == ["top_p", "temperature"]
 
 
@@ -142,7 +142,7 @@ def test_a_bad_chain_is_explained(call, parts):
     check_sentence(caught.value, parts)
 
 
-def test_parity_takes_the_default_order():
+def test_parity_accepts_the_default_order():
     assert SamplingSettings(temperature=0.7, top_p=0.9, parity=True).parity
 
 
@@ -157,12 +157,12 @@ def test_replace_keeps_the_place_of_a_stage():
 
 
 @pytest.mark.parametrize("off", [0, None])
-def test_replace_by_the_off_value_takes_the_stage_out(off):
+def test_replace_with_the_off_value_removes_the_stage(off):
     settings = SamplingSettings(top_k=5, top_p=0.9)
     assert names(settings.replace(top_k=off)) == ["top_p"]
 
 
-def test_replace_puts_a_new_stage_where_the_default_order_has_it():
+def test_replace_inserts_a_new_stage_in_default_order():
     assert names(SamplingSettings(top_p=0.9).replace(temperature=0.5)) == ["temperature", "top_p"]
     assert names(SamplingSettings(top_k=5, min_p=0.1).replace(top_p=0.9)) == [
         "top_k",
@@ -173,7 +173,7 @@ def test_replace_puts_a_new_stage_where_the_default_order_has_it():
     assert names(reordered.replace(min_p=0.1)) == ["top_p", "temperature", "min_p"]
 
 
-def test_replace_of_seed_parity_and_chain():
+def test_replace_changes_seed_parity_and_chain():
     settings = SamplingSettings(top_p=0.9, seed=4)
     assert settings.replace(seed=None) == SamplingSettings(top_p=0.9, seed=None)
     assert settings.replace(parity=True).parity
@@ -200,13 +200,13 @@ def any_settings(draw) -> SamplingSettings:
 
 
 @given(any_settings())
-def test_to_dict_and_back(settings):
+def test_settings_survive_to_dict_and_back(settings):
     plain = json.loads(json.dumps(settings.to_dict(), allow_nan=False))
     assert SamplingSettings.from_dict(plain) == settings
     assert names(SamplingSettings.from_dict(plain)) == names(settings), "the order must survive"
 
 
-def test_from_dict_fills_in_what_an_older_file_lacks():
+def test_from_dict_fills_in_missing_fields():
     assert SamplingSettings.from_dict({"chain": []}).parity is False
     assert SamplingSettings.from_dict({"chain": [["top_k", {"k": 3}]], "parity": True}).top_k == 3
 
@@ -231,7 +231,7 @@ def test_from_dict_fills_in_what_an_older_file_lacks():
     ],
     ids=str,
 )
-def test_from_dict_of_something_else_is_a_setting_error(data):
+def test_from_dict_refuses_malformed_data(data):
     with pytest.raises(SettingError):
         SamplingSettings.from_dict(data)
 
@@ -289,7 +289,7 @@ NAN, INFINITE = math.nan, math.inf
         ("seed", "7", "must be a whole number, got '7'", "or None for a fresh one"),
     ],
 )
-def test_a_bad_value_names_setting_value_and_remedy(setting, value, problem, remedy):
+def test_error_names_setting_value_and_remedy(setting, value, problem, remedy):
     for call in (SamplingSettings, SamplingSettings().replace):
         with pytest.raises(SettingError) as caught:
             call(**{setting: value})
@@ -302,7 +302,7 @@ def test_a_bad_value_names_setting_value_and_remedy(setting, value, problem, rem
 @pytest.mark.parametrize(
     "value", [10**400, -(10**400), 10**5_000], ids=["1e400", "-1e400", "1e5000"]
 )
-def test_a_whole_number_beyond_every_float_is_refused_like_any_other(setting, value):
+def test_whole_number_beyond_float_range_is_refused(setting, value):
     # The last has more digits than Python will print.
     with pytest.raises(SettingError) as caught:
         SamplingSettings(**{setting: value})
@@ -313,14 +313,14 @@ def test_a_whole_number_beyond_every_float_is_refused_like_any_other(setting, va
     ("setting", "value"),
     [("repetition_penalty", v) for v in (1e-300, 1e-46, 1e39, 1e300)] + [("temperature", 1e39)],
 )
-def test_a_value_that_float32_cannot_hold_is_refused(setting, value):
+def test_value_outside_the_float32_range_is_refused(setting, value):
     # As float32 these are 0 or infinite, and NaN logits would be blamed on the model.
     with pytest.raises(SettingError) as caught:
         SamplingSettings(**{setting: value})
     check_sentence(caught.value, [f"{setting} "])
 
 
-def test_the_smallest_steps_inside_the_range_are_taken():
+def test_extreme_values_within_range_are_accepted():
     settings = SamplingSettings(
         temperature=1e-6, top_p=5e-324, min_p=1.0, top_k=10**12, seed=2**63 - 1
     )
@@ -328,7 +328,7 @@ def test_the_smallest_steps_inside_the_range_are_taken():
     assert SamplingSettings(top_k=3.0).top_k == 3, "a whole number may be written as a float"
 
 
-def test_top_k_above_the_vocabulary():
+def test_top_k_above_the_vocabulary_is_refused():
     SamplingSettings(top_k=16_384, top_p=0.9).check_vocabulary(16_384)
     with pytest.raises(SettingError) as caught:
         SamplingSettings(top_k=16_385).check_vocabulary(16_384)
@@ -338,13 +338,13 @@ def test_top_k_above_the_vocabulary():
     )
 
 
-def test_a_long_value_is_cut_short_in_the_message():
+def test_long_value_is_shortened_in_the_message():
     with pytest.raises(SettingError) as caught:
         SamplingSettings(temperature="hot" * 1_000)
     check_sentence(caught.value, ["temperature must be a number", "...", "use 0 for greedy"])
 
 
-def test_a_setting_error_is_a_value_error_and_can_be_pickled():
+def test_setting_error_is_a_picklable_value_error():
     # Tests and benchmarks pass results between processes.
     with pytest.raises(ValueError, match=r"top_p must be above 0") as caught:
         SamplingSettings(top_p=1.4)
@@ -356,16 +356,16 @@ def test_a_setting_error_is_a_value_error_and_can_be_pickled():
         assert (twin.setting, twin.value, twin.remedy) == ("top_p", 1.4, error.remedy)
 
 
-def test_a_chain_that_is_one_stage_is_explained():
+def test_chain_of_a_bare_stage_is_refused():
     with pytest.raises(SettingError, match="must be a list of stages"):
         SamplingSettings(chain=TopP(0.9))
 
 
-def test_a_stage_may_be_given_for_its_setting():
+def test_setting_accepts_a_stage_object():
     assert SamplingSettings(top_p=TopP(0.9)) == SamplingSettings(top_p=0.9)
 
 
 @pytest.mark.parametrize("values", [0.9, [0.9], {"q": 0.9}, {"p": 0.9, "more": 1}])
-def test_a_stage_in_a_file_must_have_its_own_fields(values):
+def test_saved_stage_must_have_its_own_fields(values):
     with pytest.raises(SettingError, match="top_p"):
         SamplingSettings.from_dict({"chain": [["top_p", values]]})

@@ -24,13 +24,13 @@ from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings
         ({"sampling": SamplingSettings(parity=True)}, "parity repeats generate's own draws"),
     ],
 )
-def test_what_is_out_of_range_is_a_sentence(changes, said):
+def test_invalid_settings_give_a_clear_error(changes, said):
     with pytest.raises(SettingError) as caught:
         SpeculativeSettings(**changes)
     assert said in str(caught.value)
 
 
-def test_an_adaptive_length_grows_by_two_and_shrinks_by_one():
+def test_adaptive_length_grows_by_two_shrinks_by_one():
     settings = SpeculativeSettings(adaptive=True)
     assert settings.next_length(4, 4, 4) == 6
     assert settings.next_length(4, 4, 3) == 3
@@ -40,7 +40,7 @@ def test_an_adaptive_length_grows_by_two_and_shrinks_by_one():
     assert SpeculativeSettings(draft_length=5).next_length(5, 5, 5) == 5
 
 
-def test_settings_come_back_from_plain_values():
+def test_settings_survive_to_dict_and_back():
     settings = SpeculativeSettings(SamplingSettings(top_p=0.9), 3, True, 2, 40, 0.5)
     assert settings.to_dict()["text_invalid"] is True
     assert SpeculativeSettings.from_dict(settings.to_dict()) == settings

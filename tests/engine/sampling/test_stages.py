@@ -113,7 +113,7 @@ def close(values) -> object:
     ],
     ids=str,
 )
-def test_what_a_stage_makes_of_four_tokens(stage, before, after):
+def test_stage_gives_the_hand_computed_probabilities(stage, before, after):
     logits = logits_of(before)
     given_logits = logits.copy()
     result = stage(logits)
@@ -147,7 +147,7 @@ def test_a_high_temperature_flattens_without_removing_anything():
         (2.0, (0, 4, 900), (4.0, -4.0, 0.0, 1.0), (2.0, -4.0, 0.0, 1.0)),  # ids without an output
     ],
 )
-def test_repetition_penalty(penalty, token_ids, before, after):
+def test_repetition_penalty_rescales_only_seen_tokens(penalty, token_ids, before, after):
     logits = np.array(before, np.float32)
     given_logits = logits.copy()
     assert RepetitionPenalty(penalty)(logits, seen(*token_ids)).tolist() == list(after)
@@ -187,7 +187,7 @@ def test_a_chain_runs_in_the_order_given(chain, after):
     assert distribution.probs == close(after)
 
 
-def test_a_penalty_before_and_after_a_cut():
+def test_penalty_acts_differently_before_and_after_a_cut():
     # Token 3 was seen. Logits 0, 1, 2, 4; penalty 4 turns 4 into 1.
     logits = np.array([0, 1, 2, 4], np.float32)
     first = SamplingSettings(chain=[RepetitionPenalty(4.0), TopK(1)])
@@ -199,7 +199,7 @@ def test_a_penalty_before_and_after_a_cut():
 # --- Each stage's report -------------------------------------------------------------------------
 
 
-def test_stage_results_of_a_chain():
+def test_chain_reports_the_result_of_each_stage():
     result = shaped(RISING, Temperature(0.5), TopK(3), TopP(0.8), MinP(0.9))
     temperature, top_k, top_p, min_p = result.stages
     # 1/30, 4/30, 9/30, 16/30 -> top-k 3 removes 1/30 -> 4/29, 9/29, 16/29: 25/29 = .862 reach .8
@@ -243,7 +243,7 @@ def entropy(probs: np.ndarray) -> float:
     ],
     ids=str,
 )
-def test_entropy_is_that_after_the_temperature(chain, bits):
+def test_entropy_is_measured_after_the_temperature(chain, bits):
     assert shaped((0.25,) * 4, *chain).entropy_bits == pytest.approx(bits, abs=1e-6)
 
 
@@ -257,7 +257,7 @@ def test_tempered_is_the_row_before_the_cuts():
     assert shaped(RISING).tempered.count == 4
 
 
-def test_candidates_stay_in_their_place_with_the_stage_that_cut_them():
+def test_candidates_keep_rank_and_name_their_cut():
     result = shaped(RISING, Temperature(0.5), TopK(3), TopP(0.8))
     rows = result.candidates(4)
     assert [row.rank for row in rows] == [1, 2, 3, 4]
@@ -272,14 +272,14 @@ def test_candidates_stay_in_their_place_with_the_stage_that_cut_them():
     assert result.candidates(0) == []
 
 
-def test_candidates_of_greedy_show_the_odds_it_passed_over():
+def test_greedy_candidates_show_the_untempered_probabilities():
     rows = shaped(RISING, Temperature(0)).candidates(4)
     assert [row.prob for row in rows] == close((0.4, 0.3, 0.2, 0.1))
     assert [row.removed_by for row in rows] == [None] + ["temperature"] * 3
     assert [row.final_prob for row in rows] == close((1, 0, 0, 0))
 
 
-def test_candidates_of_a_reordered_chain():
+def test_reordered_chain_keeps_candidates_in_rank_order():
     rows = shaped(RISING, TopP(0.8), Temperature(0.5), TopK(2)).candidates(4)
     assert [row.token_id for row in rows] == [3, 2, 1, 0]
     assert [row.removed_by for row in rows] == [None, None, "top_k", "top_p"]
@@ -287,13 +287,13 @@ def test_candidates_of_a_reordered_chain():
     assert [row.final_prob for row in rows] == close((16 / 25, 9 / 25, 0, 0))
 
 
-def test_candidates_of_equal_scores_are_in_order_of_their_ids():
+def test_candidates_with_equal_scores_follow_id_order():
     rows = shaped((0.25,) * 4, TopP(0.3)).candidates(4)
     assert [row.token_id for row in rows] == [0, 1, 2, 3]
     assert [row.removed_by for row in rows] == [None, None, "top_p", "top_p"]
 
 
-def test_removed_by_and_probability_of_one_token():
+def test_each_token_has_removed_by_and_probability():
     result = shaped(RISING, TopK(3), MinP(0.7))
     assert [result.removed_by(token_id) for token_id in range(4)] == ["top_k", "min_p", None, None]
     assert [result.probability(token_id) for token_id in range(4)] == close((0, 0, 3 / 7, 4 / 7))
@@ -302,14 +302,14 @@ def test_removed_by_and_probability_of_one_token():
     assert [whole.probability(token_id) for token_id in range(4)] == close(RISING)
 
 
-def test_a_token_that_the_model_itself_ruled_out_has_probability_0():
+def test_token_ruled_out_by_model_has_probability_0():
     result = shaped((0, 0.2, 0.3, 0.5), Temperature(0.5), TopK(2))
     assert result.probability(0) == 0.0
     assert result.probs[0] == 0.0
     assert 0 not in [row.token_id for row in result.candidates(4)]
 
 
-def test_no_stage_is_blamed_for_a_token_that_was_out_before_the_chain():
+def test_no_stage_is_blamed_for_already_excluded_tokens():
     result = shaped((0, 0.2, 0.3, 0.5), Temperature(0.5), TopK(2))
     assert result.removed_by(0) is None
     assert result.removed_by(1) == "top_k"
@@ -325,7 +325,7 @@ def test_no_stage_is_blamed_for_a_token_that_was_out_before_the_chain():
         *[(0.91, 0), (0.999999, 0), (math.nextafter(1, 0), 0)],
     ],
 )
-def test_u_falls_on_the_cumulative_distribution_from_the_most_likely_down(u, token_id):
+def test_draw_maps_u_from_most_likely_token_down(u, token_id):
     drawn = shaped(RISING).draw(u)
     assert drawn.token_id == token_id
     assert drawn.probability == pytest.approx(RISING[token_id], abs=1e-7)

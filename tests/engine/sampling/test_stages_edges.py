@@ -52,7 +52,7 @@ def close(values) -> object:
 
 
 @pytest.mark.parametrize("settings", [SamplingSettings(), SamplingSettings(temperature=0, top_k=2)])
-def test_all_tokens_removed_is_named(settings):
+def test_row_without_any_token_is_refused(settings):
     with pytest.raises(NoCandidatesError, match="Every token was removed before the draw; loosen"):
         shape(np.full(4, -np.inf, np.float32), settings)
 
@@ -66,7 +66,7 @@ def test_all_tokens_removed_is_named(settings):
         ([0, 0, math.inf, -math.inf], "0 NaN and 1 infinite"),
     ],
 )
-def test_logits_that_are_no_numbers_are_named(logits, message):
+def test_nan_and_infinite_logits_are_refused(logits, message):
     for settings in (
         SamplingSettings(),
         SamplingSettings(temperature=0),
@@ -77,7 +77,7 @@ def test_logits_that_are_no_numbers_are_named(logits, message):
 
 
 @pytest.mark.parametrize("stage", [TopK(1), TopP(0.5), MinP(0.5), Temperature(0.5)], ids=str)
-def test_a_single_stage_refuses_such_rows_too(stage):
+def test_single_stage_refuses_empty_and_nan_rows(stage):
     with pytest.raises(NoCandidatesError):
         stage(np.full(4, -np.inf, np.float32))
     with pytest.raises(LogitsError):
@@ -112,7 +112,7 @@ def test_extreme_settings_always_leave_a_proper_distribution(chain, probs, parit
 
 
 @pytest.mark.parametrize("stage", [Temperature(0.5), RepetitionPenalty(1.2)])
-def test_a_mask_at_the_lowest_float_counts_as_removed_when_it_overflows(stage):
+def test_lowest_float_mask_counts_as_removed_on_overflow(stage):
     # Some models mask tokens with the lowest float instead of -inf.
     logits = np.array([5.0, 4.0, 3.0, np.finfo(np.float32).min], np.float32)
     settings = SamplingSettings(chain=[stage, MinP(0.01)])
@@ -124,7 +124,7 @@ def test_a_mask_at_the_lowest_float_counts_as_removed_when_it_overflows(stage):
     assert result.entropy_bits == pytest.approx(-(probs * np.log2(probs)).sum(), abs=1e-6)
 
 
-def test_a_stage_that_bans_tokens_is_counted():
+def test_custom_ban_stage_counts_its_removed_tokens():
     @dataclass(frozen=True)
     class Ban(EditStage):
         token_id: int
@@ -142,7 +142,7 @@ def test_a_stage_that_bans_tokens_is_counted():
     assert result.removed_by(3) == "ban"
 
 
-def test_float64_logits_and_numpy_settings_are_taken_as_they_are_meant():
+def test_float64_logits_and_numpy_settings_are_accepted():
     settings = SamplingSettings(temperature=np.float32(0.5), top_k=np.int64(2))
     assert (type(settings.temperature), type(settings.top_k)) == (float, int)
     wide = np.log(np.linspace(1, 2, 20_000))

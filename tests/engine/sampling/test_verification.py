@@ -10,7 +10,7 @@ TARGET = np.array([0.5, 0.3, 0.2, 0.0])
 DRAFT = np.array([0.1, 0.5, 0.2, 0.2])
 
 
-def test_overlap_and_residual_of_four_tokens():
+def test_overlap_and_residual_match_hand_computed_values():
     both = Overlap(TARGET, DRAFT)
     assert both.shared == pytest.approx(0.1 + 0.3 + 0.2)
     np.testing.assert_allclose(both.excess, [0.4, 0, 0, 0], atol=1e-15)
@@ -31,14 +31,14 @@ def test_two_equal_distributions_leave_the_target_as_residual():
     assert both.shared == pytest.approx(1) and both.residual is both.target
 
 
-def test_the_draw_goes_by_rank_then_by_id():
+def test_draw_orders_tokens_by_rank_then_id():
     both = Overlap(np.array([0.2, 0.4, 0.2, 0.2]), np.array([0.0, 0.0, 0.0, 1.0]))
     drawn = [both.draw(u).token_id for u in (0.0, 0.49, 0.51, 0.74, 0.76, 1 - 1e-12)]
     assert drawn == [1, 1, 0, 0, 2, 2]
     assert both.draw(0.6).probability == pytest.approx(0.25)
 
 
-def test_a_draft_that_is_certain_is_a_point_mass():
+def test_certain_draft_is_a_point_mass():
     logits = np.log(np.array([0.5, 0.3, 0.15, 0.05], np.float32))
     target = shape(logits, SamplingSettings())
     both = overlap(target, None, 1)

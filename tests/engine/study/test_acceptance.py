@@ -38,7 +38,7 @@ def a_round(verdicts: str, index: int = 0) -> SpeculativeStep:
 ROUNDS = [a_round(verdicts) for verdicts in ("aaa", "ar-", "r--", "aar", "aa", "")]
 
 
-def test_both_definitions_by_position():
+def test_both_acceptance_rates_are_counted_by_position():
     found = Acceptance.of(ROUNDS)
     assert (found.rounds, found.drafted, found.tokens) == (6, 5, 14)
     assert found.proposed == (5, 5, 4)
@@ -51,14 +51,14 @@ def test_both_definitions_by_position():
     assert found.tokens_per_pass == 14 / 6
 
 
-def test_nothing_is_no_figure():
+def test_rounds_without_proposals_give_no_rate():
     none, plain = Acceptance.of([]), Acceptance.of([a_round("")])
     assert none.rate is none.mean_accepted_length is none.tokens_per_pass is None
     assert plain.rate is plain.mean_accepted_length is None and plain.tokens_per_pass == 1
     assert Acceptance.of([a_round("r-")]).conditional == (0.0, None)
 
 
-def test_expected_tokens_are_those_of_the_paper():
+def test_expected_tokens_match_the_paper():
     assert expected_tokens(0.8, 3) == pytest.approx(1 + 0.8 + 0.64 + 0.512)
     assert expected_tokens(0, 5) == 1 and expected_tokens(1, 5) == 6
     assert expected_speedup(0.8, 3, 0.1) == pytest.approx(2.952 / 1.3)

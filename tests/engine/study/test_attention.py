@@ -18,7 +18,7 @@ def model() -> LanguageModel:
 
 
 @pytest.mark.parametrize("text", ["The dog saw the cat, and the dog", "Ja."])
-def test_rows_are_shares_of_what_is_before(model: LanguageModel, text: str):
+def test_rows_sum_to_1_over_earlier_positions(model: LanguageModel, text: str):
     weights = attention_weights(model, text)
     count = len(model.vocabulary.encode(text))
     assert weights.shape == (8, 6, count, count)
@@ -26,7 +26,7 @@ def test_rows_are_shares_of_what_is_before(model: LanguageModel, text: str):
     assert not np.triu(weights, 1).any()
 
 
-def test_they_are_those_that_the_layer_computes_by_the_formula(model: LanguageModel):
+def test_weights_match_the_formula_of_the_layer(model: LanguageModel):
     # In the first layer, keys and queries come from the embedding alone. The first position is not
     # rotated, so the score of two tokens at distance 1 is q(1) rotated by 1 against k(0).
     text = "The dog"
@@ -55,7 +55,7 @@ def test_they_are_those_that_the_layer_computes_by_the_formula(model: LanguageMo
     assert np.allclose(attention_weights(model, text)[0, :, 1], wanted.numpy(), atol=0.01)
 
 
-def test_the_model_is_read_before_its_pass_has_a_turn(model: LanguageModel, monkeypatch):
+def test_model_is_loaded_before_its_turn_begins(model: LanguageModel, monkeypatch):
     telling, seen = attention._telling, []
 
     def state() -> tuple[int, int]:
@@ -71,6 +71,6 @@ def test_the_model_is_read_before_its_pass_has_a_turn(model: LanguageModel, monk
     assert seen == [(0, 0), (1, 1)]
 
 
-def test_a_text_that_no_picture_could_show_is_refused(model: LanguageModel):
+def test_too_long_text_is_refused(model: LanguageModel):
     with pytest.raises(PromptError, match=f"at most {MOST_TOKENS}"):
         attention_weights(model, "dog " * (MOST_TOKENS + 1))

@@ -32,7 +32,7 @@ def text(model) -> Decoder:
     return decoder
 
 
-def test_mass_price_and_what_was_wanted(text):
+def test_figures_match_sums_over_the_vocabulary(text):
     for step in text.steps:
         figures = figures_at(text, step.index)
         logits = text.logits(step.index).astype(np.float64)
@@ -53,7 +53,7 @@ def test_mass_price_and_what_was_wanted(text):
     assert not figures_at(text, 0).may_end
 
 
-def test_the_price_is_the_gap_between_the_texts_two_probabilities(model):
+def test_price_is_the_gap_between_both_probabilities(model):
     plain = Decoder(model, "a", SamplingSettings(constraint=NUMBER, seed=7))
     for _ in plain.run(30):
         pass
@@ -63,7 +63,7 @@ def test_the_price_is_the_gap_between_the_texts_two_probabilities(model):
     assert price == pytest.approx(masked - own, abs=1e-6) and price > 1
 
 
-def test_another_constraint_is_taken_to_hold_from_the_beginning(text):
+def test_another_constraint_applies_from_the_beginning(text):
     wider = Constraint("regex", "[-0-9.]*")
     for step in text.steps[:-1]:
         figures = figures_at(text, step.index, wider, most_wanted=0)
@@ -92,7 +92,7 @@ def test_a_step_without_a_constraint_has_no_figures(model):
         (Constraint("json_schema", {"type": "null"}), "null", "####", True, None),
     ],
 )
-def test_the_ribbon_of_forced_bytes(constraint, data, forced, complete, broken):
+def test_ribbon_marks_forced_bytes(constraint, data, forced, complete, broken):
     found = ribbon(constraint, data.encode())
     assert "".join(".#"[each] for each in found.forced) == forced
     assert (found.is_complete, found.broken_at) == (complete, broken)

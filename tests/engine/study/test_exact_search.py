@@ -65,7 +65,7 @@ def run(search: ExactSearch) -> ExactBest:
 
 @pytest.mark.parametrize("penalty", [-1.0, 0.0, 0.7, 1.0, 2.0])
 @pytest.mark.parametrize(("architecture", "seed"), [*product(["llama", "gpt2"], range(4))])
-def test_the_best_text_is_the_best_of_all(architecture, seed, penalty):
+def test_search_finds_the_best_of_all_texts(architecture, seed, penalty):
     texts = every_text(architecture, seed)
     scores = {ids: total / len(ids) ** penalty for ids, total in texts.items()}
     best = max(scores, key=scores.get)
@@ -80,13 +80,13 @@ def test_the_best_text_is_the_best_of_all(architecture, seed, penalty):
     assert found.visited < sum(6**length for length in range(TOKENS))
 
 
-def test_recurrent_states_are_searched_too():
+def test_recurrent_models_are_searched_too():
     texts = every_text("mamba", 0)
     found = run(ExactSearch(small("mamba", 0), PROMPT, TOKENS))
     assert found.is_proven and found.token_ids == max(texts, key=texts.get)
 
 
-def test_every_beginning_is_read_or_pruned_and_none_twice():
+def test_every_prefix_is_read_or_pruned_once():
     # Without an end, each of a beginning's VOCAB continuations is read, pruned or the last token.
     model = small("llama", 1)
     model.eos_ids = ()
@@ -115,7 +115,7 @@ def after(model: LanguageModel, ids: tuple[int, ...]) -> list[float]:
     return torch.log_softmax(logits.double(), -1).tolist()
 
 
-def test_a_good_start_leaves_less_to_read():
+def test_beam_start_needs_no_more_visits():
     model = small("llama", 2)
     search = BeamSearch(
         model, PROMPT, BeamSettings(width=3, length_penalty=0, max_new_tokens=TOKENS)
@@ -130,7 +130,7 @@ def test_a_good_start_leaves_less_to_read():
 @pytest.mark.parametrize(
     ("limits", "stopped"), [({"most_nodes": 3}, "nodes"), ({"most_open": 1}, "memory")]
 )
-def test_what_is_out_of_reach_still_gives_an_interval_that_holds(limits, stopped):
+def test_limited_search_still_gives_a_valid_interval(limits, stopped):
     texts = every_text("llama", 3)
     best = max(texts.values())
     found = run(ExactSearch(small("llama", 3), PROMPT, TOKENS, **limits))
@@ -139,7 +139,7 @@ def test_what_is_out_of_reach_still_gives_an_interval_that_holds(limits, stopped
     assert found.open > 0 and found.bound > found.score
 
 
-def test_the_bound_falls_and_the_best_rises_until_they_meet():
+def test_bound_and_best_score_converge_monotonically():
     search = ExactSearch(small("gpt2", 1), PROMPT, TOKENS)
     seen = list(search.run())
     bounds, bests = [one.bound for one in seen], [one.best for one in seen]
@@ -149,7 +149,7 @@ def test_the_bound_falls_and_the_best_rises_until_they_meet():
     assert visited == sorted(visited) and seen[-1].open == 0
 
 
-def test_cancelling_keeps_the_interval():
+def test_cancelled_search_keeps_its_interval_and_resumes():
     cancel = threading.Event()
     search = ExactSearch(small("llama", 3), PROMPT, TOKENS)
     with pytest.raises(RuntimeError, match="has not begun"):
@@ -166,7 +166,7 @@ def test_cancelling_keeps_the_interval():
         run(ExactSearch(small("llama", 3), PROMPT, TOKENS))
 
 
-def test_bad_input_is_a_sentence():
+def test_invalid_input_gives_a_clear_error():
     model = small("llama", 0)
     for tokens, said in (
         (0, "max_new_tokens must be at least 1"),
@@ -183,7 +183,7 @@ def test_bad_input_is_a_sentence():
         SearchErrorStudy(model, PROMPT, 4, widths=())
 
 
-def test_logits_that_are_no_numbers_are_a_sentence(llama):
+def test_nan_logits_raise_a_clear_error(llama):
     with torch.no_grad():
         llama.hf.get_output_embeddings().weight[5] = float("nan")
     with pytest.raises(LogitsError, match="returned 1 NaN"):
@@ -221,7 +221,7 @@ def spelling(monkeypatch) -> Callable[[int], LanguageModel]:
 
 
 @pytest.mark.parametrize(("seed", "penalty"), [(0, 0.0), (1, 0.0), (1, 1.0), (2, 2.0), (3, -1.0)])
-def test_under_a_constraint_it_is_the_best_of_all_that_keep_to_it(spelling, seed, penalty):
+def test_constrained_search_finds_the_best_allowed_text(spelling, seed, penalty):
     texts = {ids: t for ids, t in every_text("llama", seed).items() if keeps_to_it(ids)}
     assert 20 < len(texts) < len(every_text("llama", seed)) / 10
     best = max(texts, key=lambda ids: texts[ids] / len(ids) ** penalty)
@@ -245,7 +245,7 @@ def beginnings() -> Iterator[tuple[int, ...]]:
     return (ids for length in range(TOKENS) for ids in product(range(VOCAB - 1), repeat=length))
 
 
-def test_a_constraint_without_a_way_on_is_a_sentence(spelling):
+def test_dead_end_constraint_gives_a_clear_error(spelling):
     model = spelling(0)
     with pytest.raises(SettingError, match="allows none of this model's tokens"):
         ExactSearch(model, PROMPT, TOKENS, constraint=Constraint("choices", ["x"]))
@@ -257,7 +257,7 @@ def test_a_constraint_without_a_way_on_is_a_sentence(spelling):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_misses_are_those_of_all_texts(seed):
+def test_misses_match_a_search_of_all_texts(seed):
     texts = every_text("llama", seed)
     best = max(texts.values())
     study = SearchErrorStudy(small("llama", seed), PROMPT, TOKENS, widths=(3, 1))
@@ -271,7 +271,7 @@ def test_misses_are_those_of_all_texts(seed):
         assert miss.found == (best - texts[miss.token_ids] < CLOSE)
 
 
-def test_a_study_that_was_cancelled_goes_on():
+def test_cancelled_study_resumes():
     cancel = threading.Event()
     study = SearchErrorStudy(small("llama", 3), PROMPT, TOKENS, widths=(1, 2))
     for _ in study.run(cancel):
@@ -287,7 +287,7 @@ def test_a_study_that_was_cancelled_goes_on():
     assert study.result.best.is_proven and len(study.result.misses) == 2
 
 
-def test_a_greedy_text_misses_somewhere():
+def test_greedy_text_sometimes_misses_the_best():
     misses = []
     for seed in range(4):
         study = SearchErrorStudy(small("llama", seed), PROMPT, TOKENS, widths=(1,))
@@ -296,7 +296,7 @@ def test_a_greedy_text_misses_somewhere():
     assert max(misses) > 0.05, "the cases are too easy to tell anything"
 
 
-def test_families_beyond_the_most_are_read_longest_first(monkeypatch):
+def test_search_stays_exact_beyond_the_family_limit(monkeypatch):
     texts = every_text("gpt2", 2)
     monkeypatch.setattr(exact_search, "_MOST_FAMILIES", 1)
     monkeypatch.setattr("engine.runner.branches.rows_at_once", lambda runners: 2)

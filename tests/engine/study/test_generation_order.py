@@ -38,11 +38,11 @@ def run(model, canvas, **settings):
         ([], [], math.nan),
     ],
 )
-def test_tau_of_rows_that_fit_in_the_head(first, second, expected):
+def test_tau_matches_small_cases_by_hand(first, second, expected):
     assert kendall_tau(first, second) == pytest.approx(expected, nan_ok=True)
 
 
-def test_tau_is_scipys():
+def test_tau_matches_scipy():
     generator = np.random.Generator(np.random.PCG64(1))
     for length in (2, 3, 5, 17, 64, 200):
         for values in (2, 3, 10, 10_000):
@@ -56,7 +56,7 @@ def test_rows_of_different_lengths_are_refused():
         kendall_tau([1], [1, 2])
 
 
-def test_the_order_of_known_runs():
+def test_order_and_tau_match_known_runs():
     model = always(WEAK, WEAK, FIRM, SURE)
     canvas = [2, MASK, MASK, MASK]
     steps = run(model, canvas)
@@ -68,7 +68,7 @@ def test_the_order_of_known_runs():
     assert math.isnan(order_of([]).tau)
 
 
-def test_a_token_masked_again_counts_from_when_it_came_back():
+def test_remasked_token_counts_from_its_return():
     def script(ids):
         first = [0.8, 0.2, 0, 0] if ids[1] == MASK else [0.1, 0.9, 0, 0]
         return [first, [0, 0.3, 0.7, 0], FIRM, WEAK]
@@ -88,13 +88,13 @@ def test_a_token_masked_again_counts_from_when_it_came_back():
     assert states(steps[2], gaps) == ("new", "committed", "committed", "committed")
 
 
-def test_states_tell_given_tokens():
+def test_states_mark_given_tokens():
     steps = run(always(WEAK, SURE, FIRM), [3, MASK, MASK])
     assert states(steps[0], gap_positions(steps)) == ("given", "new", "masked")
     assert gap_positions([]) == ()
 
 
-def test_the_confidence_map_has_masks_and_committed_tokens():
+def test_confidence_map_covers_masks_and_committed_tokens():
     steps = run(always(WEAK, SURE, FIRM), [3, MASK, MASK])
     assert confidence_map(steps) == pytest.approx(np.array([[0.97, 0.97], [0.9, 0.9]]))
     old = [

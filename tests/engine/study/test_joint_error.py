@@ -31,7 +31,7 @@ def test_independent_positions_have_no_error():
     assert error.likeliest_alone == (2, pytest.approx(0.5))
 
 
-def test_dependent_positions_by_brute_force():
+def test_error_of_dependent_positions_matches_brute_force():
     error = joint_error_of(Scripted(dependent), [MASK, MASK], 0, 1)
     joint = 0.25 * np.array([dependent([word, MASK])[1] for word in range(4)])
     product = np.full((4, 4), 1 / 16)
@@ -47,7 +47,7 @@ def test_dependent_positions_by_brute_force():
     )
 
 
-def test_what_is_not_tried_is_bounded():
+def test_untried_outcomes_are_bounded():
     model = Scripted(dependent)
     whole = joint_error_of(model, [MASK, MASK], 0, 1)
     for most in (1, 2, 3):
@@ -59,7 +59,7 @@ def test_what_is_not_tried_is_bounded():
     assert len(certain.outcomes) == 1 and certain.highest == pytest.approx(0, abs=1e-12)
 
 
-def test_progress_cancel_and_a_stop_half_way():
+def test_computation_reports_progress_and_can_be_stopped():
     model, told = Scripted(dependent), []
     joint_error_of(model, [MASK, MASK], 0, 1, progress=lambda done, of: told.append((done, of)))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -79,7 +79,7 @@ def test_progress_cancel_and_a_stop_half_way():
         (0, True, "second is not a mask"),
     ],
 )
-def test_positions_that_are_no_pair_of_masks(first, second, said):
+def test_positions_must_be_two_different_masks(first, second, said):
     with pytest.raises(SettingError, match=said):
         joint_error_of(always(FIRST, SECOND, FIRST), [MASK, MASK, 1], first, second)
     with pytest.raises(SettingError, match="most"):
@@ -88,7 +88,7 @@ def test_positions_that_are_no_pair_of_masks(first, second, said):
         joint_error_of(always(FIRST, SECOND), [1, 2], 0, 1)
 
 
-def test_the_bundled_model_over_its_whole_vocabulary():
+def test_bundled_model_matches_sums_over_its_vocabulary():
     model = load_diffusion_model()
     canvas = fill_gaps(model, "Once upon a time, there was a[3]")
     first, second = [place for place, token in enumerate(canvas) if token == model.mask_id][:2]

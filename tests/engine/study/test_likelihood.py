@@ -18,7 +18,7 @@ from tests.engine.runs import sampling
 PROMPT = tiny_models.prompt(2)
 
 
-def test_it_is_what_the_decoder_recorded():
+def test_logprobs_match_the_decoders_record():
     model = tiny_models.shared("llama")
     text = Decoder(model, PROMPT, sampling(3))
     steps = list(text.run(12))
@@ -27,7 +27,7 @@ def test_it_is_what_the_decoder_recorded():
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
-def test_it_is_that_of_a_plain_forward_pass(name, monkeypatch):
+def test_logprobs_match_a_plain_forward_pass(name, monkeypatch):
     monkeypatch.setattr(likelihood, "_ROWS", 3)
     model = tiny_models.shared(name)
     ids = [5, 1, 7, 7, 2, 9, 0]
@@ -39,13 +39,13 @@ def test_it_is_that_of_a_plain_forward_pass(name, monkeypatch):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
-def test_a_prompt_of_one_token_and_a_text_without_any():
+def test_single_token_prompt_and_empty_text_are_scored():
     model = tiny_models.shared("llama")
     assert token_logprobs(model, [4], [1]).shape == (1,)
     assert token_logprobs(model, [4], []).size == 0
 
 
-def test_what_cannot_be_scored():
+def test_unscorable_input_is_refused():
     model = tiny_models.shared("llama")
     with pytest.raises(PromptError):
         token_logprobs(model, [], [1])
@@ -55,7 +55,7 @@ def test_what_cannot_be_scored():
         token_logprobs(model, PROMPT, [1] * (model.context_length or 0))
 
 
-def test_a_broken_model_is_named():
+def test_nan_logits_are_refused():
     model = LanguageModel(tiny_models.build("llama"))
     with torch.no_grad():
         model.hf.get_output_embeddings().weight.fill_(math.nan)
@@ -63,7 +63,7 @@ def test_a_broken_model_is_named():
         token_logprobs(model, PROMPT, [1])
 
 
-def test_passes_are_counted_where_they_are_made():
+def test_passes_count_only_in_the_innermost_counter():
     model = tiny_models.shared("llama")
     with counted_passes() as outer:
         with counted_passes() as passes:
@@ -75,7 +75,7 @@ def test_passes_are_counted_where_they_are_made():
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_the_input_table_counts_where_it_is_the_output_layer(tied):
+def test_input_embedding_counts_only_if_tied(tied):
     model = LanguageModel(tiny_models.build("llama", tie_word_embeddings=tied))
     weights = sum(weight.numel() * weight.element_size() for weight in model.hf.parameters())
     table = model.hf.get_input_embeddings().weight

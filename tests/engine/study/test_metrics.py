@@ -33,7 +33,7 @@ def test_ngrams_are_all_runs_of_neighbours():
         ngrams([1], 0)
 
 
-def test_distinct_n_by_hand():
+def test_distinct_n_matches_hand_computed_values():
     # a b a b: 2 of 4 tokens, ab ba ab: 2 of 3 pairs, aba bab: 2 of 2.
     assert [distinct_n(["abab"], n) for n in (1, 2, 3)] == [0.5, 2 / 3, 1.0]
     assert distinct_n(["aaaa"], 1) == 0.25
@@ -42,7 +42,7 @@ def test_distinct_n_by_hand():
     assert math.isnan(distinct_n(["a", "b"], 2)) and math.isnan(distinct_n([], 1))
 
 
-def test_seq_rep_by_hand():
+def test_seq_rep_matches_hand_computed_values():
     # abcd bcda cdab dabc abcd: 4 different among 5.
     assert seq_rep_n("abcdabcd", 4) == pytest.approx(0.2)
     assert seq_rep_n("abcdefgh", 4) == 0.0
@@ -51,7 +51,7 @@ def test_seq_rep_by_hand():
     assert math.isnan(seq_rep_n("abc", 4)), "too short to have any"
 
 
-def test_likelihoods_by_hand():
+def test_likelihoods_match_hand_computed_values():
     logprobs = np.log([0.5, 0.25, 0.125])
     assert metrics.sequence_logprob(logprobs) == pytest.approx(-6 * math.log(2))
     assert metrics.mean_logprob(logprobs) == pytest.approx(-2 * math.log(2))
@@ -77,7 +77,7 @@ def test_likelihoods_by_hand():
         ("", None),
     ],
 )
-def test_loops_by_hand(text, loop):
+def test_find_loop_reports_period_and_start(text, loop):
     found = find_loop(text)
     if loop is None:
         assert found is None
@@ -86,7 +86,7 @@ def test_loops_by_hand(text, loop):
         assert found.rounds == pytest.approx(loop.rounds)
 
 
-def test_what_counts_as_a_loop_can_be_changed():
+def test_loop_thresholds_can_be_changed():
     assert find_loop("haha", rounds=2, tokens=4) == Loop(2, 0, 2.0)
     assert find_loop("hahaha", tokens=7) is None
     with pytest.raises(ValueError, match="at least 2, got 1"):
@@ -94,7 +94,7 @@ def test_what_counts_as_a_loop_can_be_changed():
 
 
 @given(texts)
-def test_a_loop_is_what_it_says(token_ids):
+def test_found_loop_repeats_to_the_end(token_ids):
     loop = find_loop(token_ids, rounds=2, tokens=4)
     periodic = [
         period
@@ -110,7 +110,7 @@ def test_a_loop_is_what_it_says(token_ids):
     assert loop.period <= min(periodic, default=loop.period)
 
 
-def test_self_bleu_by_hand():
+def test_self_bleu_matches_hand_computed_values():
     assert self_bleu(["abcde", "abcde"]) == pytest.approx(1.0)
     # Precisions of 1- to 4-grams: 3/4, 2/3, 1/2, and 0.1 for no match of one. Equal lengths.
     score = (3 / 4 * 2 / 3 * 1 / 2 * 0.1) ** (1 / 4)
@@ -154,7 +154,7 @@ def test_self_bleu_equals_its_definition(samples):
 
 
 @given(several, st.integers(1, 4))
-def test_measures_keep_their_ranges(samples, n):
+def test_metrics_stay_within_their_ranges(samples, n):
     assert 0 <= self_bleu(samples) <= 1 + 1e-9
     for value in (distinct_n(samples, n), 1 - seq_rep_n(samples[0], n)):
         assert math.isnan(value) or 0 < value <= 1
@@ -169,7 +169,7 @@ def records(token_ids, logprobs, entropies, final) -> np.ndarray:
     return out
 
 
-def test_text_metrics_by_hand():
+def test_text_metrics_match_hand_computed_values():
     measured = text_metrics(
         records([5, 6, 5, 6], np.log([0.5, 0.5, 0.25, 0.25]), [1, 2, 3, 4], [0, 1, 0, 1])
     )
@@ -182,7 +182,7 @@ def test_text_metrics_by_hand():
     assert (measured.model_entropy_bits, measured.final_entropy_bits) == (2.5, 0.5)
 
 
-def test_the_metrics_of_a_text_that_loops_and_of_one_without_tokens():
+def test_text_metrics_handle_looping_and_empty_texts():
     loop = text_metrics(records([1, *[2, 3] * 8], [-1.0] * 17, [1.0] * 17, [1.0] * 17))
     assert loop.loop_tokens == 16 and loop.seq_rep_4 == pytest.approx(1 - 3 / 14)
     empty = text_metrics(records([], [], [], []))
@@ -190,7 +190,7 @@ def test_the_metrics_of_a_text_that_loops_and_of_one_without_tokens():
     assert math.isnan(empty.distinct_1) and math.isnan(empty.perplexity)
 
 
-def test_spread_by_hand():
+def test_spread_matches_hand_computed_values():
     assert spread([1.0, 2.0, math.nan, 6.0]) == metrics.Spread(3.0, math.sqrt(7.0), 1.0, 6.0, 3)
     lone = spread([4.0])
     assert (lone.mean, lone.lowest, lone.highest, lone.count) == (4.0, 4.0, 4.0, 1)
@@ -200,7 +200,7 @@ def test_spread_by_hand():
     assert infinite.mean == math.inf and math.isnan(infinite.sd)
 
 
-def test_a_summary_by_hand():
+def test_summary_matches_hand_computed_values():
     ids = [[1, 2, 3], [1, 2, 4], [7] * 12]
     measured = [
         text_metrics(records(t, [-1.0] * len(t), [2.0] * len(t), [1.0] * len(t))) for t in ids
@@ -217,7 +217,7 @@ def test_a_summary_by_hand():
     assert math.isnan(summary([], []).looped)
 
 
-def test_the_pareto_front_by_hand():
+def test_pareto_front_matches_hand_computed_values():
     points = [[1, 5], [2, 4], [2, 3], [3, 1], [0, 0], [2, 4], [math.nan, 9], [3, math.nan]]
     assert pareto_front(points).tolist() == [True, True, False, True, False, True, False, False]
     assert pareto_front([[1], [3], [3], [2]]).tolist() == [False, True, True, False]

@@ -28,7 +28,7 @@ def model():
     return tiny_models.shared("llama")
 
 
-def test_texts_and_figures_are_those_of_the_decoders(model):
+def test_texts_and_figures_match_the_decoders(model):
     clock = OneClock(model, PROMPT, entrants(model), rounds=2)
     assert clock.runs == 4
     assert list(clock.run()) == ["sampling", "contrastive"] * 2
@@ -49,7 +49,7 @@ def test_texts_and_figures_are_those_of_the_decoders(model):
     assert searched.passes == TOKENS + 1 and searched.positions == len(PROMPT) + 4 * TOKENS
 
 
-def test_a_model_beside_the_judge_counts_apart(model):
+def test_passes_of_another_model_count_separately(model):
     other = tiny_models.shared("gpt2")
     entrant = Entrant("other", lambda: Decoder(other, PROMPT, sampling(3)), TOKENS)
     clock = OneClock(model, PROMPT, [entrant], rounds=1)
@@ -59,7 +59,7 @@ def test_a_model_beside_the_judge_counts_apart(model):
     assert found.weight_bytes == TOKENS * other.read_bytes
 
 
-def test_one_that_fails_is_named_and_the_others_go_on(model):
+def test_failed_entrant_is_named_and_others_continue(model):
     def full():
         raise OutOfMemoryError("The memory is full.")
 
@@ -69,7 +69,7 @@ def test_one_that_fails_is_named_and_the_others_go_on(model):
     assert set(clock.timed) == {"sampling", "contrastive"} and clock.done == clock.runs
 
 
-def test_what_was_cancelled_goes_on_where_it_was(model):
+def test_cancelled_clock_resumes_with_the_remaining_runs(model):
     clock = OneClock(model, PROMPT, entrants(model), rounds=1)
     stopped = []
     with as_job(lambda: bool(stopped)), pytest.raises(CancelledError):
@@ -81,7 +81,7 @@ def test_what_was_cancelled_goes_on_where_it_was(model):
     assert clock.done == clock.runs
 
 
-def test_a_text_without_a_token_has_no_share(model):
+def test_empty_text_has_no_per_token_figures(model):
     entrant = Entrant("nothing", lambda: Decoder(model, PROMPT, SamplingSettings(seed=1)), 0)
     clock = OneClock(model, PROMPT, [entrant], rounds=1)
     list(clock.run())

@@ -14,7 +14,7 @@ from tests.engine.study.test_acceptance import ROUNDS
 PROMPT = tiny_models.prompt(2)
 
 
-def test_a_waterfall_adds_up_from_the_formula_to_what_was_measured():
+def test_waterfall_adds_up_to_the_measured_speedup():
     plain = PlainCost(tokens=10, pass_ms=40.0, shape_ms=5.0, other_ms=5.0)
     rounds = RoundCost.of(ROUNDS)
     assert (rounds.tokens, rounds.rounds, rounds.proposals) == (14, 6, 14)
@@ -36,7 +36,7 @@ def test_a_waterfall_adds_up_from_the_formula_to_what_was_measured():
 
 
 @pytest.mark.parametrize("way", ["draft", "lookup"])
-def test_a_trial_takes_every_case_as_often(way):
+def test_trial_runs_every_case_equally_often(way):
     draft = tiny_models.shared("llama", 1) if way == "draft" else None
     model = tiny_models.shared("llama")
     settings = SpeculativeSettings(SamplingSettings(seed=5), adaptive=True)
@@ -56,7 +56,7 @@ def test_a_trial_takes_every_case_as_often(way):
     assert not curve.text_invalid
 
 
-def test_a_trial_without_a_figure_is_refused():
+def test_trial_that_cannot_measure_is_refused():
     model, settings = tiny_models.shared("llama"), SpeculativeSettings()
     with pytest.raises(SettingError, match="tokens must be 2 at least"):
         SpeedTrial(model, PROMPT, None, settings, tokens=1)

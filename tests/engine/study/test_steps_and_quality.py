@@ -32,14 +32,14 @@ def passages(models, plan):
     return list(plan.run(*models))
 
 
-def test_every_seed_writes_in_each_way_in_turn(plan, passages):
+def test_every_seed_writes_with_each_step_count(plan, passages):
     wanted = [(steps, seed) for seed in (3, 4) for steps in (None, 2, 8)]
     assert [(passage.steps, passage.seed) for passage in passages] == wanted
     assert plan.count == len(passages) == 6
     assert all(passage.ms > 0 and len(passage.token_ids) == 8 for passage in passages)
 
 
-def test_passages_are_those_of_the_decoders(models, plan, passages):
+def test_passages_match_the_decoders(models, plan, passages):
     model, target = models
     settings = replace(SETTINGS, steps=2, seed=4)
     decoder = DiffusionDecoder(model, plan.canvas, settings)
@@ -50,7 +50,7 @@ def test_passages_are_those_of_the_decoders(models, plan, passages):
     assert passages[3].token_ids == tuple(sampled.step().token_id for _ in range(8))
 
 
-def test_bits_per_byte_are_those_of_a_plain_pass(models, plan, passages):
+def test_bits_per_byte_match_a_plain_pass(models, plan, passages):
     target = models[1]
     start = len(plan.canvas) - 8
     for passage in passages[:2]:
@@ -88,7 +88,7 @@ def test_a_tiny_model_is_scored_exactly():
     assert bits_per_byte(judge, ids, 2) == pytest.approx(nats / math.log(2) / 8, rel=1e-4)
 
 
-def test_what_was_done_is_not_done_again_and_a_stop_keeps_it(models, plan, passages):
+def test_plan_skips_finished_passages_and_can_stop(models, plan, passages):
     rest = list(plan.run(*models, done=passages[:5]))
     assert [replace(passage, ms=0) for passage in rest] == [replace(passages[5], ms=0)]
     asked = []
@@ -109,7 +109,7 @@ def test_summaries_have_mean_and_spread(passages):
     assert rows[2].remasked.mean == 0 and summaries([]) == []
 
 
-def test_what_cannot_be_measured_is_said(models, plan):
+def test_unmeasurable_plans_are_refused(models, plan):
     model, target = models
     begins = Plan(fill_gaps(model, "[2] sat"), (1,), (0,), SETTINGS)
     with pytest.raises(PromptError, match=r"begins with a gap.*; put a word before it\."):

@@ -48,7 +48,7 @@ def result(text_model) -> SweepResult:
 # The texts.
 
 
-def test_every_text_is_a_decoders_with_the_settings_of_its_cell(result, text_model):
+def test_every_text_matches_a_decoder_with_cell_settings(result, text_model):
     assert result.is_complete and not result.notices
     assert len(result.texts) == result.sweep.count == 3 * 2 * 2 * 2
     assert len(result.texts.drop_duplicates(["x", "y", "prompt", "seed"])) == len(result.texts)
@@ -79,21 +79,21 @@ def test_cells_draw_with_the_same_uniform_numbers(text_model):
     assert texts.groupby("prompt")["text"].nunique().tolist() == [5, 5]
 
 
-def test_token_ids_and_a_model_without_a_tokenizer_will_do():
+def test_sweep_works_with_token_ids_without_tokenizer():
     sweep = small(prompts=[tiny_models.prompt(0), tiny_models.prompt(1)])
     result = finished(sweep, tiny_models.shared("llama"))
     assert result.is_complete and set(result.texts["prompt"]) == {0, 1}
     assert (result.texts["length"] == 12).all()
 
 
-def test_stop_strings_reach_the_texts(text_model, result):
+def test_stop_strings_end_the_texts(text_model, result):
     string = result.texts["text"][0][3:5]
     texts = finished(small(stop_strings=(string,)), text_model).texts
     stopped = texts["text"].str.contains(string, regex=False)
     assert stopped.any() and (texts["stop_reason"][stopped] == "stop_string").all()
 
 
-def test_what_a_recurrent_model_does_differently_is_said():
+def test_recurrent_model_gives_a_notice():
     sweep = small(prompts=[tiny_models.prompt(0)], y=None, max_tokens=4)
     found = finished(sweep, tiny_models.shared("mamba"))
     assert found.is_complete and "one by one" in found.notices[0]
@@ -102,7 +102,7 @@ def test_what_a_recurrent_model_does_differently_is_said():
 # The tables.
 
 
-def test_means_of_a_cell_by_hand(result):
+def test_cell_means_match_hand_computed_values(result):
     cells = result.cells
     assert list(zip(cells["x"], cells["y"], strict=True)) == [
         (x, y) for x in TEMPERATURES for y in NUCLEI
@@ -122,7 +122,7 @@ def test_means_of_a_cell_by_hand(result):
     assert cell["self_bleu"] == pytest.approx(np.mean(likeness))
 
 
-def test_the_perplexity_of_a_cell_is_that_of_all_its_tokens(result):
+def test_cell_perplexity_covers_all_its_tokens(result):
     texts = result.texts.copy()
     own = texts.index[(texts["x"] == 1.5) & (texts["y"] == 0.6)]
     texts.loc[own, "length"], texts.loc[own, "logprob"] = [1, 2, 3, 94], [-4.0, -9.0, -1.0, -36.0]
@@ -132,7 +132,7 @@ def test_the_perplexity_of_a_cell_is_that_of_all_its_tokens(result):
     assert cell["perplexity"] == pytest.approx(math.exp(0.5))
 
 
-def test_a_pivot_has_the_axes_in_their_order(text_model):
+def test_pivot_keeps_the_order_of_the_axes(text_model):
     sweep = small(x=Axis("temperature", [1.5, 0.5]), y=Axis("top_k", [5, 0, 2]))
     found = finished(sweep, text_model)
     table = found.pivot("perplexity")
@@ -146,7 +146,7 @@ def test_a_pivot_has_the_axes_in_their_order(text_model):
         found.pivot("bleu")
 
 
-def test_one_axis_makes_one_line(text_model):
+def test_single_axis_gives_a_one_row_pivot(text_model):
     found = finished(small(y=None), text_model)
     assert found.pivot("length").shape == (1, 3) and not found.pivot("length").isna().any(axis=None)
     assert found.texts["y"].isna().all() and len(found.cells) == 3
@@ -181,7 +181,7 @@ def test_a_saved_table_reads_back(result, tmp_path, kind):
     assert back["error"].isna().all(), "no error is no text that says None"
 
 
-def test_a_text_with_any_line_end_reads_back(result, tmp_path):
+def test_csv_preserves_every_kind_of_line_end(result, tmp_path):
     texts = result.texts.assign(text="one\rtwo\nthree\r\nfour")
     SweepResult.to_csv(SimpleNamespace(texts=texts), tmp_path / "sweep.csv")
     back = pd.read_csv(tmp_path / "sweep.csv")
@@ -191,7 +191,7 @@ def test_a_text_with_any_line_end_reads_back(result, tmp_path):
 # Partial results.
 
 
-def test_a_cancelled_sweep_keeps_its_texts_and_can_go_on(text_model, result):
+def test_cancelled_sweep_keeps_its_texts_and_resumes(text_model, result):
     cancel = threading.Event()
     run = small().run(text_model, cancel=cancel, max_rows=4)
     assert run.result().texts.empty and run.result().cells.empty
@@ -217,7 +217,7 @@ def test_a_cancelled_sweep_keeps_its_texts_and_can_go_on(text_model, result):
     assert whole.token_ids == result.token_ids and whole.seconds > half.seconds
 
 
-def test_progress_ends_with_all_texts_and_nothing_left(text_model):
+def test_progress_ends_with_all_texts_done(text_model):
     progress = list(small().run(text_model))
     assert progress[0].seconds_left is None, "nothing to go by yet"
     assert progress[-1].texts_done == progress[-1].texts == 24
@@ -225,7 +225,7 @@ def test_progress_ends_with_all_texts_and_nothing_left(text_model):
     assert all(later.seconds_left > 0 for later in progress[1:-1])
 
 
-def test_every_cell_has_a_text_before_any_has_two(text_model):
+def test_cells_get_their_first_texts_before_any_second(text_model):
     run = small(prompts=["the cat"]).run(text_model, max_rows=6)
     for progress in run:
         if progress.texts_done == 6:
@@ -236,7 +236,7 @@ def test_every_cell_has_a_text_before_any_has_two(text_model):
 # Axes and checks.
 
 
-def test_a_field_of_a_stage_may_be_an_axis():
+def test_stage_field_may_be_an_axis():
     base = SamplingSettings(chain=[TopP(0.9), TopK(5)])
     cells = small(base=base, x=Axis("top_p.p", [0.2, 0.4]), y=Axis("top_k.k", [1, 2])).cells
     assert [cell.settings.chain for cell in cells] == [
@@ -244,13 +244,13 @@ def test_a_field_of_a_stage_may_be_an_axis():
     ]
 
 
-def test_an_off_value_leaves_the_stage_out_and_an_order_of_ones_own_stays():
+def test_off_value_removes_the_stage_and_keeps_order():
     base = SamplingSettings(chain=[TopP(0.9), TopK(5)])
     cells = small(base=base, x=Axis("top_k", [0, 7]), y=None).cells
     assert [cell.settings.chain for cell in cells] == [(TopP(0.9),), (TopP(0.9), TopK(7))]
 
 
-def test_numbers_of_numpy_are_taken_in():
+def test_numpy_axis_values_become_plain_floats():
     axis = Axis("temperature", np.linspace(0.5, 1.5, 3))
     assert axis.values == (0.5, 1.0, 1.5) and type(axis.values[0]) is float
 
@@ -285,25 +285,25 @@ def test_numbers_of_numpy_are_taken_in():
         ({"base": SamplingSettings(parity=True)}, "parity"),
     ],
 )
-def test_what_makes_no_sense_is_refused_when_the_sweep_is_made(changes, words):
+def test_invalid_sweep_is_refused_on_creation(changes, words):
     with pytest.raises(SettingError, match=words):
         axes = {name: Axis(*changes[name]) for name in ("x", "y") if name in changes}
         small(**changes | axes)
 
 
-def test_a_seed_of_the_base_settings_makes_no_other_sweep():
+def test_seed_of_the_base_settings_is_ignored():
     base = SamplingSettings(top_k=30, seed=7)
     assert small(base=base) == small()
     assert small(base=base).cells == small().cells
 
 
-def test_a_sweep_has_a_prompt():
+def test_sweep_needs_a_prompt():
     with pytest.raises(PromptError, match="no prompt"):
         small(prompts=())
     assert small(prompts="one text").prompts == ("one text",)
 
 
-def test_a_grid_beyond_reason_is_refused_with_its_size():
+def test_too_large_grid_is_refused_with_its_size():
     x, y = Axis("temperature", np.linspace(0.1, 2, 1000)), Axis("top_p", np.linspace(0.1, 1, 1000))
     with pytest.raises(SettingError, match=r"20,000 texts, got 4,000,000; .*1,000 x 1,000 cells"):
         small(x=x, y=y)

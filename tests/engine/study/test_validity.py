@@ -57,7 +57,7 @@ NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
         ),
     ],
 )
-def test_verdicts(constraint, text, valid, says, position):
+def test_verdict_names_the_problem_and_its_position(constraint, text, valid, says, position):
     found = judge(constraint, text)
     assert (found.is_valid, found.position) == (valid, position)
     assert says in found.problem and "\n" not in found.problem and len(found.problem) < 250
@@ -90,7 +90,7 @@ def described(kind: str, source: object, text: str) -> bool:
         (r"(?i)k", ("\u212a", "k", "l")),
     ],
 )
-def test_classes_of_characters_are_those_of_the_constraint(expression, texts):
+def test_character_classes_match_the_constraint(expression, texts):
     found = [judge(Constraint("regex", expression), text).is_valid for text in texts]
     assert found == [described("regex", expression, text) for text in texts]
     assert True in found or expression == r"[^\w]"
@@ -113,7 +113,7 @@ def test_classes_of_characters_are_those_of_the_constraint(expression, texts):
         ("json_schema", DOUBLING, "null", "over 20,000 checks"),
     ],
 )
-def test_what_a_parser_reads_in_another_way_is_not_judged(kind, source, text, why):
+def test_sources_a_parser_reads_differently_are_not_judged(kind, source, text, why):
     found = judge(Constraint(kind, source), text)
     assert found.is_valid is None and why in found.problem, found
 
@@ -152,7 +152,7 @@ def test_schemas_are_judged_as_they_are_enforced(schema, text, valid):
     assert "Decimal" not in found.problem
 
 
-def test_no_expression_takes_longer_than_in_proportion_to_the_text():
+def test_no_expression_takes_more_than_linear_time():
     """Check times on expressions for which Python's own would take years."""
     name = "a" * 60 + "!"
     closed = {"required": [name], "additionalProperties": False, "properties": {name: {"const": 1}}}
@@ -162,6 +162,6 @@ def test_no_expression_takes_longer_than_in_proportion_to_the_text():
 
 
 @pytest.mark.parametrize("words", [{"items": EVIL}, {"$ref": "http://a/#/b/c", "$id": "http://a/"}])
-def test_a_dialect_named_within_a_schema_brings_no_other_parser(words):
+def test_nested_dialect_does_not_switch_the_parser(words):
     schema = Constraint("json_schema", {"b": {"c": {"items": EVIL}}} | words)
     assert judge(schema, f'["{"a" * 60}!"]').is_valid is False

@@ -61,7 +61,7 @@ def brute_force(model: LanguageModel) -> dict[bytes, tuple[int, float, float]]:
     return found
 
 
-def test_every_text_has_its_probabilities(model):
+def test_walk_matches_brute_force_for_every_text(model):
     walk, steps = walked(model, enough=0)
     result, expected = walk.result, brute_force(model)
     assert result.is_exact and result.missing == result.masked_missing == 0
@@ -85,7 +85,7 @@ def test_every_text_has_its_probabilities(model):
     assert steps[-1].mass == pytest.approx(result.mass) and steps[-1].missing < 1e-12
 
 
-def test_where_only_one_path_remains_masking_changes_nothing(model):
+def test_masking_changes_nothing_with_a_single_path(model):
     result = walked(model, Constraint("choices", ["a", "b"]), enough=0)[0].result
     assert result.total_variation > 0
     single = walked(model, Constraint("choices", ["b"]), enough=0)[0].result
@@ -93,7 +93,7 @@ def test_where_only_one_path_remains_masking_changes_nothing(model):
     assert single.texts[0].conditional == pytest.approx(1) == single.texts[0].masked
 
 
-def test_a_walk_cut_short_bounds_what_it_has_not_seen(model):
+def test_shortened_walk_bounds_the_missing_mass(model):
     whole = walked(model, enough=0)[0].result
     exact = {each.text: each for each in whole.texts}
     for most in (1, 3, 8, 15):
@@ -106,7 +106,7 @@ def test_a_walk_cut_short_bounds_what_it_has_not_seen(model):
             assert each.probability <= exact[each.text].probability * (1 + 1e-6)
 
 
-def test_an_endless_constraint_ends_where_enough_is_known_or_by_its_limits(model):
+def test_endless_constraint_stops_early_or_at_limits(model):
     endless = Constraint("regex", "a+")
     walk, steps = walked(model, endless, most_passes=40)
     result = walk.result
@@ -116,7 +116,7 @@ def test_an_endless_constraint_ends_where_enough_is_known_or_by_its_limits(model
     assert max(len(each.text) for each in short.texts) >= 2
 
 
-def test_cancel_and_go_on(model):
+def test_cancelled_walk_resumes(model):
     cancel = threading.Event()
     walk = Walk(model, PROMPT, CONSTRAINT, enough=0)
     for step in walk.run(cancel):
@@ -132,7 +132,7 @@ def test_cancel_and_go_on(model):
     ]
 
 
-def test_what_cannot_be_walked_is_refused(model, text_model):
+def test_invalid_walk_is_refused(model, text_model):
     with pytest.raises(SettingError, match="has no end-of-text token"):
         Walk(text_model, PROMPT, CONSTRAINT)
     with pytest.raises(PromptError):
@@ -141,7 +141,7 @@ def test_what_cannot_be_walked_is_refused(model, text_model):
         Walk(model, PROMPT, CONSTRAINT, most_passes=0)
 
 
-def test_children_of_one_beginning_are_bounded(model, monkeypatch):
+def test_dropped_children_count_as_missing(model, monkeypatch):
     monkeypatch.setattr("engine.study.whole_texts._MOST_CHILDREN", 3)
     anything = Constraint("regex", "[a-z]{0,3}")
     result = walked(model, anything, most_passes=1, enough=0)[0].result

@@ -53,9 +53,7 @@ def stops_after(pieces: list[str], stop_strings: tuple[str, ...]):
         (["🙂", "ßé"], ("🙂ß",), 2, "🙂ß", 0),  # characters are counted, not bytes
     ],
 )
-def test_a_stop_string_is_found_with_the_token_that_completes_it(
-    pieces, stop_strings, count, string, start
-):
+def test_stop_string_is_found_with_its_completing_token(pieces, stop_strings, count, string, start):
     assert stops_after(pieces, stop_strings) == (count, StopStringMatch(string, start))
 
 
@@ -71,7 +69,7 @@ def test_a_stop_string_is_found_with_the_token_that_completes_it(
         ("end", 3, ("END",)),  # case matters
     ],
 )
-def test_no_stop_string(text, added, stop_strings):
+def test_absent_stop_string_is_not_found(text, added, stop_strings):
     assert find_stop_string(text, added, stop_strings) is None
 
 
@@ -79,7 +77,7 @@ short_text = st.text("ab\n", max_size=12)
 
 
 @given(st.lists(short_text, max_size=8), st.lists(st.text("ab\n", min_size=1, max_size=4)))
-def test_piecewise_search_finds_what_a_search_of_the_whole_finds(pieces, stop_strings):
+def test_piecewise_search_matches_whole_text_search(pieces, stop_strings):
     found = stops_after(pieces, tuple(stop_strings))
     whole = "".join(pieces)
     assert (found is not None) == any(string in whole for string in stop_strings)
@@ -105,7 +103,7 @@ def test_piecewise_search_finds_what_a_search_of_the_whole_finds(pieces, stop_st
         (("\n",), ("\n",)),
     ],
 )
-def test_stop_strings_as_a_tuple(given_strings, checked):
+def test_stop_strings_become_a_tuple(given_strings, checked):
     assert checked_stop_strings(given_strings) == checked
 
 
@@ -116,13 +114,13 @@ def test_a_bad_stop_string_is_explained(bad):
 
 
 @pytest.mark.parametrize("bad", [None, 3])
-def test_stop_strings_that_are_no_list_are_explained(bad):
+def test_stop_strings_of_wrong_type_are_explained(bad):
     with pytest.raises(SettingError, match="stop_strings "):
         checked_stop_strings(bad)
 
 
 @pytest.mark.parametrize("count", [0, 1, 64, LONGEST_RUN, np.int64(7)])
-def test_max_new_tokens_in_range(count):
+def test_max_new_tokens_in_range_is_accepted(count):
     checked = checked_max_new_tokens(count)
     assert checked == count
     assert type(checked) is int

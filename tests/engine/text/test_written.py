@@ -33,7 +33,7 @@ def written(vocabulary: Vocabulary, ids: list[int]) -> WrittenText:
     return text
 
 
-def test_characters_come_with_their_last_byte(vocabulary, ids, tokenizer):
+def test_characters_appear_with_their_last_byte(vocabulary, ids, tokenizer):
     text, seen = WrittenText(vocabulary), b""
     for token_id in ids:
         piece = text.piece(token_id)
@@ -48,7 +48,7 @@ def test_characters_come_with_their_last_byte(vocabulary, ids, tokenizer):
     assert (text.text, text.pending) == (TEXT, b"")
 
 
-def test_every_length_can_be_gone_back_to_and_on_from(vocabulary, ids, tokenizer):
+def test_text_rewinds_to_any_length_and_continues(vocabulary, ids, tokenizer):
     for length in range(len(ids)):
         text, shorter = written(vocabulary, ids), written(vocabulary, ids[:length])
         text.rewind(length)
@@ -61,7 +61,7 @@ def test_every_length_can_be_gone_back_to_and_on_from(vocabulary, ids, tokenizer
         assert (text.text, text.pending) == (shorter.text, shorter.pending)
 
 
-def test_a_copy_goes_its_own_way(vocabulary, ids):
+def test_fork_does_not_change_the_original(vocabulary, ids):
     parting = next(n for n in range(12, len(ids)) if written(vocabulary, ids[:n]).pending)
     text = written(vocabulary, ids[:parting])
     before = text.text, text.pending
@@ -75,7 +75,7 @@ def test_a_copy_goes_its_own_way(vocabulary, ids):
     assert (text.text, text.pending) == before
 
 
-def test_a_stop_string_ends_with_the_token_that_completes_it(vocabulary, ids):
+def test_stop_string_is_found_with_its_completing_token(vocabulary, ids):
     text, found = WrittenText(vocabulary), []
     for token_id in ids:
         piece = text.piece(token_id, ("é 🙂", "not there"))
@@ -87,7 +87,7 @@ def test_a_stop_string_ends_with_the_token_that_completes_it(vocabulary, ids):
 
 
 @pytest.mark.parametrize("string", ["<|end|>", "a<|end|>", "<|end|>bc", "d|>b"])
-def test_a_stop_string_may_hold_the_name_of_a_control_token(vocabulary, tokenizer, string):
+def test_stop_string_may_contain_control_token_names(vocabulary, tokenizer, string):
     """Expect the same as `generate`, which decodes such names."""
     ids = [*tokenizer("ba")["input_ids"], tokenizer.eos_token_id, *tokenizer("bcd")["input_ids"]]
     text, found = WrittenText(vocabulary), []

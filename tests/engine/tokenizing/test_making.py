@@ -61,7 +61,7 @@ def ids_of(tokenizer: TextTokenizer, text: str) -> list[int]:
 @given(text=HOSTILE.filter(bool))
 @example("\ud800")
 @example(" strawberry<|endoftext|>Strawberry")
-def test_every_making_ends_in_the_tokenizers_own_tokens(text):
+def test_making_steps_end_in_the_tokenizers_tokens(text):
     without_files = {name: make() for name, make in WITHOUT_FILES.items()}
     for name, tokenizer in (STAGED | without_files).items():
         cut = tokenizer.tokenize(text)
@@ -84,7 +84,7 @@ def test_every_making_ends_in_the_tokenizers_own_tokens(text):
             pytest.fail(f"The stages of the bundled tokenizer do not lead to its tokens: {text!r}")
 
 
-def test_most_texts_of_every_kind_are_explained():
+def test_corpus_texts_are_explained_by_every_tokenizer():
     """Check that the test above has something to compare."""
     for name, tokenizer in STAGED.items():
         for text in CORPUS:
@@ -92,7 +92,7 @@ def test_most_texts_of_every_kind_are_explained():
             assert cut.problem == "" and len(cut.pre_tokens) >= 1, (name, text)
 
 
-def test_the_merges_of_a_word_go_from_letters_to_tokens():
+def test_word_merges_go_from_letters_to_tokens():
     (pre_token,) = BUNDLED.tokenize(" strawberry").pre_tokens
     history = BUNDLED.makings([pre_token])[0]
     assert isinstance(history, MergeHistory)
@@ -107,7 +107,7 @@ def test_the_merges_of_a_word_go_from_letters_to_tokens():
 
 
 @pytest.mark.parametrize("ignores", [True, False])
-def test_a_vocabulary_may_take_a_word_whole(ignores):
+def test_ignore_merges_takes_known_words_whole(ignores):
     vocab = {"a": 0, "b": 1, "ab": 2, "bab": 3, "<unk>": 4}
     model = models.BPE(vocab, [("a", "b")], unk_token="<unk>", ignore_merges=ignores)
     backend = Tokenizer(model)
@@ -120,7 +120,7 @@ def test_a_vocabulary_may_take_a_word_whole(ignores):
     assert in_parts.ids == (0, 4, 4, 1)
 
 
-def test_stages_show_what_each_does():
+def test_stages_show_parts_after_each_step():
     cut = STAGED["WordPiece"].tokenize("Größer[SEP]Dog")
     stages = {stage.name: stage for stage in cut.stages}
     assert stages["control tokens"].parts == ("Größer", "Dog")
@@ -130,7 +130,7 @@ def test_stages_show_what_each_does():
     assert [cut.text[one.start : one.end] for one in cut.pre_tokens] == ["Größer", "Dog"]
 
 
-def test_an_unknown_word_is_no_control_token():
+def test_unknown_word_is_not_a_control_token():
     cut = STAGED["WordPiece"].tokenize("the ☃ [UNK] cat")
     known = {cut.text[one.start : one.end]: one for one in cut.typed}
     assert known["☃"].is_unknown and known["☃"].pre_token is not None
@@ -140,7 +140,7 @@ def test_an_unknown_word_is_no_control_token():
     assert texts == ["the", "☃", "cat"]
 
 
-def test_bytes_of_one_character_share_it():
+def test_bytes_of_one_character_share_its_range():
     cut = WITHOUT_FILES["bytes"]().tokenize("é🙂")
     assert [token.data for token in cut.typed] == [bytes([one]) for one in "é🙂".encode()]
     assert [(token.start, token.end) for token in cut.typed] == [(0, 1)] * 2 + [(1, 2)] * 4
@@ -152,7 +152,7 @@ def test_bytes_of_one_character_share_it():
     assert code_points.tokens[0].is_inserted and code_points.characters_per_token == 1
 
 
-def test_a_unigram_model_shows_the_next_best_cuts():
+def test_unigram_cuts_are_sorted_by_score():
     tokenizer = STAGED["Unigram"]
     for pre_token in tokenizer.tokenize(CORPUS[0]).pre_tokens:
         making = tokenizer.makings([pre_token])[0]
@@ -164,7 +164,7 @@ def test_a_unigram_model_shows_the_next_best_cuts():
             assert cut.score == pytest.approx(sum(one.score for one in cut.tokens))
 
 
-def test_what_cannot_be_cut_is_a_sentence():
+def test_text_that_cannot_be_cut_is_refused():
     with pytest.raises(PromptError, match="is empty; type at least one"):
         BUNDLED.tokenize("")
     with pytest.raises(PromptError, match="shorten it"):

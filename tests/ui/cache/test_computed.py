@@ -69,7 +69,7 @@ def html(app: AppTest) -> str:
     return " ".join(one.value for one in app.get("html"))
 
 
-def test_bytes_are_equal_and_a_block_counts_nothing_anew():
+def test_bytes_agree_and_block_size_needs_no_recount():
     app = opened("bytes")
     held = app.session_state["state"].held
     whole = 250 * 2_048 * held.model.dtype.itemsize
@@ -90,7 +90,7 @@ def test_bytes_are_equal_and_a_block_counts_nothing_anew():
     assert any("Batch" in one.value for one in app.error) and held.inputs.batch == 1
 
 
-def test_the_window_is_of_a_model_that_is_named_as_random():
+def test_window_section_names_its_model_as_random():
     app = opened("window")
     assert any("random weights" in one.value for one in app.info)
     assert any("The last token attends to 16, yet 31 change" in one.value for one in app.markdown)
@@ -116,7 +116,7 @@ def test_the_calculator_answers_how_many_users_fit():
     assert any("typed in" in one.value for one in app.caption)
 
 
-def test_what_takes_long_is_counted_beside_the_drawing_and_drawn_once_it_is_there(monkeypatch):
+def test_slow_counting_runs_in_background_until_ready(monkeypatch):
     slow, counts = threading.Event(), models.estimate
     monkeypatch.setattr(models, "GRACE_SECONDS", 0.05)
     monkeypatch.setattr(models, "estimate", lambda one: slow.wait(60) and counts(one))
@@ -135,7 +135,7 @@ def test_what_takes_long_is_counted_beside_the_drawing_and_drawn_once_it_is_ther
     assert not any("Counting" in one.value for one in app.caption)
 
 
-def test_a_configuration_of_ones_own_stands_beside_the_others_or_says_why_not():
+def test_pasted_configuration_joins_table_or_is_refused():
     app = opened("calculator")
     held = app.session_state["state"].held
     held.change(own="pasted", own_text=json.dumps(CONFIG))
@@ -151,7 +151,7 @@ def computed(bundled, **changes):
     return CALCULATOR.computed(bundled, CalculatorInputs(**changes))
 
 
-def test_a_context_beyond_the_models_is_computed_and_said(bundled):
+def test_context_beyond_training_is_computed_with_warning(bundled):
     near = computed(bundled, shapes="Qwen3 8B", positions=40_960)
     far = computed(bundled, shapes="Qwen3 8B", positions=40_961)
     assert not near.beyond and [one.name for one in far.beyond] == ["Qwen3 8B"]
@@ -163,12 +163,12 @@ def test_a_context_beyond_the_models_is_computed_and_said(bundled):
     assert "DeepSeek V3 (163,840): computed beyond what a model was trained for" in warning.value
 
 
-def test_a_record_with_names_of_another_version_is_taken(bundled):
+def test_record_with_unknown_names_is_accepted(bundled):
     found = computed(bundled, stored="gone", weighed="gone", card="gone", shapes="gone")
     assert found.card == "Own numbers" and "no shape named 'gone'" in found.problem
 
 
-def test_curves_go_to_a_million_and_are_dotted_beyond_the_context(bundled):
+def test_curves_are_dotted_beyond_the_context(bundled):
     names = ("Llama 3.1 8B", "Gemma 3 12B", "Mamba 2.8B")
     result = computed(bundled, shapes=SEPARATOR.join(names), loaded=True)
     assert [one.name for one in result.models] == [bundled.name, *names]
@@ -181,7 +181,7 @@ def test_curves_go_to_a_million_and_are_dotted_beyond_the_context(bundled):
 
 
 @pytest.mark.parametrize("section", [BYTES, WINDOW, CALCULATOR], ids=lambda one: one.key)
-def test_results_come_back_from_a_file_and_make_tables(bundled, section):
+def test_results_load_from_file_and_fill_tables(bundled, section):
     if section.computed is not None:
         result = section.computed(bundled, section.inputs())
     else:

@@ -16,7 +16,7 @@ from ui.measurements.section import Laid
 MARKUP = next(text for text in HOSTILE if "<" in text)
 
 
-def test_the_notice_compares_an_output_token_with_an_input_token():
+def test_notice_compares_output_and_input_tokens():
     assert SECTION.notice(grid()) == (
         "Prefill took 50 ms for 100 prompt tokens, 2,000 tokens/s. Decode took 10.0 ms for each "
         "later token, 100 tokens/s. An output token takes 20.0 times as long as an input token. "
@@ -52,7 +52,7 @@ def test_charts_show_the_medians_and_the_rounds(dark):
     assert not any(MARKUP in line.name for line in lines)
 
 
-def test_the_cost_lens_sets_price_beside_time():
+def test_cost_table_compares_price_with_time():
     cost = Cost(grid().largest, 2.0, 10.0)
     assert (cost.input_ms, cost.output_ms, cost.time_ratio, cost.price_ratio) == (0.5, 10, 20, 5)
     assert cost.input_dollars == pytest.approx(2e-4)
@@ -78,14 +78,14 @@ def test_published_prices_have_a_source_and_a_date():
     assert prices.FILE.is_file()
 
 
-def test_a_price_that_is_none_is_refused():
+def test_negative_price_is_refused():
     assert checked_price("Input", 0.0) == 0
     with pytest.raises(SettingError, match="Input is not a price, got -1"):
         checked_price("Input", -1.0)
 
 
 @pytest.mark.parametrize("typed", ["", "a", "0, 4", "1.5", "4, 4", "999999"])
-def test_lengths_that_are_none_are_refused_by_name(typed, bundled):
+def test_invalid_lengths_are_refused_by_name(typed, bundled):
     with pytest.raises(SettingError, match="Prompt lengths"):
         SECTION.begin(bundled, GridInputs(prompts=typed))
     with pytest.raises(SettingError, match="Output lengths"):

@@ -20,7 +20,7 @@ RESULT = PrefixResult(
 )
 
 
-def test_the_notice_is_computed():
+def test_notice_reports_time_saved_and_logit_difference():
     notice = SECTION.notice(RESULT)
     assert notice.startswith("100 of 105 tokens are shared. ")
     assert "takes 21 ms instead of 85 ms, 75 % less" in notice
@@ -31,7 +31,7 @@ def test_the_notice_is_computed():
     assert "equal to the last bit" in SECTION.notice(alike)
 
 
-def test_table_and_chart():
+def test_table_and_chart_show_the_measurements():
     table, repeats = SECTION.tables(RESULT)
     assert table.rows[1][:7] == ("100 of 105", 85.0, 89.5, 21.0, 21.9, 64.0, 4.05)
     assert all(len(row) == len(table.head) for row in table.rows)
@@ -42,7 +42,7 @@ def test_table_and_chart():
     assert len(reuse_figure(RESULT, True, Laid("other", RESULT)).data) == 4
 
 
-def test_prompts_are_measured_and_a_prefix_too_long_is_refused(model):
+def test_overlong_prefix_is_refused_and_result_kept(model):
     inputs = PrefixInputs("w1|w2|" * 4, "w1", "w2", longest=6, repeats=1)
     held = SectionState("section", SECTION, model, inputs)
     held.begin(UNKNOWN)
@@ -61,14 +61,14 @@ def test_prompts_are_measured_and_a_prefix_too_long_is_refused(model):
     )
 
 
-def test_the_beginning_of_a_new_page_is_long_enough(bundled):
+def test_default_beginning_is_long_enough(bundled):
     inputs = PrefixInputs()
     assert len(bundled.vocabulary.encode(inputs.beginning)) >= inputs.longest
     assert SECTION.begin(bundled, inputs).count == 30
 
 
 @pytest.mark.parametrize("can_crop", [True, False])
-def test_the_page_says_where_nothing_was_cropped(can_crop, monkeypatch):
+def test_page_reports_cache_that_cannot_be_cropped(can_crop, monkeypatch):
     from ui.cache import prefix as section
 
     said = []

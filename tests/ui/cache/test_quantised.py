@@ -34,7 +34,7 @@ def held(model) -> SectionState:
     return held
 
 
-def test_the_notice_is_computed(held):
+def test_notice_reports_bytes_changes_and_divergence(held):
     result = held.result()
     four = result.points[1]
     notice = SECTION.notice(result)
@@ -46,7 +46,7 @@ def test_the_notice_is_computed(held):
     assert SECTION.notice(early).startswith("Nothing is quantised before position 3")
 
 
-def test_a_notice_says_where_8_bits_do_no_more_than_rounding(held):
+def test_notice_compares_8_bits_with_rounding(held):
     result = held.result()
     largest = max(result.along[0].kl_bits)
     rounded = replace(result, rounding_kl_bits=tuple(largest for _ in result.read))
@@ -73,7 +73,7 @@ def test_the_text_is_shaded_and_escaped(held):
     assert [shade_of(kl) for kl in (0, 1e-4, 2e-4, 1e-2, 0.99, 1, 7)] == [0, 0, 1, 3, 5, 5, 5]
 
 
-def test_charts_show_what_was_measured(held):
+def test_charts_show_the_measured_values(held):
     result = held.result()
     figure = divergence_figure(result)
     lines = {trace.name: trace for trace in figure.data if trace.name}
@@ -102,14 +102,14 @@ def test_charts_show_what_was_measured(held):
         ({"text": SAMPLED_TEXT, "temperature": -1.0}, "Temperature must not be negative"),
     ],
 )
-def test_what_is_refused_leaves_the_last_result(held, changes, words):
+def test_refused_settings_keep_the_last_result(held, changes, words):
     before, work = held.result(), held.work
     held.inputs = replace(INPUTS, **changes)
     held.begin(UNKNOWN)
     assert words in held.error and held.work is work and held.result() == before
 
 
-def test_a_given_text_is_read_as_far_as_it_goes(model):
+def test_given_text_is_read_to_its_end(model):
     held = SectionState(
         "section", SECTION, model, replace(INPUTS, text=GIVEN_TEXT, prompt="w1|w2|" * 3)
     )
@@ -138,7 +138,7 @@ def example_page() -> None:
     page.draw_state(st.session_state["state"])
 
 
-def test_the_page_measures_and_says_what_is_out_of_range():
+def test_page_measures_and_reports_values_out_of_range():
     app = drawn(example_page)
     assert any("4 bits take" in one.value for one in app.markdown)
     assert len(charts(app)) == 2

@@ -26,7 +26,7 @@ def test_the_notice_names_the_ceiling_and_the_law():
     assert "first" in SECTION.notice(roofline(passes=()))
 
 
-def test_the_law_stands_beside_what_is_measured():
+def test_table_compares_decode_law_with_measurement():
     ((name, weights, cache, predicted, again, measured, share),) = rows(roofline(), "Decode law")
     assert (name, predicted, again, measured, share) == ("after 16 tokens", 1000, 4000, 500, "50 %")
     assert (weights, cache) == ("8.6 MiB", "976.6 KiB")
@@ -47,7 +47,7 @@ def test_passes_have_a_share_of_their_roof():
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_chart_has_ceilings_points_and_the_other_machine(dark):
+def test_chart_shows_ceilings_points_and_other_machine(dark):
     figure = roofline_figure(roofline(), dark)
     by_name = {one.name: one for one in figure.data}
     roof = by_name["roof"]
@@ -65,6 +65,6 @@ def test_the_chart_has_ceilings_points_and_the_other_machine(dark):
 
 
 @pytest.mark.parametrize(("typed", "problem"), [("1.5", "no number of texts"), ("0", "out of")])
-def test_batches_that_are_none_are_refused(typed, problem, bundled):
+def test_invalid_batches_are_refused(typed, problem, bundled):
     with pytest.raises(SettingError, match=problem):
         SECTION.begin(bundled, RooflineInputs(batches=typed))

@@ -13,7 +13,7 @@ def table(result, name: str) -> list[tuple]:
     return list(found.rows)
 
 
-def test_the_notice_compares_the_last_steps_and_the_texts():
+def test_notice_compares_last_steps_and_texts():
     assert SECTION.notice(text()) == (
         "At 15 positions a step takes 2.0 ms with the cache and 10.0 ms without, 5.0 times as "
         "long. The first token took 8.0 ms, a pass over 4 tokens of the prompt; the same pass "
@@ -43,14 +43,14 @@ def test_rows_by_position_stay_while_steps_are_added():
     assert none[1][3] is None
 
 
-def test_steps_that_stand_out_are_marked():
+def test_outlier_steps_are_marked():
     steps = table(text(), "Steps")
     assert [row[0] for row in steps if row[4]] == [9]
     assert text().uncached_outliers == [7]
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_chart_shows_both_curves_their_outliers_and_the_other_machine(dark):
+def test_chart_shows_curves_outliers_and_other_machine(dark):
     figure = latency_figure(text(), dark)
     names = [one.name for one in figure.data if one.name]
     assert names == ["without the cache", "with the cache"]

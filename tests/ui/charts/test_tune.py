@@ -11,7 +11,7 @@ GRID = Grid(
 )
 
 
-def test_a_heatmap_has_a_point_for_every_cell_that_gives_its_place_back():
+def test_heatmap_points_identify_their_cells():
     figure = heatmap_figure(GRID, (1, 0))
     heat, points = figure.data
     assert [list(place) for place in points.customdata] == [[0, 0], [1, 0], [0, 1], [1, 1]]
@@ -22,7 +22,7 @@ def test_a_heatmap_has_a_point_for_every_cell_that_gives_its_place_back():
     assert points.selected.textfont.color == points.textfont.color[1]  # no other text fades
 
 
-def test_shades_go_by_powers_of_ten_where_asked():
+def test_shades_are_logarithmic_on_request():
     grid = Grid("p", "x", "y", ["1", "2", "3"], [""], [[1, 10, 100]], log=True)
     assert shades(grid) == [[0, 0.5, 1]]
     assert math.isnan(shades(Grid("p", "x", "y", ["1"], [""], [[math.inf]]))[0][0])
@@ -46,7 +46,7 @@ def test_figures_can_be_read_on_every_cell(dark):
         assert contrast >= 4.5, f"{contrast:.2f} at {step} %"
 
 
-def test_the_front_is_joined_up_and_infinite_points_are_left_out():
+def test_front_is_connected_without_infinite_points():
     points = [
         Point("a", 1, 3, 0, True),
         Point("b", 2, 2, 1, True),
@@ -68,14 +68,14 @@ def test_points_in_one_place_have_one_label():
     assert list(front.hovertext) == ["a", "b", "c"]
 
 
-def test_a_metric_that_is_the_same_everywhere_fills_no_axis_with_nothing():
+def test_constant_metric_gets_a_padded_axis():
     figure = front_figure([Point("a", -2, 1, 0, True), Point("b", -1, 1, 1, True)], "x", "y", 0)
     assert list(figure.layout.yaxis.range) == pytest.approx([0.9, 1.1])
     assert figure.layout.xaxis.range is None
     assert front_figure([], "x", "y", 0).layout.yaxis.range is None
 
 
-def test_a_metric_that_is_the_same_in_every_cell_has_the_ground_s_colour():
+def test_constant_metric_has_the_background_colour():
     same = Grid("p", "x", "y", ["1", "2", "3"], [""], [[5, math.nan, 5]])
     assert same.is_constant and not GRID.is_constant
     assert shades(same)[0][0] == shades(same)[0][2] == 0

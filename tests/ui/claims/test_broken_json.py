@@ -19,12 +19,12 @@ def made_up() -> BrokenJson:
     return BrokenJson(tuple(JsonRun(seed, 3, '"', "<i>", texts) for seed in range(8)))
 
 
-def test_a_text_is_judged_up_to_the_end_of_its_first_value():
+def test_only_the_first_json_object_is_judged():
     assert first_object(' {"a": 1} and more }') == ' {"a": 1}'
     assert first_object('{"a": 1 and more') == '{"a": 1 and more'
 
 
-def test_it_is_drawn():
+def test_section_is_drawn_with_escaped_text():
     def script() -> None:
         from tests.ui.claims.test_broken_json import made_up
         from ui.claims.claims import CLAIMS

@@ -20,7 +20,7 @@ LOOPS = [  # two units: percentage points and percent
 ]
 
 
-def test_every_figure_is_a_bar_on_the_scale_of_its_unit_with_interval_and_bound():
+def test_figures_are_bars_with_intervals_and_bounds():
     figure = checks_figure(all_words()["greedy_loops"], LOOPS)
     (bars,) = figure.data
     assert bars.x[:3] == pytest.approx((0.5, -1.0, 1.0)) and math.isnan(bars.x[3])
@@ -32,7 +32,7 @@ def test_every_figure_is_a_bar_on_the_scale_of_its_unit_with_interval_and_bound(
     assert bars.marker.pattern.shape == ("", "/", "", "")
 
 
-def test_words_and_figures_stand_above_the_bars_in_the_language_spoken():
+def test_bar_labels_are_in_the_chosen_language():
     words = all_words()["tail"]
     zeros = [
         Check("zeros", counted(zeros, 49_152), AT_MOST, 0.0, msg("T = {t}", t))
@@ -45,7 +45,7 @@ def test_words_and_figures_stand_above_the_bars_in_the_language_spoken():
     assert list(figure.data[0].customdata) == texts[1:], "hovering says the same"
 
 
-def test_a_condition_that_is_open_is_not_met():
+def test_undecided_condition_counts_as_not_met():
     wide = mean([-1.0, 1.0] * 4)
     checks = [Check("zeros", wide, ABOVE, 0.0, is_condition=must) for must in (True, False)]
     figure = checks_figure(all_words()["tail"], checks)
@@ -53,7 +53,7 @@ def test_a_condition_that_is_open_is_not_met():
     assert figure.data[0].marker.pattern.shape == ("x", "/")
 
 
-def test_a_chart_has_whiskers_gaps_and_texts_that_are_no_markup():
+def test_chart_has_whiskers_gaps_and_escaped_texts():
     series = (
         Series("<b>", [(1, Figure(2.0, 1.0, 4.0, 9, "bootstrap")), (2, None)], form=DOTS),
         Series("", [(1, 3.0)], ["<i>"], form=CROSSES),

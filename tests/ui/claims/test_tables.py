@@ -44,14 +44,14 @@ TYPED = "0.5"
         ("truth", Truth((Answered(Fact("", TYPED, (TYPED,)), TYPED, TYPED, 1),), 1), 4),
     ],
 )
-def test_texts_with_figures_keep_their_point(key: str, result: Any, count: int):
+def test_typed_texts_keep_their_decimal_point(key: str, result: Any, count: int):
     with speaking("de"):
         rows = table_of(claim_of(key), result).rows
         shown = [localised(value) for row in rows for value in row]
     assert shown.count(TYPED) == count and "0,5" not in shown
 
 
-def test_a_kind_of_fact_that_a_person_made_up_is_as_they_typed_it():
+def test_own_kind_of_fact_stays_untranslated():
     said = Truth(
         tuple(Answered(Fact(kind, "a", ("b",)), "b", "b", 1) for kind in ("yes", "world")), 1
     )
@@ -61,7 +61,7 @@ def test_a_kind_of_fact_that_a_person_made_up_is_as_they_typed_it():
     assert [row[-1] for row in rows] == ["yes", "Welt"] == parts[:2]
 
 
-def test_texts_to_read_have_their_prompt_and_what_was_measured():
+def test_texts_show_prompt_and_measured_values():
     def script() -> None:
         from engine.claims.claim import claim_of
         from engine.claims.experiments.one_token import Fork, OneToken

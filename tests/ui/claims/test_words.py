@@ -12,14 +12,14 @@ from ui.claims.claims import CLAIMS
 from ui.claims.words import KINDS, FigureName, all_words, interval
 
 
-def test_every_claim_has_words_and_every_word_its_claim():
+def test_claims_and_their_words_match():
     assert [claim.key for claim in CLAIMS] == list(all_words())
     topics = [claim.topic for claim in CLAIMS]
     assert [topic for topic, _ in groupby(topics)] == list(dict.fromkeys(topics))
 
 
 @pytest.mark.parametrize("key", all_words())
-def test_every_mark_is_a_figure(key):
+def test_every_placeholder_names_a_figure(key):
     words = all_words()[key]
     ends = ("", "_low", "_high", "_n")
     known = {name + end for name in words.figures for end in ends}
@@ -58,7 +58,7 @@ def test_the_sentence_follows_from_the_figures():
     assert "decide" not in said(unknown, unknown)[1], "no number of prompts is known to help"
 
 
-def test_a_condition_that_is_not_met_says_so_and_asks_for_no_more():
+def test_unmet_condition_is_reported_without_further_advice():
     words = all_words()["cached_flat"]
     some = mean([1.0, 1.2, 1.5, 1.1, 1.7, 1.2])
     checks = [Check("cached", some, BELOW, 1.25), Check("uncached", some, ABOVE, 1.25)]
@@ -67,7 +67,7 @@ def test_a_condition_that_is_not_met_says_so_and_asks_for_no_more():
     assert "would decide" in words.sentence(judge([*checks, steady([1.0] * 8)]))
 
 
-def test_a_difference_of_shares_is_in_percentage_points_with_its_unit_once():
+def test_share_differences_use_percentage_points():
     points, bits = FigureName("x", "points"), FigureName("x", "bits")
     assert points.said(-0.371) == "−37 percentage points" and points.said(0.034).startswith("3.4 ")
     assert points.said(-0.0001) == "0.0 percentage points"

@@ -18,7 +18,7 @@ from ui.jobs import UNKNOWN, Call
 from ui.texts.limits import MOST_TOKENS
 
 
-def test_a_column_s_text_is_that_of_a_lone_decoder(comparison, model):
+def test_column_text_matches_a_separate_decoder(comparison, model):
     assert len(comparison.columns) == 4
     for column in comparison.columns:
         decoder = Decoder(model, PROMPT, comparison.inputs.effective(column))
@@ -27,7 +27,7 @@ def test_a_column_s_text_is_that_of_a_lone_decoder(comparison, model):
         assert ids(column) == alone
 
 
-def test_a_column_s_figures_are_those_of_its_steps(comparison):
+def test_column_metrics_match_its_steps(comparison):
     column = comparison.columns[3]
     finals = [column.text.distribution(i).final_entropy_bits for i in range(column.length)]
     assert column.metrics.final_entropy_bits == pytest.approx(sum(finals) / len(finals))
@@ -36,7 +36,7 @@ def test_a_column_s_figures_are_those_of_its_steps(comparison):
     assert column.metrics.logprob == pytest.approx(sum(logprobs))
 
 
-def test_a_step_is_in_its_figures_although_it_cannot_be_shaped_again(comparison, monkeypatch):
+def test_metrics_include_steps_without_a_distribution(comparison, monkeypatch):
     def refused(*_: object) -> None:
         raise LogitsError("The logits are gone.")
 
@@ -46,7 +46,7 @@ def test_a_step_is_in_its_figures_although_it_cannot_be_shaped_again(comparison,
         assert (column.length, column.metrics.length, column.error) == (25, 25, "")
 
 
-def test_the_divergence_is_the_first_place_where_tokens_differ(comparison):
+def test_divergence_is_the_first_differing_token(comparison):
     first, *others = comparison.columns
     parted = 0
     for column in others:
@@ -62,7 +62,7 @@ def test_the_divergence_is_the_first_place_where_tokens_differ(comparison):
     assert parted, "no column departs from greedy: the test shows nothing"
 
 
-def test_with_the_same_numbers_equal_settings_make_equal_texts_else_other_seeds(comparison):
+def test_equal_settings_need_shared_numbers_for_equal_texts(comparison):
     first, second = comparison.columns[:2]
     for column in (first, second):
         comparison.set_settings(column.number, PRESETS["Pure sampling"].replace(seed=column.number))
@@ -76,7 +76,7 @@ def test_with_the_same_numbers_equal_settings_make_equal_texts_else_other_seeds(
     assert second.text.settings.seed == second.number
 
 
-def test_a_change_begins_only_that_column_anew_and_brings_it_to_the_others_length(comparison):
+def test_change_restarts_one_column_to_equal_length(comparison):
     texts = [column.text for column in comparison.columns]
     column = comparison.columns[1]
     comparison.adjust(column.number, temperature=2.0)
@@ -101,7 +101,7 @@ def test_a_change_begins_only_that_column_anew_and_brings_it_to_the_others_lengt
         ({"seed": 1.5}, "Seed of this column must be a whole number, got 1.5"),
     ],
 )
-def test_a_refused_value_changes_nothing_and_is_named(comparison, changes, sentence):
+def test_refused_value_is_reported_and_changes_nothing(comparison, changes, sentence):
     column = comparison.columns[1]
     before = column.settings
     comparison.adjust(column.number, **changes)
@@ -110,7 +110,7 @@ def test_a_refused_value_changes_nothing_and_is_named(comparison, changes, sente
     assert column.settings == before
 
 
-def test_a_prompt_that_does_not_fit_leaves_the_texts(comparison):
+def test_invalid_prompt_leaves_texts_unchanged(comparison):
     before = [ids(column) for column in comparison.columns]
     for prompt in ("", "w1|" * 500, "x" * 30_000):
         comparison.change(prompt=prompt)
@@ -132,9 +132,7 @@ def test_there_are_two_to_six_columns(comparison):
     assert len(comparison.columns) == 2
 
 
-def test_columns_have_numbers_of_their_own_although_a_drawing_ends_at_a_word(
-    comparison, monkeypatch
-):
+def test_column_numbers_stay_unique_after_interrupted_drawing(comparison, monkeypatch):
     def word() -> str:
         raise RerunException(RerunData())
 
@@ -148,7 +146,7 @@ def test_columns_have_numbers_of_their_own_although_a_drawing_ends_at_a_word(
     assert {column.length for column in comparison.columns} == {24}
 
 
-def test_play_goes_on_to_the_limit_and_stops_itself(comparison):
+def test_play_stops_at_the_token_limit(comparison):
     comparison.change(max_tokens=30)
     comparison.player.play()
     lengths = []
@@ -164,9 +162,7 @@ def test_play_goes_on_to_the_limit_and_stops_itself(comparison):
     assert {column.length for column in comparison.columns} == {1}
 
 
-def test_a_step_that_takes_long_continues_beside_the_page_and_can_be_cancelled(
-    comparison, monkeypatch
-):
+def test_slow_step_runs_in_background_and_is_cancellable(comparison, monkeypatch):
     monkeypatch.setattr(playing, "PATIENCE_SECONDS", 0.0)
     begun, before = threading.Event(), [ids(column) for column in comparison.columns]
 
@@ -186,7 +182,7 @@ def test_a_step_that_takes_long_continues_beside_the_page_and_can_be_cancelled(
     assert not any(column.error for column in comparison.columns)
 
 
-def test_of_texts_that_come_again_those_that_stay_are_compared(comparison, model):
+def test_restored_comparison_reports_changed_texts(comparison, model):
     texts = [ids(column) for column in comparison.columns]
     comparison.columns[0].text.settings = comparison.columns[0].settings.replace(temperature=3)
     comparison.player.rewind(20)
@@ -207,7 +203,7 @@ def test_of_texts_that_come_again_those_that_stay_are_compared(comparison, model
 # --- samples --------------------------------------------------------------------------------------
 
 
-def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
+def test_samples_share_seeds_and_fill_the_table(comparison):
     comparison.change(max_tokens=8)
     comparison.sample(3, UNKNOWN)
     run = comparison.sampling
@@ -224,7 +220,7 @@ def test_samples_have_the_same_seeds_in_all_columns_and_sum_up(comparison):
     assert (set(frame["model"]), set(frame["prompt"])) == ({"plain"}, {PROMPT})
 
 
-def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison, monkeypatch):
+def test_cancelled_samples_are_kept_and_resume_identically(comparison, monkeypatch):
     comparison.change(max_tokens=20)
     comparison.sample(20, UNKNOWN)
     whole = comparison.sampling
@@ -263,7 +259,7 @@ def test_cancelled_samples_stay_and_going_on_ends_with_the_same_texts(comparison
         (None, "Samples per setting is empty; use a whole number from 1 to 200."),
     ],
 )
-def test_a_count_out_of_range_is_answered_in_words(comparison, count, sentence):
+def test_count_out_of_range_is_refused(comparison, count, sentence):
     comparison.sample(count, UNKNOWN)
     assert comparison.sampling is None
     assert comparison.error.startswith(sentence)
@@ -277,7 +273,7 @@ def test_a_refused_count_leaves_the_last_samples(comparison):
     run.wait()
 
 
-def test_what_ends_all_texts_is_said(comparison):
+def test_reason_is_given_when_all_texts_end(comparison):
     assert comparison.why_over == ""
     comparison.change(max_tokens=24)
     assert comparison.why_over == "No text may have more than 24 tokens; raise Max tokens."
@@ -287,7 +283,7 @@ def test_what_ends_all_texts_is_said(comparison):
 
 
 @pytest.mark.parametrize("preset", ["Pure sampling", "Creative"])
-def test_one_press_leaves_only_the_seed_to_differ(comparison, preset):
+def test_vary_seed_leaves_only_seeds_different(comparison, preset):
     assert comparison.columns[0].settings.is_greedy, "which draws nothing, so it is passed over"
     comparison.set_settings(2, PRESETS[preset])
     comparison.change(same_u=True, seed=11)

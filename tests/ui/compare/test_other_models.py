@@ -24,7 +24,7 @@ def chat_model() -> LanguageModel:
     return LanguageModel(hostile.language_model(context=40), tokenizer, name="chat")
 
 
-def test_a_small_vocabulary_leaves_out_the_presets_that_need_a_larger_one(model, monkeypatch):
+def test_small_vocabulary_omits_presets_it_cannot_use(model, monkeypatch):
     monkeypatch.setitem(PRESETS, "Top-k 50", SamplingSettings(top_k=model.vocab_size + 1))
     comparison = Comparison(model)
     names = [column.preset for column in comparison.columns]
@@ -52,7 +52,7 @@ def test_a_column_that_cannot_begin_is_not_added(comparison, monkeypatch):
     assert len(comparison.columns) == 5
 
 
-def test_the_chat_template_ends_with_a_model_that_has_none(comparison, model, chat_model):
+def test_chat_template_is_dropped_if_model_lacks_one(comparison, model, chat_model):
     comparison.load(chat_model)
     comparison.change(prompt=PROMPT, chat=True)
     assert comparison.error == ""
@@ -64,7 +64,7 @@ def test_the_chat_template_ends_with_a_model_that_has_none(comparison, model, ch
         assert len(column.text.prompt_ids) == with_template - 2
 
 
-def test_samples_keep_whether_they_are_answers(comparison, chat_model):
+def test_samples_record_whether_chat_was_used(comparison, chat_model):
     comparison.load(chat_model)
     comparison.change(prompt=PROMPT, chat=True)
     comparison.sample(1, UNKNOWN)
@@ -74,7 +74,7 @@ def test_samples_keep_whether_they_are_answers(comparison, chat_model):
     assert run.chat and KeptSamples(read(run.record(), SamplesRecord), chat_model).chat
 
 
-def test_a_model_comes_with_its_prompt_also_where_the_old_one_does_not_fit(comparison, chat_model):
+def test_model_and_prompt_are_taken_over_together(comparison, chat_model):
     comparison.change(prompt="|".join(["w1"] * 60))
     settings = SamplingSettings(top_k=5, seed=11)
     comparison.take_over(chat_model, "w4|w5", True, settings, 2)
@@ -88,7 +88,7 @@ def test_a_model_comes_with_its_prompt_also_where_the_old_one_does_not_fit(compa
     assert ids(comparison.column(2)) == alone
 
 
-def test_a_model_and_prompt_that_are_refused_leave_everything_and_say_why(comparison, chat_model):
+def test_refused_model_and_prompt_change_nothing(comparison, chat_model):
     before = [ids(column) for column in comparison.columns]
     comparison.sample(1, UNKNOWN)
     held = comparison.model, comparison.inputs

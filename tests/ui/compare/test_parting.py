@@ -18,7 +18,7 @@ def message_of(comparison) -> dict:
     return header
 
 
-def test_there_is_nothing_to_show_while_all_texts_are_the_same(comparison):
+def test_equal_texts_have_no_parting_place(comparison):
     for column in comparison.columns:
         comparison.set_settings(column.number, PRESETS["Greedy"])
     settle(comparison)
@@ -26,7 +26,7 @@ def test_there_is_nothing_to_show_while_all_texts_are_the_same(comparison):
     assert parting_data(comparison) is None
 
 
-def test_the_place_is_the_first_at_which_any_two_texts_differ(comparison):
+def test_parting_place_is_the_first_difference(comparison):
     place = parting_place(comparison.columns)
     texts = [ids(column) for column in comparison.columns]
     assert len({tuple(text[:place]) for text in texts}) == 1
@@ -37,7 +37,7 @@ def test_the_place_is_the_first_at_which_any_two_texts_differ(comparison):
 
 
 @pytest.mark.parametrize("same_u", [True, False])
-def test_every_column_s_distribution_is_the_engine_s(comparison, model, same_u):
+def test_column_distributions_match_the_engine(comparison, model, same_u):
     comparison.change(same_u=same_u, seed=5)
     comparison.adjust(2, min_p=0.01, repetition_penalty=1.3)
     settle(comparison)

@@ -29,7 +29,7 @@ def counted(monkeypatch, name: str) -> list:
     return calls
 
 
-def test_figures_and_file_are_made_once_for_as_many_texts_as_there_are(run, monkeypatch):
+def test_summaries_and_csv_are_computed_once_per_count(run, monkeypatch):
     summed, written = counted(monkeypatch, "summary"), counted(monkeypatch, "spreadsheet_csv")
     assert run.summaries() == {}
     head = run.csv()

@@ -24,7 +24,7 @@ class Tags(html.parser.HTMLParser):
         self.text += data
 
 
-def test_hostile_tokens_are_text_wherever_they_stand(comparison):
+def test_hostile_tokens_stay_text_everywhere(comparison):
     first, second = comparison.columns[:2]
     comparison.player.rewind()
     for token_id in range(1, len(hostile.HOSTILE) + 1):
@@ -42,7 +42,7 @@ def test_hostile_tokens_are_text_wherever_they_stand(comparison):
     assert "\u202e" not in seen.text, "text may run backwards over what follows"
 
 
-def test_samples_are_text_too():
+def test_hostile_samples_stay_text():
     seen = Tags()
     seen.feed(summary_table({1: "<i>"}, {}) + sample_texts("<b>", []))
     assert not seen.tags & {"i", "b"}
@@ -60,7 +60,7 @@ def test_a_card_says_which_sampler_has_no_effect(comparison):
     assert "Temperature: it divides what another temperature has divided" in cards(comparison)
 
 
-def test_an_answer_does_not_run_on_from_its_question(comparison):
+def test_chat_answer_begins_after_a_blank_line(comparison):
     inputs = comparison.inputs
     comparison.inputs = replace(inputs, chat=True)  # its text stays as it was
     assert f"<span>{inputs.prompt}\n\n</span>" in cards(comparison)

@@ -79,7 +79,7 @@ test('imports point one way', () => {
   assert.deepEqual(found, []);
 });
 
-test('neither files nor folders import each other in a circle', () => {
+test('files and folders have no circular imports', () => {
   const files = new Map(SOURCES.map(({ file, source }) => [file, imported(file, source)]));
   const folders = Map.groupBy(files.keys(), file => dirname(file));
   assert.deepEqual(circles(files), []);
@@ -90,7 +90,7 @@ test('neither files nor folders import each other in a circle', () => {
   assert.deepEqual(circles(new Map(between)), []);
 });
 
-test('the check itself finds what points the other way', () => {
+test('the check finds imports in the wrong direction', () => {
   assert.deepEqual(forbidden('words/a.js', "import { make_view } from '../view/view.js';"), ['view/view.js']);
   assert.deepEqual(forbidden('parts/table/a.js', "import {\n  a,\n} from '../../kernel/row.js';"), []);
   assert.deepEqual(forbidden('kernel/a.js', "const b = await import('../lib/dom.js');"), ['lib/dom.js']);
@@ -100,7 +100,7 @@ test('the check itself finds what points the other way', () => {
   assert.deepEqual(forbidden('types.js', "/** @type {import('./lib/dom.js').A} */"), ['lib/dom.js']);
 });
 
-test('the check itself finds circles', () => {
+test('the check finds circular imports', () => {
   const graph = new Map([
     ['a', ['b', 'd']],
     ['b', ['c']],
@@ -110,7 +110,7 @@ test('the check itself finds circles', () => {
   assert.deepEqual(circles(graph), ['b', 'c']);
 });
 
-test('no folder holds more files than a person can look through', () => {
+test('no folder holds too many files', () => {
   const counts = Map.groupBy(FILES, file => dirname(file));
   const large = [...counts].filter(([, files]) => files.length > MOST_FILES).map(([folder]) => folder);
   assert.deepEqual(large, []);

@@ -43,7 +43,7 @@ def large_row(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, 3, LARGE).astype(np.float32)
 
 
-def test_four_tokens_in_rank_order():
+def test_tokens_are_packed_in_rank_order():
     header, row = packed([1, 3, -2, 2])
     assert header["possible"] == header["vocab"] == header["runs"] == 4
     assert row.values.tolist() == [3, 2, 1, -2]
@@ -51,7 +51,7 @@ def test_four_tokens_in_rank_order():
     assert row.ids.tolist() == header["leading_ids"] == [1, 3, 0, 2]
 
 
-def test_equal_scores_are_one_run_with_the_lower_id_first():
+def test_equal_scores_form_one_run_by_id():
     _, row = packed([2, 5, 2, 5, 2])
     assert row.values.tolist() == [5, 2]
     assert row.counts.tolist() == [2, 3]
@@ -80,7 +80,7 @@ def test_a_row_of_equal_scores_is_one_run():
 
 
 @pytest.mark.parametrize("vocab", [1, 2, 3, 5, 65_535, 65_536, 65_537])
-def test_arrays_are_aligned_whatever_their_length(vocab):
+def test_arrays_are_aligned_for_every_vocabulary_size(vocab):
     logits = np.random.default_rng(vocab).integers(0, 50, vocab).astype(np.float32)
     header, row = packed(logits)
     assert row.counts.sum() == vocab
@@ -98,7 +98,7 @@ def test_a_bfloat16_row_is_small():
     assert len(data) < 60_000
 
 
-def test_the_row_is_left_alone():
+def test_packing_does_not_change_the_row():
     logits = large_row()
     logits.setflags(write=False)
     before = logits.copy()

@@ -55,7 +55,7 @@ def lab(model) -> BeamLab:
 # --- The tree -------------------------------------------------------------------------------------
 
 
-def test_every_way_leads_back_to_the_first_step(search):
+def test_every_path_leads_back_to_the_first_step(search):
     steps = search.steps
     for step in steps:
         for at, one in enumerate(step.candidates):
@@ -65,7 +65,7 @@ def test_every_way_leads_back_to_the_first_step(search):
             assert total == pytest.approx(one.total)
 
 
-def test_the_best_hypothesis_is_the_searchs_own(search):
+def test_best_hypothesis_matches_the_search(search):
     for taken in range(1, len(search.steps) + 1):
         steps = search.steps[:taken]
         assert ids_of(steps, best_place(steps)) == steps[-1].ids_after
@@ -73,7 +73,7 @@ def test_the_best_hypothesis_is_the_searchs_own(search):
     assert best_place([]) is None
 
 
-def test_a_tree_shows_its_columns_and_counts_what_it_hides(search):
+def test_tree_shows_its_columns_and_counts_hidden_nodes(search):
     tree = tree_of(search.steps, 3, 6)
     assert {node.place[0] for node in tree.nodes} == {3, 4, 5, 6} and tree.first == 3
     assert len(tree.before) == 4 and sum(is_best for _, is_best in tree.before) == 1
@@ -86,7 +86,7 @@ def test_a_tree_shows_its_columns_and_counts_what_it_hides(search):
     assert tree_of(search.steps, 0, 0).before == ()
 
 
-def test_a_wide_tree_shows_all_that_was_kept(model):
+def test_wide_tree_shows_all_kept_hypotheses(model):
     wide = BeamSearch(model, PROMPT, BeamSettings(width=20, groups=2, max_new_tokens=3))
     list(wide.run())
     tree = tree_of(wide.steps, 0, 2)
@@ -100,7 +100,7 @@ def test_a_wide_tree_shows_all_that_was_kept(model):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_chart_tells_fates_by_shape_and_colour(search, dark):
+def test_chart_distinguishes_fates_by_shape_and_colour(search, dark):
     tree = tree_of(search.steps, 8, 11)
     chosen = tree.nodes[0].place
     figure = tree_figure(tree, labels_of(search.model.vocabulary).__getitem__, chosen, dark)
@@ -115,13 +115,13 @@ def test_the_chart_tells_fates_by_shape_and_colour(search, dark):
     tree_figure(tree_of(search.steps, 0, 0), str, None, dark)
 
 
-def test_tokens_that_are_markup_stay_text(search):
+def test_markup_in_tokens_is_escaped(search):
     figure = tree_figure(tree_of(search.steps, 0, 3), lambda token_id: MARKUP, None)
     shown = [note.text for note in figure.layout.annotations]
     assert all(MARKUP not in text and "<br>" in text for text in shown)
 
 
-def test_stage_view_has_the_leading_hypotheses_with_what_they_share_muted(search):
+def test_stage_view_mutes_shared_text_of_hypotheses(search):
     page = view.staged(MARKUP, search)
     best, *others = search.hypotheses[: view.STAGED]
     assert page.count("<li>") == 1 + len(others)
@@ -137,7 +137,7 @@ def test_stage_view_has_the_leading_hypotheses_with_what_they_share_muted(search
 # --- Words ----------------------------------------------------------------------------------------
 
 
-def test_the_notice_follows_greedy_decoding(model, search):
+def test_notice_compares_the_search_with_greedy(model, search):
     said = r"Greedy decoding chose “[^”]+”; in step \d+ no beam continues"
     assert re.match(said, view.notice(search))
     greedy = BeamSearch(model, PROMPT, BeamSettings(width=1, max_new_tokens=5))
@@ -149,7 +149,7 @@ def test_the_notice_follows_greedy_decoding(model, search):
     assert "The best hypothesis leaves greedy decoding at token 2" in view.notice(begun)
 
 
-def test_what_follows_a_node_is_told_with_its_fate(search):
+def test_node_lists_following_tokens_with_fates(search):
     steps = search.steps
     place = next((1, at) for at, one in enumerate(steps[1].candidates) if one.beam == 0)
     found = search.candidates(2, 0, 10)
@@ -165,14 +165,14 @@ def test_what_follows_a_node_is_told_with_its_fate(search):
 # --- The lab --------------------------------------------------------------------------------------
 
 
-def test_it_opens_with_steps_and_its_best_node_chosen(lab):
+def test_lab_opens_with_the_best_node_chosen(lab):
     assert len(lab.text.steps) == BeamLab.first_steps
     step, at = lab.chosen
     assert (step, lab.text.steps[step].candidates[at].beam) == (5, 0)
     assert lab.columns == (1, 5)
 
 
-def test_choosing_looking_back_and_going_back(lab, model):
+def test_chosen_node_and_columns_follow_navigation(lab, model):
     twin = settled(lab.copy())
     twin.choose((3, 1))
     twin.show(shown=2, last=3)
@@ -188,7 +188,7 @@ def test_choosing_looking_back_and_going_back(lab, model):
     settled(twin)
 
 
-def test_what_follows_the_newest_beam_costs_the_next_step_nothing(lab):
+def test_following_tokens_cost_the_next_step_nothing(lab):
     twin = settled(lab.copy())
     place = twin.chosen
     assert twin.has_following(place)
@@ -201,7 +201,7 @@ def test_what_follows_the_newest_beam_costs_the_next_step_nothing(lab):
     assert passes.total == 0
 
 
-def test_inputs_come_back_and_those_of_the_exact_search_keep_the_text(lab, model):
+def test_inputs_are_restored_and_exact_ones_keep_text(lab, model):
     twin = settled(lab.copy())
     text = twin.text
     twin.change(exact_tokens=5, exact_by_sum=False)
@@ -224,7 +224,7 @@ def test_inputs_come_back_and_those_of_the_exact_search_keep_the_text(lab, model
         ({"prompt": ""}, "prompt"),
     ],
 )
-def test_a_refused_change_leaves_the_search(lab, changes, said):
+def test_refused_change_keeps_the_search(lab, changes, said):
     text, inputs = lab.text, lab.inputs
     lab.change(**changes)
     assert said in lab.error and (lab.text, lab.inputs) == (text, inputs)
@@ -233,7 +233,7 @@ def test_a_refused_change_leaves_the_search(lab, changes, said):
 # --- Experiments ----------------------------------------------------------------------------------
 
 
-def test_texts_are_set_side_by_side(lab, model):
+def test_texts_of_beam_greedy_and_sampling_are_compared(lab, model):
     twin = settled(lab.copy())
     twin.change(max_new_tokens=10)
     twin.begin(UNKNOWN)
@@ -259,7 +259,7 @@ def test_texts_are_set_side_by_side(lab, model):
     assert view.texts_notice(work.texts[:4]) == ""
 
 
-def test_equal_inputs_have_their_texts_written_once_for_all_visitors(model):
+def test_equal_inputs_share_texts_between_visitors(model):
     inputs = BeamInputs(prompt="Once there was", max_new_tokens=4)
     cancelled, first = TextsWork(model, inputs), TextsWork(model, inputs)
     waits = TextsWork(model, inputs)  # begun before any texts exist
@@ -280,7 +280,7 @@ def test_equal_inputs_have_their_texts_written_once_for_all_visitors(model):
         assert not TextsWork(model, other).is_done
 
 
-def test_only_so_many_sets_of_texts_are_kept(model, monkeypatch):
+def test_number_of_kept_text_sets_is_limited(model, monkeypatch):
     monkeypatch.setattr("ui.labs.beam.lab.MOST_WRITTEN", 2)
     monkeypatch.setattr("ui.labs.beam.lab._written", WeakKeyDictionary())
     all_inputs = [BeamInputs(prompt="Once", max_new_tokens=count) for count in (1, 2, 3)]
@@ -290,7 +290,7 @@ def test_only_so_many_sets_of_texts_are_kept(model, monkeypatch):
     assert [TextsWork(model, inputs).is_done for inputs in all_inputs] == [False, True, True]
 
 
-def test_the_exact_search_says_what_each_width_misses(lab):
+def test_exact_search_reports_misses_of_each_width(lab):
     twin = settled(lab.copy())
     twin.begin_exact(UNKNOWN)
     twin.exact.wait(60)
@@ -307,7 +307,7 @@ def test_the_exact_search_says_what_each_width_misses(lab):
     assert view.misses_table(found).count("<tr>") == 6
 
 
-def test_what_is_out_of_reach_is_said_with_its_interval(model):
+def test_unproven_result_is_reported_with_its_interval(model):
     study = SearchErrorStudy(model, PROMPT, 8, widths=(4,), most_nodes=3)
     list(study.run())
     best = study.result.best
@@ -324,7 +324,7 @@ def test_what_is_out_of_reach_is_said_with_its_interval(model):
     assert said.startswith("Out of reach (cancelled, 1 beginning read): no text of at most")
 
 
-def test_an_exact_search_that_cannot_begin_says_why(lab):
+def test_invalid_exact_search_is_refused(lab):
     twin = settled(lab.copy())
     twin.change(exact_tokens=33)
     twin.begin_exact(UNKNOWN)
@@ -334,7 +334,7 @@ def test_an_exact_search_that_cannot_begin_says_why(lab):
         BeamInputs(width=0).settings  # noqa: B018
 
 
-def test_a_second_tab_leaves_the_works_of_the_first(lab):
+def test_second_tab_does_not_cancel_first_tab_work(lab):
     first = settled(lab.copy())
     first.change(prompt="Once a ship", max_new_tokens=6)
     first.begin(UNKNOWN)
@@ -345,7 +345,7 @@ def test_a_second_tab_leaves_the_works_of_the_first(lab):
 
 
 @pytest.mark.parametrize(("begin", "work"), [("begin", "texts"), ("begin_exact", "exact")])
-def test_a_work_is_kept_once_it_has_begun(lab, monkeypatch, begin, work):
+def test_work_is_kept_only_once_started(lab, monkeypatch, begin, work):
     """Streamlit ends a drawing at the next call to it if a new one is due."""
     twin = settled(lab.copy())
     twin.change(max_new_tokens=6, exact_tokens=4)
@@ -364,7 +364,7 @@ def test_a_work_is_kept_once_it_has_begun(lab, monkeypatch, begin, work):
     assert getattr(twin, work).wait(60)
 
 
-def test_a_hostile_vocabulary_stays_text():
+def test_hostile_vocabulary_is_escaped():
     other = LanguageModel(language_model(context=40), tokenizer(), name="hostile")
     search = BeamSearch(other, "w1|w2", BeamSettings(width=6, max_new_tokens=60))
     list(search.run())

@@ -40,13 +40,13 @@ def ids(lab: SearchLab) -> list[int]:
     return list(lab.text.token_ids)
 
 
-def test_it_opens_with_steps(opened):
+def test_lab_opens_with_its_first_steps(opened):
     lab = opened
     assert len(lab.text.steps) == SearchLab.first_steps
     assert lab.player.look_every is None and lab.error == "" and lab.player.can_go_on
 
 
-def test_step_back_and_rewind(lab):
+def test_back_and_rewind_remove_steps(lab):
     before = ids(lab)
     lab.player.step()
     after = ids(lab)
@@ -61,7 +61,7 @@ def test_step_back_and_rewind(lab):
     assert ids(lab) == []
 
 
-def test_play_goes_to_the_limit_and_stops(lab, monkeypatch):
+def test_play_stops_at_the_limit(lab, monkeypatch):
     lab.player.limit = 12
     lab.player.speed = "Fastest"
     lab.player.play()
@@ -72,7 +72,7 @@ def test_play_goes_to_the_limit_and_stops(lab, monkeypatch):
     assert not lab.player.playing
 
 
-def test_a_change_begins_the_text_anew_with_as_many_steps(lab):
+def test_change_restarts_the_text_with_equal_length(lab):
     lab.player.step()
     text, before = lab.text, ids(lab)
     lab.change(top_k=1)
@@ -83,7 +83,7 @@ def test_a_change_begins_the_text_anew_with_as_many_steps(lab):
     assert ids(lab) == before
 
 
-def test_a_change_that_the_text_takes_keeps_it(lab):
+def test_compatible_change_keeps_the_text(lab):
     text, before = lab.text, ids(lab)
     lab.change(penalty_alpha=0.1)
     lab.player.step()
@@ -100,14 +100,14 @@ def test_a_change_that_the_text_takes_keeps_it(lab):
         ({"prompt": "a" * 20_001}, "20,001"),
     ],
 )
-def test_a_refused_change_leaves_everything(lab, changes, said):
+def test_refused_change_leaves_everything_unchanged(lab, changes, said):
     text, inputs, before = lab.text, lab.inputs, ids(lab)
     lab.change(**changes)
     assert said in lab.error
     assert (lab.text, lab.inputs, ids(lab)) == (text, inputs, before)
 
 
-def test_a_step_that_fails_says_why_and_keeps_the_text(lab, monkeypatch):
+def test_failed_step_says_why_and_keeps_the_text(lab, monkeypatch):
     before = ids(lab)
 
     def full(*_):
@@ -130,13 +130,13 @@ def test_a_panic_is_shown(lab, monkeypatch):
     assert "gave up on what it was given (out of bounds)" in lab.error
 
 
-def test_an_error_that_nobody_expected_is_shown(lab, monkeypatch):
+def test_unexpected_error_is_shown(lab, monkeypatch):
     monkeypatch.setattr(type(lab.text), "_step", lambda *_: 1 / 0)
     lab.player.step()
     assert Call.kept in lab.error
 
 
-def test_what_takes_long_goes_on_beside_the_page_and_can_be_cancelled(lab, monkeypatch):
+def test_long_step_runs_in_background_until_cancelled(lab, monkeypatch):
     monkeypatch.setattr(playing, "PATIENCE_SECONDS", 0.0)
     begun, before = threading.Event(), ids(lab)
 
@@ -160,7 +160,7 @@ def test_what_takes_long_goes_on_beside_the_page_and_can_be_cancelled(lab, monke
     assert ids(lab)[:-1] == before
 
 
-def test_it_comes_back_from_its_record(lab, model):
+def test_lab_is_restored_from_its_record(lab, model):
     lab.change(top_k=3, note="seen")
     lab.player.step()
     settled(lab)
@@ -184,21 +184,21 @@ def test_a_record_with_a_wrong_value_is_refused(lab, model, name, value):
         SearchLab.restored(record, lambda source, revision: model)
 
 
-def test_a_copy_goes_its_own_way(lab):
+def test_copy_does_not_change_the_original(lab):
     twin = lab.copy()
     before = ids(lab)
     twin.player.step()
     assert ids(lab) == before and ids(twin)[:-1] == before
 
 
-def test_another_model_takes_the_inputs(lab, model):
+def test_loading_another_model_restarts_the_text(lab, model):
     other = load_model()
     lab.load(other)
     settled(lab)
     assert lab.text.model is other and len(ids(lab)) == SearchLab.first_steps
 
 
-def test_a_model_that_refuses_the_inputs_leaves_the_text(lab):
+def test_text_stays_when_a_model_refuses_inputs(lab):
     text = lab.text
 
     def refused(model, inputs):
@@ -210,7 +210,7 @@ def test_a_model_that_refuses_the_inputs_leaves_the_text(lab):
     assert lab.text is text
 
 
-def test_inputs_have_no_other_kinds():
+def test_inputs_are_recorded_as_plain_values():
     assert SearchInputs().record() == {
         "prompt": "Once upon a time",
         "top_k": 4,
@@ -248,13 +248,13 @@ def why_still(app: AppTest) -> str:
     return next(one.value for one in app.caption if re.match(r"\d+ steps?( ·|$)", one.value))
 
 
-def test_a_text_at_the_end_of_the_page_says_so(drawn, monkeypatch):
+def test_page_says_when_its_limit_is_reached(drawn, monkeypatch):
     lab = settled(visit_of(drawn).present("search"))
     lab.player.limit = 8
     assert why_still(drawn.run()) == "8 steps · ended: this page goes to 8 steps"
 
 
-def test_the_page(drawn):
+def test_page_steps_rewinds_and_validates_inputs(drawn):
     lab = visit_of(drawn).present("search")
     settled(lab)
     drawn.run()

@@ -46,7 +46,7 @@ def timed(**changes) -> Timed:
     return Timed(**values | changes)
 
 
-def test_every_decoder_writes_on_from_the_prompt(run):
+def test_every_decoder_continues_the_prompt(run):
     found = run.work.timed
     assert list(found) == [one.name for one in decoders.DECODERS]
     assert all(len(one.milliseconds) == 3 and one.tokens for one in found.values())
@@ -55,7 +55,7 @@ def test_every_decoder_writes_on_from_the_prompt(run):
     assert page.count("<section") == len(found) and "all tokens" not in page.split("Greedy")[0]
 
 
-def test_constrained_decoding_keeps_to_the_constraint_of_the_field(model):
+def test_constrained_decoding_follows_the_entered_constraint(model):
     clock = Clock(model)
     clock.change(language="choices", source='[" Paris", " Rome"]')
     inputs = clock.inputs
@@ -70,7 +70,7 @@ def test_constrained_decoding_keeps_to_the_constraint_of_the_field(model):
     assert not clock.error and clock.inputs.source == inputs.source
 
 
-def test_a_press_begins_anew_and_a_refusal_leaves_the_last_runs(run, model):
+def test_refused_run_keeps_the_last_results(run, model):
     clock = Clock(model, run.inputs)
     clock.work = run.work
     clock.change(prompt="")
@@ -81,7 +81,7 @@ def test_a_press_begins_anew_and_a_refusal_leaves_the_last_runs(run, model):
     assert "30,000" in clock.error and clock.work is run.work
 
 
-def test_one_that_cannot_take_part_is_named(run, model, monkeypatch):
+def test_decoder_that_cannot_run_is_named(run, model, monkeypatch):
     def refused(name, one):
         raise DecodingError("It needs another model.")
 
@@ -94,7 +94,7 @@ def test_one_that_cannot_take_part_is_named(run, model, monkeypatch):
     assert list(clock.work.timed) == ["Greedy"] and clock.work.is_done
 
 
-def test_what_was_said_as_the_page_opened_stays_if_it_begins_alone(model, monkeypatch):
+def test_automatic_start_keeps_the_opening_message(model, monkeypatch):
     monkeypatch.setattr("ui.labs.state.begins_alone", lambda model: True)
     clock = Clock(model)
     clock.error = "The bundled model is in use instead."
@@ -109,7 +109,7 @@ def test_a_record_keeps_the_inputs(run, model):
     assert again.inputs == run.inputs and again.work is None
 
 
-def test_the_notice_compares_times_only_where_every_round_tells_them_apart():
+def test_notice_compares_times_only_if_rounds_agree():
     found = {"A": timed(), "B": timed(milliseconds=(12.0,) * 3, logprob=-0.5), "C": timed(tokens=0)}
     likely = "The model finds the text of B likeliest per token."
     assert notice(found, True, False) == (
@@ -146,7 +146,7 @@ def test_charts_show_every_text_that_has_tokens(dark):
     time_figure({}, dark)
 
 
-def test_the_page_begins_alone_and_takes_other_inputs(monkeypatch):
+def test_page_starts_itself_and_accepts_new_inputs(monkeypatch):
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     app = in_tab(new_app()).run()
     app.switch_page("pages/one_clock.py").run()

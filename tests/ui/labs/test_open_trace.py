@@ -58,7 +58,7 @@ def opened(lab: Lab, data: str) -> Lab:
 
 
 @every_lab
-def test_a_trace_comes_back_as_the_same_text_with_the_same_inputs(kind, model):
+def test_opened_trace_restores_text_and_inputs(kind, model):
     before = saved(kind, model)
     trace = before.text.trace()
     lab = opened(fresh(kind, model).copy(), trace.to_json())
@@ -77,7 +77,7 @@ def test_a_trace_comes_back_as_the_same_text_with_the_same_inputs(kind, model):
 
 
 @every_lab
-def test_a_changed_file_says_where_it_first_differs(kind, model):
+def test_changed_trace_reports_the_first_difference(kind, model):
     data = json.loads(saved(kind, model).text.trace().to_json())
     step = data["steps"][0]
     if kind is BeamLab:
@@ -131,7 +131,7 @@ def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
     ]
 
 
-def test_what_cannot_be_opened_is_refused_and_the_text_stays(model, monkeypatch):
+def test_invalid_trace_is_refused_and_keeps_the_text(model, monkeypatch):
     # A worker does not know its visitor, so it would assume a person alone at the computer.
     page = threading.current_thread()
     allowed = [Choice(BUNDLED)]
@@ -154,7 +154,7 @@ def test_what_cannot_be_opened_is_refused_and_the_text_stays(model, monkeypatch)
     assert not loaded, "a draft was loaded that may not be"
 
 
-def test_another_input_takes_the_word_on_the_trace_away(model):
+def test_changed_input_clears_the_trace_message(model):
     lab = opened(fresh(BeamLab, model).copy(), BeamLab(model).text.trace().to_json())
     assert lab.said
     lab.change(width=2)
@@ -171,6 +171,6 @@ def test_gaps_are_marked_as_they_were_written(text):
     assert marked_gaps(model, canvas) == text.replace("[1][2]", "[3]")
 
 
-def test_a_trace_is_its_own_text_again(model):
+def test_beam_trace_round_trips_through_json(model):
     trace = BeamLab(model).text.trace()
     assert Trace.from_json(trace.to_json()) == trace

@@ -49,7 +49,7 @@ def rounds_of(**changes) -> SpeculativeDecoder:
 # --- the lab --------------------------------------------------------------------------------------
 
 
-def test_it_opens_with_rounds_and_shows_a_rejection(opened):
+def test_lab_opens_with_rounds_and_a_rejection(opened):
     assert len(opened.text.steps) == 4 and not opened.error and not opened.fell_back
     lab = opened.copy()
     index, position = lab.looked_at
@@ -60,7 +60,7 @@ def test_it_opens_with_rounds_and_shows_a_rejection(opened):
     assert lab.looked_at is None
 
 
-def test_each_proposer_proposes(lab, model):
+def test_each_proposer_can_be_selected(lab, model):
     lab.change(proposer=ITSELF)
     assert settled(lab).text.draft is model
     lab.change(proposer=LOOKUP, prompt="one two three one two three one two")
@@ -68,7 +68,7 @@ def test_each_proposer_proposes(lab, model):
     assert lab.text.steps[0].proposed, "the prompt repeats, so there is a match"
 
 
-def test_max_tokens_hold_from_the_next_round_on(lab):
+def test_max_tokens_apply_from_the_next_round(lab):
     text, count = lab.text, len(lab.text.token_ids)
     lab.change(max_tokens=count + 2)
     assert lab.text is text
@@ -77,7 +77,7 @@ def test_max_tokens_hold_from_the_next_round_on(lab):
     assert len(lab.text.token_ids) == count + 2 and not lab.player.can_go_on
 
 
-def test_a_draft_that_does_not_fit_falls_back_and_says_so():
+def test_unsuitable_draft_falls_back_to_prompt_lookup():
     target = LanguageModel(tiny_models.build("llama"), name="mine")
     target.vocabulary.encode = lambda text: tiny_models.prompt(2)
     other = SpeculativeLab(target, steps=2)
@@ -85,7 +85,7 @@ def test_a_draft_that_does_not_fit_falls_back_and_says_so():
     assert settled(other).text.draft is None and len(other.text.steps) == 2
 
 
-def test_another_draft_is_loaded_beside_the_page(lab):
+def test_another_draft_is_loaded_in_the_background(lab):
     lab.load_draft("models/draft")
     assert settled(lab).inputs.proposer == "models/draft" and not lab.error
     assert lab.text.draft.source == "models/draft"
@@ -95,7 +95,7 @@ def test_another_draft_is_loaded_beside_the_page(lab):
         assert lab.inputs.proposer == "models/draft"
 
 
-def test_a_draft_can_be_typed_where_the_page_has_no_text(lab, model):
+def test_draft_can_be_loaded_without_a_text(lab, model):
     """Restore a record whose draft no longer exists, as after a restart."""
     data = lab.record()
     data["inputs"]["proposer"] = "nowhere/at/all"
@@ -116,13 +116,13 @@ def test_a_record_downloads_no_draft(lab, model, monkeypatch):
     assert restored.text is None and "someone/draft" in restored.error and not asked
 
 
-def test_a_visitor_loads_only_what_is_allowed(lab, monkeypatch):
+def test_visitor_loads_only_allowed_drafts(lab, monkeypatch):
     monkeypatch.setenv("DECODING_MODELS", "bundled")
     lab.load_draft("models/draft")
     assert "not among the models that may be loaded here" in lab.error and not lab.player.is_busy
 
 
-def test_a_record_brings_the_rounds_back(lab, model):
+def test_rounds_are_restored_from_the_record(lab, model):
     lab.change(forced=True, acceptance=0.5)
     settled(lab)
     data = json.loads(json.dumps(lab.record()))
@@ -132,7 +132,7 @@ def test_a_record_brings_the_rounds_back(lab, model):
     assert twin.text.token_ids == lab.text.token_ids and twin.work is None
 
 
-def test_a_speed_trial_is_measured_and_goes_on_after_a_cancel(monkeypatch):
+def test_speed_trial_resumes_after_a_cancel(monkeypatch):
     monkeypatch.setattr("ui.labs.speculative.lab.TOKENS", 3)
     settings = SpeculativeSettings(SamplingSettings(seed=1))
     work = SpeedWork(tiny_models.shared("llama"), tiny_models.prompt(2), None, settings)
@@ -146,7 +146,7 @@ def test_a_speed_trial_is_measured_and_goes_on_after_a_cancel(monkeypatch):
     assert [point.length for point in work.curve.points] == list(range(1, 9))
 
 
-def test_what_the_trial_refuses_is_a_sentence(lab, monkeypatch):
+def test_refused_speed_trial_shows_an_error(lab, monkeypatch):
     def refused(*args, **kwargs):
         raise DecodingError("It cannot be measured.")
 
@@ -158,7 +158,7 @@ def test_what_the_trial_refuses_is_a_sentence(lab, monkeypatch):
 # --- words and charts -----------------------------------------------------------------------------
 
 
-def test_each_verdict_has_a_sign_a_word_and_a_class():
+def test_each_verdict_has_sign_word_and_class():
     text = rounds_of()
     page = view.rounds(text.steps, (0, 0))
     kinds = {token.verdict for step in text.steps for token in step.proposed}
@@ -187,7 +187,7 @@ def test_texts_are_escaped(monkeypatch):
 REST = ("draft_u", "draft_probability", "target_probability", "ratio", "u", "verdict")
 
 
-def test_the_notice_follows_the_rounds():
+def test_notice_summarises_the_rounds():
     text = rounds_of()
     found = Acceptance.of(text.steps)
     said = view.notice(text)
@@ -202,7 +202,7 @@ def test_the_notice_follows_the_rounds():
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_two_distributions_are_drawn_with_what_they_share(dark):
+def test_overlap_chart_shows_the_shared_probability(dark):
     text = rounds_of()
     step = next(s for s in text.steps if s.looked_at > s.accepted)
     found = text.distribution(step.index, step.accepted)
@@ -222,7 +222,7 @@ def test_two_distributions_are_drawn_with_what_they_share(dark):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_trial_in_words_and_charts(dark):
+def test_speed_trial_is_shown_in_words_and_charts(dark):
     trial = SpeedTrial(
         tiny_models.shared("llama"),
         tiny_models.prompt(2),
@@ -251,7 +251,7 @@ def test_the_trial_in_words_and_charts(dark):
     assert list(bars[0].y) == list(point.acceptance.conditional)
 
 
-def test_forced_acceptance_is_told_apart_from_the_rule():
+def test_forced_acceptance_is_distinguished_from_the_rule():
     text = rounds_of(forced_acceptance=0.5)
     step = next(s for s in text.steps if s.looked_at > s.accepted)
     found = text.distribution(step.index, step.accepted)

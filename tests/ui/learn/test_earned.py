@@ -17,14 +17,14 @@ from ui.learn.words import read_words
 from ui.words.language import LANGUAGES
 
 
-def test_points_follow_from_what_was_done():
+def test_points_sentence_lists_points_by_activity():
     entries = [*one_of_each(), task("other", helped=True)]
     listed = "14 for 2 tasks, 8 for 1 prediction, 8.4 for 1 answer, 1 for 1 step read."
     assert points_sentence(Progress.of(entries)) == f"**31.4 points:** {listed}"
     assert points_sentence(NOTHING).startswith("**0 points.**")
 
 
-def test_wrong_answers_take_away_no_more_than_right_ones_gave():
+def test_answer_points_never_fall_below_zero():
     entries = [*one_of_each(), answer("wrong", right=False, sure=1.0)]
     assert "**19 points:**" in points_sentence(Progress.of(entries))
     assert ", 0 for 2 answers," in points_sentence(Progress.of(entries))
@@ -34,7 +34,7 @@ def lacking(entries: list) -> list[str]:
     return [line.partition("Missing: ")[2] for line in badges(Progress.of(entries))]
 
 
-def test_a_badge_says_what_is_missing():
+def test_badge_lists_missing_requirements():
     near = [predicted("a", gap=0.05), predicted("b", gap=0.5)]
     alone = [task(f"t{n}") for n in range(9)]
     loop, own, eye, fit = lacking([*near, *alone, task("helped", helped=True), answer()])
@@ -53,7 +53,7 @@ def test_all_badges_can_be_earned(right, sure):
 
 
 @pytest.mark.parametrize(("right", "sure", "gap"), [(12, 0.9, 30), (20, 0.8, 20)])
-def test_confidence_that_does_not_fit_says_by_how_much(right, sure, gap):
+def test_calibration_badge_reports_the_difference(right, sure, gap):
     given = [answer(f"q{n}", right=n < right, sure=sure) for n in range(20)]
     assert f"differ by {gap} percentage points, and may differ by 10." in lacking(given)[3]
 
@@ -71,7 +71,7 @@ def test_every_lesson_claim_and_question_has_its_concept():
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_no_cell_is_empty_in_any_language_and_no_word_is_left_over(code):
+def test_concept_map_is_complete_in_every_language(code):
     found = concepts(code)
     assert all(one.topic and one.name and all(text for text, _ in one.links) for one in found)
     assert not [one.key for one in found if one.links[1][0].endswith(": ")]
@@ -84,7 +84,7 @@ def test_a_search_finds_rows_that_hold_every_word():
     assert [one.key for one in concepts() if one.holds("RANDOM draws token")] == ["draw"]
 
 
-def test_links_keep_the_path_and_texts_are_no_markup():
+def test_links_keep_the_path_and_are_escaped():
     (draw,) = [one for one in concepts() if one.key == "draw"]
     table = concepts_table([draw], {"path": "hour"})
     for query in (
@@ -103,7 +103,7 @@ def test_links_keep_the_path_and_texts_are_no_markup():
         ('page = "step"', 'page = "steps"', "one_step.concepts.forward_pass.try.page must be one"),
     ],
 )
-def test_a_mistake_in_the_map_is_a_sentence(tmp_path, monkeypatch, before, after, said):
+def test_map_mistake_is_reported_with_its_place(tmp_path, monkeypatch, before, after, said):
     shutil.copytree(MAP, tmp_path / "lessons" / "map")
     monkeypatch.setattr("ui.learn.earned.MAP", tmp_path / "lessons" / "map")
     file = tmp_path / "lessons" / "map" / "map.toml"

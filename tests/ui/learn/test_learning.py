@@ -16,7 +16,7 @@ def lesson(tmp_path: Path):
     return read_lesson(write(tmp_path / "two"))
 
 
-def test_a_mistake_brings_its_hint_and_a_solution_stays_solved(lesson):
+def test_mistake_shows_hint_and_solved_task_stays_solved(lesson):
     learning, (_, step) = Learning(), lesson.steps
     (task,) = step.tasks
     live = step.panel.begun(lesson_model())
@@ -38,7 +38,7 @@ def test_a_mistake_brings_its_hint_and_a_solution_stays_solved(lesson):
     assert learning.solved_in(lesson) == 1 and not learning.was_shown(lesson, task)
 
 
-def test_it_comes_back_from_its_record(lesson):
+def test_learning_is_restored_from_its_record(lesson):
     learning, (_, step) = Learning(), lesson.steps
     (task,) = step.tasks
     version = learning.version
@@ -52,7 +52,7 @@ def test_it_comes_back_from_its_record(lesson):
     assert again.figures_of(lesson, task) == {"generated": r"\*2\*"}, "words, no Markdown"
 
 
-def test_what_was_done_is_of_the_person_and_so_in_every_tab(lesson):
+def test_progress_is_shared_between_tabs(lesson):
     learning, (first, step) = Learning(), lesson.steps
     (task,) = step.tasks
     assert learning.place_in(lesson) == ""

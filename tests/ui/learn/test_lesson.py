@@ -18,7 +18,7 @@ UNKEYED = ("how", "template")  # a separate text; a template, not yet a lesson
 WORDED = sorted(file.parent for file in FOLDER.rglob("en.md") if file.parent.name not in UNKEYED)
 
 
-def test_it_is_read(tmp_path: Path):
+def test_lesson_is_read_from_its_files(tmp_path: Path):
     lesson = read_lesson(write(tmp_path / "two"))
     read, press = lesson.steps
     assert (lesson.key, lesson.minutes, read.panel) == ("two", 3, None)
@@ -82,7 +82,7 @@ def test_it_is_read(tmp_path: Path):
         ('key = "forced"', 'key = "hint"', 'tasks.two.mistakes has the key "hint" twice; give'),
     ],
 )
-def test_what_is_wrong_in_its_structure(tmp_path: Path, before: str, after: str, said: str):
+def test_structure_mistake_is_reported(tmp_path: Path, before: str, after: str, said: str):
     assert before in LESSON
     folder = write(tmp_path / "two", LESSON.replace(before, after))
     with pytest.raises(LessonError) as refused:
@@ -107,7 +107,7 @@ def test_what_is_wrong_in_its_structure(tmp_path: Path, before: str, after: str,
         ("Its goal.", "Its goal.\n## other: What?", "other is no key of lesson.toml; remove it"),
     ],
 )
-def test_what_is_wrong_in_its_words(tmp_path: Path, before: str, after: str, said: str):
+def test_wording_mistake_is_reported(tmp_path: Path, before: str, after: str, said: str):
     assert before in WORDS
     folder = write(tmp_path / "two", words=WORDS.replace(before, after, 1))
     with pytest.raises(LessonError) as refused:
@@ -115,7 +115,7 @@ def test_what_is_wrong_in_its_words(tmp_path: Path, before: str, after: str, sai
     assert said in str(refused.value)
 
 
-def test_what_a_language_lacks_is_english(tmp_path: Path):
+def test_missing_translation_falls_back_to_english(tmp_path: Path):
     german = "# Zwei Tokens\nZiel.\n## press: Drücke Step\nDrücke es.\n"
     lesson = read_lesson(write(tmp_path / "two", de=german))
     words = lesson.words("de")
@@ -132,7 +132,7 @@ def test_only_names_in_braces_become_figures():
 
 
 @pytest.mark.parametrize("folder", WORDED, ids=lambda folder: "/".join(folder.parts[-2:]))
-def test_german_says_all_that_english_says_with_the_same_figures(folder: Path):
+def test_german_matches_english_entries_and_figures(folder: Path):
     words = read_words(folder)
     english, german = words["en"].entries, words["de"].entries
     assert german.keys() == english.keys()
@@ -148,7 +148,7 @@ def test_no_line_breaks_within_a_figure():
     assert unbroken("14 Bit, 16.384 Token") == "14\u00a0Bit, 16.384 Token"
 
 
-def test_a_figure_says_no_more_than_the_table():
+def test_figures_are_rounded_like_the_table():
     shares = (1.0, 0.99996, 0.9997, 0.1234, 1e-9, 0.0)
     said = ["100 %", "> 99.99 %", "99.97 %", "12.3 %", "< 0.0001 %", "0 %"]
     assert list(map(percent, shares)) == said

@@ -21,7 +21,7 @@ def client() -> TestClient:
     return TestClient(Starlette(routes=[route]))
 
 
-def test_it_has_a_text_of_its_own_which_the_page_of_lessons_sees(client):
+def test_panel_has_its_own_text_visible_to_lessons(client):
     with client.websocket_connect("/live") as socket, client.websocket_connect("/live") as other:
         page = LivePage(socket)
         header = page.hello(page="lesson", panel=PANEL)
@@ -42,7 +42,7 @@ def test_it_has_a_text_of_its_own_which_the_page_of_lessons_sees(client):
         assert len(page.steps) == 3 and page.text["settings"]["temperature"] == 1
 
 
-def test_a_panel_that_there_is_not_is_refused(client):
+def test_unknown_panel_is_refused(client):
     with client.websocket_connect("/live") as socket:
         header = LivePage(socket).hello(page="lesson", panel="the_loop/nowhere")
         assert header["kind"] == "failed" and "reload the page" in header["error"]

@@ -46,12 +46,12 @@ def measured(panel: Panel, live: Any, measure: str, /, **arguments: Any) -> Any:
     return panel.measures[measure](live, **arguments)
 
 
-def test_there_is_a_small_one_of_every_kind():
+def test_every_panel_kind_has_a_small_example():
     assert [*SMALL, "cache", "claim", "inside"] == list(PANELS)
 
 
 @pytest.mark.parametrize("kind", SMALL)
-def test_it_steps_begins_anew_and_comes_back_from_its_record(kind: str):
+def test_panel_steps_restarts_and_is_restored(kind: str):
     panel, model = panel_of(SMALL[kind]), lesson_model()
     live = settled(panel.begun(model))
     grows = "generated" if kind == "step" else "steps"
@@ -97,7 +97,7 @@ def live(panel):
     return panel.begun(lesson_model())
 
 
-def test_what_is_measured_is_what_is_on_screen(panel, live):
+def test_measures_match_the_step_on_screen(panel, live):
     distribution = live.decoder.next_distribution()
     paris = live.model.vocabulary.encode(" Paris")[0]
     assert measured(panel, live, "top_token") == " Paris"
@@ -116,7 +116,7 @@ def test_what_is_measured_is_what_is_on_screen(panel, live):
     assert 0 < measured(panel, live, "uncertainty") <= 1
 
 
-def test_a_what_if_over_a_recorded_step_is_measured_as_shown(panel, live):
+def test_measures_follow_new_settings_on_recorded_step(panel, live):
     do(panel, live, {"do": "step"}, {"do": "settings", "top_k": 1})
     assert measured(panel, live, "generated") == 1 and not measured(panel, live, "token_to_come")
     assert measured(panel, live, "kept") == 1
@@ -129,7 +129,7 @@ def test_forcing_a_past_step_branches(panel, live):
     assert measured(panel, live, "forced") == 1 and measured(panel, live, "not_likeliest") == 1
 
 
-def test_what_was_done_is_counted_until_it_begins_anew(panel, live):
+def test_actions_are_counted_until_a_restart(panel, live):
     do(panel, live, {"do": "step", "times": 3}, {"do": "back"}, {"do": "reroll", "times": 2})
     assert {
         name: measured(panel, live, "done", action=name) for name in ("step", "back", "reroll")
@@ -145,7 +145,7 @@ def test_a_stop_rule_ends_a_run(panel, live):
     assert measured(panel, live, "max_tokens") == 3
 
 
-def test_guidance_and_contrastive_search_begin_with_start(panel, live):
+def test_guidance_and_contrastive_search_are_measured(panel, live):
     assert measured(panel, live, "strategy") == "sampling"
     assert measured(panel, live, "guidance_scale") == 1
     do(panel, live, {"do": "guide", "negative_prompt": "The", "scale": 2}, {"do": "step"})
@@ -167,7 +167,7 @@ def test_guidance_and_contrastive_search_begin_with_start(panel, live):
     assert measured(panel, live, "guidance_scale") == 1
 
 
-def test_samplers_of_several_numbers_are_set_moved_and_asked(panel, live):
+def test_multi_number_samplers_are_set_moved_and_measured(panel, live):
     xtc = {"threshold": 0.2, "probability": 1}
     do(panel, live, {"do": "settings", "xtc": xtc, "top_p": 0.9})
     assert measured(panel, live, "setting", name="xtc", field="threshold") == 0.2
@@ -194,7 +194,7 @@ def test_tokens_are_biased_and_banned(panel, live):
     assert measured(panel, live, "removed_by", token=" London") == "banned"
 
 
-def test_the_settings_are_read_as_code(panel, live):
+def test_measures_read_the_exported_code(panel, live):
     do(panel, live, {"do": "settings", "top_k": 5, "min_p": 0.1}, {"do": "stop", "max_tokens": 7})
     openai = "OpenAI-style API (Python)"
     assert measured(panel, live, "lacking", program=openai) == "top_k min_p"
@@ -205,14 +205,14 @@ def test_the_settings_are_read_as_code(panel, live):
         measured(panel, live, "lacking", program="none")
 
 
-def test_what_is_refused_says_so(panel, live):
+def test_invalid_action_or_measure_is_refused(panel, live):
     with pytest.raises(DecodingError, match="temperature must not be negative"):
         do(panel, live, {"do": "settings", "temperature": -1})
     with pytest.raises(DecodingError, match="is no setting of one number"):
         measured(panel, live, "setting", name="warmth")
 
 
-def test_a_later_step_may_show_other_parts_of_the_same(panel):
+def test_continued_panel_can_show_other_parts(panel):
     other = panel.continued(("loop",))
     assert other.parts == ("loop",) and other.prompt == panel.prompt
 
@@ -220,7 +220,7 @@ def test_a_later_step_may_show_other_parts_of_the_same(panel):
 # --- decoder pages --------------------------------------------------------------------------------
 
 
-def test_inputs_of_a_decoder_page_change_and_are_measured():
+def test_decoder_inputs_can_be_changed_and_measured():
     panel = panel_of(SMALL["beam"])
     live = panel.begun(lesson_model())
     do(panel, live, {"do": "inputs", "width": 3})
@@ -235,7 +235,7 @@ def test_inputs_of_a_decoder_page_change_and_are_measured():
         measured(panel, live, "number", name="widths")
 
 
-def test_a_wrong_token_in_the_experiment_of_the_constrained_page():
+def test_forced_wrong_token_breaks_the_constraint():
     panel = panel_of(SMALL["constrained"])
     live = panel.begun(lesson_model())
     assert not measured(panel, live, "broken")
@@ -243,7 +243,7 @@ def test_a_wrong_token_in_the_experiment_of_the_constrained_page():
     assert measured(panel, live, "broken") and measured(panel, live, "price") > 0
 
 
-def test_the_exact_search_of_beam_search_is_begun_and_waited_for():
+def test_exact_beam_search_runs_to_its_end():
     small = {"width": 2, "exact_tokens": 2, "max_new_tokens": 2}
     panel = panel_of({"kind": "beam", "steps": 1, "inputs": small})
     live = panel.begun(lesson_model())
@@ -256,7 +256,7 @@ def test_the_exact_search_of_beam_search_is_begun_and_waited_for():
 # --- sections of measuring pages ------------------------------------------------------------------
 
 
-def test_a_section_is_measured_and_its_tables_are_asked():
+def test_section_is_measured_and_its_cells_read():
     panel = panel_of({"kind": "cache", "section": "bytes", "inputs": {"positions": 12}})
     live = panel.begun(lesson_model())
     assert not measured(panel, live, "measured") and cell(panel, live) is None
@@ -291,7 +291,7 @@ def test_every_claim_can_be_a_panel():
         ("The king met the queen. Then the king", 3, 0.8),
     ],
 )
-def test_a_head_of_the_inside_looks_at_what_followed_the_same_word(text, to, share):
+def test_induction_head_attends_after_the_same_word(text, to, share):
     panel, model = panel_of({"kind": "inside", "section": "attention"}), lesson_model()
     live = panel.begun(model)
     do(panel, live, {"do": "inputs", "text": text, "layer": 3, "head": 3})
@@ -302,7 +302,7 @@ def test_a_head_of_the_inside_looks_at_what_followed_the_same_word(text, to, sha
 
 
 @pytest.mark.parametrize("text", ["Once upon a time, there was a little girl.", "spoon green the"])
-def test_the_loss_of_the_inside_is_that_of_the_models_own_probabilities(text):
+def test_loss_matches_the_model_probabilities(text):
     panel, model = panel_of({"kind": "inside", "section": "loss"}), lesson_model()
     live = panel.begun(model)
     do(panel, live, {"do": "inputs", "text": text})
@@ -314,7 +314,7 @@ def test_the_loss_of_the_inside_is_that_of_the_models_own_probabilities(text):
 
 
 @pytest.mark.parametrize(("read", "bits"), [(1, 12.41), (300, 1.76)])
-def test_the_training_of_the_inside_is_the_models_log(read, bits):
+def test_training_loss_matches_the_model_log(read, bits):
     panel, model = panel_of({"kind": "inside", "section": "training"}), lesson_model()
     live = panel.begun(model)
     do(panel, live, {"do": "inputs", "read": read})
@@ -322,7 +322,7 @@ def test_the_training_of_the_inside_is_the_models_log(read, bits):
 
 
 @pytest.mark.parametrize("part", list(PARTS))
-def test_the_weights_of_the_inside_are_all_of_the_models(part):
+def test_weights_section_counts_all_model_parameters(part):
     panel, model = panel_of({"kind": "inside", "section": "weights"}), lesson_model()
     live = panel.begun(model)
     do(panel, live, {"do": "inputs", "part": part})

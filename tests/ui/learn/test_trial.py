@@ -45,13 +45,15 @@ def problems(folder: Path) -> dict[str, str]:
         ),
     ],
 )
-def test_what_does_not_hold(tmp_path: Path, before: str, after: str, place: str, said: str):
+def test_lesson_problem_is_reported_at_its_place(
+    tmp_path: Path, before: str, after: str, place: str, said: str
+):
     assert before in LESSON
     found = problems(write(tmp_path / "two", LESSON.replace(before, after)))
     assert said in found[place]
 
 
-def test_of_two_mistakes_the_first_that_holds_is_meant(tmp_path: Path):
+def test_trial_reports_a_mistake_hidden_by_another(tmp_path: Path):
     more = LESSON.replace("[[steps.tasks.mistakes]]", OTHER + "[[steps.tasks.mistakes]]")
     folder = write(tmp_path / "two", more)
     (folder / "en.md").write_text((folder / "en.md").read_text() + "\n#### any\nHm.\n")
@@ -68,7 +70,7 @@ actions = [{ do = "step" }]
 """
 
 
-def test_the_command_says_what_holds_and_ends_with_it(tmp_path: Path, capsys):
+def test_command_prints_results_and_exit_status(tmp_path: Path, capsys):
     folder = write(tmp_path / "two")
     assert main([str(folder)]) == 0
     printed = capsys.readouterr().out
@@ -91,7 +93,7 @@ actions = [{ do = "step", times = 3 }]
 """
 
 
-def test_a_figure_of_another_state_is_measured_and_shown_in_all_words(tmp_path: Path):
+def test_figure_of_another_state_is_shown_in_words(tmp_path: Path):
     words = WORDS.replace("Press it.", "After three, {after_three}.").replace(
         "You forced", "{after_three}, not"
     )
@@ -109,7 +111,7 @@ def test_a_figure_of_another_state_is_measured_and_shown_in_all_words(tmp_path: 
         ("generated", "last_token", "There is nothing to measure."),
     ],
 )
-def test_a_figure_that_cannot_be_measured(tmp_path: Path, before: str, after: str, said: str):
+def test_unmeasurable_figure_is_reported(tmp_path: Path, before: str, after: str, said: str):
     figure = FIGURE.replace(before, after)
     if after == "last_token":
         figure = figure.partition("actions")[0]

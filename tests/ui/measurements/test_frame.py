@@ -37,7 +37,7 @@ def measured(state: MeasurementState) -> MeasurementState:
     return state
 
 
-def test_a_section_measures_alone_and_keeps_its_results(state):
+def test_section_starts_automatically_and_keeps_results(state):
     assert state.held.result() is None
     first = measured(state).held
     assert len(first.result().ms) == 3 and all(ms > 0 for ms in first.result().ms)
@@ -51,7 +51,7 @@ def test_a_section_measures_alone_and_keeps_its_results(state):
 
 
 @pytest.mark.parametrize("place", range(1, 6))
-def test_a_page_that_is_drawn_again_at_any_word_still_begins(state, monkeypatch, place):
+def test_measurement_starts_even_if_drawing_is_interrupted(state, monkeypatch, place):
     """Streamlit ends a drawing at the next call to it if a new one is due."""
     words = iter(range(1, 100))
 
@@ -71,7 +71,7 @@ def test_a_page_that_is_drawn_again_at_any_word_still_begins(state, monkeypatch,
     assert next(words) > 6, "two words each to time passes and to measure, one to begin alone"
 
 
-def test_what_takes_long_waits_for_a_press(state):
+def test_long_measurement_waits_for_a_press(state):
     state.held.change(times=10**6)
     state.look(UNKNOWN)
     state.bench.pacing.wait(60)
@@ -90,7 +90,7 @@ def test_a_refusal_leaves_the_last_results(state):
     assert "rompt" in held.error and held.result() == before
 
 
-def test_a_cancelled_measurement_goes_on_where_it_was(state):
+def test_cancelled_measurement_resumes(state):
     held = state.held
     held.change(times=400)
     held.begin(UNKNOWN)
@@ -119,7 +119,7 @@ def test_a_record_keeps_section_and_inputs(state, bundled):
     assert again.chosen == "reading" and again.bench.inputs["reading"].times == 3
 
 
-def test_a_record_keeps_what_is_measured_to_the_end(state, bundled):
+def test_record_keeps_only_finished_results(state, bundled):
     def restored(record) -> MeasurementState:
         kept = json.loads(json.dumps(record))
         return PAGE.visit_page.restore(kept, lambda source, revision: bundled)
@@ -145,7 +145,7 @@ def test_a_record_keeps_what_is_measured_to_the_end(state, bundled):
 
 
 @pytest.mark.parametrize("broken", [{"result": {"ms": ["x"]}}, {"setting": None}, {"took": "x"}])
-def test_results_that_cannot_be_read_leave_the_inputs(state, bundled, broken):
+def test_unreadable_results_leave_the_inputs(state, bundled, broken):
     state.held.change(times=2)
     state.held.begin(UNKNOWN)
     record = json.loads(json.dumps(measured(state).record()))
@@ -155,7 +155,7 @@ def test_results_that_cannot_be_read_leave_the_inputs(state, bundled, broken):
     assert again.error == "What was measured under Reading cannot be read; measure it again."
 
 
-def test_a_file_of_another_machine_is_laid_over_and_a_bad_one_changes_nothing(state):
+def test_other_machine_file_is_overlaid_if_valid(state):
     report = json.loads(measured(state).report().to_json())
     report["setting"]["machine"]["processor"] = "Other"
     report["parts"]["unknown"] = {}
@@ -170,7 +170,7 @@ def test_a_file_of_another_machine_is_laid_over_and_a_bad_one_changes_nothing(st
     assert state.laid("reading") is None and state.error == ""
 
 
-def test_another_model_is_measured_anew(state, model):
+def test_new_model_drops_results_but_keeps_inputs(state, model):
     held = measured(state).held
     held.change(times=2)
     state.load(model)
@@ -201,7 +201,7 @@ def test_the_page_draws_a_section():
     assert files == ["Readings as CSV", "Whole measurement as JSON"]
 
 
-def test_on_a_busy_machine_times_lead_to_no_conclusion(monkeypatch):
+def test_busy_machine_gives_no_conclusion(monkeypatch):
     monkeypatch.setattr(psutil, "getloadavg", lambda: (64.0, 1.0, 1.0))
     app = drawn(example_page)
     assert not any("The slowest of 3 readings" in one.value for one in app.markdown)
@@ -227,7 +227,7 @@ def other_page() -> None:
 
 
 @pytest.mark.parametrize("load", [0.1, 64.0])
-def test_nor_do_times_of_another_machine_that_was_busy(load):
+def test_busy_other_machine_gives_no_conclusion(load):
     app = drawn(other_page)
     state = app.session_state["state"]
     report = json.loads(state.report().to_json())
@@ -241,7 +241,7 @@ def test_nor_do_times_of_another_machine_that_was_busy(load):
     assert (concludes, said) == (load < 2, load > 2)
 
 
-def test_a_report_says_what_measured(bundled):
+def test_report_keeps_setting_and_results(bundled):
     setting = Setting.here(bundled)
     text = Report(setting, {"reading": Readings((1.0, 2.0))}).to_json()
     again = Report.from_json(text, {"reading": Readings})

@@ -58,7 +58,7 @@ def tiny(tmp_path_factory) -> str:
     return hostile.save(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def test_a_panic_while_a_model_loads_is_told_to_those_who_wait(monkeypatch):
+def test_panic_during_loading_is_reported_to_waiters(monkeypatch):
     def panics(*_, **__):
         raise PanicException("out of bounds")
 
@@ -141,7 +141,7 @@ def test_a_folder_is_loaded_and_handed_over(app, tiny):
         ("hub", [BUNDLED, "v1"], "applies to hub ids only"),
     ],
 )
-def test_what_cannot_be_loaded_is_a_sentence_and_changes_nothing(app, tmp_path, kind, texts, said):
+def test_failed_load_shows_why_and_changes_nothing(app, tmp_path, kind, texts, said):
     before = app.session_state["model"]
     load(app, kind, *(text.format(empty=tmp_path) for text in texts))
     (message,) = errors(app)
@@ -151,7 +151,7 @@ def test_what_cannot_be_loaded_is_a_sentence_and_changes_nothing(app, tmp_path, 
     assert not errors(app), "the next load clears the message"
 
 
-def test_a_model_of_another_kind_is_a_sentence_without_the_engine_s_functions(app):
+def test_wrong_kind_of_model_is_refused(app):
     load(app, "folder", str(ROOT / "models" / "diffusion"))
     (message,) = errors(app)
     assert message.replace("\\", "") == (
@@ -161,14 +161,14 @@ def test_a_model_of_another_kind_is_a_sentence_without_the_engine_s_functions(ap
     assert source(app) == BUNDLED
 
 
-def test_an_error_goes_with_the_name_that_it_is_about(app):
+def test_error_clears_when_the_name_changes(app):
     load(app, "folder", "no/such/folder")
     assert errors(app)
     app.text_input(key="model_folder").set_value("another/folder").run()
     assert not errors(app)
 
 
-def test_a_load_says_what_it_keeps_and_closes_the_panel(app, tiny):
+def test_load_shows_a_toast_and_closes_panel(app, tiny):
     assert any("The text is kept." in caption.value for caption in app.caption)
     popovers = popover_keys(app)
     load(app, "folder", tiny)
@@ -177,7 +177,7 @@ def test_a_load_says_what_it_keeps_and_closes_the_panel(app, tiny):
     assert not drawn(app).toast, "it is said once"
 
 
-def test_a_model_that_the_page_refuses_is_a_sentence(app, tiny):
+def test_model_refused_by_the_page_shows_why(app, tiny):
     app.session_state["refuses"] = PromptError("The prompt does not fit; shorten it.")
     load(app, "folder", tiny)
     assert errors(app) == ["The prompt does not fit; shorten it."]
@@ -234,7 +234,7 @@ def progress_of(app: AppTest) -> list:
     return [(bar.proto.value, bar.proto.text) for bar in app.get("progress")]
 
 
-def test_a_download_shows_its_bytes_and_the_page_goes_on(app, slow):
+def test_download_shows_its_bytes_until_it_ends(app, slow):
     begin(app, "owner/slow")
     while not progress_of(app):  # until it has begun
         drawn(app)
@@ -247,7 +247,7 @@ def test_a_download_shows_its_bytes_and_the_page_goes_on(app, slow):
     assert not progress_of(app) and not app.button(key="model_button").disabled
 
 
-def test_cancel_ends_the_load_and_leaves_everything_as_it_was(app, slow):
+def test_cancel_ends_the_load_and_changes_nothing(app, slow):
     begin(app, "owner/slow")
     app.button(key="model_cancel").click()
     drawn(app)
@@ -255,7 +255,7 @@ def test_cancel_ends_the_load_and_leaves_everything_as_it_was(app, slow):
     assert slow.given_up.wait(5)
 
 
-def test_visitors_wait_for_one_load_and_it_ends_with_the_last_of_them(app, slow):
+def test_shared_load_ends_when_last_visitor_cancels(app, slow):
     other = begin(drawn(AppTest.from_function(page, default_timeout=60)), "owner/slow")
     begin(app, "owner/slow")
     assert slow.started == 1
@@ -267,7 +267,7 @@ def test_visitors_wait_for_one_load_and_it_ends_with_the_last_of_them(app, slow)
     assert slow.given_up.wait(5)
 
 
-def test_a_load_after_a_cancelled_one_begins_anew(slow):
+def test_load_after_a_cancelled_one_starts_over(slow):
     first = Load.join(Choice("owner/slow"))
     first.leave()
     second = Load.join(Choice("owner/slow"))
@@ -276,7 +276,7 @@ def test_a_load_after_a_cancelled_one_begins_anew(slow):
     second.leave()
 
 
-def test_more_loads_than_there_is_room_for_wait(slow):
+def test_loads_beyond_the_limit_wait(slow):
     loads = [Load.join(Choice(f"owner/slow-{number}")) for number in range(3)]
 
     def under_way() -> int:
@@ -298,9 +298,7 @@ def numbered(message: str, caplog) -> bool:
     return f"Problem {number} interrupted" in caplog.text and "ZeroDivisionError" in caplog.text
 
 
-def test_a_load_that_nobody_expected_to_fail_so_is_a_sentence_with_a_number(
-    app, monkeypatch, caplog
-):
+def test_unexpected_load_failure_gets_a_log_number(app, monkeypatch, caplog):
     def broken(*_, **__):
         raise ZeroDivisionError
 
@@ -313,7 +311,7 @@ def test_a_load_that_nobody_expected_to_fail_so_is_a_sentence_with_a_number(
     assert not app.button(key="model_button").disabled, "and the page can be used again"
 
 
-def test_a_page_that_fails_to_take_a_model_keeps_the_one_before(app, monkeypatch, tiny, caplog):
+def test_failed_model_change_keeps_the_old_model(app, monkeypatch, tiny, caplog):
     app.session_state["refuses"] = ZeroDivisionError()
     load(app, "folder", tiny)
     (message,) = errors(app)
@@ -323,7 +321,7 @@ def test_a_page_that_fails_to_take_a_model_keeps_the_one_before(app, monkeypatch
     assert source(app) == BUNDLED
 
 
-def test_the_first_model_fails_with_a_sentence_too(monkeypatch, tiny, caplog):
+def test_unexpected_first_model_failure_falls_back_to_bundled(monkeypatch, tiny, caplog):
     loaded = model_chooser.load_model
 
     def broken(source, **options):
@@ -355,7 +353,7 @@ def test_choosing_models_in_turns_loads_each_once(app, tiny, monkeypatch):
     assert len(loads) <= 1, "the bundled one was there before, and so may be the other"
 
 
-def test_no_message_of_a_browser_empties_the_store_of_models(tiny):
+def test_clearing_the_streamlit_cache_keeps_models(tiny):
     # The effect of `clear_cache`, which any visitor could send to Streamlit.
     model = shared_model(Choice(tiny))
     st.cache_resource.clear()
@@ -363,7 +361,7 @@ def test_no_message_of_a_browser_empties_the_store_of_models(tiny):
     assert shared_model(Choice(tiny)) is model
 
 
-def test_loading_says_what_happens(tiny):
+def test_loading_reports_its_stages(tiny):
     told = []
     load_model(tiny, progress=lambda *stage: told.append(stage))
     assert [what for what, _, _ in told] == [
@@ -373,7 +371,7 @@ def test_loading_says_what_happens(tiny):
     ]
 
 
-def test_what_progress_raises_ends_the_loading(tiny):
+def test_error_in_progress_callback_ends_loading(tiny):
     for ends_at in ("Reading configuration", "Reading 0.1 MB", "Trying"):
 
         def told(what, done, total, ends_at=ends_at):
@@ -384,7 +382,7 @@ def test_what_progress_raises_ends_the_loading(tiny):
             load_model(tiny, progress=told)
 
 
-def test_the_bytes_of_all_bars_are_one_count():
+def test_download_progress_follows_the_furthest_byte_bar():
     told = []
     bar = checkpoint._byte_counter("Downloading x", 100, lambda *stage: told.append(stage))
     arrived, written, files = bar(unit="B", total=0), bar(unit="B", total=0), bar(total=3)
@@ -399,11 +397,11 @@ def test_the_bytes_of_all_bars_are_one_count():
 # --- loading permissions --------------------------------------------------------------------------
 
 
-def test_alone_at_the_computer_anything_may_be_loaded():
+def test_single_local_user_may_load_anything():
     assert allowed() is None
 
 
-def test_the_app_as_it_is_configured_is_for_one_person(monkeypatch):
+def test_default_configuration_serves_one_person(monkeypatch):
     monkeypatch.undo()
     monkeypatch.delenv("DECODING_MODELS", raising=False)
     monkeypatch.delenv("DECODING_ONLY_ME")
@@ -412,7 +410,7 @@ def test_the_app_as_it_is_configured_is_for_one_person(monkeypatch):
     assert app.radio(key="model_kind").options == list(KINDS.values())
 
 
-def test_an_app_for_others_loads_the_bundled_and_the_first_model_only(monkeypatch, tiny):
+def test_shared_app_loads_only_bundled_and_first_models(monkeypatch, tiny):
     monkeypatch.setattr(model_chooser, "served_to_others", lambda: True)
     assert allowed() == OURS
     monkeypatch.setenv("DECODING_MODEL", tiny)
@@ -427,7 +425,7 @@ def test_an_app_for_others_loads_the_bundled_and_the_first_model_only(monkeypatc
 
 @pytest.mark.parametrize("others", [True, False])
 @pytest.mark.parametrize("separator", [",", " , ", ":"])
-def test_the_list_holds_for_everybody(monkeypatch, tiny, others, separator):
+def test_model_list_applies_to_every_visitor(monkeypatch, tiny, others, separator):
     monkeypatch.setattr(model_chooser, "served_to_others", lambda: others)
     monkeypatch.setattr(model_chooser.os, "pathsep", ":")
     monkeypatch.setenv("DECODING_MODELS", separator.join(["owner/name@v1", tiny, "gpt2"]))
@@ -445,7 +443,7 @@ def test_a_listed_model_is_chosen_by_name(monkeypatch, tiny):
 
 
 @pytest.mark.parametrize("path", ["{tiny}/../tiny", "{tiny}/.", "/etc", "owner/other", "gpt2@v1"])
-def test_what_is_not_listed_is_refused_whoever_asks(monkeypatch, tiny, path):
+def test_unlisted_model_is_refused(monkeypatch, tiny, path):
     monkeypatch.setenv("DECODING_MODELS", f"{tiny},gpt2")
     monkeypatch.setattr(model_chooser, "load_model", lambda *_, **__: pytest.fail("it was read"))
     visit = model_chooser._Visit()
@@ -497,7 +495,7 @@ class Visitor:
         ("127.0.0.1", Visitor(Host="127.0.0.1"), False),
     ],
 )
-def test_others_are_noticed(served, monkeypatch, address, visitor, others):
+def test_remote_visitors_are_detected(served, monkeypatch, address, visitor, others):
     served["server.address"] = address
     monkeypatch.setattr(st, "context", visitor)
     assert model_chooser.served_to_others() is others
@@ -545,7 +543,7 @@ class Asked:
         ("192.168.1.7", {}, b"listed"),
     ],
 )
-def test_the_live_channel_asks_the_same_of_its_own_connection(served, address, headers, answer):
+def test_live_channel_checks_its_own_connection(served, address, headers, answer):
     app = Starlette(routes=[live_route({"asked": Asked})])
     host = "127.0.0.1:8501"
     guarded = Guard(app, Addresses(hosts=("127.0.0.1",)))
@@ -559,13 +557,13 @@ def test_the_live_channel_asks_the_same_of_its_own_connection(served, address, h
 
 
 @pytest.mark.parametrize("source", ["owner/name", "/no/such/folder", "../tiny", "x" * 5_000, ""])
-def test_a_record_never_downloads_a_model_nor_reads_elsewhere(monkeypatch, source):
+def test_record_loads_no_model_from_elsewhere(monkeypatch, source):
     monkeypatch.setattr(model_chooser, "load_model", lambda *_, **__: pytest.fail("it was read"))
     with pytest.raises(ModelNotFoundError, match="is not on this computer"):
         load_quietly(source, None)
 
 
-def test_a_record_is_read_from_the_copy_on_this_computer_alone(monkeypatch):
+def test_record_uses_only_the_local_model_copy(monkeypatch):
     def load(source, *, local_files_only, **_):
         assert local_files_only
         raise ModelNotFoundError("removed meanwhile")
@@ -589,7 +587,7 @@ def test_a_record_is_read_from_the_copy_on_this_computer_alone(monkeypatch):
         ("browser.serverAddress", "classroom.example", True),
     ],
 )
-def test_an_app_that_answers_to_another_name_is_for_others(served, option, value, others):
+def test_host_names_decide_if_app_serves_others(served, option, value, others):
     served[option] = value
     assert model_chooser.served_to_others() is others
 
@@ -598,14 +596,14 @@ def test_an_app_that_answers_to_another_name_is_for_others(served, option, value
     ("switch", "alone"),
     [("yes", True), (" YES ", True), ("1", True), ("true", True), ("", False), ("no", False)],
 )
-def test_only_who_runs_it_can_say_that_nobody_else_does(served, monkeypatch, switch, alone):
+def test_only_me_switch_allows_any_model(served, monkeypatch, switch, alone):
     served["server.allowedHosts"] = ["*"]
     monkeypatch.setattr(st, "context", Visitor("203.0.113.9", X_Forwarded_For="203.0.113.9"))
     monkeypatch.setenv("DECODING_ONLY_ME", switch)
     assert (allowed() is None) is alone
 
 
-def test_through_a_tunnel_nothing_can_be_typed(served, monkeypatch, tiny):
+def test_tunnel_visitor_cannot_type_a_model(served, monkeypatch, tiny):
     monkeypatch.setattr(
         st, "context", Visitor(Host="localhost:8501", X_Forwarded_For="203.0.113.9")
     )
@@ -625,7 +623,7 @@ def test_decoding_model_names_the_first_model(monkeypatch, tiny):
     assert (model.source, said) == (tiny, "")
 
 
-def test_the_bundled_model_stands_in_for_one_that_cannot_be_loaded(monkeypatch):
+def test_bundled_model_replaces_an_unloadable_first_model(monkeypatch):
     monkeypatch.setenv("DECODING_MODEL", "no/such-model")
     model, said = first_model(*UNSEEN)
     assert model.source == BUNDLED
@@ -633,7 +631,7 @@ def test_the_bundled_model_stands_in_for_one_that_cannot_be_loaded(monkeypatch):
     assert said.endswith("The bundled model is in use instead.")
 
 
-def test_no_model_at_all_is_an_error_and_the_chooser_still_works(monkeypatch, tmp_path, tiny):
+def test_chooser_works_without_any_model(monkeypatch, tmp_path, tiny):
     monkeypatch.setattr("engine.model.loading.checkpoint.BUNDLED_FOLDER", tmp_path)
     model_chooser.MODELS.forget()
     with pytest.raises(Exception, match=r"config\.json"):
@@ -648,7 +646,7 @@ def test_no_model_at_all_is_an_error_and_the_chooser_still_works(monkeypatch, tm
     assert source(app) == tiny
 
 
-def test_a_revision_is_taken_off_a_hub_id_and_nothing_else(tmp_path, monkeypatch):
+def test_revision_is_split_only_from_hub_ids(tmp_path, monkeypatch):
     assert Choice.parse("owner/name@refs/pr/1") == Choice("owner/name", "refs/pr/1")
     assert Choice.parse("gpt2@v1") == Choice("gpt2", "v1")
     monkeypatch.chdir(tmp_path)
@@ -661,8 +659,6 @@ def test_a_revision_is_taken_off_a_hub_id_and_nothing_else(tmp_path, monkeypatch
     ("source", "others", "alone"),
     [("bundled", False, True), ("bundled", True, False), ("a folder", False, False)],
 )
-def test_work_begins_without_a_press_on_the_bundled_model_of_one_person(
-    monkeypatch, source, others, alone
-):
+def test_work_starts_itself_only_on_local_bundled_model(monkeypatch, source, others, alone):
     monkeypatch.setattr(model_chooser, "served_to_others", lambda: others)
     assert model_chooser.begins_alone(SimpleNamespace(source=source)) is alone

@@ -44,7 +44,7 @@ def loads() -> Loads:
     return Loads()
 
 
-def test_a_model_that_somebody_uses_is_never_loaded_again(loads):
+def test_model_in_use_is_never_reloaded(loads):
     models = SharedModels(kept=1)
     first = models.get("a", None, loads)
     others = [models.get(name, None, loads) for name in "bcdef"]
@@ -54,7 +54,7 @@ def test_a_model_that_somebody_uses_is_never_loaded_again(loads):
     assert loads.count == 6
 
 
-def test_what_nobody_uses_goes_and_the_last_few_stay(loads):
+def test_unused_models_are_dropped_except_recent_ones(loads):
     models = SharedModels(kept=2)
     seen = {name: weakref.ref(models.get(name, None, loads)) for name in "abc"}
     models.get("b", None, loads)
@@ -67,9 +67,7 @@ def test_what_nobody_uses_goes_and_the_last_few_stay(loads):
     }
 
 
-def test_a_revision_is_another_model_and_another_way_to_write_a_folder_is_not(
-    loads, tmp_path, monkeypatch
-):
+def test_models_are_keyed_by_revision_and_real_folder(loads, tmp_path, monkeypatch):
     models = SharedModels()
     assert models.get("a/b", None, loads) is not models.get("a/b", "v1", loads)
     folder = tmp_path / "model"
@@ -83,7 +81,7 @@ def test_a_revision_is_another_model_and_another_way_to_write_a_folder_is_not(
     assert len(found) == 1
 
 
-def test_thirty_who_ask_at_once_wait_for_one_load(loads):
+def test_concurrent_requests_share_one_load(loads):
     models, found = SharedModels(), []
     loads.go.clear()
     threads = [
@@ -114,7 +112,7 @@ def waits(models: SharedModels, load, found: list, waiting=lambda: None) -> thre
     return thread
 
 
-def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next(loads):
+def test_failed_load_reaches_all_waiters_and_is_retried(loads):
     models, found = SharedModels(), []
     loads.go.clear()
     loads.fails = ModelNotFoundError("There is no such model; choose another.")
@@ -133,7 +131,7 @@ def test_a_failure_is_told_to_all_who_waited_and_tried_again_by_the_next(loads):
     assert isinstance(models.get("a", None, loads), Model)
 
 
-def test_who_waits_for_one_who_gives_up_begins_again(loads):
+def test_waiter_starts_over_when_the_loader_quits(loads):
     models, found = SharedModels(), []
     given_up = Loads()
     given_up.go.clear()
@@ -172,7 +170,7 @@ def test_a_wait_can_be_ended(loads):
 # --- memory ---------------------------------------------------------------------------------------
 
 
-def test_of_models_that_one_visitor_has_had_only_the_last_is_left(tmp_path, monkeypatch):
+def test_session_keeps_only_its_last_model(tmp_path, monkeypatch):
     folders = [hostile.save(tmp_path / f"model-{number}") for number in range(4)]
     monkeypatch.setattr(chooser, "MODELS", SharedModels())
     handed_back = []
@@ -201,7 +199,7 @@ def test_of_models_that_one_visitor_has_had_only_the_last_is_left(tmp_path, monk
     assert len(handed_back) == 3, "and their memory is handed back to the system"
 
 
-def test_models_that_nobody_uses_go_where_there_is_no_memory_for_another(tmp_path, monkeypatch):
+def test_unused_models_are_dropped_when_memory_runs_out(tmp_path, monkeypatch):
     used, idle, wanted = (hostile.save(tmp_path / name) for name in ("used", "idle", "wanted"))
     monkeypatch.setattr(chooser, "MODELS", SharedModels())
     own = chooser.shared_model(chooser.Choice(used))

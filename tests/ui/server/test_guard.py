@@ -107,7 +107,7 @@ def sent_through(messages: list, path: str = STREAM) -> tuple[list[dict], list[d
         "127.0.0.1:8501/x",
     ],
 )
-def test_no_other_name_reaches_anything(path, host):
+def test_unknown_host_is_refused_everywhere(path, host):
     app = App()
     kind = "websocket" if path == STREAM else "http"
     sent = answered(scope_of(kind, path, {"host": host, "origin": f"http://{host}"}), app)
@@ -117,18 +117,18 @@ def test_no_other_name_reaches_anything(path, host):
 
 
 @pytest.mark.parametrize("host", [HOST, "localhost:9000", "LOCALHOST", "localhost.", "127.0.0.1"])
-def test_its_own_names_do_on_any_port(host):
+def test_own_hosts_are_accepted_on_any_port(host):
     assert status(host=host) == 200
 
 
-def test_a_request_with_two_hosts_or_none_is_refused():
+def test_request_needs_exactly_one_host():
     twice = scope_of("http", "/", {"host": HOST})
     twice["headers"].append((b"host", b"evil.example"))
     assert answered(twice)[0]["status"] == 400
     assert answered(scope_of("http", "/", {}))[0]["status"] == 400
 
 
-def test_a_refusal_names_the_name_and_what_to_do():
+def test_refusal_names_the_host_and_the_remedy():
     _, body = answered(scope_of("http", "/", {"host": "classroom.example:80"}))
     assert b"name classroom.example;" in body["body"]
     assert b"--server.allowedHosts classroom.example" in body["body"]
@@ -149,7 +149,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
-def test_no_page_of_another_origin_opens_a_socket_or_writes(origin):
+def test_foreign_origin_cannot_connect_or_write(origin):
     app = App()
     for path in (STREAM, "/live"):
         sent = answered(scope_of("websocket", path, {"host": HOST, "origin": origin}), app)
@@ -163,7 +163,7 @@ def test_no_page_of_another_origin_opens_a_socket_or_writes(origin):
     assert not app.requests, "refused before Streamlit, which would look the address up outside"
 
 
-def test_without_an_origin_nothing_is_opened_or_written():
+def test_missing_or_repeated_origin_is_refused():
     assert answered(scope_of("websocket", STREAM, {"host": HOST}))[0]["status"] == 403
     assert status("/anything", "POST") == 403
     twice = scope_of("websocket", STREAM, {"host": HOST, "origin": OWN})
@@ -171,13 +171,13 @@ def test_without_an_origin_nothing_is_opened_or_written():
     assert answered(twice)[0]["status"] == 403
 
 
-def test_a_server_that_cannot_answer_a_handshake_closes_it():
+def test_handshake_is_closed_without_response_support():
     scope = scope_of("websocket", STREAM, {"host": HOST, "origin": "http://evil.example"})
     scope["extensions"] = None
     assert answered(scope) == [{"type": "websocket.close", "code": 1008, "reason": ""}]
 
 
-def test_an_address_has_half_of_the_sockets_and_gives_them_back(monkeypatch):
+def test_address_gets_half_the_sockets_and_frees_them(monkeypatch):
     monkeypatch.setattr("ui.server.guard.MOST_SOCKETS", 4)
 
     async def statuses() -> list:
@@ -223,7 +223,7 @@ def test_an_address_has_half_of_the_sockets_and_gives_them_back(monkeypatch):
         ("LocalHost:8501", "http://localhost:8501", "http"),
     ],
 )
-def test_its_own_pages_may(host, origin, scheme):
+def test_own_pages_may_connect_and_write(host, origin, scheme):
     app, addresses = App(), Addresses(hosts=("127.0.0.1", "localhost"), scheme=scheme)
     sent = answered(scope_of("websocket", STREAM, {"host": host, "origin": origin}), app, addresses)
     assert sent[0]["type"] == "websocket.accept"
@@ -233,7 +233,7 @@ def test_its_own_pages_may(host, origin, scheme):
     assert sent[0]["status"] == 200
 
 
-def test_behind_a_proxy_the_public_address_counts_where_it_is_named_and_no_header_does():
+def test_proxied_origin_is_accepted_only_if_configured():
     public = "https://classroom.example"
     forwarded = {"x-forwarded-proto": "https", "x-forwarded-host": "classroom.example"}
     headers = {"host": HOST, "origin": public, **forwarded}
@@ -248,7 +248,7 @@ def test_behind_a_proxy_the_public_address_counts_where_it_is_named_and_no_heade
         assert answered(scope_of("websocket", STREAM, headers), app, named)[0]["status"] == 403
 
 
-def test_the_addresses_are_those_of_the_configuration(monkeypatch):
+def test_addresses_come_from_the_configuration(monkeypatch):
     options = {
         "server.allowedHosts": ["localhost", "*.school.example"],
         "server.corsAllowedOrigins": ["https://Classroom.example/"],
@@ -293,7 +293,7 @@ def test_the_addresses_are_those_of_the_configuration(monkeypatch):
         "/oauth2callback",
     ],
 )
-def test_what_no_page_needs_is_closed(path):
+def test_unneeded_paths_are_closed(path):
     app = App()
     for method in ("GET", "HEAD", "PUT", "POST"):
         assert status(path, method, app, origin=OWN) == 404
@@ -314,11 +314,11 @@ def test_what_no_page_needs_is_closed(path):
         "/authors",
     ],
 )
-def test_what_the_pages_need_is_open(path):
+def test_needed_paths_are_open(path):
     assert status(path) == 200
 
 
-def test_below_a_base_path_the_same_holds():
+def test_path_rules_hold_below_a_base_path():
     addresses = Addresses(hosts=("127.0.0.1",), base="/decode")
     for path, expected in (("/decode/_stcore/metrics", 404), ("/decode/_stcore/health", 200)):
         scope = scope_of("http", path, {"host": HOST})
@@ -335,7 +335,7 @@ def test_below_a_base_path_the_same_holds():
         scope_of("websocket", STREAM, {"host": HOST, "origin": "http://evil.example"}),
     ],
 )
-def test_every_answer_keeps_other_pages_out(scope):
+def test_every_answer_has_the_security_headers(scope):
     headers = {name.decode(): value.decode() for name, value in answered(scope)[0]["headers"]}
     for name, value in HEADERS.items():
         assert headers[name.lower()] == value
@@ -388,7 +388,7 @@ GOOD = [
 ]
 
 
-def test_what_the_pages_send_comes_through_unchanged():
+def test_page_messages_pass_through_unchanged():
     taken, sent = sent_through(GOOD)
     assert [message["bytes"] for message in taken] == GOOD
     assert [message["type"] for message in sent].count("websocket.close") == 0
@@ -447,7 +447,7 @@ DROPPED = {
 
 
 @pytest.mark.parametrize("what", DROPPED)
-def test_a_message_that_asks_for_too_much_is_left_out_and_the_connection_lives(what, caplog):
+def test_excessive_message_is_dropped_without_closing(what, caplog):
     bad, good = DROPPED[what], GOOD[0]
     with caplog.at_level(logging.WARNING):
         taken, sent = sent_through([good, bad, bad, bad, good])
@@ -469,7 +469,7 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("what", CLOSED)
-def test_what_no_page_sends_ends_the_connection(what):
+def test_invalid_frame_closes_the_connection(what):
     code, bad = CLOSED[what]
     taken, sent = sent_through([GOOD[0], bad, GOOD[0]])
     assert len(taken) == 1
@@ -478,7 +478,7 @@ def test_what_no_page_sends_ends_the_connection(what):
 
 
 @given(st.binary(max_size=30).map(lambda data: b'"' + data.replace(b"a", b'\\"')))
-def test_a_text_in_json_is_passed_over_whole_however_it_ends(data):
+def test_json_string_is_skipped_whole_even_if_unterminated(data):
     # Otherwise an unterminated text would be scanned again from each of its quotation marks.
     found = frames._JSON.match(data)
     assert found is not None
@@ -486,14 +486,14 @@ def test_a_text_in_json_is_passed_over_whole_however_it_ends(data):
     assert whole or data[found.end() - 1 : found.end()] == b'"'
 
 
-def test_no_frame_is_parsed_that_is_too_large(monkeypatch):
+def test_too_large_frame_is_not_parsed(monkeypatch):
     seen = []
     monkeypatch.setattr(sockets, "check_back_msg", seen.append)
     sent_through([b"x" * (4 * 2**20 + 1)])
     assert not seen
 
 
-def test_looking_at_a_frame_ends_where_it_asks_for_too_much(monkeypatch):
+def test_frame_check_stops_at_the_field_limit(monkeypatch):
     looked = [0]
     varint = frames._varint
 
@@ -508,7 +508,7 @@ def test_looking_at_a_frame_ends_where_it_asks_for_too_much(monkeypatch):
         assert looked[0] <= 3 * frames.MOST_FIELDS, what
 
 
-def test_the_page_of_a_step_has_limits_too():
+def test_live_channel_has_message_limits_too():
     taken, sent = sent_through(['{"kind": "step"}', '{"a": ' + nested(900) + "}"], "/live")
     assert len(taken) == 1
     assert "websocket.close" not in [message["type"] for message in sent]
@@ -520,7 +520,7 @@ def test_the_page_of_a_step_has_limits_too():
 # --- floods ---------------------------------------------------------------------------------------
 
 
-def test_a_flood_ends_the_connection_and_a_busy_person_does_not(monkeypatch):
+def test_flood_closes_the_connection_but_clicking_does_not(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(sockets, "Bucket", lambda rate, brim: Bucket(rate, brim, lambda: now[0]))
     heartbeat = message(app_heartbeat=True)
@@ -542,7 +542,7 @@ def test_a_flood_ends_the_connection_and_a_busy_person_does_not(monkeypatch):
     assert len(app.messages) == 5_000
 
 
-def test_many_large_messages_are_a_flood_as_well():
+def test_many_large_messages_count_as_a_flood():
     novel = rerun(string_value="w" * (4 * 2**20 - 1_000))
     taken, sent = sent_through([novel] * 10)
     assert len(taken) == 2

@@ -30,7 +30,7 @@ def logged(caplog) -> list[str]:
     return [record.getMessage() for record in caplog.records]
 
 
-def test_the_sentence_says_what_broke_what_is_kept_and_a_number_that_the_log_has(caplog):
+def test_failure_names_part_and_log_number(caplog):
     said = report(failure(), "the sweep", "The texts are kept; press Continue.")
     assert said.startswith("An unexpected error interrupted the sweep. The texts are kept; press")
     number = NUMBER.search(said).group(1)
@@ -40,12 +40,12 @@ def test_the_sentence_says_what_broke_what_is_kept_and_a_number_that_the_log_has
     assert __file__ in line
 
 
-def test_an_expected_error_speaks_for_itself(caplog):
+def test_expected_error_is_reported_without_logging(caplog):
     assert report(PromptError("The prompt is empty; type one.")) == "The prompt is empty; type one."
     assert not caplog.records
 
 
-def test_the_same_fault_has_one_number_and_does_not_fill_the_log(caplog):
+def test_repeated_fault_keeps_one_number_in_the_log(caplog):
     same = failure()
     numbers = {NUMBER.search(report(same)).group(1) for _ in range(1_000)}
     assert len(numbers) == 1
@@ -55,7 +55,7 @@ def test_the_same_fault_has_one_number_and_does_not_fill_the_log(caplog):
     ]
 
 
-def test_another_fault_has_another_number_and_so_has_an_old_one(monkeypatch):
+def test_different_or_old_fault_gets_a_new_number(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(problems.time, "monotonic", lambda: now[0])
     drawn = iter(range(100))
@@ -68,7 +68,7 @@ def test_another_fault_has_another_number_and_so_has_an_old_one(monkeypatch):
     assert report(same) != before
 
 
-def test_neither_faults_nor_their_words_are_kept_without_a_bound(caplog):
+def test_known_faults_and_log_lines_are_limited(caplog):
     for number in range(3 * problems.MOST_KNOWN):
         report(failure("secret " * 10_000), f"work {number}")
     assert len(problems._known) == problems.MOST_KNOWN
@@ -84,7 +84,7 @@ def test_neither_faults_nor_their_words_are_kept_without_a_bound(caplog):
     assert len(logged(caplog)[0].split("\n")) < 200
 
 
-def test_what_visitors_do_does_not_fill_the_log():
+def test_log_lines_are_limited_per_minute():
     record = logging.LogRecord("ui", logging.WARNING, "", 0, "Refused", (), None)
     lines = AtMost(3)
     record.created = 60.0
@@ -144,7 +144,7 @@ def press(app: AppTest, label: str) -> None:
 
 
 @pytest.mark.parametrize("label", ["callback", "callback of a part", "part", "body"])
-def test_a_page_that_breaks_shows_the_sentence_and_stays_usable(app, label):
+def test_broken_page_shows_an_error_and_stays_usable(app, label):
     press(app, label)
     assert not app.exception
     (error,) = app.error
@@ -160,13 +160,13 @@ def test_a_page_that_breaks_shows_the_sentence_and_stays_usable(app, label):
     assert app.text_input(key="field").value == "more"
 
 
-def test_a_part_that_panics_leaves_the_rest(app):
+def test_panic_in_a_part_leaves_the_rest(app):
     press(app, "panic")
     assert "gave up on what it was given (x)" in app.error[0].value
     assert app.caption
 
 
-def test_a_page_that_breaks_each_time_still_draws_what_stands_above(app):
+def test_repeatedly_failing_page_is_still_drawn(app):
     for _ in range(3):
         press(app, "callback")
     assert app.session_state["calls"] == 3

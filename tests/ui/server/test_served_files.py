@@ -9,7 +9,7 @@ from ui.server.served_files import VALUES, address, address_of_value, routes
 CLIENT = TestClient(Starlette(routes=routes(SERVED)))
 
 
-def test_a_value_is_there_for_good_at_an_address_of_its_own():
+def test_value_is_served_immutably_at_its_own_address():
     address = address_of_value({"Step": "Schritt", "₂": [1, None]})
     answer = CLIENT.get(address)
     assert answer.json() == {"Step": "Schritt", "₂": [1, None]}
@@ -18,10 +18,10 @@ def test_a_value_is_there_for_good_at_an_address_of_its_own():
     assert address_of_value({"Step": "Schritt"}) != address
 
 
-def test_what_nobody_has_computed_is_not_there():
+def test_unknown_value_is_not_found():
     assert CLIENT.get(f"{VALUES}/{'0' * 24}.json").status_code == 404
 
 
-def test_a_module_is_there_for_good():
+def test_module_is_served_as_immutable():
     answer = CLIENT.get(f"{address(MODULES)}/apps/mounting.js")
     assert answer.status_code == 200 and "immutable" in answer.headers["Cache-Control"]

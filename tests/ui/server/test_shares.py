@@ -32,16 +32,16 @@ def comes_from():
         ("unknown", "unknown"),
     ],
 )
-def test_what_counts_as_one_address(comes_from, address, counts_as):
+def test_address_is_grouped_by_network(comes_from, address, counts_as):
     comes_from(address)
     assert this_address() == counts_as
 
 
-def test_a_page_of_this_machine_has_its_address():
+def test_local_page_counts_as_localhost():
     assert this_address() == "localhost"
 
 
-def test_each_address_has_as_much_as_it_leaves_to_others():
+def test_each_address_takes_half_of_the_remaining_places():
     places = Places(100)
     took = [sum(places.take(f"{number}") for _ in range(100)) for number in range(5)]
     assert took == [50, 25, 13, 6, 3]
@@ -63,7 +63,7 @@ def test_each_address_has_as_much_as_it_leaves_to_others():
         (60, 0, 41, 2, False),  # more than exists
     ],
 )
-def test_shares_of_bytes(taken, own, wanted, times, may):
+def test_address_gets_its_share_of_bytes(taken, own, wanted, times, may):
     assert has_share(100, taken, own, wanted, times) == may
 
 
@@ -91,7 +91,7 @@ def test_one_address_holds_half_of_the_threads(comes_from):
     assert done_since == [True, True, True, False], "one was cancelled"
 
 
-def test_long_works_leave_half_of_the_threads_to_short_ones(comes_from):
+def test_long_works_leave_threads_for_short_ones(comes_from):
     comes_from("203.0.113.9")
     pool, end = SharedPool(8, "test"), threading.Event()
     askers = [asyncio.Lock() for _ in range(5)]

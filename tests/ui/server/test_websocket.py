@@ -93,7 +93,7 @@ def test_events_are_answered_in_order(socket):
     assert [read(socket)["number"] for _ in range(50)] == list(range(50))
 
 
-def test_what_takes_long_is_said_and_what_waits_is_known(socket, made):
+def test_long_event_reports_activity_and_waiting_events(socket, made):
     socket.send_json({"number": 1, "slow": True})
     assert read(socket) == busy("Doing it", done=1, total=2)
     socket.send_json({"number": 2})
@@ -105,7 +105,7 @@ def test_what_takes_long_is_said_and_what_waits_is_known(socket, made):
     assert read(socket) == {"number": 2, "waiting": 0}
 
 
-def test_what_takes_very_long_is_said_again_and_again(socket, made, monkeypatch):
+def test_long_activity_is_reported_repeatedly(socket, made, monkeypatch):
     monkeypatch.setattr(websocket, "ALIVE_SECONDS", 0.0)
     monkeypatch.setattr(websocket, "BUSY_SECONDS", 0.01)
     socket.send_json({"number": 1, "slow": True})
@@ -116,7 +116,7 @@ def test_what_takes_very_long_is_said_again_and_again(socket, made, monkeypatch)
     assert last["what"] == "" and frame["number"] == 1
 
 
-def test_who_waits_for_a_thread_is_told_so(monkeypatch, client, made):
+def test_page_reports_waiting_for_a_thread(monkeypatch, client, made):
     monkeypatch.setattr(websocket, "_pool", ThreadPoolExecutor(1))
     with client.websocket_connect("/live") as first, client.websocket_connect("/live") as second:
         for socket in (first, second):
@@ -149,7 +149,7 @@ def test_the_pages_of_one_visit_hold_one_thread(monkeypatch, client, made):
         assert read(sockets[1])["number"] == read(sockets[2])["number"] == 1
 
 
-def test_the_server_can_speak_first_and_says_it_once(socket, made):
+def test_server_update_is_sent_only_once(socket, made):
     connection = made[0].connection
     socket.send_json({"number": 1, "slow": True})
     for _ in range(5):
@@ -165,7 +165,7 @@ def test_the_server_can_speak_first_and_says_it_once(socket, made):
     assert read(socket)["number"] == 2
 
 
-def test_a_page_that_leaves_is_noticed_while_it_is_answered(client, made):
+def test_disconnect_is_noticed_during_an_answer(client, made):
     with client.websocket_connect("/live") as socket:
         socket.send_json(HELLO)
         read(socket)
@@ -193,7 +193,7 @@ def test_a_page_that_leaves_is_noticed_while_it_is_answered(client, made):
         '{"kind": "hello", "page": "echo", "x": ' + "[" * 900 + "]" * 900 + "}",
     ],
 )
-def test_a_first_frame_that_is_no_hello_ends_the_connection(client, made, first):
+def test_connection_closes_if_first_frame_is_not_hello(client, made, first):
     with client.websocket_connect("/live") as socket:
         socket.send_text(first)
         with pytest.raises(WebSocketDisconnect) as error:
@@ -205,14 +205,14 @@ def test_a_first_frame_that_is_no_hello_ends_the_connection(client, made, first)
 @pytest.mark.parametrize(
     "frame", ["no JSON", "[1, 2]", "null", '{"a": ' + "[" * 99 + "]" * 99 + "}"]
 )
-def test_a_later_frame_that_is_no_event_ends_the_connection(socket, made, frame):
+def test_connection_closes_on_an_invalid_event(socket, made, frame):
     socket.send_text(frame)
     with pytest.raises(WebSocketDisconnect):
         socket.receive_bytes()
     assert made[0].is_closed.wait(20)
 
 
-def test_bytes_are_no_event(socket, made):
+def test_connection_closes_on_binary_frames(socket, made):
     socket.send_bytes(b"{}")
     with pytest.raises(WebSocketDisconnect):
         socket.receive_bytes()
@@ -222,7 +222,7 @@ def test_bytes_are_no_event(socket, made):
     ("first", "said"),
     [({"refuse": True}, "There is no room."), ({"fail": True}, "An unexpected error interrupted")],
 )
-def test_a_page_that_cannot_be_opened_says_why(client, first, said):
+def test_page_that_cannot_open_says_why(client, first, said):
     with client.websocket_connect("/live") as socket:
         socket.send_json(HELLO | first)
         frame = read(socket)
@@ -233,7 +233,7 @@ def test_a_page_that_cannot_be_opened_says_why(client, first, said):
             socket.receive_bytes()
 
 
-def test_an_error_in_the_page_is_told_with_a_number(socket, made):
+def test_page_error_is_reported_with_a_number(socket, made):
     socket.send_json({"number": 1, "fail": True})
     frame = read(socket)
     assert frame["kind"] == "failed" and "its number: " in frame["error"]

@@ -13,7 +13,7 @@ from ui.shell.csv_file import spreadsheet_csv
 FORMULAS = tuple("=+-@＝＋－＠")
 
 
-def test_no_text_becomes_a_formula_and_nothing_else_changes():
+def test_formulas_are_escaped_and_other_texts_unchanged():
     formulas = ['=HYPERLINK("http://x", "y")', "+1", "-1", "@SUM(1)", "\tx", "\rx", "\nx", "\x00x"]
     formulas += ["＝1", "＋1", "－1", "＠x"]
     harmless = ["a=b", "", "“-”", "one,\ntwo", "two;three", "a; b"]
@@ -40,14 +40,14 @@ def test_no_text_becomes_a_formula_and_nothing_else_changes():
         ("one\n=1\r\n-2", "one\n'=1\r\n'-2"),
     ],
 )
-def test_no_part_of_a_text_becomes_one_where_another_separator_holds(text, written):
+def test_formulas_inside_a_text_are_escaped(text, written):
     frame = pd.DataFrame({"text": [text]})
     read = pd.read_csv(io.BytesIO(spreadsheet_csv(frame)), keep_default_na=False)
     assert read["text"].tolist() == [written]
 
 
 @given(st.lists(st.text("ab=+-@＝;,\t\r\n \"'\x00", max_size=12), min_size=1, max_size=4))
-def test_whatever_separates_no_cell_begins_like_a_formula(texts):
+def test_no_cell_starts_a_formula_for_any_separator(texts):
     file = spreadsheet_csv(pd.DataFrame({"text": texts, "n": 1.0})).decode()
     for separator in ",;\t":
         # As a spreadsheet reads it: quotation marks within a cell are ordinary characters.
@@ -55,5 +55,5 @@ def test_whatever_separates_no_cell_begins_like_a_formula(texts):
             assert not [cell for cell in row if cell.strip(" \t\r\n\x00").startswith(FORMULAS)]
 
 
-def test_a_table_without_rows_is_a_head():
+def test_empty_table_is_only_a_header():
     assert spreadsheet_csv(pd.DataFrame({"text": []})) == b'"text"\r\n'

@@ -42,20 +42,20 @@ def held(app: AppTest) -> dict:
     return app.session_state["held"]
 
 
-def test_what_is_typed_is_taken_and_the_field_stays(app):
+def test_typed_value_is_taken_and_field_kept(app):
     key = number(app).key
     number(app).set_value(7).run()
     assert (held(app)["number"], number(app).value, number(app).key) == (7, 7, key)
 
 
 @pytest.mark.parametrize("refused", [-1, None])
-def test_a_refused_value_gives_way_to_the_one_held_each_time(app, refused):
+def test_refused_value_is_reset_every_time(app, refused):
     for _ in range(2):
         number(app).set_value(refused).run()
         assert (held(app)["number"], number(app).value) == (3, 3)
 
 
-def test_a_text_that_is_too_long_is_refused_before_any_page_has_it(monkeypatch):
+def test_overlong_text_never_reaches_the_page(monkeypatch):
     taken, visit = [], Visit("ab" * 16)
     monkeypatch.setattr(fields, "visit_or_reason", lambda: (visit, ""))
     field = fields.bound("text", "held", taken.append)
@@ -66,14 +66,14 @@ def test_a_text_that_is_too_long_is_refused_before_any_page_has_it(monkeypatch):
     assert len(visit.notices) == 1 and "has 65,537 characters" in visit.notices[0]
 
 
-def test_a_change_from_elsewhere_is_shown(app):
+def test_field_follows_changes_of_the_page_value(app):
     held(app)["number"] = 12
     assert number(app.run()).value == 12
     number(app).set_value(13).run()
     assert held(app)["number"] == 13
 
 
-def test_what_a_replaced_field_still_says_is_passed_over(monkeypatch):
+def test_replaced_field_is_ignored(monkeypatch):
     monkeypatch.setattr(fields.st, "session_state", state := {})
     taken = []
     replaced = fields.bound("number", 3, taken.append)
@@ -90,7 +90,7 @@ def test_what_a_replaced_field_still_says_is_passed_over(monkeypatch):
 
 
 @pytest.mark.parametrize("typed", [7, -1])
-def test_a_value_whose_callback_was_cut_short_is_taken_all_the_same(app, monkeypatch, typed):
+def test_value_is_taken_after_interrupted_callback(app, monkeypatch, typed):
     """The next change may arrive while Streamlit reports this one."""
     cuts = []
 
@@ -110,7 +110,7 @@ def test_a_value_whose_callback_was_cut_short_is_taken_all_the_same(app, monkeyp
     assert held(app)["taken"] == [typed, 8]
 
 
-def test_the_value_is_there_after_another_page(app):
+def test_value_survives_a_change_of_page(app):
     number(app).set_value(7).run()
     app.session_state["elsewhere"] = True
     app.run()

@@ -16,7 +16,7 @@ from ui.shell.file_field import MOST_BYTES, chosen
         ("abc", []),
     ],
 )
-def test_what_a_tab_may_say(said, took):
+def test_only_well_formed_files_are_accepted(said, took):
     texts, sentences = [], []
     chosen(said, texts.append, sentences.append)
     assert texts == took and sentences == []
@@ -30,7 +30,7 @@ def test_what_a_tab_may_say(said, took):
         (10, "ü" * (MOST_BYTES // 2) + "x"),
     ],
 )
-def test_a_file_that_is_too_large_is_refused_by_what_arrived(size, text):
+def test_file_is_refused_by_declared_or_actual_size(size, text):
     texts, sentences = [], []
     chosen({"size": size, "text": text}, texts.append, sentences.append)
     assert texts == [] and sentences[0].startswith("The file has 1,048,577 bytes")

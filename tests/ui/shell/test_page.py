@@ -19,7 +19,7 @@ def said(monkeypatch) -> list[str]:
     return heard
 
 
-def test_it_waits_for_the_start_and_says_each_part_once(monkeypatch, said):
+def test_page_waits_for_startup_and_reports_each_stage(monkeypatch, said):
     may_load, may_end = threading.Event(), threading.Event()
 
     class Steered(Start):

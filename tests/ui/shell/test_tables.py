@@ -34,5 +34,5 @@ def test_no_text_becomes_markup(text):
     assert text in shown.text or text == "\r\n"
 
 
-def test_what_has_no_ink_is_a_glyph_and_lines_stay_lines():
+def test_invisible_characters_are_shown_as_glyphs():
     assert escaped("a b\n\u202e\t") == "a b\n⟨U+202E⟩⇥"

@@ -25,7 +25,7 @@ ROLES = {  # Streamlit's options, and the colour each should have
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_streamlit_s_own_colours_are_those_of_the_theme(dark):
+def test_streamlit_colours_match_the_theme(dark):
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text("utf-8"))
     wanted = {role: theme.colour(name, dark=dark) for role, name in ROLES.items()}
     wanted["chartCategoricalColors"] = [pair[dark] for pair in theme.SERIES]

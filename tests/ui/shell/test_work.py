@@ -24,7 +24,7 @@ def page():
         pytest.param([1.0, 0.2], 2, id="another speed"),
     ],
 )
-def test_the_page_is_drawn_again_where_another_clock_is_due(due, drawings):
+def test_page_is_redrawn_when_its_clock_changes(due, drawings):
     app = AppTest.from_function(page)
     app.session_state["due"], app.session_state["drawings"] = due, 0
     app.run()

@@ -5,7 +5,7 @@ import pytest
 from ui.step.acknowledged import MOST_CLIENTS, Acknowledged
 
 
-def test_an_action_and_all_before_it_are_covered():
+def test_acknowledging_an_action_covers_all_earlier_ones():
     done = Acknowledged()
     assert not done and not done.covers("tab", 1)
     done.add("tab", 3)
@@ -14,7 +14,7 @@ def test_an_action_and_all_before_it_are_covered():
     assert "tab" in done and not done.covers("other", 1)
 
 
-def test_of_many_pages_the_one_that_was_silent_longest_is_forgotten():
+def test_least_recent_page_is_forgotten_at_the_limit():
     done = Acknowledged()
     for number in range(MOST_CLIENTS):
         done.add(f"tab {number}", 1)
@@ -26,10 +26,10 @@ def test_of_many_pages_the_one_that_was_silent_longest_is_forgotten():
 @pytest.mark.parametrize(
     "broken", [None, 7, "text", [1], [[]], [["tab"]], [["tab", "1"]], [[1, 1]], [["a", 1, 2]]]
 )
-def test_a_broken_record_holds_nothing(broken):
+def test_broken_record_reads_as_empty(broken):
     assert not Acknowledged.from_list(broken)
 
 
-def test_a_record_comes_back():
+def test_record_round_trips_without_its_broken_entries():
     done = Acknowledged.from_list([["tab", 3], "broken", ["other", 1]])
     assert done.to_list() == [["tab", 3], ["other", 1]]

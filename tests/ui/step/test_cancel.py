@@ -102,7 +102,9 @@ EVENTS = [
 
 @pytest.mark.parametrize("is_evicted", [False, True])
 @pytest.mark.parametrize(("kind", "fields", "sentence"), EVENTS)
-def test_a_cancelled_event_leaves_all_as_it_was(page, visits, kind, fields, sentence, is_evicted):
+def test_cancelled_event_leaves_the_text_unchanged(
+    page, visits, kind, fields, sentence, is_evicted
+):
     ids, run, shown = page.ids, page.run, page.last["index"]
     if is_evicted:
         evict(page, visits)
@@ -123,7 +125,7 @@ def test_a_cancelled_search_keeps_its_text(page, visits):
     assert page.do("step")["length"] == 2
 
 
-def test_a_prompt_is_cancelled_between_two_chunks(page, monkeypatch):
+def test_prefill_is_cancelled_between_two_chunks(page, monkeypatch):
     monkeypatch.setattr(runner, "CHUNK", CHUNK)
     monkeypatch.setattr(websocket, "BUSY_SECONDS", 0.02)
     read = []
@@ -149,7 +151,7 @@ def test_a_prompt_is_cancelled_between_two_chunks(page, monkeypatch):
     assert header["error"] == "" and page.text["prompt"] == LONG
 
 
-def test_what_takes_long_says_what_how_much_and_behind_whom(page, monkeypatch):
+def test_long_operation_reports_activity_and_queue_position(page, monkeypatch):
     monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(websocket, "BUSY_SECONDS", 0.02)
     monkeypatch.setattr(runner, "CHUNK", CHUNK)
@@ -165,7 +167,7 @@ def test_what_takes_long_says_what_how_much_and_behind_whom(page, monkeypatch):
     assert (over["what"], over["behind"]) == ("", 0)
 
 
-def test_a_cancelled_reopening_changes_nothing_and_the_text_can_still_be_had(page):
+def test_cancelled_reopen_keeps_both_texts(page):
     ids = page.ids
     page.do("start", prompt="Another")
     page.do("step")
@@ -179,7 +181,7 @@ def test_a_cancelled_reopening_changes_nothing_and_the_text_can_still_be_had(pag
     assert page.ids == ids
 
 
-def test_a_model_that_is_loading_for_a_text_is_cancelled(page, monkeypatch, model, visits):
+def test_model_load_for_a_reopened_text_is_cancelled(page, monkeypatch, model, visits):
     ids = page.ids
     session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
     session.load(model)
@@ -204,7 +206,7 @@ def test_a_model_that_is_loading_for_a_text_is_cancelled(page, monkeypatch, mode
     assert page.ids == ids
 
 
-def test_a_new_model_s_prompt_need_not_be_read(page, model, visits):
+def test_prefill_on_a_new_model_can_be_cancelled(page, model, visits):
     session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
     with SCHEDULER.turn(Kind.STEP):
         session.load(model)
@@ -227,7 +229,7 @@ def reopened(page, visits, monkeypatch, tmp_path):
         yield LivePage(socket, page.visit, page.tab)
 
 
-def test_a_text_that_is_made_again_after_a_restart_is_cancelled(page, reopened, monkeypatch):
+def test_replay_after_a_restart_can_be_cancelled(page, reopened, monkeypatch):
     bundled = load("bundled", None, lambda *told: None, lambda: False)
     forward, read = bundled.forward, []
 
@@ -246,7 +248,7 @@ def test_a_text_that_is_made_again_after_a_restart_is_cancelled(page, reopened, 
     assert (earlier["prompt"], earlier["tokens"]) == (OWN, len(page.ids))
 
 
-def test_a_model_that_is_loading_after_a_restart_is_cancelled(reopened, monkeypatch):
+def test_model_load_after_a_restart_can_be_cancelled(reopened, monkeypatch):
     def loads(source, revision, told, should_stop):
         stop(reopened)
         wait_for_stop()
@@ -266,7 +268,7 @@ QUESTIONS = [("row", {}), ("admit", {"token_id": 300}), ("find", {"query": "a"})
 
 
 @pytest.mark.parametrize(("kind", "fields"), QUESTIONS)
-def test_a_question_that_needs_a_pass_is_cancelled(page, model, visits, kind, fields):
+def test_question_that_needs_a_pass_can_be_cancelled(page, model, visits, kind, fields):
     session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
     with SCHEDULER.turn(Kind.STEP):
         session.load(model)
@@ -280,14 +282,14 @@ def test_a_question_that_needs_a_pass_is_cancelled(page, model, visits, kind, fi
     assert page.do(kind, **fields)["error"] == ""
 
 
-def test_a_manual_step_whose_next_scores_are_cancelled_keeps_its_token(page):
+def test_manual_step_keeps_token_when_scores_are_cancelled(page):
     page.do("propose", manual=True)
     header = cancelled(page, "step", manual=True)
     assert len(page.ids) == 5 and header["error"] == busy.SCORES and header["cancelled"]
     assert header["index"] == 4 and not header["step"]["is_pending"]
 
 
-def test_tokens_of_a_run_that_is_cancelled_stay(page, monkeypatch):
+def test_cancelled_run_keeps_its_tokens(page, monkeypatch):
     monkeypatch.setattr("ui.step.actions.RUN_BUDGET_S", 60)
     forward, read = page_model(page).forward, []
 

@@ -52,7 +52,7 @@ def started_again(monkeypatch, tmp_path) -> Visits:
     return visits
 
 
-def test_a_first_page_has_the_first_example_and_the_table(visits):
+def test_first_page_gets_first_example_and_sampler_table(visits):
     with opened() as page:
         header = page.last
         assert page.text["prompt"] == EXAMPLES[0].prompt
@@ -62,7 +62,7 @@ def test_a_first_page_has_the_first_example_and_the_table(visits):
         assert not {"table", "examples"} & set(page.do("step"))
 
 
-def test_whoever_asks_is_the_same_person_as_on_other_pages(monkeypatch):
+def test_step_page_shares_its_person_with_other_pages(monkeypatch):
     asked, asking = [], channel.asking
     monkeypatch.setattr(channel, "asking", lambda **who: asked.append(who) or asking(**who))
     token, tab, person = (secrets.token_hex(16) for _ in range(3))
@@ -75,7 +75,7 @@ def test_whoever_asks_is_the_same_person_as_on_other_pages(monkeypatch):
     assert asked[-1]["person"] == this_person().token == person
 
 
-def test_steps_are_those_of_the_engine(visits, bundled):
+def test_steps_match_the_engine(visits, bundled):
     with opened() as page:
         page.do("start", prompt=OWN)
         page.do("step")
@@ -86,7 +86,7 @@ def test_steps_are_those_of_the_engine(visits, bundled):
         assert "".join(step["text"] for step in page.steps) == alone.text
 
 
-def test_a_tokenizer_that_panics_is_told_and_the_text_stays(visits, monkeypatch):
+def test_tokenizer_panic_is_reported_and_keeps_the_text(visits, monkeypatch):
     with opened() as page:
         page.do("start", prompt=OWN)
         page.do("step", count=3)
@@ -103,7 +103,7 @@ def test_a_tokenizer_that_panics_is_told_and_the_text_stays(visits, monkeypatch)
         assert page.ids[:3] == before and len(page.ids) == 4
 
 
-def test_no_press_is_lost_where_the_server_comes_back_in_between(visits, monkeypatch):
+def test_requested_steps_complete_across_several_answers(visits, monkeypatch):
     monkeypatch.setattr("ui.step.actions.STEPS_BUDGET_S", 0.0)
     with opened() as page:
         left, answers = 30, 0
@@ -114,7 +114,7 @@ def test_no_press_is_lost_where_the_server_comes_back_in_between(visits, monkeyp
         assert (len(page.steps), answers) == (30, 30)
 
 
-def test_an_event_that_comes_twice_is_done_once_and_answered_twice(visits):
+def test_repeated_event_is_applied_once_and_answered_twice(visits):
     with opened() as page:
         event = page.event("step")
         for _ in range(2):
@@ -143,7 +143,7 @@ def test_a_lost_connection_loses_nothing(visits):
             assert again.ids == page.ids
 
 
-def test_a_reload_finds_text_settings_and_place(visits):
+def test_reload_restores_text_settings_and_position(visits):
     with opened() as page:
         page.settings |= {"order": ["top_p", "xtc"], "xtc": None, "top_p": 0.7}
         page.do("start", prompt=OWN)
@@ -166,7 +166,7 @@ def test_a_reload_finds_text_settings_and_place(visits):
         assert header["said"] == ""
 
 
-def test_a_second_tab_gets_a_copy_under_a_name_of_its_own(visits):
+def test_second_tab_gets_its_own_visit_and_copy(visits):
     with opened() as page:
         page.do("step", count=3)
         with opened(page.visit) as other:
@@ -181,7 +181,7 @@ def test_a_second_tab_gets_a_copy_under_a_name_of_its_own(visits):
             assert later.visit == other.visit and later.ids == other.ids
 
 
-def test_a_restart_of_the_server_brings_everything_back(visits, monkeypatch, tmp_path):
+def test_server_restart_restores_texts_branches_and_settings(visits, monkeypatch, tmp_path):
     with opened() as page:
         page.do("start", prompt="A text of before")
         page.do("step", count=3)
@@ -223,7 +223,7 @@ def test_a_restart_of_the_server_brings_everything_back(visits, monkeypatch, tmp
 
 
 @pytest.mark.parametrize("steps", [2, 40])
-def test_a_crash_before_anything_was_kept_loses_nothing(visits, monkeypatch, tmp_path, steps):
+def test_page_rebuilds_its_text_when_server_kept_nothing(visits, monkeypatch, tmp_path, steps):
     with opened() as page:
         page.do("start", prompt=OWN)
         page.do("step", count=1)
@@ -241,7 +241,7 @@ def test_a_crash_before_anything_was_kept_loses_nothing(visits, monkeypatch, tmp
         assert again.text["prompt"] == OWN and again.steps[1]["forced"]
 
 
-def test_after_a_restart_an_event_that_was_done_is_not_done_again(visits, monkeypatch, tmp_path):
+def test_restart_does_not_reapply_an_acknowledged_event(visits, monkeypatch, tmp_path):
     with opened() as page:
         page.do("step", count=3)
         event = page.event("step")
@@ -257,7 +257,7 @@ def test_after_a_restart_an_event_that_was_done_is_not_done_again(visits, monkey
             assert again.read()["length"] == 4
 
 
-def test_tokens_that_come_out_otherwise_are_said(visits, monkeypatch, tmp_path):
+def test_replay_reports_tokens_that_differ(visits, monkeypatch, tmp_path):
     with opened() as page:
         page.do("step", count=5)
         visits.keep()
@@ -302,7 +302,7 @@ def trace_of(record: dict) -> dict:
         lambda record: trace_of(record)["steps"].update(forced=[0], tokens=[10**9]),
     ],
 )
-def test_a_broken_record_is_a_sentence_and_a_new_text(visits, monkeypatch, tmp_path, damage):
+def test_broken_record_gives_a_notice_and_new_text(visits, monkeypatch, tmp_path, damage):
     with opened() as page:
         page.do("start", prompt=OWN)
         page.do("step", count=2)
@@ -320,7 +320,7 @@ def test_a_broken_record_is_a_sentence_and_a_new_text(visits, monkeypatch, tmp_p
         assert len(again.do("step")["steps"]) == 1
 
 
-def test_what_another_page_hands_over_begins_and_the_text_before_is_kept(visits, model):
+def test_hand_over_starts_and_keeps_the_previous_text(visits, model):
     with opened() as page:
         page.do("step", count=3)
     visit = visits.open(page.visit, secrets.token_hex(16), "page", lambda: False)
@@ -336,7 +336,7 @@ def test_what_another_page_hands_over_begins_and_the_text_before_is_kept(visits,
         assert again.ids == page.ids
 
 
-def test_another_model_from_elsewhere_is_pushed_and_the_text_is_kept(visits, model, bundled):
+def test_model_change_is_pushed_and_keeps_the_text(visits, model, bundled):
     with opened() as page:
         page.do("step", count=3)
         ids = page.ids
@@ -349,7 +349,7 @@ def test_another_model_from_elsewhere_is_pushed_and_the_text_is_kept(visits, mod
         assert page.text["model"]["name"] == bundled.name and page.ids == ids
 
 
-def test_a_text_that_is_only_read_survives_a_restart_and_lives_by_its_model(
+def test_read_only_text_survives_restart_and_becomes_editable(
     visits, model, bundled, monkeypatch, tmp_path
 ):
     text = Decoder(bundled, OWN, SamplingSettings(seed=4))
@@ -391,7 +391,7 @@ def packed(trace: dict) -> str:
     return base64.b64encode(gzip.compress(json.dumps(trace).encode())).decode()
 
 
-def test_a_guided_text_and_a_search_survive_a_restart(visits, monkeypatch, tmp_path):
+def test_guided_text_and_contrastive_search_survive_a_restart(visits, monkeypatch, tmp_path):
     search = {"top_k": 4, "penalty_alpha": 0.5}
     with opened() as page:
         page.do("start", prompt=OWN, guided=True, negative_prompt="A dog", guidance_scale=2)
@@ -413,7 +413,7 @@ def test_a_guided_text_and_a_search_survive_a_restart(visits, monkeypatch, tmp_p
         assert again.ids == guided and again.text["guidance_scale"] == 1
 
 
-def test_a_replay_makes_way_for_a_new_start_and_the_text_is_kept(visits, monkeypatch, tmp_path):
+def test_new_start_interrupts_a_replay_and_keeps_texts(visits, monkeypatch, tmp_path):
     with opened() as page:
         page.do("start", prompt=OWN)
         page.do("step", count=40)
@@ -442,7 +442,7 @@ def test_a_replay_makes_way_for_a_new_start_and_the_text_is_kept(visits, monkeyp
 # --- nonsense -------------------------------------------------------------------------------------
 
 
-def test_forged_events_are_answered_in_words_and_the_text_stays(visits):
+def test_forged_events_are_answered_and_keep_the_text(visits):
     generator = random.Random(7)
     values = [None, True, -1, 0, 3, 10**30, 1e308, "", "x" * 50, [], [[]], {}, {"a": 1}, [1, "b"]]
     names = [
@@ -471,7 +471,7 @@ def test_forged_events_are_answered_in_words_and_the_text_stays(visits):
 
 
 @pytest.mark.parametrize("kind", [3, None, "explode", "hello", ["step"]])
-def test_an_event_of_no_kind_is_refused_in_words(visits, kind):
+def test_event_of_unknown_kind_is_refused(visits, kind):
     with opened() as page:
         page.socket.send_json({"client": page.client, "number": 1, "kind": kind})
         assert page.read()["error"].endswith(".")
@@ -480,7 +480,7 @@ def test_an_event_of_no_kind_is_refused_in_words(visits, kind):
 
 
 @pytest.mark.parametrize("first", [{"visit": "x"}, {"visit": None}, {"tab": "A" * 32}, {"have": 3}])
-def test_a_hello_that_makes_no_sense_is_refused_in_words(visits, first):
+def test_malformed_hello_is_refused_with_a_sentence(visits, first):
     with client().websocket_connect("/live") as socket:
         page = LivePage(socket)
         header = page.hello(**first)
@@ -489,7 +489,7 @@ def test_a_hello_that_makes_no_sense_is_refused_in_words(visits, first):
             socket.receive_bytes()
 
 
-def test_an_unexpected_error_is_a_sentence_with_a_number_and_the_page_goes_on(visits, monkeypatch):
+def test_unexpected_error_gets_a_number_and_page_continues(visits, monkeypatch):
     with opened() as page:
         page.do("step")
 
@@ -504,7 +504,7 @@ def test_an_unexpected_error_is_a_sentence_with_a_number_and_the_page_goes_on(vi
         assert page.do("step")["length"] == 2
 
 
-def test_a_failure_of_the_page_comes_to_the_log_with_a_number(visits, caplog):
+def test_page_failure_is_logged_with_a_number(visits, caplog):
     with opened() as page:
         header = page.do("failed", part="charts", message="toFixed of undefined", stack="at x.js:3")
         number = header["report"].rstrip(".").split()[-1]
@@ -514,7 +514,7 @@ def test_a_failure_of_the_page_comes_to_the_log_with_a_number(visits, caplog):
         assert header["report"] == ""
 
 
-def test_a_session_s_words_are_no_other_visitor_s(visits):
+def test_session_text_never_reaches_another_visitor(visits):
     canary = "canary-" + secrets.token_hex(4)
     with opened() as page, opened() as other:
         page.do("start", prompt=canary)
@@ -526,7 +526,7 @@ def test_a_session_s_words_are_no_other_visitor_s(visits):
 # --- many visits ----------------------------------------------------------------------------------
 
 
-def test_twenty_visits_opened_and_closed_give_their_memory_back(visits, monkeypatch):
+def test_closed_visits_release_their_memory(visits, monkeypatch):
     monkeypatch.setattr("ui.visits.visits.LEAVE_SECONDS", 0.0)
     sessions, texts = weakref.WeakSet(), weakref.WeakSet()
     for _ in range(20):
@@ -549,7 +549,7 @@ def test_twenty_visits_opened_and_closed_give_their_memory_back(visits, monkeypa
         assert again.ids == page.ids and "generated again" in again.last["said"]
 
 
-def test_there_is_room_for_so_many_who_are_there(visits, monkeypatch):
+def test_visit_is_refused_while_its_address_is_full(visits, monkeypatch):
     monkeypatch.setattr("ui.visits.visits.MOST_IN_MEMORY", 4)  # one address gets half
     with opened() as one, opened() as two:
         with client().websocket_connect("/live") as socket:
@@ -561,7 +561,7 @@ def test_there_is_room_for_so_many_who_are_there(visits, monkeypatch):
         assert len(visits) == 3
 
 
-def test_a_prompt_of_another_page_begins_or_is_offered_where_it_would_cost_a_text(visits):
+def test_prompt_from_another_page_starts_or_is_offered(visits):
     with opened() as page:
         visit, tab = page.visit, page.tab
     elsewhere = _Elsewhere("tokens", "Once")

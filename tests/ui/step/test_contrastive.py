@@ -36,7 +36,7 @@ def steps(visitor: Visitor, count: int, alpha: float = 0.6) -> list[int]:
     return visitor.session.decoder.token_ids
 
 
-def test_steps_back_and_rewind_are_those_of_the_search(visitor, session, bundled):
+def test_step_back_and_rewind_follow_the_search(visitor, session, bundled):
     tokens = steps(visitor, 6)
     alone = ContrastiveSearch(bundled, PROMPT, 5, 0.6)
     list(alone.run(6))
@@ -48,7 +48,7 @@ def test_steps_back_and_rewind_are_those_of_the_search(visitor, session, bundled
     assert steps(visitor, 6) == tokens
 
 
-def test_play_and_run_to_end_heed_the_stop_rules(visitor, session):
+def test_play_and_run_to_end_obey_stop_rules(visitor, session):
     visitor.do("step", playing=True, max_tokens=3, strategy=SEARCH)
     while not session.has_reached_limit:
         visitor.do("run", playing=True, max_tokens=3, strategy=SEARCH)
@@ -61,7 +61,7 @@ def test_play_and_run_to_end_heed_the_stop_rules(visitor, session):
     assert stop in session.stop_sentence and session.is_over
 
 
-def test_alpha_moves_with_any_event_and_k_waits_for_start(visitor, session):
+def test_alpha_changes_at_once_and_k_at_start(visitor, session):
     steps(visitor, 2)
     visitor.do("step", strategy=Contrastive(9, 0.1))
     assert [step.penalty_alpha for step in session.decoder.steps] == [0.6, 0.6, 0.1]
@@ -74,7 +74,7 @@ def test_alpha_moves_with_any_event_and_k_waits_for_start(visitor, session):
 @pytest.mark.parametrize(
     ("kind", "fields"), [("propose", {}), ("reroll", {"index": 1}), ("force", {"token_id": 7})]
 )
-def test_nothing_is_proposed_drawn_again_or_forced(visitor, session, kind, fields):
+def test_propose_reroll_and_force_are_refused(visitor, session, kind, fields):
     tokens = list(steps(visitor, 2))
     visitor.do(kind, strategy=SEARCH, **fields)
     assert "choose Sampling and press Start" in session.error
@@ -82,13 +82,13 @@ def test_nothing_is_proposed_drawn_again_or_forced(visitor, session, kind, field
     assert not session.is_pending
 
 
-def test_manual_mode_has_nothing_to_wait_for(visitor, session):
+def test_manual_mode_takes_the_step_at_once(visitor, session):
     visitor.do("step", manual=True, strategy=SEARCH)
     assert len(session.decoder.steps) == 1
     assert not session.is_pending
 
 
-def test_samplers_that_edit_tokens_act_at_once_and_come_back_after_a_restart(visitor, session):
+def test_editing_samplers_apply_at_once_and_survive_restart(visitor, session):
     first = list(steps(visitor, 2))
     banned = list(steps(visitor, 1))[2:]
     visitor.do("back", strategy=SEARCH)
@@ -114,7 +114,7 @@ def test_a_refused_sampler_changes_neither_samplers_nor_alpha(visitor, session):
     assert session.search.chain == () and session.search.penalty_alpha == 0.6
 
 
-def test_the_cards_wait_for_the_next_sampled_text(visitor, session):
+def test_sampler_settings_wait_for_the_next_sampled_text(visitor, session):
     settings = SamplingSettings(temperature=0.3, seed=9)
     visitor.do("settings", settings=settings, strategy=SEARCH)
     assert session.settings == settings
@@ -136,23 +136,21 @@ def test_the_cards_wait_for_the_next_sampled_text(visitor, session):
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence_and_the_text_stays(
-    visitor, session, strategy, more, sentence
-):
+def test_invalid_search_is_refused_and_keeps_the_text(visitor, session, strategy, more, sentence):
     tokens = list(steps(visitor, 2))
     visitor.do("start", prompt=PROMPT, strategy=strategy, **more)
     assert sentence in session.error
     assert session.decoder.token_ids == tokens
 
 
-def test_a_refused_alpha_changes_nothing_and_the_page_goes_back(visitor, session):
+def test_refused_alpha_sends_the_settings_in_force(visitor, session):
     visitor.do("settings", strategy=Contrastive(5, 2.0), settings=SamplingSettings(top_k=3))
     assert "penalty_alpha" in session.error and session.refused
     assert session.settings.top_k != 3
     assert visitor.read_all()[0]["in_force"]["strategy"] == {"top_k": 5, "penalty_alpha": 0.6}
 
 
-def test_a_second_tab_and_another_model_go_on_with_it(visitor, session, model):
+def test_search_continues_in_second_tab_and_new_model(visitor, session, model):
     steps(visitor, 2)
     twin = Visitor(session.copy())
     twin.number = visitor.number
@@ -162,7 +160,7 @@ def test_a_second_tab_and_another_model_go_on_with_it(visitor, session, model):
     assert session.strategy == SEARCH and session.model is model
 
 
-def test_the_step_on_screen_brings_its_candidates(visitor, session):
+def test_step_on_screen_includes_its_candidates(visitor, session):
     tokens = steps(visitor, 3)
     visitor.do("inspect", index=1, strategy=SEARCH)
     header = visitor.read_all()[0]
@@ -187,12 +185,12 @@ def test_the_step_on_screen_brings_its_candidates(visitor, session):
     assert header["text"]["strategy"] == {"top_k": 5, "penalty_alpha": 0.6}
 
 
-def test_before_the_first_step_there_is_nothing_to_show(visitor, session):
+def test_no_candidates_are_sent_before_the_first_step(visitor, session):
     header = visitor.read_all()[0]
     assert header["search"] is None and header["row"] is None and header["error"] == ""
 
 
-def test_the_trace_and_the_code_keep_it(visitor, session):
+def test_trace_and_exported_code_include_the_search(visitor, session):
     steps(visitor, 2)
     trace = json.loads(visitor.ask("trace", strategy=SEARCH)["trace"])
     assert trace["strategy"] == "contrastive"
@@ -203,14 +201,14 @@ def test_the_trace_and_the_code_keep_it(visitor, session):
     assert code["Ollama"]["lacking"][0][0] == "contrastive search"
 
 
-def test_questions_about_the_scores_have_no_answer_there(visitor, session):
+def test_score_questions_have_no_answer_during_search(visitor, session):
     steps(visitor, 1)
     assert visitor.ask("find", query="the") == {"found": None, "error": ""}
     found = visitor.ask("tokenize", query="the")["tokenized"]
     assert [token["raw_rank"] for token in found] == [None]
 
 
-def test_events_say_which_strategy():
+def test_event_carries_its_strategy():
     sent = {"client": "c", "number": 1, "kind": "start", "prompt": "a"}
     assert parse(sent).strategy is None
     search = {"top_k": 6, "penalty_alpha": 1}

@@ -43,7 +43,7 @@ SENT = {
 }
 
 
-def test_an_event_is_read_whole():
+def test_event_is_parsed_with_all_its_fields():
     event = parse(SENT)
     assert (event.client, event.number, event.kind) == ("c1", 7, "force")
     assert event.at == Place("r", 2, 5)
@@ -57,7 +57,7 @@ def test_an_event_is_read_whole():
     assert not event.playing
 
 
-def test_what_is_missing_has_its_default():
+def test_missing_fields_get_their_defaults():
     event = parse({"client": "c1", "number": 1, "kind": "step"})
     assert event.settings.chain == ()
     assert event.order == FIRST
@@ -89,7 +89,7 @@ def test_what_is_missing_has_its_default():
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_another_shape_is_refused_by_its_place(change, said):
+def test_malformed_field_is_refused_by_its_path(change, said):
     with pytest.raises(EventError) as error:
         parse({**SENT, **change})
     message = str(error.value)
@@ -97,20 +97,20 @@ def test_another_shape_is_refused_by_its_place(change, said):
 
 
 @pytest.mark.parametrize("data", [None, 3, "step", [], {}])
-def test_what_is_no_event_is_refused_and_has_no_sender(data):
+def test_non_event_is_refused_and_has_no_sender(data):
     with pytest.raises(DecodingError):
         parse(data)
     assert sender(data) == ("", 0)
 
 
-def test_a_setting_out_of_range_is_refused_by_name_and_the_sender_is_known():
+def test_out_of_range_setting_is_refused_by_name():
     data = {**SENT, "settings": {"order": ["top_p"], "top_p": 1.4}}
     with pytest.raises(SettingError, match=r"top_p must be above 0 and at most 1, got 1\.4"):
         parse(data)
     assert sender(data) == ("c1", 7)
 
 
-def test_a_page_from_before_the_update_is_told_to_reload_and_the_sender_is_known():
+def test_outdated_page_is_told_to_reload():
     data = {**SENT, "settings": {"temperature": 0.7, "top_k": 50, "seed": 3}}
     with pytest.raises(EventError, match="reload the page"):
         parse(data)
@@ -118,19 +118,19 @@ def test_a_page_from_before_the_update_is_told_to_reload_and_the_sender_is_known
 
 
 @pytest.mark.parametrize("kind", (*ACTIONS, *QUESTIONS))
-def test_every_kind_carries_settings_and_cards(kind):
+def test_every_event_kind_carries_settings_and_order(kind):
     event = parse({**SENT, "kind": kind})
     assert event.kind == kind
     assert event.settings.temperature == 0.7
     assert event.order == ("top_p", "min_p", "temperature", "top_k")
 
 
-def test_a_query_is_bounded():
+def test_long_query_is_truncated():
     event = parse({**SENT, "kind": "tokenize", "query": "x" * 20_000})
     assert len(event.query) == LONGEST_QUERY
 
 
-def test_stop_strings_are_bounded_in_number_and_length():
+def test_stop_strings_are_accepted_up_to_the_limits():
     longest = ["x" * LONGEST_STOP_STRING] * MOST_STOP_STRINGS
     assert parse({**SENT, "limits": {"stop_strings": longest}}).stop_strings == tuple(longest)
 
@@ -143,7 +143,7 @@ def test_stop_strings_are_bounded_in_number_and_length():
         (["\n", "x" * (LONGEST_STOP_STRING + 1)], "A stop string has 201 characters; use at most"),
     ],
 )
-def test_stop_strings_beyond_the_bounds_are_refused_and_the_sender_is_known(stop_strings, sentence):
+def test_stop_strings_beyond_the_limits_are_refused(stop_strings, sentence):
     data = {**SENT, "limits": {"stop_strings": stop_strings}}
     with pytest.raises(DecodingError) as error:
         parse(data)
@@ -165,7 +165,7 @@ FIELDS = sorted({*SENT, *Event.__struct_fields__})
     st.dictionaries(st.sampled_from([*STAGES, "order", "seed"]), JSON, max_size=4),
     st.booleans(),
 )
-def test_whatever_a_browser_sends_is_an_event_or_a_refusal(changes, chain, has_chain):
+def test_any_input_parses_to_an_event_or_refusal(changes, chain, has_chain):
     data = {**SENT, **changes}
     if has_chain:
         data["settings"] = {**SENT["settings"], **chain}
@@ -180,13 +180,13 @@ def test_whatever_a_browser_sends_is_an_event_or_a_refusal(changes, chain, has_c
         assert {stage.name for stage in event.settings.chain} <= set(event.order)
 
 
-def test_half_a_surrogate_pair_can_be_sent_back():
+def test_lone_surrogate_is_replaced():
     event = parse({**SENT, "prompt": "a\ud83d", "limits": {"stop_strings": ["x\ud83d"]}})
     assert event.prompt == "a?"
     assert event.stop_strings == ("x?",)
 
 
-def test_a_hello_says_what_the_page_has():
+def test_hello_carries_the_page_state():
     have = {"run": "r", "branch": 1, "ids": [4, 5], "forced": [1]}
     hello = parse_hello({"client": "c1", "have": have})
     assert hello.have == Have("r", 1, (4, 5), frozenset({1}))
@@ -205,6 +205,6 @@ def test_a_hello_says_what_the_page_has():
         {"settings": "hot"},
     ],
 )
-def test_a_hello_of_another_shape_is_refused(change):
+def test_malformed_hello_is_refused(change):
     with pytest.raises(EventError):
         parse_hello({"client": "c1", **change})

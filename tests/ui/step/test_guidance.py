@@ -37,7 +37,7 @@ def steps(visitor: Visitor, count: int, scale: float) -> list[int]:
     return visitor.session.decoder.token_ids
 
 
-def test_a_text_begins_under_guidance(visitor, session, bundled):
+def test_guided_text_matches_the_engine(visitor, session, bundled):
     tokens = steps(visitor, 6, 2.0)
     alone = Decoder(bundled, PROMPT, visitor.settings, negative_prompt=NEGATIVE, guidance_scale=2.0)
     list(alone.run(6))
@@ -45,7 +45,7 @@ def test_a_text_begins_under_guidance(visitor, session, bundled):
     assert session.beginning.negative_prompt == NEGATIVE
 
 
-def test_the_scale_moves_with_any_event_and_holds_from_the_next_step(visitor, session):
+def test_scale_change_applies_from_the_next_step(visitor, session):
     steps(visitor, 2, 2.0)
     visitor.do("settings", guidance_scale=3.5)
     assert session.decoder.guidance_scale == 3.5
@@ -53,7 +53,7 @@ def test_the_scale_moves_with_any_event_and_holds_from_the_next_step(visitor, se
     assert [step.guidance_scale for step in session.decoder.steps] == [2.0, 2.0, 3.5]
 
 
-def test_back_rewind_and_branches_keep_it(visitor, session):
+def test_back_rewind_and_branches_keep_guidance(visitor, session):
     first = steps(visitor, 5, 2.0)
     visitor.do("back", guidance_scale=2.0)
     assert steps(visitor, 1, 2.0) == first
@@ -67,7 +67,7 @@ def test_back_rewind_and_branches_keep_it(visitor, session):
     assert steps(visitor, 5, 2.0) == first
 
 
-def test_a_second_tab_goes_on_with_it(visitor, session):
+def test_second_tab_continues_with_guidance(visitor, session):
     steps(visitor, 2, 2.0)
     twin = Visitor(session.copy())
     twin.number = visitor.number
@@ -76,7 +76,7 @@ def test_a_second_tab_goes_on_with_it(visitor, session):
     assert twin.session.beginning.negative_prompt == NEGATIVE
 
 
-def test_another_model_goes_on_with_it(visitor, session, model):
+def test_another_model_continues_with_guidance(visitor, session, model):
     visitor.do("settings", guidance_scale=2.5)
     session.load(model)
     assert session.model is model
@@ -86,7 +86,7 @@ def test_another_model_goes_on_with_it(visitor, session, model):
     assert session.decoder.guidance_scale == 2.5
 
 
-def test_the_trace_and_the_code_keep_it(visitor, session):
+def test_trace_and_exported_code_include_guidance(visitor, session):
     steps(visitor, 2, 2.0)
     trace = Trace.from_json(visitor.ask("trace")["trace"])
     assert trace.guidance.negative_prompt == NEGATIVE
@@ -97,7 +97,7 @@ def test_the_trace_and_the_code_keep_it(visitor, session):
     assert code["vLLM"]["lacking"][0][0] == "guidance"
 
 
-def test_both_texts_go_through_the_chat_template(bundled, monkeypatch):
+def test_both_prompts_go_through_the_chat_template(bundled, monkeypatch):
     vocabulary = bundled.vocabulary
     monkeypatch.setattr(
         type(vocabulary), "chat_ids", lambda self, text: self.encode(f"User: {text}\n")
@@ -108,7 +108,7 @@ def test_both_texts_go_through_the_chat_template(bundled, monkeypatch):
     assert list(decoder.guidance.negative_prompt_ids) == vocabulary.encode("User: Bye\n")
 
 
-def test_scale_1_reads_the_prompt_alone(visitor, session):
+def test_scale_1_disables_guidance(visitor, session):
     visitor.do("start", prompt=PROMPT, negative_prompt=NEGATIVE, guidance_scale=1.0)
     assert session.decoder.guidance is None
     assert session.beginning.negative_prompt == NEGATIVE, "what was typed is gone"
@@ -134,9 +134,7 @@ def test_scale_1_reads_the_prompt_alone(visitor, session):
         ({"negative_prompt": "a " * 9000, "guidance_scale": 2.0}, "The negative prompt has"),
     ],
 )
-def test_what_cannot_guide_is_refused_in_a_sentence_and_the_text_stays(
-    visitor, session, fields, sentence
-):
+def test_invalid_guidance_is_refused_and_keeps_the_text(visitor, session, fields, sentence):
     before = steps(visitor, 2, 2.0)
     visitor.do("start", prompt=PROMPT, **fields)
     assert sentence in session.error
@@ -144,14 +142,14 @@ def test_what_cannot_guide_is_refused_in_a_sentence_and_the_text_stays(
     assert session.decoder.guidance_scale == 2.0
 
 
-def test_a_refused_scale_leaves_the_settings_as_they_were(visitor, session):
+def test_refused_scale_leaves_settings_unchanged(visitor, session):
     visitor.do("settings", guidance_scale=0.2)
     assert "Guidance scale must be from 1 to 100" in session.error
     assert session.decoder.guidance_scale == 2.0
 
 
 @pytest.mark.parametrize("scale", [float("nan"), -1.0, 0.99, 100.5, float("inf")])
-def test_scales_out_of_range(scale):
+def test_out_of_range_scale_is_refused(scale):
     with pytest.raises(SettingError, match="must be from 1 to 100"):
         checked_scale(scale)
 
@@ -181,7 +179,7 @@ def assert_row_at(session, header, data, scale: float) -> None:
     assert {int(rows.prompt.argmax()), int(rows.negative.argmax())} <= {each[0] for each in told}
 
 
-def test_the_row_of_a_step_comes_at_its_own_scale(visitor, session):
+def test_row_of_a_step_uses_its_recorded_scale(visitor, session):
     visitor.do("step", guidance_scale=2.0)
     header, data = visitor.read_all(whole=True)
     assert_row_at(session, header, data, 2.0)
@@ -194,7 +192,7 @@ def test_the_row_of_a_step_comes_at_its_own_scale(visitor, session):
     assert tuple(ids) == session.decoder.guidance.negative_prompt_ids
 
 
-def test_a_step_of_the_past_is_shown_at_another_scale_where_the_page_asks(visitor, session):
+def test_past_step_is_shown_at_the_requested_scale(visitor, session):
     visitor.do("step", guidance_scale=2.0)
     first = visitor.read(whole=True)[0]["row_key"]
     visitor.do("settings", guidance_scale=4.0)
@@ -208,7 +206,7 @@ def test_a_step_of_the_past_is_shown_at_another_scale_where_the_page_asks(visito
     assert visitor.read()[0]["row_key"] == first
 
 
-def test_a_step_brings_what_the_second_pass_cost(visitor, session):
+def test_step_reports_the_cost_of_its_negative_pass(visitor, session):
     visitor.do("step", guidance_scale=2.0)
     header, _ = visitor.read_all(whole=True)
     sent = dict(zip(header["step_fields"], header["steps"][0], strict=True))
@@ -218,7 +216,7 @@ def test_a_step_brings_what_the_second_pass_cost(visitor, session):
     assert sent["guidance_scale"] == 2.0
 
 
-def test_the_row_to_come_is_at_the_scale_in_force(visitor, session):
+def test_pending_row_uses_the_current_scale(visitor, session):
     steps(visitor, 1, 2.0)
     visitor.do("propose", guidance_scale=3.0, manual=True)
     header, data = visitor.read_all(whole=True)
@@ -226,7 +224,7 @@ def test_the_row_to_come_is_at_the_scale_in_force(visitor, session):
     assert_row_at(session, header, data, 3.0)
 
 
-def test_events_say_whether_there_is_a_negative_prompt():
+def test_event_carries_negative_prompt_only_when_guided():
     sent = {"client": "c", "number": 1, "kind": "start", "prompt": "a"}
     assert parse(sent).negative_prompt is None
     assert parse(sent | {"guided": False, "negative_prompt": "b"}).negative_prompt is None

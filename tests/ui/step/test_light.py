@@ -71,7 +71,7 @@ def _made(seed: int, size: int, digits: int, gone: float) -> np.ndarray:
 
 @settings(max_examples=60)
 @given(rows)
-def test_the_head_of_a_light_row_is_the_row_and_its_tail_holds_the_rest(logits):
+def test_light_row_has_exact_head_and_binned_tail(logits):
     raw = RankedRow(logits)
     header, data = pack_light(raw)
     row = unpack(header, data)
@@ -90,7 +90,7 @@ def test_the_head_of_a_light_row_is_the_row_and_its_tail_holds_the_rest(logits):
 
 
 @pytest.mark.parametrize("depth", [0, 100, 4000])
-def test_what_the_row_has_sorted_already_makes_no_difference(depth):
+def test_earlier_sorting_does_not_change_a_light_row(depth):
     logits = large_row()
     raw = RankedRow(logits)
     raw.sort_to_depth(depth)
@@ -98,7 +98,7 @@ def test_what_the_row_has_sorted_already_makes_no_difference(depth):
     assert pack_light(RankedRow(logits)) == pack_light(raw)
 
 
-def test_ranks_of_few_and_of_many_tokens_are_equal():
+def test_ranks_are_equal_for_few_and_many_tokens():
     logits = (large_row().view(np.uint32) & 0xFFFF_0000).view(np.float32)  # with many ties
     tokens = np.random.default_rng(3).integers(0, logits.size, 300)
     rank_of = np.empty(logits.size, int)
@@ -134,7 +134,7 @@ def visitor(bundled) -> Visitor:
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_every_probability_follows_from_what_a_step_sends(visitor, chain):
+def test_probabilities_can_be_computed_from_a_step_message(visitor, chain):
     """Compute them as the page does: scores of the head, over the sums in the engine's message."""
     visitor.settings = SamplingSettings(chain=chain, seed=7)
     visitor.steps(3)
@@ -162,7 +162,7 @@ def test_every_probability_follows_from_what_a_step_sends(visitor, chain):
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_the_draw_of_a_step_is_told(visitor, chain):
+def test_step_message_contains_its_draw(visitor, chain):
     visitor.settings = SamplingSettings(chain=chain, seed=7)
     for _ in range(4):
         visitor.steps(1)
@@ -187,7 +187,7 @@ def test_greedy_and_forced_steps_draw_nothing(visitor):
     assert visitor.read()[0]["shaped"]["draw"] is None
 
 
-def test_a_past_step_is_shown_as_it_was_taken_unless_asked_otherwise(visitor):
+def test_past_step_shows_its_recorded_settings_by_default(visitor):
     visitor.settings = SamplingSettings(top_k=5)
     visitor.steps(3)
     visitor.settings = SamplingSettings(top_p=0.3)
@@ -199,7 +199,7 @@ def test_a_past_step_is_shown_as_it_was_taken_unless_asked_otherwise(visitor):
     assert parse_settings(shown)[0] == SamplingSettings(top_p=0.3)
 
 
-def test_settings_that_leave_no_token_are_told_to_the_one_that_removed_the_last(visitor):
+def test_sampler_that_removes_the_last_token_is_reported(visitor):
     visitor.do("propose")
     leading = leading_ids(visitor.session.raw(), 50).tolist()
     visitor.settings = SamplingSettings(chain=[TopK(20), Banned([[i] for i in leading])])
@@ -234,7 +234,7 @@ def test_a_chain_is_compared_with_the_default_order(visitor):
     assert visitor.read()[0]["shaped"]["default_order"] is None
 
 
-def test_a_small_vocabulary_comes_whole_and_without_results(model):
+def test_small_vocabulary_is_sent_whole_without_results(model):
     visitor = Visitor(Session(model, "w1|w2", SamplingSettings()))
     visitor.settings = SamplingSettings(top_p=0.9)
     visitor.steps(1)
@@ -243,7 +243,7 @@ def test_a_small_vocabulary_comes_whole_and_without_results(model):
 
 
 @pytest.mark.parametrize("chain", CHAINS[1:])
-def test_every_score_follows_from_what_is_told(bundled, chain):
+def test_scores_can_be_computed_from_the_outcomes(bundled, chain):
     decoder = Session(bundled, PROMPT, SamplingSettings()).decoder
     decoder.step()
     settings = SamplingSettings(chain=chain)
@@ -289,7 +289,7 @@ def _length(header: dict) -> int:
     return 8 * header["runs"] + -(-size * header["known"] // 4) * 4 + 12 * header["seen"]
 
 
-def test_a_whole_row_is_told_unless_the_page_previews_the_chain(visitor):
+def test_results_are_omitted_if_page_previews_whole_row(visitor):
     visitor.settings = SamplingSettings(top_k=9, temperature=0.5)
     visitor.do("propose")
     assert "shaped" not in visitor.read(whole=True)[0]
@@ -311,7 +311,7 @@ def test_a_whole_row_is_told_unless_the_page_previews_the_chain(visitor):
 # --- the step's own token -------------------------------------------------------------------------
 
 
-def test_a_step_tells_where_its_own_token_stands(bundled):
+def test_step_reports_rank_and_score_of_its_token(bundled):
     visitor = Visitor(Session(bundled, PROMPT, SamplingSettings()))
     visitor.do("propose", manual=True)
     assert visitor.read()[0]["step"]["standing"] is None
@@ -321,7 +321,7 @@ def test_a_step_tells_where_its_own_token_stands(bundled):
     assert step["standing"] == [raw.rank(16_000), float(raw.scores[16_000])]
 
 
-def test_drawn_is_the_engines_draw():
+def test_reported_draw_matches_the_engine():
     logits = _made(4, 5000, 6, 0.2)
     for u in (0.0, 0.3, 0.99999):
         for chain in ([], [TopK(40)], [Xtc(0.01, 1.0), TopP(0.9)]):
@@ -332,7 +332,7 @@ def test_drawn_is_the_engines_draw():
             assert told["from"] <= u < told["to"] + 1e-12
 
 
-def test_hostile_vocabularies_are_told_in_full():
+def test_hostile_vocabulary_is_sent_with_all_labels():
     model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
     visitor = Visitor(Session(model, "w1|<b>bold</b>", SamplingSettings()))
     header, _ = visitor.read()

@@ -15,7 +15,7 @@ def visitor(bundled) -> Visitor:
     return Visitor(Session(bundled, PROMPT, SamplingSettings()))
 
 
-def test_a_sampler_with_a_memory_reaches_the_page(visitor):
+def test_custom_stateful_sampler_reaches_the_page(visitor):
     visitor.settings = SamplingSettings(chain=[TopK(3), AtMost(1)], seed=1)
     visitor.steps(3)
     decoder = visitor.session.decoder

@@ -19,7 +19,7 @@ def visitor(bundled) -> Visitor:
     return Visitor(Session(bundled, PROMPT, SamplingSettings()))
 
 
-def test_the_first_message_is_whole(visitor):
+def test_first_message_is_complete(visitor):
     header, row = visitor.read(whole=True)
     assert header["kind"] == "state"
     assert header["text"]["prompt"] == PROMPT
@@ -32,7 +32,7 @@ def test_the_first_message_is_whole(visitor):
     assert np.array_equal(values, np.unique(logits)[::-1])
 
 
-def test_a_later_message_holds_only_what_is_new(visitor):
+def test_later_message_contains_only_new_parts(visitor):
     visitor.read()
     visitor.steps(2)
     visitor.read()
@@ -52,7 +52,7 @@ def test_a_later_message_holds_only_what_is_new(visitor):
     assert step["formula_bytes"] == recorded.cache_bytes
 
 
-def test_a_row_that_the_browser_has_is_not_sent_again(visitor):
+def test_row_is_not_resent_to_the_same_page(visitor):
     visitor.steps(1)
     header, row = visitor.read()
     assert header["row"]["light"] and row
@@ -69,7 +69,7 @@ def test_a_row_that_the_browser_has_is_not_sent_again(visitor):
     assert visitor.read()[0]["row"]["light"]
 
 
-def test_other_settings_bring_their_results_and_not_the_row(visitor):
+def test_changed_settings_send_results_but_no_row(visitor):
     visitor.do("propose")
     visitor.read()
     for settings in (SamplingSettings(top_p=0.5), SamplingSettings(top_k=5)):
@@ -80,7 +80,7 @@ def test_other_settings_bring_their_results_and_not_the_row(visitor):
         assert parse_settings(header["shaped"]["settings"])[0] == settings
 
 
-def test_a_page_that_lacks_something_gets_everything(visitor):
+def test_sync_sends_the_complete_state(visitor):
     visitor.steps(2)
     visitor.read()
     visitor.do("sync")
@@ -90,7 +90,7 @@ def test_a_page_that_lacks_something_gets_everything(visitor):
     assert header["step_fields"] == list(STEP_FIELDS)
 
 
-def test_labels_come_once_for_a_vocabulary(visitor):
+def test_labels_are_sent_once_per_vocabulary(visitor):
     seen = set()
     for _ in range(4):
         visitor.steps(1)
@@ -102,7 +102,7 @@ def test_labels_come_once_for_a_vocabulary(visitor):
     assert set(leading) <= seen
 
 
-def test_the_row_on_screen_is_the_recorded_one(visitor):
+def test_inspected_step_shows_its_recorded_values(visitor):
     visitor.steps(4)
     visitor.do("inspect", index=1)
     header, _ = visitor.read()
@@ -114,7 +114,7 @@ def test_the_row_on_screen_is_the_recorded_one(visitor):
     assert header["shaped"]["settings"]["temperature"] == 0.8
 
 
-def test_a_finished_text_has_no_row_to_come(visitor, monkeypatch):
+def test_finished_text_has_no_next_row(visitor, monkeypatch):
     session = visitor.session
     end = next(iter(session.model.eos_ids))
     visitor.do("force", token_id=end, index=0)
@@ -126,7 +126,7 @@ def test_a_finished_text_has_no_row_to_come(visitor, monkeypatch):
     assert header["row_key"] == "" and header["row"] is None
 
 
-def test_the_first_message_has_the_chain_with_its_cards(visitor):
+def test_first_message_has_sampler_order_and_defaults(visitor):
     header, _ = visitor.read()
     text = header["text"]
     assert text["settings"]["order"] == list(FIRST)
@@ -135,7 +135,7 @@ def test_the_first_message_has_the_chain_with_its_cards(visitor):
     assert text["stage_defaults"]["dry"]["breakers"] == list(breakers)
 
 
-def test_cards_that_are_off_come_back_in_their_places(visitor):
+def test_inactive_samplers_keep_their_places(visitor):
     order = ("top_p", "dry", "temperature", "xtc")
     visitor.settings = SamplingSettings(chain=[TopP(0.9), Temperature(0.5)], seed=8)
     visitor.do("settings", order=order)
@@ -150,7 +150,7 @@ def test_cards_that_are_off_come_back_in_their_places(visitor):
     }
 
 
-def test_the_recorded_chain_is_the_one_that_the_step_was_taken_with(visitor):
+def test_past_step_reports_its_own_chain(visitor):
     recorded = SamplingSettings(chain=[TopP(0.9), Xtc(0.2, 0.7), Temperature(0.5)], seed=8)
     visitor.settings = recorded
     visitor.steps(2)
@@ -160,7 +160,7 @@ def test_the_recorded_chain_is_the_one_that_the_step_was_taken_with(visitor):
     assert parse_settings(header["step"]["recorded_settings"])[0] == recorded
 
 
-def test_a_step_comes_with_its_second_number_whatever_the_chain(visitor):
+def test_step_reports_its_xtc_number_for_any_chain(visitor):
     visitor.settings = SamplingSettings(xtc=Xtc(0.05, 0.5), seed=4)
     visitor.steps(3)
     session = visitor.session
@@ -181,7 +181,7 @@ def test_a_step_comes_with_its_second_number_whatever_the_chain(visitor):
     assert visitor.read()[0]["step"]["xtc_u"] == recorded[1], "the step's own seed counts"
 
 
-def test_mirostats_state_comes_with_every_step(visitor):
+def test_every_step_reports_its_mirostat_state(visitor):
     visitor.settings = SamplingSettings(mirostat=Mirostat(tau=3.0), seed=4)
     visitor.do("start", prompt="Once upon a time")
     visitor.steps(4)
@@ -204,7 +204,7 @@ def told_mu(visitor) -> float:
     return visitor.read_all()[0]["shaped"]["outcomes"][0]["figures"]["mu"]
 
 
-def test_another_tau_starts_over(visitor):
+def test_changed_tau_resets_mirostat(visitor):
     visitor.settings = SamplingSettings(mirostat=Mirostat(tau=3.0), seed=4)
     visitor.steps(2)
     visitor.settings = SamplingSettings(mirostat=Mirostat(tau=2.0), seed=4)
@@ -221,7 +221,7 @@ def test_a_step_without_mirostat_has_no_state(visitor):
     assert [step[place] for step in visitor.read_all()[0]["steps"]] == [[], []]
 
 
-def test_what_is_in_force_comes_where_settings_were_refused(visitor):
+def test_refused_settings_send_those_in_force(visitor):
     session = visitor.session
     visitor.settings = SamplingSettings(temperature=0.5, seed=4)
     visitor.do("settings", order=("temperature", "top_k"), max_tokens=9)
@@ -245,7 +245,7 @@ def test_what_is_in_force_comes_where_settings_were_refused(visitor):
     assert visitor.read()[0]["in_force"]["settings"]["temperature"] == 0.5
 
 
-def test_tokens_that_a_stage_edits_come_with_their_labels(visitor):
+def test_edited_tokens_are_sent_with_labels(visitor):
     token_id = int(np.argmin(visitor.session.logits()))
     visitor.settings = SamplingSettings(logit_bias={token_id: 5.0}, banned=[[token_id, 300]])
     visitor.do("propose")
@@ -256,7 +256,7 @@ def test_tokens_that_a_stage_edits_come_with_their_labels(visitor):
     assert token_id in labels
 
 
-def test_hostile_labels_travel_as_text():
+def test_hostile_labels_are_sent_as_text():
     model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
     session = Session(model, "w1|<b>bold</b>", SamplingSettings())
     visitor = Visitor(session)
@@ -267,7 +267,7 @@ def test_hostile_labels_travel_as_text():
     assert {"<script>alert(1)</script>", "⟨U+200B⟩", "␍⏎", "◌\u0301", "w" * 300} <= labels
 
 
-def test_a_failing_forward_pass_is_said_and_loses_nothing(visitor, monkeypatch):
+def test_failed_forward_pass_is_reported_and_keeps_text(visitor, monkeypatch):
     from engine.errors import OutOfMemoryError
 
     visitor.steps(2)

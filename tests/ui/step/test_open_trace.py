@@ -61,7 +61,7 @@ def searched(model) -> ContrastiveSearch:
 
 
 @pytest.mark.parametrize("made", [sampled, guided, searched])
-def test_a_trace_is_made_again_and_goes_on_and_comes_back_after_a_restart(visitor, bundled, made):
+def test_opened_trace_replays_continues_and_survives_restart(visitor, bundled, made):
     text = made(bundled)
     session = visitor.session
     before = session.decoder
@@ -84,7 +84,7 @@ def test_a_trace_is_made_again_and_goes_on_and_comes_back_after_a_restart(visito
         assert each.error == "" and each.decoder.token_ids[steps:] == [following]
 
 
-def test_a_changed_file_says_where_it_first_differs(visitor, bundled):
+def test_changed_trace_reports_the_first_difference(visitor, bundled):
     data = json.loads(sampled(bundled).trace().to_json())
     data["steps"][2]["survivors"] -= 1
     visitor.do("open", trace=json.dumps(data))
@@ -117,7 +117,7 @@ def refusals(model) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("source", ["/home/alice/models/smollm2", "owner/name", "x" * 5_000])
-def test_a_trace_of_a_model_elsewhere_opens_on_the_one_in_use(visitor, bundled, source):
+def test_trace_from_elsewhere_opens_on_the_current_model(visitor, bundled, source):
     data = json.loads(sampled(bundled).trace().to_json())
     data["model"]["source"] = source
     visitor.session.apply(visitor.event("open", trace=json.dumps(data)), load=load_quietly)
@@ -145,7 +145,7 @@ def open_recorded(visitor, trace: Trace, **facts) -> dict:
 
 @pytest.mark.parametrize("source", [ELSEWHERE, "bundled"])
 @pytest.mark.parametrize("fact", OTHER)
-def test_a_trace_of_other_weights_is_read_without_a_model(visitor, bundled, fact, source):
+def test_trace_of_other_weights_opens_read_only(visitor, bundled, fact, source):
     session, text = visitor.session, sampled(bundled)
     data = open_recorded(visitor, text.trace(), source=source, **{fact: OTHER[fact]})
     why = {ELSEWHERE: "cannot be loaded here", "bundled": "other weights or another tokenizer"}
@@ -178,7 +178,7 @@ def test_a_trace_of_other_weights_is_read_without_a_model(visitor, bundled, fact
 KINDS = ("step", "run", "propose", "back", "rewind", "reroll", "force")
 
 
-def test_what_is_only_read_stays_as_it_is_and_comes_back(visitor, bundled):
+def test_read_only_trace_rejects_changes_and_is_restored(visitor, bundled):
     session, text = visitor.session, sampled(bundled)
     open_recorded(visitor, text.trace(), source=ELSEWHERE, weights_hash="0" * 64)
     for kind in KINDS:
@@ -199,7 +199,7 @@ def test_what_is_only_read_stays_as_it_is_and_comes_back(visitor, bundled):
     assert len(session.earlier) == 1, "the text before; the file is on the person's own disk"
 
 
-def test_a_model_with_its_weights_makes_it_again(visitor, bundled, model):
+def test_read_only_trace_is_replayed_on_matching_weights(visitor, bundled, model):
     session, text = visitor.session, sampled(bundled)
     visitor.do("open", trace=text.trace().to_json())
     trace = replace(text.trace(), model=bundled.facts | {"source": ELSEWHERE})
@@ -219,7 +219,7 @@ def test_a_model_with_its_weights_makes_it_again(visitor, bundled, model):
     assert session.decoder.token_ids[5:] == [text.step().token_id]
 
 
-def test_a_brief_trace_cannot_be_read_without_its_model(visitor, bundled):
+def test_brief_trace_is_refused_without_its_model(visitor, bundled):
     data = sampled(bundled).trace().to_dict(brief=True)
     data["model"] |= {"source": ELSEWHERE, "weights_hash": "0" * 64}
     visitor.session.apply(visitor.event("open", trace=json.dumps(data)), load=load_quietly)
@@ -228,7 +228,7 @@ def test_a_brief_trace_cannot_be_read_without_its_model(visitor, bundled):
 
 
 @pytest.mark.parametrize("made", [guided, searched])
-def test_guidance_and_a_search_are_read_as_well(visitor, bundled, made):
+def test_guided_and_search_traces_open_read_only(visitor, bundled, made):
     text = made(bundled)
     open_recorded(visitor, text.trace(), source=ELSEWHERE, weights_hash="0" * 64)
     visitor.do("inspect", index=1)
@@ -247,7 +247,7 @@ def test_guidance_and_a_search_are_read_as_well(visitor, bundled, made):
     assert labels[text.token_ids[1]] == header["steps"][1][1] and all(labels.values())
 
 
-def test_what_cannot_be_opened_is_refused_and_the_text_stays(visitor, bundled):
+def test_invalid_trace_is_refused_and_keeps_the_text(visitor, bundled):
     def load(source, revision):
         raise ModelError(f"{source} is not among the models that may be loaded here.")
 
@@ -260,7 +260,7 @@ def test_what_cannot_be_opened_is_refused_and_the_text_stays(visitor, bundled):
         assert not session.said and not len(session.earlier)
 
 
-def test_one_that_is_cancelled_changes_nothing(visitor, bundled):
+def test_cancelled_open_changes_nothing(visitor, bundled):
     before, trace = visitor.session.decoder, sampled(bundled).trace().to_json()
     with as_job(lambda: True):
         visitor.do("open", trace=trace)
@@ -270,7 +270,7 @@ def test_one_that_is_cancelled_changes_nothing(visitor, bundled):
     assert visitor.session.cancelled and visitor.session.decoder is before
 
 
-def test_it_comes_packed_and_within_bounds(bundled, monkeypatch):
+def test_sent_trace_is_unpacked_within_a_limit(bundled, monkeypatch):
     sent = {"client": "c", "number": 1, "kind": "open"}
     text = sampled(bundled).trace().to_json()
 

@@ -19,7 +19,7 @@ def visitor(bundled) -> Visitor:
 @pytest.mark.parametrize(
     "kind", [kind for kind in QUESTIONS if kind not in ("row", "failed", "stop")]
 )
-def test_nothing_changes_by_asking(visitor, kind):
+def test_question_changes_nothing(visitor, kind):
     visitor.steps(3)
     session = visitor.session
     before = session.record()
@@ -54,12 +54,12 @@ def test_nothing_changes_by_asking(visitor, kind):
         ("candidates", "", "8", 8),
     ],
 )
-def test_a_typed_value_is_taken_as_the_engine_takes_it(visitor, setting, field, typed, taken):
+def test_typed_value_is_converted_to_a_setting(visitor, setting, field, typed, taken):
     found = visitor.ask("check", setting=setting, setting_field=field, value=typed)
     assert found == {"value": taken, "setting_value": taken, "error": ""}
 
 
-def test_a_field_of_several_is_checked_with_the_others(visitor):
+def test_sampler_field_is_checked_with_the_others(visitor):
     settings = SamplingSettings(dry=Dry(multiplier=0.8))
     found = visitor.ask(
         "check", settings=settings, setting="dry", setting_field="base", value="2,5"
@@ -89,13 +89,13 @@ def test_a_field_of_several_is_checked_with_the_others(visitor):
         ("temperature", [1], "The page sent temperature"),
     ],
 )
-def test_a_value_that_is_refused_is_said_with_its_remedy(visitor, setting, typed, sentence):
+def test_refused_value_is_reported_with_a_remedy(visitor, setting, typed, sentence):
     found = visitor.ask("check", setting=setting, value=typed)
     assert found["error"].startswith(sentence)
     assert found["error"].endswith(".")
 
 
-def test_what_would_admit_a_token_is_the_engine_s_answer(visitor):
+def test_admitting_change_matches_the_engine(visitor):
     visitor.steps(2)
     session = visitor.session
     settings = SamplingSettings(chain=[Temperature(0.8), TopK(5), TopP(0.9)])
@@ -113,12 +113,12 @@ def test_what_would_admit_a_token_is_the_engine_s_answer(visitor):
 
 
 @pytest.mark.parametrize("token_id", [None, -1, 10**9])
-def test_no_token_needs_no_admission(visitor, token_id):
+def test_invalid_token_has_no_admitting_change(visitor, token_id):
     found = visitor.ask("admit", token_id=token_id)
     assert found == {"admission": None, "is_complete": True, "error": ""}
 
 
-def test_a_person_who_has_moved_on_gets_no_answer(visitor):
+def test_superseded_question_gets_no_answer(visitor):
     from ui.step.questions import answer
 
     visitor.steps(1)

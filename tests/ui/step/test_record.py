@@ -42,7 +42,7 @@ def same(text, other) -> bool:
     return True
 
 
-def test_a_text_comes_out_of_its_record(visitor, bundled):
+def test_text_is_replayed_from_its_record(visitor, bundled):
     visitor.steps(4)
     visitor.settings = SamplingSettings(temperature=1.5, xtc=Xtc(0.05, 0.5), seed=8)
     visitor.steps(3)
@@ -60,7 +60,7 @@ def test_a_text_comes_out_of_its_record(visitor, bundled):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_a_person_did_comes_out_again(bundled, seed):
+def test_random_actions_are_restored_from_the_record(bundled, seed):
     generator = random.Random(seed)
     visitor = Visitor(Session(bundled, PROMPT, SamplingSettings()))
     session = visitor.session
@@ -98,7 +98,7 @@ def test_whatever_a_person_did_comes_out_again(bundled, seed):
     assert restored.order == session.order and restored.run == session.run
 
 
-def test_branches_share_the_passes_of_what_they_share(visitor, bundled, monkeypatch):
+def test_branches_share_passes_of_their_common_tokens(visitor, bundled, monkeypatch):
     visitor.steps(8)
     for index in (7, 5, 6):
         visitor.do("branch", branch=1)
@@ -111,7 +111,7 @@ def test_branches_share_the_passes_of_what_they_share(visitor, bundled, monkeypa
     assert list(dict.fromkeys(done for _, done, _ in told)) == list(range(steps + 1))
 
 
-def test_a_search_comes_out_again(visitor, bundled):
+def test_search_is_restored_from_its_record(visitor, bundled):
     visitor.do("start", prompt=PROMPT, strategy=Contrastive(4, 0.6))
     for alpha in (0.6, 0.6, 0.1):
         visitor.do("step", strategy=Contrastive(4, alpha))
@@ -125,7 +125,7 @@ def test_a_search_comes_out_again(visitor, bundled):
     assert restored.settings.top_k == 7
 
 
-def test_an_interruption_keeps_what_is_there_and_says_so(visitor, bundled):
+def test_interrupted_replay_keeps_its_steps(visitor, bundled):
     visitor.steps(6)
     record = TextRecord.parse(record_of(visitor.session))
     asked = []
@@ -136,7 +136,7 @@ def test_an_interruption_keeps_what_is_there_and_says_so(visitor, bundled):
     assert f"you cancelled it after {count}" in replayed.sentence
 
 
-def test_a_record_from_another_machine_says_what_differs(visitor, bundled):
+def test_replay_explains_differences_from_another_machine(visitor, bundled):
     visitor.steps(3)
     data = record_of(visitor.session)
     trace = data["branches"][0]["trace"]
@@ -160,7 +160,7 @@ def test_a_record_from_another_machine_says_what_differs(visitor, bundled):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_a_file_holds_is_a_record_or_a_refusal(visitor, bundled, seed):
+def test_corrupted_record_is_replayed_or_refused(visitor, bundled, seed):
     visitor.steps(2)
     visitor.do("force", index=0, token_id=300)
     generator = random.Random(seed)
@@ -194,7 +194,7 @@ def test_whatever_a_file_holds_is_a_record_or_a_refusal(visitor, bundled, seed):
 # --- earlier texts --------------------------------------------------------------------------------
 
 
-def test_the_last_texts_are_kept_and_no_more(visitor):
+def test_only_the_last_texts_are_kept(visitor):
     session = visitor.session
     for number in range(MOST_EARLIER + 3):
         visitor.do("start", prompt=f"Text {number}")
@@ -203,7 +203,7 @@ def test_the_last_texts_are_kept_and_no_more(visitor):
     assert prompts == [f"Text {number}" for number in range(2, MOST_EARLIER + 2)]
 
 
-def test_what_nobody_has_touched_is_not_kept(visitor):
+def test_untouched_text_is_not_kept(visitor):
     visitor.do("start", prompt="Once upon a")  # an example's prompt
     assert list(visitor.session.earlier) == []
     visitor.do("start", prompt="A prompt of one's own")
@@ -211,7 +211,7 @@ def test_what_nobody_has_touched_is_not_kept(visitor):
     assert len(visitor.session.earlier) == 1
 
 
-def test_a_reopened_text_changes_places_with_the_present_one(visitor):
+def test_reopened_text_swaps_with_the_current_one(visitor):
     session = visitor.session
     before = list(visitor.steps(4))
     visitor.do("start", prompt="Another text")
@@ -227,7 +227,7 @@ def test_a_reopened_text_changes_places_with_the_present_one(visitor):
     assert session.decoder.token_ids == before
 
 
-def test_a_text_of_a_model_that_is_not_there_stays_among_the_earlier(visitor, model):
+def test_text_stays_listed_if_its_model_is_missing(visitor, model):
     session = visitor.session
     visitor.steps(2)
     session.load(model)
@@ -238,7 +238,7 @@ def test_a_text_of_a_model_that_is_not_there_stays_among_the_earlier(visitor, mo
     assert [text.number for text in session.earlier] == [number]
 
 
-def test_a_record_holds_everything_and_comes_back(visitor, bundled):
+def test_record_restores_text_limits_and_settings(visitor, bundled):
     visitor.steps(2)
     limits = {"max_tokens": 9, "stop_strings": ("\n",)}
     visitor.do("start", prompt="Another text", **limits)
@@ -260,7 +260,7 @@ def test_a_record_holds_everything_and_comes_back(visitor, bundled):
     assert session.record() is not None
 
 
-def test_while_an_event_is_done_there_is_no_record(visitor):
+def test_record_is_unavailable_during_an_event(visitor):
     import threading
 
     session, found = visitor.session, []

@@ -28,27 +28,27 @@ def test_an_event_sent_twice_is_applied_once(visitor, session):
     assert session.acknowledged.to_list() == [["browser", 1]]
 
 
-def test_a_step_from_an_earlier_text_does_nothing(visitor, session):
+def test_stale_step_does_nothing(visitor, session):
     late = visitor.event("step")
     visitor.do("step")
     session.apply(structs.replace(late, number=99))
     assert len(session.decoder.steps) == 1
 
 
-def test_steps_are_those_of_the_engine(visitor, session, bundled):
+def test_steps_match_the_engine(visitor, session, bundled):
     ids = visitor.steps(6)
     alone = Decoder(bundled, PROMPT, visitor.settings)
     assert ids == [step.token_id for step in alone.run(6)]
 
 
-def test_before_the_first_step_the_next_token_is_shown(session):
+def test_next_token_is_shown_before_the_first_step(session):
     assert session.is_pending
     assert session.index == 0
     assert session.logits().shape == (session.model.vocab_size,)
     assert session.decoder.steps == []
 
 
-def test_inspecting_shows_the_recorded_step_and_stepping_returns_to_the_newest(visitor, session):
+def test_inspect_shows_old_step_until_next_step(visitor, session):
     visitor.steps(4)
     visitor.do("inspect", index=1)
     assert (session.index, session.is_pending) == (1, False)
@@ -57,7 +57,7 @@ def test_inspecting_shows_the_recorded_step_and_stepping_returns_to_the_newest(v
     assert session.index == 4
 
 
-def test_the_token_to_come_can_be_inspected(visitor, session):
+def test_next_token_can_be_inspected(visitor, session):
     visitor.steps(2)
     visitor.do("inspect", index=2)
     assert session.is_pending
@@ -65,7 +65,7 @@ def test_the_token_to_come_can_be_inspected(visitor, session):
 
 
 @pytest.mark.parametrize("index", [-1, 3, 10**9, None])
-def test_a_step_that_does_not_exist_is_refused_in_words(visitor, session, index):
+def test_inspecting_a_missing_step_is_refused(visitor, session, index):
     visitor.steps(2)
     visitor.do("inspect", index=index)
     assert "step is not in this text" in session.error
@@ -80,7 +80,7 @@ def test_forcing_at_the_end_appends(visitor, session):
     assert len(session.branches) == 1
 
 
-def test_forcing_at_a_past_step_makes_a_branch_and_keeps_the_old_one(visitor, session):
+def test_forcing_at_a_past_step_makes_a_branch(visitor, session):
     before = visitor.steps(8)
     visitor.do("inspect", index=5)
     visitor.do("force", token_id=300, index=5)
@@ -97,14 +97,14 @@ def test_forcing_at_a_past_step_makes_a_branch_and_keeps_the_old_one(visitor, se
     assert session.branches[1].decoder.token_ids == before
 
 
-def test_forcing_the_token_that_stands_there_changes_nothing(visitor, session):
+def test_forcing_the_same_token_changes_nothing(visitor, session):
     before = visitor.steps(5)
     visitor.do("force", token_id=before[2], index=2)
     assert len(session.branches) == 1
     assert session.decoder.token_ids == before
 
 
-def test_a_force_that_comes_too_late_is_announced_and_changes_nothing(visitor, session):
+def test_late_force_is_refused_and_changes_nothing(visitor, session):
     visitor.steps(2)
     late = visitor.event("force", token_id=300, index=2)
     visitor.do("step")
@@ -114,7 +114,7 @@ def test_a_force_that_comes_too_late_is_announced_and_changes_nothing(visitor, s
     assert session.decoder.token_ids == before
 
 
-def test_a_token_outside_the_vocabulary_is_refused_and_makes_no_branch(visitor, session):
+def test_token_outside_the_vocabulary_makes_no_branch(visitor, session):
     before = visitor.steps(4)
     visitor.do("force", token_id=10**7, index=1)
     assert "token_id is outside the vocabulary" in session.error
@@ -122,7 +122,7 @@ def test_a_token_outside_the_vocabulary_is_refused_and_makes_no_branch(visitor, 
     assert len(session.branches) == 1
 
 
-def test_reroll_at_the_end_replaces_the_last_token_only(visitor, session):
+def test_reroll_at_the_end_replaces_the_last_token(visitor, session):
     before = visitor.steps(3)
     drawn = set()
     for seed in range(100, 130):
@@ -143,7 +143,7 @@ def test_reroll_at_a_past_step_makes_a_branch(visitor, session):
     assert len(session.decoder.steps) == 2
 
 
-def test_after_a_reroll_the_browser_gets_the_new_token(visitor, session):
+def test_reroll_sends_the_new_token(visitor, session):
     """The text has as many tokens as before, but not the same ones."""
     visitor.steps(3)
     visitor.read()
@@ -154,7 +154,7 @@ def test_after_a_reroll_the_browser_gets_the_new_token(visitor, session):
 
 
 @pytest.mark.parametrize("index", [1, 3])
-def test_a_reroll_that_fails_changes_nothing(visitor, session, monkeypatch, index):
+def test_failed_reroll_changes_nothing(visitor, session, monkeypatch, index):
     before = visitor.steps(4)
 
     def fail(*_):
@@ -167,7 +167,7 @@ def test_a_reroll_that_fails_changes_nothing(visitor, session, monkeypatch, inde
     assert len(session.branches) == 1
 
 
-def test_labels_are_given_for_the_ids_asked_for_and_no_others(visitor, session):
+def test_labels_are_returned_for_valid_requested_ids(visitor, session):
     labels = visitor.ask("labels", ids=(300, session.model.vocab_size, -1, 5000))["labels"]
     assert [token_id for token_id, _ in labels] == [300, 5000]
 
@@ -180,7 +180,7 @@ def test_back_and_step_repeat_the_token(visitor, session):
     assert session.decoder.token_ids == before
 
 
-def test_manual_mode_shows_the_next_token_after_each_step(visitor, session):
+def test_manual_mode_shows_next_token_after_each_step(visitor, session):
     visitor.do("propose", manual=True)
     assert session.is_pending
     visitor.do("step", manual=True)
@@ -188,7 +188,7 @@ def test_manual_mode_shows_the_next_token_after_each_step(visitor, session):
     assert session.index == 1
 
 
-def test_play_ends_at_max_tokens_and_step_goes_on(visitor, session):
+def test_play_stops_at_max_tokens_but_step_continues(visitor, session):
     for _ in range(9):
         visitor.do("step", playing=True, max_tokens=5)
     assert len(session.decoder.steps) == 5
@@ -197,7 +197,7 @@ def test_play_ends_at_max_tokens_and_step_goes_on(visitor, session):
     assert len(session.decoder.steps) == 6
 
 
-def test_run_to_end_comes_back_in_between(visitor, session, monkeypatch):
+def test_run_to_end_pauses_at_its_time_budget(visitor, session, monkeypatch):
     monkeypatch.setattr("ui.step.actions.RUN_BUDGET_S", 0.0)
     visitor.do("run", playing=True, max_tokens=30)
     assert len(session.decoder.steps) == 1
@@ -206,7 +206,7 @@ def test_run_to_end_comes_back_in_between(visitor, session, monkeypatch):
     assert session.has_reached_limit
 
 
-def test_nonsense_is_refused_and_loses_nothing(visitor, session):
+def test_invalid_events_are_refused_and_change_nothing(visitor, session):
     before = visitor.steps(3)
     visitor.do("start", prompt="")
     assert "prompt is empty" in session.error
@@ -219,7 +219,7 @@ def test_nonsense_is_refused_and_loses_nothing(visitor, session):
     assert session.decoder.token_ids == before
 
 
-def test_start_begins_a_run_of_another_name(visitor, session):
+def test_start_begins_a_new_run(visitor, session):
     visitor.steps(2)
     run = session.run
     visitor.do("start", prompt="Once upon a time")
@@ -228,7 +228,7 @@ def test_start_begins_a_run_of_another_name(visitor, session):
     assert session.decoder.steps == []
 
 
-def test_a_search_ranks_in_the_step_on_screen(visitor, session):
+def test_find_ranks_tokens_in_the_shown_step(visitor, session):
     visitor.steps(1)
     found = visitor.ask("find", query="paris")["found"]
     assert "␣Paris" in [token["label"] for token in found[:2]]

@@ -25,7 +25,7 @@ def session(visitor) -> Session:
     return visitor.session
 
 
-def test_the_chain_of_the_page_is_the_engines_in_its_order(visitor, session, bundled):
+def test_chain_runs_in_the_order_of_the_page(visitor, session, bundled):
     visitor.settings = TURNED
     ids = visitor.steps(8)
     alone = Decoder(bundled, PROMPT, TURNED)
@@ -35,12 +35,12 @@ def test_the_chain_of_the_page_is_the_engines_in_its_order(visitor, session, bun
     ]
 
 
-def test_a_session_begins_with_the_usual_cards_and_those_that_are_on(session, bundled):
+def test_session_starts_with_default_and_active_samplers(session, bundled):
     assert session.order == FIRST
     assert "xtc" in Session(bundled, PROMPT, SamplingSettings(xtc=Xtc())).order
 
 
-def test_the_order_of_the_cards_is_kept_with_those_that_are_off(visitor, session):
+def test_sampler_order_is_kept_with_inactive_samplers(visitor, session):
     visitor.settings = TURNED
     visitor.do("step", order=TURNED_CARDS)
     visitor.do("step", order=TURNED_CARDS)
@@ -57,7 +57,7 @@ def test_the_order_of_the_cards_is_kept_with_those_that_are_off(visitor, session
     assert session.order == TURNED_CARDS[::-1]
 
 
-def test_a_page_that_has_just_appeared_does_not_set_the_chain(visitor, session):
+def test_sync_does_not_change_the_chain(visitor, session):
     visitor.settings = TURNED
     visitor.do("step", order=TURNED_CARDS)
     visitor.do("sync", settings=SamplingSettings(), order=FIRST)
@@ -65,7 +65,7 @@ def test_a_page_that_has_just_appeared_does_not_set_the_chain(visitor, session):
 
 
 @pytest.mark.parametrize("kind", ["settings", "start"])
-def test_settings_that_are_refused_leave_chain_and_cards(visitor, session, kind):
+def test_refused_settings_leave_chain_and_order_unchanged(visitor, session, kind):
     visitor.settings = TURNED
     visitor.do("step", order=TURNED_CARDS)
     foreign = SamplingSettings(chain=[LogitBias({10**6: 1.0})])
@@ -85,9 +85,7 @@ def test_settings_that_are_refused_leave_chain_and_cards(visitor, session, kind)
         ({"max_tokens": 9, "settings": SamplingSettings(top_k=10**6)}, "top_k is above"),
     ],
 )
-def test_limits_or_settings_that_are_refused_leave_everything(
-    visitor, session, kind, limits, sentence
-):
+def test_refused_limits_or_settings_change_nothing(visitor, session, kind, limits, sentence):
     held = {"max_tokens": 20, "stop_strings": ("a stop that never comes",)}
     visitor.settings = TURNED
     visitor.do("step", order=TURNED_CARDS, **held)
@@ -98,13 +96,13 @@ def test_limits_or_settings_that_are_refused_leave_everything(
     assert (session.prompt, len(session.decoder.steps)) == (PROMPT, 1)
 
 
-def test_a_start_brings_its_limits(visitor, session):
+def test_start_applies_its_limits(visitor, session):
     visitor.do("start", prompt="Once", max_tokens=9, stop_strings=("\n",))
     assert session.error == ""
     assert (session.max_tokens, session.decoder.stop_strings) == (9, ("\n",))
 
 
-def test_another_model_keeps_the_cards_and_says_what_it_cannot_take_over(visitor, session, bundled):
+def test_new_model_keeps_order_and_lists_dropped_settings(visitor, session, bundled):
     chain = [LogitBias({300: 2.0}), Dry(breakers=(5,)), Temperature(0.5), Banned([[7]])]
     order = ("logit_bias", "xtc", "dry", "temperature", "banned", "top_k")
     visitor.do("settings", settings=SamplingSettings(chain=chain, seed=9), order=order)
@@ -122,7 +120,7 @@ def test_another_model_keeps_the_cards_and_says_what_it_cannot_take_over(visitor
     assert session.error == ""
 
 
-def test_a_row_whose_tokens_are_all_banned_is_shown_and_the_step_refused(model):
+def test_step_is_refused_when_every_token_is_banned(model):
     session = Session(model, "w1|w2", SamplingSettings())
     visitor = Visitor(session)
     every = [[token_id] for token_id in range(model.vocab_size)]
@@ -139,7 +137,7 @@ def test_a_row_whose_tokens_are_all_banned_is_shown_and_the_step_refused(model):
 # --- questions ------------------------------------------------------------------------------------
 
 
-def test_a_text_is_split_into_tokens_with_their_places_in_the_row(visitor, session):
+def test_tokenize_returns_tokens_with_rank_and_logit(visitor, session):
     visitor.steps(2)
     visitor.do("inspect", index=1)
     tokens = visitor.ask("tokenize", query=" Paris xylophonist")["tokenized"]
@@ -153,7 +151,7 @@ def test_a_text_is_split_into_tokens_with_their_places_in_the_row(visitor, sessi
         assert token["logit"] == raw.scores[token["id"]]
 
 
-def test_a_tokenizer_that_frames_its_texts_adds_nothing_here(bundled, monkeypatch):
+def test_tokenize_adds_no_special_tokens(bundled, monkeypatch):
     session = Session(bundled, PROMPT, SamplingSettings())
     plain = bundled.vocabulary.tokenizer
 
@@ -166,24 +164,24 @@ def test_a_tokenizer_that_frames_its_texts_adds_nothing_here(bundled, monkeypatc
     assert [token["label"] for token in tokens] == ["␣Paris"]
 
 
-def test_texts_that_have_no_tokens_to_show(visitor):
+def test_tokenize_handles_empty_and_overlong_text(visitor):
     assert visitor.ask("tokenize", query="") == {"tokenized": [], "error": ""}
     assert "at most 200 characters" in visitor.ask("tokenize", query="x" * 201)["error"]
 
 
-def test_without_a_tokenizer_there_are_no_tokens():
+def test_tokenize_returns_nothing_without_a_tokenizer():
     session = Session(LanguageModel(hostile.language_model(), None), [1, 2], SamplingSettings())
     assert Visitor(session).ask("tokenize", query="w1") == {"tokenized": [], "error": ""}
 
 
-def test_after_the_end_tokens_have_no_rank(visitor, session):
+def test_tokens_have_no_rank_after_the_end(visitor, session):
     visitor.do("force", token_id=next(iter(session.model.eos_ids)), index=0)
     visitor.do("inspect", index=1)
     (token,) = visitor.ask("tokenize", query=" Paris")["tokenized"]
     assert (token["raw_rank"], token["logit"]) == (None, None)
 
 
-def test_code_for_other_programs_has_the_present_prompt_model_and_limits(visitor):
+def test_exported_code_has_prompt_model_and_limits(visitor):
     settings = SamplingSettings(chain=[TopP(0.75), Temperature(0.5)], seed=11)
     found = visitor.ask("snippets", settings=settings, max_tokens=37, stop_strings=("END OF IT",))
     by_target = {snippet["target"]: snippet for snippet in found["snippets"]}
@@ -194,6 +192,6 @@ def test_code_for_other_programs_has_the_present_prompt_model_and_limits(visitor
     assert any(setting == "top_p" for setting, _ in by_target["transformers"]["differs"])
 
 
-def test_no_code_for_no_tokens(visitor, session):
+def test_export_is_refused_for_zero_max_tokens(visitor, session):
     assert "max_tokens must be at least 1" in visitor.ask("snippets", max_tokens=0)["error"]
     assert session.error == ""

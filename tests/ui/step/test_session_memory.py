@@ -33,7 +33,7 @@ def caches_held(session: Session) -> list[bool]:
     return [branch.decoder._runner.usage.held > 0 for branch in session.branches.values()]
 
 
-def test_a_branch_that_is_left_gives_its_rows_back_and_they_come_out_the_same(visitor):
+def test_inactive_branch_frees_rows_and_recomputes_them_identically(visitor):
     session = visitor.session
     visitor.steps(6)
     rows = [session.decoder.logits(index).copy() for index in range(6)]
@@ -46,7 +46,7 @@ def test_a_branch_that_is_left_gives_its_rows_back_and_they_come_out_the_same(vi
     assert all(np.array_equal(session.decoder.logits(index), rows[index]) for index in range(6))
 
 
-def test_caches_of_branches_left_longest_ago_go_beyond_the_limit(visitor, monkeypatch):
+def test_oldest_branch_caches_are_released_beyond_the_limit(visitor, monkeypatch):
     session = visitor.session
     visitor.steps(4)
     cache = session.branches[1].cache_bytes
@@ -61,7 +61,7 @@ def test_caches_of_branches_left_longest_ago_go_beyond_the_limit(visitor, monkey
     assert caches_held(session) == [False, True, False, True, True]
 
 
-def test_a_text_made_again_holds_the_rows_of_one_branch_alone(visitor, bundled):
+def test_replayed_text_holds_rows_of_one_branch(visitor, bundled):
     session = visitor.session
     visitor.steps(5)
     for _ in range(3):
@@ -76,7 +76,7 @@ def test_a_text_made_again_holds_the_rows_of_one_branch_alone(visitor, bundled):
     assert not any(count for number, count in held.items() if number != record.current)
 
 
-def test_branches_have_a_limit(visitor, monkeypatch):
+def test_number_of_branches_is_limited(visitor, monkeypatch):
     session = visitor.session
     monkeypatch.setattr(actions, "MOST_BRANCHES", 3)
     visitor.steps(3)
@@ -92,7 +92,7 @@ def test_branches_have_a_limit(visitor, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["step", "run", "force"])
-def test_the_tokens_of_branches_have_a_limit(visitor, monkeypatch, kind):
+def test_tokens_of_branches_are_limited(visitor, monkeypatch, kind):
     session = visitor.session
     visitor.steps(6)
     depart(visitor, 4)  # 6 tokens and 1
@@ -112,7 +112,7 @@ def test_the_tokens_of_branches_have_a_limit(visitor, monkeypatch, kind):
     visitor.steps(10)
 
 
-def test_no_more_tokens_than_a_record_may_have(visitor, monkeypatch):
+def test_total_tokens_are_limited_to_the_record_size(visitor, monkeypatch):
     session = visitor.session
     monkeypatch.setattr(actions, "MOST_TOKENS", 12)
     visitor.steps(6)
@@ -124,15 +124,13 @@ def test_no_more_tokens_than_a_record_may_have(visitor, monkeypatch):
     TextRecord.parse(text_record(session, session.order))
 
 
-def test_one_text_alone_may_be_as_long_as_the_context(visitor, monkeypatch):
+def test_text_without_branches_has_no_token_limit(visitor, monkeypatch):
     monkeypatch.setattr(actions, "MOST_OWN_TOKENS", 3)
     monkeypatch.setattr(actions, "MOST_TOKENS", 3)
     visitor.steps(6)
 
 
-def test_without_memory_for_an_old_row_the_text_stays_and_the_next_step_works(
-    visitor, bundled, monkeypatch
-):
+def test_text_survives_memory_error_for_an_old_row(visitor, bundled, monkeypatch):
     session = visitor.session
     visitor.steps(4)
     ids = session.decoder.token_ids

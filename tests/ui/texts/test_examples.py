@@ -51,7 +51,7 @@ def entropy(decoder: Decoder, index: int = 0) -> float:
     return decoder.steps[index].model_entropy_bits
 
 
-def test_every_example_is_whole():
+def test_every_example_is_complete():
     assert len(BY_NAME) == len({example.prompt for example in EXAMPLES}) == len(EXAMPLES)
     assert "The capital of France is" in {example.prompt for example in EXAMPLES}
     for example in EXAMPLES:
@@ -63,11 +63,11 @@ def test_every_example_is_whole():
         assert all(map(is_one_number, example.settings))
 
 
-def test_neutral_settings_are_those_that_do_nothing():
+def test_neutral_settings_equal_the_defaults():
     assert SamplingSettings(**NEUTRAL) == SamplingSettings()
 
 
-def test_the_page_gets_every_slider_and_cannot_change_the_example():
+def test_page_gets_every_slider_in_a_copy():
     example = Example("a", "b", "c", {"temperature": 0.0})
     sent = example.to_dict()
     assert sent == {
@@ -87,13 +87,13 @@ def test_the_page_gets_every_slider_and_cannot_change_the_example():
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-def test_what_the_page_gets_is_what_was_measured(example):
+def test_page_gets_the_measured_settings(example):
     chosen, order = parse_settings(json.loads(json.dumps(example.to_dict()["settings"])))
     assert chosen == SamplingSettings(**NEUTRAL | example.settings)
     assert order == tuple(name for name in STAGES if name in (*FIRST, *example.settings))
 
 
-def test_an_example_that_needs_another_sampler_shows_it():
+def test_example_shows_the_samplers_it_needs():
     order = BY_NAME["Greedy loop"].to_dict()["settings"]["order"]
     assert order == ["repetition_penalty", *FIRST]
     assert BY_NAME["JSON"].to_dict()["settings"]["order"] == list(FIRST)
@@ -109,19 +109,19 @@ def test_the_first_example_begins_with_a_real_choice():
     assert all(token.startswith(" ") and token.strip().isalpha() for token in likely), likely
 
 
-def test_the_fact_is_confident():
+def test_certain_fact_is_predicted_confidently():
     fact = run("Certain fact", 1)
     assert label(fact.token_ids[0]) == " Paris"
     assert probabilities(fact)[" Paris"] > 0.9 and entropy(fact) < 0.6
 
 
-def test_the_fork_is_wide():
+def test_fork_example_has_many_likely_tokens():
     fork = run("Many likely tokens", 1)
     assert entropy(fork) > 6
     assert max(probabilities(fork).values()) < 0.1
 
 
-def test_the_nucleus_is_narrow_and_wide():
+def test_nucleus_changes_from_narrow_to_wide():
     survivors = [step.survivors for step in run("Certain, then uncertain", 25).steps]
     assert max(survivors[:2]) <= 3
     assert min(survivors) == 1 and max(survivors) >= 30
@@ -138,12 +138,12 @@ def longest_repetition(ids: list[int]) -> int:
     return max(lengths)
 
 
-def test_the_greedy_text_loops_and_the_penalty_breaks_the_loop():
+def test_penalty_breaks_the_greedy_loop():
     assert longest_repetition(run("Greedy loop", 60).token_ids) >= 30
     assert longest_repetition(run("Greedy loop", 60, repetition_penalty=1.3).token_ids) < 12
 
 
-def test_heat_flattens_and_min_p_holds():
+def test_min_p_limits_ranks_at_high_temperature():
     hot = run("High T with min-p", 20)
     assert hot.distribution(0).entropy_bits > entropy(hot) + 5
     cold = run("High T with min-p", 20, min_p=0)
@@ -164,7 +164,7 @@ def test_guidance_lifts_the_rabbit_over_boy_and_girl():
     assert shares["rabbit"] > 0.4 and max(shares["boy"], shares["girl"]) < 0.1
 
 
-def test_contrastive_search_does_not_loop_where_greedy_decoding_does():
+def test_contrastive_search_avoids_the_greedy_loop():
     example = BY_NAME["Contrastive search"]
     assert longest_repetition(run(example.name, 60, temperature=0.0).token_ids) >= 30
     found = ContrastiveSearch(
@@ -176,7 +176,7 @@ def test_contrastive_search_does_not_loop_where_greedy_decoding_does():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_list_goes_on_as_a_list(seed):
+def test_list_continues_with_numbered_items(seed):
     decoder = run("List", 16, seed)
     assert "\n2." in decoder.text and "\n3." in decoder.text
     assert entropy(decoder) > 3, "the fruit is open"
@@ -195,7 +195,7 @@ def test_the_dialogue_has_both_sides():
     assert all(decoder.steps[place].probability > 0.9 for place in after)
 
 
-def test_the_json_is_json_with_open_values():
+def test_json_example_is_valid_with_uncertain_values():
     decoder = run("JSON", 80, temperature=0.0)
     assert decoder.stop_reason == "eos"
     value = json.loads(BY_NAME["JSON"].prompt + decoder.text)
@@ -206,21 +206,21 @@ def test_the_json_is_json_with_open_values():
         assert probabilities(decoder, labels.index(text))[text] > 0.9
 
 
-def test_the_rare_word_is_in_pieces_and_goes_on_wrongly():
+def test_rare_word_is_split_and_continues_wrongly():
     ids = model().vocabulary.encode(" rhinoceros")
     assert len(ids) >= 3
     likely = probabilities(run("Rare word", 1))
     assert next(iter(likely)) != " animal" and likely.get(" animal", 0) < 0.2
 
 
-def test_digits_are_tokens_and_the_sum_is_not_known():
+def test_digits_are_single_tokens_and_sum_is_wrong():
     likely = probabilities(run("Digits", 1))
     assert all(token.strip().isdigit() for token in list(likely)[:9])
     assert next(iter(likely)) != " 7"
     assert [label(i) for i in model().vocabulary.encode("1234")] == ["1", "2", "3", "4"]
 
 
-def test_the_emoji_falls_into_bytes():
+def test_emoji_is_split_into_bytes():
     vocabulary = model().vocabulary
     ids = vocabulary.encode(BY_NAME["Emoji and bytes"].prompt)
     broken = [label(token_id) for token_id in ids if label(token_id).startswith("<0x")]

@@ -29,7 +29,7 @@ SYSTEM = {"role": "system", "content": "Be kind."}
     [(WITH_START, True, []), (PLAIN, True, []), (WITH_SYSTEM, False, [SYSTEM])],
     ids=["start of text", "none", "system message"],
 )
-def test_a_chat_is_read_as_on_the_page(template, adds_start, before, message):
+def test_exported_code_formats_chat_like_the_page(template, adds_start, before, message):
     words = tokenizer(template, adds_start=adds_start)
     small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
     config = LlamaConfig(

@@ -94,12 +94,12 @@ def travelled(data: dict) -> object:
     return json.loads(json.dumps(data, allow_nan=False))
 
 
-def test_every_stage_has_values_here():
+def test_fields_exist_for_every_stage():
     assert FIELDS.keys() == STAGES.keys()
 
 
 @given(pages())
-def test_what_goes_to_the_page_comes_back_equal(page):
+def test_settings_survive_a_round_trip_to_page(page):
     chosen, order = page
     sent = plain_settings(chosen, order)
     assert sent.keys() == {"order", "seed", *order}
@@ -107,7 +107,7 @@ def test_what_goes_to_the_page_comes_back_equal(page):
 
 
 @given(pages())
-def test_a_recorded_chain_is_named_by_its_own_stages(page):
+def test_recorded_settings_list_only_chain_stages(page):
     chosen, _ = page
     recorded = plain_settings(chosen)
     assert recorded["order"] == [stage.setting for stage in chosen.chain]
@@ -115,7 +115,7 @@ def test_a_recorded_chain_is_named_by_its_own_stages(page):
 
 
 @given(pages())
-def test_a_page_begins_with_the_first_samplers_and_those_that_are_on(page):
+def test_page_shows_first_and_active_samplers(page):
     chosen, _ = page
     order = shown_samplers(chosen)
     on = [stage.setting for stage in chosen.chain]
@@ -124,7 +124,7 @@ def test_a_page_begins_with_the_first_samplers_and_those_that_are_on(page):
     assert parse_settings(plain_settings(chosen, order)) == (chosen, order)
 
 
-def test_further_samplers_stand_where_they_stand_by_default():
+def test_added_samplers_take_their_default_place():
     assert shown_samplers(SamplingSettings()) == FIRST
     assert shown_samplers(SamplingSettings(chain=[Xtc()])) == (*FIRST, "xtc")
     assert shown_samplers(SamplingSettings(chain=[Dry()])) == ("dry", *FIRST)
@@ -132,7 +132,7 @@ def test_further_samplers_stand_where_they_stand_by_default():
     assert shown_samplers(turned) == ("top_k", "top_p", "temperature", "min_p")
 
 
-def test_the_order_of_the_page_is_the_order_of_the_chain():
+def test_chain_follows_the_order_on_the_page():
     sent = {"order": ["top_p", "xtc", "temperature", "top_k"], "seed": 3}
     sent |= {"top_p": 0.9, "xtc": None, "temperature": 0.5, "top_k": 40.0}
     chosen, order = parse_settings(sent)
@@ -140,7 +140,7 @@ def test_the_order_of_the_page_is_the_order_of_the_chain():
     assert order == ("top_p", "xtc", "temperature", "top_k")
 
 
-def test_a_sampler_that_was_removed_leaves_nothing_behind():
+def test_removed_sampler_leaves_nothing_behind():
     chosen, order = parse_settings({**FOUR, "dry": {"multiplier": "what was left"}, "top_h": 0.4})
     assert (chosen, order) == (SamplingSettings(), FIRST)
 
@@ -149,12 +149,12 @@ def test_a_sampler_that_was_removed_leaves_nothing_behind():
     ("name", "value"),
     [("logit_bias", {"bias": []}), ("banned", {"sequences": []}), ("mirostat", None)],
 )
-def test_a_sampler_without_an_entry_is_off_and_stays(name, value):
+def test_sampler_without_entry_is_off_but_kept(name, value):
     chosen, order = parse_settings({"order": [name], name: value})
     assert (chosen.chain, order) == ((), (name,))
 
 
-def test_a_page_from_before_the_update_is_told_to_reload():
+def test_outdated_page_is_told_to_reload():
     with pytest.raises(EventError, match=r"updated since this page was loaded; reload the page"):
         parse_settings({"temperature": 0.7, "top_k": 50, "seed": 3})
 
@@ -188,7 +188,7 @@ for _ in range(900):
         ({"order": ["dry"], "dry": {"base": "x" * 10**6}}, "a value that is too large"),
     ],
 )
-def test_another_shape_is_refused(change, sentence):
+def test_malformed_settings_are_refused(change, sentence):
     with pytest.raises(EventError) as error:
         parse_settings({**FOUR, **change})
     assert sentence in str(error.value)
@@ -196,7 +196,7 @@ def test_another_shape_is_refused(change, sentence):
 
 
 @pytest.mark.parametrize("data", [None, 3, "hot", [], [["order", []]]])
-def test_what_is_no_object_is_refused(data):
+def test_non_object_settings_are_refused(data):
     with pytest.raises(EventError, match="settings that are none"):
         parse_settings(data)
 
@@ -219,7 +219,7 @@ def test_what_is_no_object_is_refused(data):
         ({"order": ["banned"], "banned": {"sequences": [[]]}}, "an empty sequence"),
     ],
 )
-def test_a_value_out_of_range_is_refused_in_the_engines_words(change, sentence):
+def test_value_out_of_range_gets_engine_error(change, sentence):
     with pytest.raises(SettingError) as error:
         parse_settings({**FOUR, **change})
     assert sentence in str(error.value)
@@ -233,7 +233,7 @@ def test_a_value_out_of_range_is_refused_in_the_engines_words(change, sentence):
         ("dry", {"breakers": list(range(MOST_ENTRIES - 1))}),
     ],
 )
-def test_long_lists_are_taken_up_to_a_limit_that_the_refusal_names(name, largest):
+def test_long_lists_are_accepted_up_to_a_limit(name, largest):
     (stage,) = parse_settings({"order": [name], name: largest})[0].chain
     (key, entries), *_ = stage.to_dict().items() if name != "dry" else [("breakers", [])]
     assert len(entries) == len(largest[key]) or name == "dry"
@@ -258,7 +258,7 @@ FIELD_NAMES = sorted({name for kind in STAGES.values() for name in kind.__datacl
     st.lists(st.sampled_from(sorted(STAGES)), unique=True, max_size=6),
     st.data(),
 )
-def test_whatever_a_browser_sends_is_settings_or_a_refusal(order, data):
+def test_any_input_is_parsed_or_refused(order, data):
     fields = st.dictionaries(st.sampled_from(FIELD_NAMES), JSON, max_size=3)
     sent = {name: data.draw(JSON | fields) for name in order}
     try:
@@ -273,7 +273,7 @@ def test_whatever_a_browser_sends_is_settings_or_a_refusal(order, data):
 # --- settings that depend on a model's tokens -----------------------------------------------------
 
 
-def test_an_added_stage_starts_with_values_that_the_engine_takes(bundled):
+def test_added_stage_starts_with_valid_values(bundled):
     defaults = travelled(stage_defaults(bundled.vocabulary))
     assert defaults.keys() == {name for name in STAGES if not is_one_number(name)}
     for name, values in defaults.items():
@@ -283,7 +283,7 @@ def test_an_added_stage_starts_with_values_that_the_engine_takes(bundled):
         chosen.check_vocabulary(bundled.vocab_size)
 
 
-def test_breakers_are_the_tokens_of_line_breaks_and_marks(bundled):
+def test_breakers_are_line_break_and_mark_tokens(bundled):
     vocabulary = bundled.vocabulary
     texts = {vocabulary.token_bytes(token_id).strip(b" ") for token_id in breaker_ids(vocabulary)}
     assert texts == {text.encode() for text in BREAKERS}
@@ -296,7 +296,7 @@ def test_a_tokenizer_without_the_marks_has_no_breakers(model):
     assert breaker_ids(LanguageModel(hostile.language_model(), None).vocabulary) == ()
 
 
-def test_a_tokenizer_that_refuses_the_marks_has_no_breakers(model, monkeypatch):
+def test_tokenizer_refusing_the_marks_has_no_breakers(model, monkeypatch):
     def refuses(*_, **__):
         raise TokenizerError("It takes too long; choose another model.")
 
@@ -310,12 +310,12 @@ def test_edited_ids_are_those_of_biases_and_bans():
     assert edited_ids(SamplingSettings(top_k=5)) == []
 
 
-def test_a_model_with_the_same_tokens_keeps_everything(bundled):
+def test_model_with_same_tokens_keeps_all_settings(bundled):
     chosen = SamplingSettings(chain=[TopK(40), LogitBias({9: 1.0}), Dry(breakers=(3,))], seed=4)
     assert fitted(chosen, bundled, bundled) == (chosen, "")
 
 
-def test_a_tokenizer_that_only_begins_texts_otherwise_has_the_same_tokens(bundled):
+def test_different_post_processor_counts_as_same_tokens(bundled):
     other = deepcopy(bundled.tokenizer)
     other.backend_tokenizer.post_processor = ByteLevel(trim_offsets=True)
     chosen = SamplingSettings(chain=[LogitBias({9: 1.0})])
@@ -324,7 +324,7 @@ def test_a_tokenizer_that_only_begins_texts_otherwise_has_the_same_tokens(bundle
         assert bool(fitted(chosen, bundled, after)[0].chain) == kept
 
 
-def test_a_model_with_other_tokens_loses_what_names_tokens(bundled, model):
+def test_model_with_other_tokens_drops_token_settings(bundled, model):
     chain = [TopK(9000), Temperature(0.5), LogitBias({9: 1.0}), Dry(breakers=(3,)), Banned([[4]])]
     chosen, sentence = fitted(SamplingSettings(chain=chain, seed=4), bundled, model)
     assert chosen == SamplingSettings(chain=[Temperature(0.5), Dry()], seed=4)
@@ -334,7 +334,7 @@ def test_a_model_with_other_tokens_loses_what_names_tokens(bundled, model):
     assert nothing == ""
 
 
-def test_a_new_page_shows_samplers_of_one_number():
+def test_new_page_shows_single_number_samplers():
     assert set(FIRST) <= STAGES.keys()
     assert list(FIRST) == [name for name in STAGES if name in FIRST]
     assert all(map(is_one_number, FIRST))

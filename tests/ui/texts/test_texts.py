@@ -20,9 +20,7 @@ from ui.texts.texts import Beginning, new_text
         (Beginning("w" * 20_001, chat=True), "The prompt has 20,001 characters; use at most 20,"),
     ],
 )
-def test_a_prompt_that_is_too_long_is_refused_before_it_is_split(
-    model, monkeypatch, beginning, said
-):
+def test_overlong_prompt_is_refused_before_tokenization(model, monkeypatch, beginning, said):
     def read(*_):
         pytest.fail("it was split into tokens")
 

@@ -18,7 +18,7 @@ from ui.texts.traces import trace_of
         ("1.5", 1_000_002, "1,000,000 values"),
     ],
 )
-def test_a_packed_bomb_is_refused_before_it_is_read(part, count, most, monkeypatch):
+def test_oversized_trace_is_refused_before_parsing(part, count, most, monkeypatch):
     bomb = f'{{"x":[{",".join([part] * count)}]}}'
     with pytest.raises(TraceError, match="no decoding trace"):
         Trace.from_json(bomb)  # in a person's own program, no others wait

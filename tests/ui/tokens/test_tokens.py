@@ -32,7 +32,7 @@ def sides(state: TokensState) -> list[dict]:
     return json.loads(packed(state.shown()))
 
 
-def test_the_browser_gets_what_leads_from_symbols_to_tokens(state):
+def test_merges_lead_from_symbols_to_tokens(state):
     state.change(prompt=" strawberry STRAWBERRY<|endoftext|> 🙂" + " STRAWBERRY")
     first, second = sides(state)
     assert [side["name"] for side in (first, second)] == ["bundled", "ByT5 (bytes)"]
@@ -51,7 +51,7 @@ def test_the_browser_gets_what_leads_from_symbols_to_tokens(state):
     assert second["tokens"][-1]["is_inserted"] and second["tokens"][-1]["label"] == "</s>"
 
 
-def test_a_text_that_grows_has_steps_for_its_beginning():
+def test_long_normalised_text_shows_only_first_steps():
     tokenizer = wordpiece()
     tokenizer.backend_tokenizer.normalizer = normalizers.Replace("@", "x" * 140)
     grown = text_tokenizer(whole(tokenizer))
@@ -61,7 +61,7 @@ def test_a_text_that_grows_has_steps_for_its_beginning():
     assert first["kind"] == "matches" and "steps are shown for the first 20,000" in last["reason"]
 
 
-def test_steps_that_take_too_long_are_not_shown_and_the_tokens_are(state, tmp_path, monkeypatch):
+def test_slow_steps_are_omitted_but_tokens_shown(state, tmp_path, monkeypatch):
     monkeypatch.setattr("engine.model.guarded_tokenizer.CUT_SECONDS", 0.1)
     pieces = [("<unk>", 0.0), *(("a" * length, -1.0 * length) for length in range(1, 151))]
     backend = Tokenizer(models.Unigram(pieces, 0))
@@ -75,7 +75,7 @@ def test_steps_that_take_too_long_are_not_shown_and_the_tokens_are(state, tmp_pa
     assert sides(state)[0]["makings"][0]["kind"] == "cuts"
 
 
-def test_long_texts_are_drawn_in_part_and_longer_ones_refused(state):
+def test_long_texts_are_shortened_or_refused(state):
     state.change(prompt="ab" * (LONGEST // 2))
     first, second = sides(state)
     assert (
@@ -114,7 +114,7 @@ def test_tables_count_words_stages_samples_and_prices(state):
     )
 
 
-def test_the_notice_is_computed_and_hostile_texts_stay_texts(state):
+def test_notice_counts_tokens_and_hostile_texts_stay_text(state):
     assert "“\u2068␣STRAWBERRY\u2069” is cut most, into 6 tokens." in notice(state.shown())
     assert "ByT5 (bytes) makes 3.2 times as many." in notice(state.shown())
     state.change(prompt="the cat")
@@ -125,7 +125,7 @@ def test_the_notice_is_computed_and_hostile_texts_stay_texts(state):
         assert "\u202e" not in packed(state.shown()), "what turns a line around is a glyph"
 
 
-def test_a_tokenizer_that_cannot_be_had_leaves_the_one_before(state, tmp_path, monkeypatch):
+def test_unavailable_tokenizer_leaves_the_previous_one(state, tmp_path, monkeypatch):
     state.change(second=str(tmp_path / "nowhere"))
     assert "no folder" in state.error and state.inputs.second == BYTES
     state.change(second="bundled-draft")

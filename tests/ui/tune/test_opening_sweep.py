@@ -65,7 +65,7 @@ def opened(model: LanguageModel, owner: Owner = UNKNOWN) -> SweepWork:
     return work
 
 
-def test_thirty_visitors_share_one_sweep_and_all_see_it_grow(model, gate):
+def test_thirty_visitors_share_one_growing_sweep(model, gate):
     works = [opened(model) for _ in range(30)]
     assert all(work.is_running and not work.is_done for work in works)
     gate.go.release(2)
@@ -84,7 +84,7 @@ def test_thirty_visitors_share_one_sweep_and_all_see_it_grow(model, gate):
     assert late.result is works[0].result
 
 
-def test_a_cancel_ends_it_for_one_and_not_for_the_others(model, gate):
+def test_cancel_ends_sweep_for_one_visitor_only(model, gate):
     me, you = Owner("me"), Owner("you")
     one, other = opened(model, me), opened(model, you)
     gate.go.release(1)
@@ -103,7 +103,7 @@ def test_a_cancel_ends_it_for_one_and_not_for_the_others(model, gate):
     assert one.result.texts["text"].equals(other.result.texts["text"])
 
 
-def test_the_last_to_cancel_ends_it_and_the_next_begins_another(model, gate):
+def test_last_cancel_ends_sweep_and_next_starts_another(model, gate):
     me, you = Owner("me"), Owner("you")
     one, other = opened(model, me), opened(model, you)
     until(lambda: gate.begun == 1)
@@ -123,7 +123,7 @@ def test_the_last_to_cancel_ends_it_and_the_next_begins_another(model, gate):
     assert one.is_done
 
 
-def test_who_has_left_without_a_word_does_not_keep_it_going(model, gate, monkeypatch):
+def test_departed_visitor_does_not_keep_sweep_running(model, gate, monkeypatch):
     monkeypatch.setattr(jobs, "LOOK_SECONDS", 0)
     monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
     there = [True, True]
@@ -138,9 +138,7 @@ def test_who_has_left_without_a_word_does_not_keep_it_going(model, gate, monkeyp
     assert not any(work.is_running or work.is_done for work in works)
 
 
-def test_a_cancel_in_one_tab_leaves_the_sweep_of_another_tab_of_the_person(
-    model, gate, monkeypatch
-):
+def test_cancel_in_one_tab_spares_other_tabs(model, gate, monkeypatch):
     monkeypatch.setattr(jobs, "LOOK_SECONDS", 0)
     monkeypatch.setattr(jobs, "GRACE_SECONDS", -1)
     there = {"stays": True, "leaves": True}
@@ -153,7 +151,7 @@ def test_a_cancel_in_one_tab_leaves_the_sweep_of_another_tab_of_the_person(
     assert work.is_done and not left.is_done
 
 
-def test_a_failure_is_told_to_all_and_nobody_joins_it(model, monkeypatch):
+def test_failure_reaches_all_and_next_visitor_starts_afresh(model, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(Batch, "_run_group", lambda *_: 1 / 0)
         works = [opened(model) for _ in range(2)]
@@ -165,7 +163,7 @@ def test_a_failure_is_told_to_all_and_nobody_joins_it(model, monkeypatch):
     assert (fresh.problem, fresh.is_done) == ("", True)
 
 
-def test_other_sweeps_models_and_chats_are_others(model, gate):
+def test_other_models_and_sweeps_are_not_shared(model, gate):
     other = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="other")
     opened(model)
     opened(other)
@@ -176,7 +174,7 @@ def test_other_sweeps_models_and_chats_are_others(model, gate):
     until(lambda: gate.begun == 3)
 
 
-def test_a_visitors_own_sweep_is_their_own(model, gate):
+def test_own_sweep_is_not_shared(model, gate):
     pages = [Tuning(model) for _ in range(3)]
     for page in pages:
         page.change(prompts=("w1",), stop="")
@@ -193,7 +191,7 @@ def test_a_visitors_own_sweep_is_their_own(model, gate):
         assert page.work.is_done
 
 
-def test_a_model_goes_though_a_sweep_was_made_with_it():
+def test_finished_sweep_does_not_keep_its_model_alive():
     model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
     work = opened(model)
     work.wait(PATIENCE_S)

@@ -50,7 +50,7 @@ def without_y(tuning: Tuning, x: str) -> None:
 # --- checks before a run --------------------------------------------------------------------------
 
 
-def test_the_plan_is_the_sweep_that_is_typed(tuning):
+def test_plan_matches_the_typed_values(tuning):
     sweep = tuning.plan.sweep
     assert sweep.count == 6
     assert sweep.prompts == EXAMPLES[0].prompts
@@ -58,7 +58,7 @@ def test_the_plan_is_the_sweep_that_is_typed(tuning):
     assert [cell.settings.temperature for cell in sweep.cells] == [0.5, 0.5, 1, 1, 1.5, 1.5]
 
 
-def test_a_million_cells_are_refused_with_the_count_and_nothing_runs(tuning):
+def test_a_million_cells_are_refused_without_running(tuning):
     type_values(tuning, x="0.001 to 1 step 0.001", y="0.001 to 1 step 0.001")
     tuning.run()
     assert f"sweep has more than {MOST_TEXTS:,} texts, got 1,000,000" in tuning.error
@@ -78,7 +78,7 @@ def test_a_million_cells_are_refused_with_the_count_and_nothing_runs(tuning):
         ({"max_tokens": 512, "seeds": 64, "x": "0.1 to 9 step 0.1"}, "has 11,520 texts with more"),
     ],
 )
-def test_what_cannot_be_run_is_said_before_it_runs(tuning, change, sentence):
+def test_invalid_plan_is_reported_before_it_runs(tuning, change, sentence):
     for name, value in change.items():
         if name in ("x", "y"):
             type_values(tuning, **{name: value})
@@ -89,7 +89,7 @@ def test_what_cannot_be_run_is_said_before_it_runs(tuning, change, sentence):
     assert tuning.plan.problem.count("got") <= 1, "said twice"
 
 
-def test_a_value_beyond_the_vocabulary_names_axis_and_value(tuning):
+def test_value_beyond_vocabulary_names_its_axis(tuning):
     tuning.change(x=AxisInput("top_k", {"top_k": "5, 10000000"}))
     assert tuning.plan.problem.startswith("X values: Top-k is above the vocabulary")
     assert tuning.plan.problem.count("10,000,000") == 1
@@ -104,7 +104,7 @@ def test_a_value_beyond_the_vocabulary_names_axis_and_value(tuning):
         ("max_tokens", None, "Max tokens is empty; use a whole number from 1 to 512."),
     ],
 )
-def test_a_bad_number_is_said_and_changes_nothing(tuning, change, typed, sentence):
+def test_bad_number_is_reported_and_changes_nothing(tuning, change, typed, sentence):
     before = tuning.plan.sweep
     tuning.change(**{change: typed})
     assert tuning.error.startswith(sentence)
@@ -116,14 +116,14 @@ def test_the_same_setting_on_both_axes_is_refused(tuning):
     assert tuning.plan.problem.startswith("Y axis is the setting of the X axis too, got 'Temper")
 
 
-def test_a_refused_base_setting_leaves_the_one_before(tuning):
+def test_refused_base_setting_keeps_the_previous_one(tuning):
     tuning.set_base("min_p", 0.1)
     tuning.set_base("min_p", 7)
     assert "Min-p must be between 0 and 1, got 7" in tuning.error
     assert tuning.inputs.base.min_p == 0.1
 
 
-def test_what_the_settings_before_would_have_lost_is_no_error(tuning):
+def test_replaced_settings_cause_no_error_on_model_change(tuning):
     other = LanguageModel(hostile.language_model(context=64), hostile.tokenizer(), name="other")
     tuning.change(base=SamplingSettings(chain=[Banned([[5]])]))
     tuning.take_settings(SamplingSettings(top_p=0.8, seed=3), other)
@@ -132,14 +132,14 @@ def test_what_the_settings_before_would_have_lost_is_no_error(tuning):
     assert (tuning.model, base.top_p, base.stage("banned")) == (other, 0.8, None)
 
 
-def test_a_seed_of_the_step_page_changes_no_sweep(tuning, model):
+def test_seed_from_step_page_leaves_sweep_unchanged(tuning, model):
     tuning.take_settings(SamplingSettings(top_k=7, seed=1), model)
     finished(tuning)
     tuning.take_settings(SamplingSettings(top_k=7, seed=2), model)
     assert not tuning.has_changed
 
 
-def test_base_settings_hold_in_every_cell_also_those_of_several_fields(tuning, model):
+def test_base_settings_apply_to_every_cell(tuning, model):
     tuning.take_settings(SamplingSettings(chain=[Dry(0.8)], seed=3), model)
     tuning.set_base("top_k", 7)
     assert all(cell.settings.top_k == 7 for cell in tuning.plan.sweep.cells)
@@ -149,7 +149,7 @@ def test_base_settings_hold_in_every_cell_also_those_of_several_fields(tuning, m
 # --- the sweep ------------------------------------------------------------------------------------
 
 
-def test_a_sweep_gives_every_cell_its_texts_and_metrics(tuning):
+def test_sweep_gives_every_cell_texts_and_metrics(tuning):
     tuning.change(seeds=2)
     result = finished(tuning).work.result
     assert result.is_complete
@@ -160,7 +160,7 @@ def test_a_sweep_gives_every_cell_its_texts_and_metrics(tuning):
     assert set(METRICS) <= set(result.cells.columns)
 
 
-def test_a_cell_has_the_texts_of_its_own_settings(tuning):
+def test_cell_texts_match_its_own_settings(tuning):
     # In bfloat16, a text depends on the number of texts in its passes; in float32, it does not.
     model = tuning.model = load_model(dtype="float32")
     finished(tuning)
@@ -175,7 +175,7 @@ def test_a_cell_has_the_texts_of_its_own_settings(tuning):
     assert text == same
 
 
-def test_a_cell_that_is_not_there_is_passed_over(tuning):
+def test_choosing_a_missing_cell_changes_nothing(tuning):
     finished(tuning).choose(2, 1)
     tuning.choose(3, 0)
     tuning.choose(0, -1)
@@ -197,9 +197,7 @@ class Gated(SweepWork):
             yield left
 
 
-def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
-    tuning, model, monkeypatch
-):
+def test_cancelled_sweep_continues_to_the_same_texts(tuning, model, monkeypatch):
     monkeypatch.setattr("ui.tune.sweep_work.MAX_ROWS", 3)
     whole = finished(tuning).work.result.texts
     monkeypatch.setattr("ui.tune.sweep_work.SUM_UP_SECONDS", 0)
@@ -223,7 +221,7 @@ def test_cancel_keeps_what_is_there_and_continue_comes_to_the_same_texts(
     assert before.items() <= after.items()
 
 
-def test_a_visitor_who_has_gone_for_good_ends_the_sweep(tuning, model, monkeypatch):
+def test_sweep_ends_when_its_visitor_leaves(tuning, model, monkeypatch):
     monkeypatch.setattr("ui.jobs.LOOK_SECONDS", 0)
     monkeypatch.setattr("ui.jobs.GRACE_SECONDS", -1)
     work = SweepWork(tuning.plan.sweep, model, tuning.inputs.prompts)
@@ -233,7 +231,7 @@ def test_a_visitor_who_has_gone_for_good_ends_the_sweep(tuning, model, monkeypat
     assert not work.is_done
 
 
-def test_the_opening_sweep_is_made_once_for_all_visitors(tuning, model):
+def test_opening_sweep_is_shared_by_all_visitors(tuning, model):
     tuning.run(for_all=True)
     tuning.work.wait(PATIENCE_S)
     second = Tuning(model)
@@ -247,7 +245,7 @@ def test_the_opening_sweep_is_made_once_for_all_visitors(tuning, model):
     second.work.wait(PATIENCE_S)
 
 
-def test_export_holds_what_it_takes_to_make_each_text_again_in_both_formats(tuning):
+def test_export_can_reproduce_texts_in_both_formats(tuning):
     tuning.change(prompts=("One", "Two"))
     frame = finished(tuning).export()
     assert len(frame) == 12
@@ -269,12 +267,12 @@ def test_export_holds_what_it_takes_to_make_each_text_again_in_both_formats(tuni
     assert pd.read_parquet(buffer)["text"].tolist() == frame["text"].tolist()
 
 
-def test_the_figures_of_a_cell_are_over_its_texts(tuning):
+def test_cell_metrics_state_the_number_of_texts(tuning):
     finished(tuning)
     assert "**, over 1 text: " in _cell_metrics(tuning), "not the mean of their perplexities"
 
 
-def test_one_axis_only(tuning):
+def test_sweep_can_have_one_axis(tuning):
     tuning.change(y=AxisInput("none"))
     finished(tuning)
     assert tuning.plan.sweep.count == 3
@@ -284,7 +282,7 @@ def test_one_axis_only(tuning):
     assert cell_label(tuning.work.sweep, 0.5, None) == "T 0.5"
 
 
-def test_extremes_have_a_better_end_only_where_less_is_better_by_itself(tuning):
+def test_extremes_mark_better_end_only_for_suitable_metrics(tuning):
     without_y(tuning, "0, 1.5")
     tuning.change(prompts=("He said that",), stop="", max_tokens=48, seeds=3)
     result = finished(tuning).work.result
@@ -296,7 +294,7 @@ def test_extremes_have_a_better_end_only_where_less_is_better_by_itself(tuning):
     assert not any(end.is_best for end in found["perplexity"])
 
 
-def test_no_end_is_better_where_the_intervals_overlap(tuning):
+def test_overlapping_intervals_mark_no_better_end(tuning):
     without_y(tuning, "0, 1.5")
     result = finished(tuning).work.result
     cells = result.cells.assign(texts=4, seq_rep_4=[0.02, 0.01], seq_rep_4_sd=0.05)
@@ -309,7 +307,7 @@ def test_no_end_is_better_where_the_intervals_overlap(tuning):
     assert [end.is_best for end in found["looped"]] == [False, False], "one text of four"
 
 
-def test_no_end_is_better_by_four_texts_that_are_alike(tuning):
+def test_four_equal_texts_mark_no_better_end(tuning):
     without_y(tuning, "0, 1.5")
     result = finished(tuning).work.result
     cells = result.cells.assign(texts=4, looped=[0.5, 0.0], seq_rep_4=[0.5, 0.1])
@@ -322,13 +320,13 @@ def test_no_end_is_better_by_four_texts_that_are_alike(tuning):
     assert [end.is_best for end in extremes(result)["looped"]] == [True, False]
 
 
-def test_a_metric_that_is_the_same_everywhere_has_one_end_and_no_better_one(tuning):
+def test_constant_metric_has_a_single_unmarked_end(tuning):
     without_y(tuning, "0.5, 0.6")
     found = extremes(finished(tuning).work.result)
     assert [(end.value, end.others, end.is_best) for end in found["looped"]] == [(0, 1, False)]
 
 
-def test_the_stop_string_of_an_example_goes_with_its_last_prompt(tuning):
+def test_stop_string_goes_with_last_example_prompt(tuning):
     tuning.take_example(EXAMPLES[1])
     for place in range(2):
         tuning.set_prompt(place, "My own")
@@ -339,7 +337,7 @@ def test_the_stop_string_of_an_example_goes_with_its_last_prompt(tuning):
     assert tuning.removed_stop == r"\nCustomer:", "still to be told after another change"
 
 
-def test_a_stop_string_of_ones_own_stays(tuning):
+def test_own_stop_string_stays(tuning):
     tuning.set_prompt(0, "My own")
     tuning.change(stop=EXAMPLES[0].stop)
     tuning.set_prompt(0, "My other own")

@@ -32,7 +32,7 @@ def test_lists_and_ranges_are_read(text, values):
     assert parse_values("X values", text) == values
 
 
-def test_whole_numbers_stay_whole_as_top_k_wants_them():
+def test_whole_numbers_are_parsed_as_integers():
     assert all(
         isinstance(value, int) for value in parse_values("X values", "10 to 50 step 20, 1.0")
     )
@@ -54,7 +54,7 @@ def test_whole_numbers_stay_whole_as_top_k_wants_them():
         ("0.5, 1, 0.50", "X values hold a value twice, got 0.5"),
     ],
 )
-def test_what_is_no_list_is_named(text, sentence):
+def test_invalid_lists_are_refused_with_a_reason(text, sentence):
     with pytest.raises(SettingError) as caught:
         parse_values("X values", text)
     assert str(caught.value).startswith(sentence)
@@ -75,7 +75,7 @@ def test_what_is_no_list_is_named(text, sentence):
         ("1 " * 9_999, "hold a value twice, got 1"),
     ],
 )
-def test_no_list_takes_longer_than_its_length(text, sentence, monkeypatch):
+def test_parsing_time_grows_linearly_with_length(text, sentence, monkeypatch):
     # Counted, not timed: the number of matches, and the length of each matched text.
     matched = []
 
@@ -97,14 +97,14 @@ def test_no_list_takes_longer_than_its_length(text, sentence, monkeypatch):
 
 
 @given(st.text("0123456789.+-eE:to by", max_size=40))
-def test_no_number_can_be_read_in_two_ways(text):
+def test_number_pattern_needs_no_backtracking(text):
     # Matched text is never given back, so that the work grows with the length alone. Backtracking
     # would accept nothing more.
     patient = re.sub(r"(?<=[*+?}])\+", "", values._NUMBER)
     assert bool(re.fullmatch(patient, text)) == bool(values._ONE.fullmatch(text))
 
 
-def test_every_setting_of_one_number_begins_with_values_that_its_stage_takes():
+def test_sweepable_settings_start_with_valid_values():
     assert set(SWEEPABLE) == {name for name in STAGES if is_one_number(name)}
     for name in SWEEPABLE:
         axis = Axis(name, parse_values(name, INITIAL[name]))

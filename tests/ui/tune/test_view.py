@@ -27,7 +27,7 @@ def test_no_text_becomes_markup(text):
     assert small_heatmaps([Grid(text, "", "", ["<b>"], ["<b>"], [[1.0]])], False).count("<b>") == 0
 
 
-def test_a_star_marks_a_better_end_and_equal_cells_have_no_ends():
+def test_star_marks_the_better_end_if_any():
     low = Extreme(0.0, "T 1", 2, is_best=True, low=0.0, high=0.2)
     high = Extreme(0.5, "T 0.4", 0, is_best=False)
     shown = extremes_table({"seq_rep_4": (low, high), "looped": (low,)})
@@ -37,7 +37,7 @@ def test_a_star_marks_a_better_end_and_equal_cells_have_no_ends():
     assert "<td>0.00 in every cell</td><td>–</td>" in shown
 
 
-def test_a_message_comes_back_from_a_record_in_any_language():
+def test_recorded_message_is_restored_in_any_language():
     error = SettingError("top_k", 0.5, "must be a whole number", msg("use 0 to {steps}", 4))
     notice = msg("A text could not continue: {error}", error)
     back = _message(json.loads(json.dumps(_recorded(notice))))

@@ -26,7 +26,7 @@ def opened(hand: PromptInHand, holders: list[Holder], holder: Holder) -> str:
     return holder.prompt
 
 
-def test_the_prompt_that_was_typed_last_is_taken_once_by_every_page():
+def test_newest_prompt_is_taken_once_by_every_page():
     hand, holders = PromptInHand(), [Holder(name, f"of {name}") for name in ("a", "b", "c")]
     a, b, c = holders
     assert [opened(hand, holders, one) for one in holders] == ["of a", "of b", "of c"]
@@ -37,7 +37,7 @@ def test_the_prompt_that_was_typed_last_is_taken_once_by_every_page():
     assert hand.newest == Prompt("typed later")
 
 
-def test_a_page_that_refuses_a_prompt_is_not_asked_again():
+def test_refusing_page_is_not_asked_again():
     class Full(Holder):
         def take_prompt(self, prompt: Prompt, settings=None) -> None:
             pass
@@ -49,6 +49,6 @@ def test_a_page_that_refuses_a_prompt_is_not_asked_again():
     assert hand.due(full) is None and hand.newest == Prompt("long")
 
 
-def test_a_page_without_a_template_says_nothing_of_it():
+def test_prompts_match_if_chat_state_is_unknown():
     assert Prompt("x", True).is_same(Prompt("x")) and Prompt("x").is_same(Prompt("x", True))
     assert not Prompt("x", True).is_same(Prompt("x", False))

@@ -26,7 +26,7 @@ def kept(folder, token: str = TOKEN) -> dict:
     return Keeper(folder).records(token)[0]
 
 
-def test_what_was_written_is_there_for_the_next_process(keeper, tmp_path):
+def test_records_are_read_by_the_next_process(keeper, tmp_path):
     keeper.put(TOKEN, "step", {"text": "ü" * 100})
     keeper.put(TOKEN, "tune", {"a": [1, None, 0.5]})
     assert keeper.records(TOKEN)[0]["step"] == {"text": "ü" * 100}, "before it is written too"
@@ -37,7 +37,7 @@ def test_what_was_written_is_there_for_the_next_process(keeper, tmp_path):
     assert kept(tmp_path / "visits", "cd" * 16) == {}
 
 
-def test_the_token_is_not_in_the_file_and_only_its_owner_may_read_it(keeper, tmp_path):
+def test_file_hides_token_and_is_private(keeper, tmp_path):
     keeper.put(TOKEN, "step", {"text": "a"})
     keeper.close()
     folder = tmp_path / "visits"
@@ -64,7 +64,7 @@ def still(keeper: Keeper, *names: str) -> list[str]:
     return [name for name in names if keeper.records(name)[0]]
 
 
-def test_an_address_gets_what_it_leaves_to_others_and_nothing_young_makes_way(tmp_path, caplog):
+def test_flooding_address_displaces_no_other_records(tmp_path, caplog):
     keeper = small(tmp_path)
     assert kept_from(keeper, "school", "victim", 3000)
     keeper._epoch += 200  # no longer young, but at an address that has less
@@ -78,7 +78,7 @@ def test_an_address_gets_what_it_leaves_to_others_and_nothing_young_makes_way(tm
     assert kept_from(keeper, "elsewhere", took[0], 1200)
 
 
-def test_what_is_no_longer_young_makes_way_at_the_address_that_has_most(tmp_path):
+def test_old_records_of_largest_address_go_first(tmp_path):
     keeper = small(tmp_path)
     assert kept_from(keeper, "school", "victim")  # the oldest
     flood = [f"flood {number}" for number in range(30)]
@@ -91,7 +91,7 @@ def test_what_is_no_longer_young_makes_way_at_the_address_that_has_most(tmp_path
     assert kept_from(keeper, "elsewhere", "more") and still(keeper, "victim")
 
 
-def test_beyond_a_share_of_their_own_a_person_makes_way_for_themselves(tmp_path):
+def test_person_beyond_own_share_displaces_own_records(tmp_path):
     keeper = small(tmp_path, of_person=2500)
     for number in range(4):
         keeper.put(f"tab {number}", "step", {"text": os.urandom(1000).hex()}, Owner("me", "home"))
@@ -103,7 +103,7 @@ def test_beyond_a_share_of_their_own_a_person_makes_way_for_themselves(tmp_path)
     assert still(keeper, "tab 2", "tab 3") == ["tab 2", "tab 3"]
 
 
-def test_what_is_old_goes_a_part_at_a_time(keeper, caplog):
+def test_expired_records_are_deleted_in_parts(keeper, caplog):
     names = [f"{number}" for number in range(8)]
     for name in names:
         kept_from(keeper, "", name)
@@ -137,7 +137,7 @@ def test_a_clock_that_jumps_deletes_nothing(tmp_path, monkeypatch, days):
     assert still(Keeper(tmp_path), *names) == names
 
 
-def test_a_record_that_is_too_large_is_left_out_and_said(keeper, monkeypatch):
+def test_oversized_record_is_omitted_and_reported(keeper, monkeypatch):
     monkeypatch.setattr(store, "MOST_RECORD", 1000)
     said = keeper.put(TOKEN, "step", {"text": os.urandom(2000).hex()})
     assert said.startswith("There is too much on the page step to be kept")
@@ -147,7 +147,7 @@ def test_a_record_that_is_too_large_is_left_out_and_said(keeper, monkeypatch):
 
 
 @pytest.mark.parametrize("damage", [b"", b"no record", b"x\x9c" + b"\0" * 40])
-def test_a_damaged_record_is_a_sentence(keeper, damage):
+def test_damaged_record_is_reported(keeper, damage):
     keeper.put(TOKEN, "step", {"text": "a"})
     keeper.write()
     with keeper._connection:
@@ -157,7 +157,7 @@ def test_a_damaged_record_is_a_sentence(keeper, damage):
     assert problems == ["The saved state of the page step cannot be read, so it starts over."]
 
 
-def test_a_damaged_file_makes_way(keeper, tmp_path, caplog):
+def test_damaged_file_is_replaced(keeper, tmp_path, caplog):
     folder = tmp_path / "visits"
     folder.mkdir()
     (folder / NAME).write_bytes(b"this is no database" * 100)
@@ -169,7 +169,7 @@ def test_a_damaged_file_makes_way(keeper, tmp_path, caplog):
     assert keeper.records(TOKEN)[0] == {"step": {"text": "a"}}
 
 
-def test_a_file_with_other_columns_makes_way(keeper, tmp_path):
+def test_file_with_other_columns_is_replaced(keeper, tmp_path):
     file = tmp_path / "visits" / NAME
     file.parent.mkdir()
     with contextlib.closing(sqlite3.connect(file)) as other:
@@ -183,7 +183,7 @@ def test_a_file_with_other_columns_makes_way(keeper, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
-def test_a_link_in_the_place_of_the_file_is_not_followed(keeper, tmp_path):
+def test_link_in_place_of_file_is_not_followed(keeper, tmp_path):
     foreign, file = tmp_path / "of another person", tmp_path / "visits" / NAME
     foreign.write_bytes(b"")
     foreign.chmod(0o644)
@@ -195,7 +195,7 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(keeper, tmp_path):
     assert stat.S_IMODE(foreign.stat().st_mode) == 0o644 and not foreign.read_bytes()
 
 
-def test_a_locked_file_stops_nobody_and_is_tried_again(keeper, tmp_path, monkeypatch, caplog):
+def test_locked_file_blocks_nothing_and_is_retried(keeper, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(store, "BUSY_SECONDS", 0.01)
     monkeypatch.setattr(store, "RETRY_SECONDS", 0.0)
     keeper.put(TOKEN, "step", {"text": "a"})
@@ -215,7 +215,7 @@ def test_a_locked_file_stops_nobody_and_is_tried_again(keeper, tmp_path, monkeyp
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders are made otherwise there")
-def test_a_folder_that_cannot_be_made_is_said_once(tmp_path, caplog, monkeypatch):
+def test_uncreatable_folder_is_reported_once(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(store, "RETRY_SECONDS", 0.0)
     (tmp_path / "file").write_text("")
     keeper = Keeper(tmp_path / "file" / "visits")
@@ -227,7 +227,7 @@ def test_a_folder_that_cannot_be_made_is_said_once(tmp_path, caplog, monkeypatch
     assert caplog.text.count("cannot be kept") == 1
 
 
-def test_after_a_failure_it_is_not_tried_at_every_look(tmp_path, monkeypatch):
+def test_failed_connection_is_not_retried_immediately(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     keeper = Keeper(tmp_path / "file" / "visits")
     tried = []
@@ -239,7 +239,7 @@ def test_after_a_failure_it_is_not_tried_at_every_look(tmp_path, monkeypatch):
     assert tried == [1]
 
 
-def test_what_cannot_be_written_takes_no_more_memory_than_its_limit(tmp_path, monkeypatch, caplog):
+def test_unwritten_records_stay_within_memory_limit(tmp_path, monkeypatch, caplog):
     (tmp_path / "file").write_text("no folder")
     keeper = Keeper(tmp_path / "file" / "folder")
     monkeypatch.setattr(store, "MOST_WAITING", 9000)
@@ -253,7 +253,7 @@ def test_what_cannot_be_written_takes_no_more_memory_than_its_limit(tmp_path, mo
     assert "wait no longer to be written" in caplog.text
 
 
-def test_where_nothing_is_to_be_kept_nothing_is(monkeypatch, tmp_path):
+def test_environment_variable_disables_or_moves_the_store(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv(store.VARIABLE, "off")

@@ -59,7 +59,7 @@ def gone() -> bool:
     return False
 
 
-def test_a_tab_finds_its_visit_whoever_asks(visits):
+def test_tab_finds_its_visit_from_any_connection(visits):
     token, tab = secret(), secret()
     visit = visits.open(token, tab, "page")
     assert visits.open(token, tab, "live") is visit
@@ -67,7 +67,7 @@ def test_a_tab_finds_its_visit_whoever_asks(visits):
     assert visit.present("notes") and visit.present("other") is None
 
 
-def test_a_reload_has_the_visit_and_a_duplicate_gets_a_copy(visits):
+def test_reload_keeps_visit_and_duplicate_gets_copy(visits):
     token = secret()
     first = visits.open(token, secret(), "one", gone)
     assert visits.open(token, secret(), "two", gone) is first, "nobody else is there"
@@ -93,7 +93,7 @@ def test_a_copy_has_all_pages_and_is_independent(visits):
     assert other.page("copied", Notes, restored).text == "mine copied"
 
 
-def test_copying_waits_for_nobody_who_holds_the_visit(visits):
+def test_copying_does_not_block_other_visits(visits):
     """The state is copied on request, which may wait for a current step."""
     token, held = secret(), threading.Event()
 
@@ -112,7 +112,7 @@ def test_copying_waits_for_nobody_who_holds_the_visit(visits):
     assert other.present("notes").text == "late"
 
 
-def test_what_changed_is_written_once(visits, keeper, monkeypatch):
+def test_changed_state_is_written_once(visits, keeper, monkeypatch):
     token = secret()
     notes = visits.open(token, secret(), "one").page("notes", lambda: Notes("a"))
     written = []
@@ -125,7 +125,7 @@ def test_what_changed_is_written_once(visits, keeper, monkeypatch):
     assert written[1:] == [(token, "notes", {"text": "b"})]
 
 
-def test_a_state_that_is_busy_is_written_later(visits, keeper):
+def test_busy_state_is_written_later(visits, keeper):
     token = secret()
     notes = visits.open(token, secret(), "one").page("notes", lambda: Notes("a"))
     notes.is_busy = True
@@ -136,7 +136,7 @@ def test_a_state_that_is_busy_is_written_later(visits, keeper):
     assert keeper.records(token) == ({"notes": {"text": "a"}}, [])
 
 
-def test_a_state_that_fails_costs_no_other_its_record(visits, keeper, caplog):
+def test_failing_state_does_not_affect_other_records(visits, keeper, caplog):
     class Broken(Notes):
         def record(self):
             raise ZeroDivisionError
@@ -150,7 +150,7 @@ def test_a_state_that_fails_costs_no_other_its_record(visits, keeper, caplog):
     assert "broken" in caplog.text
 
 
-def test_what_is_too_large_is_said_to_its_visitor_once(visits, monkeypatch):
+def test_oversized_state_is_reported_once_to_its_visitor(visits, monkeypatch):
     monkeypatch.setattr("ui.visits.store.MOST_RECORD", 500)
     visit, other = (visits.open(secret(), secret(), "one") for _ in range(2))
     notes = visit.page("notes", lambda: Notes(secrets.token_hex(2000)))
@@ -161,7 +161,7 @@ def test_what_is_too_large_is_said_to_its_visitor_once(visits, monkeypatch):
     assert other.notices == []
 
 
-def test_who_is_gone_for_long_leaves_memory_and_finds_everything_again(visits, monkeypatch):
+def test_abandoned_visit_leaves_memory_and_is_restored(visits, monkeypatch):
     token = secret()
     notes = visits.open(token, secret(), "one", gone).page("notes", lambda: Notes("a"))
     visits.look()
@@ -173,7 +173,7 @@ def test_who_is_gone_for_long_leaves_memory_and_finds_everything_again(visits, m
     assert again is not notes and again.text == "a"
 
 
-def test_who_is_there_stays(visits, monkeypatch):
+def test_present_visit_stays_in_memory(visits, monkeypatch):
     monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
     visit = visits.open(secret(), tab := secret(), "one")
     visit.page("notes", Notes)
@@ -184,7 +184,7 @@ def test_who_is_there_stays(visits, monkeypatch):
     assert len(visits) == 0
 
 
-def test_what_cannot_be_written_yet_stays_in_memory(visits, monkeypatch):
+def test_unwritten_visit_stays_in_memory(visits, monkeypatch):
     monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
     notes = visits.open(secret(), secret(), "one", gone).page("notes", Notes)
     notes.is_busy = True
@@ -195,7 +195,7 @@ def test_what_cannot_be_written_yet_stays_in_memory(visits, monkeypatch):
     assert len(visits) == 0
 
 
-def test_there_is_room_for_so_many(visits, monkeypatch):
+def test_number_of_visits_in_memory_is_limited(visits, monkeypatch):
     monkeypatch.setattr(module, "MOST_IN_MEMORY", 3)
     kept = visits.open(secret(), secret(), "one", address="a")
     left = visits.open(secret(), secret(), "two", gone, address="b")
@@ -209,7 +209,7 @@ def test_there_is_room_for_so_many(visits, monkeypatch):
     assert again is kept and {third.token, fourth.token} < visits._visits.keys()
 
 
-def test_an_address_has_half_the_room_at_most_and_only_for_what_is_in_use(visits, monkeypatch):
+def test_one_address_gets_at_most_half_the_room(visits, monkeypatch):
     monkeypatch.setattr(module, "MOST_IN_MEMORY", 8)
     for _ in range(6):
         visits.open(secret(), secret(), "left", gone, address="flood")
@@ -222,7 +222,7 @@ def test_an_address_has_half_the_room_at_most_and_only_for_what_is_in_use(visits
     assert mine.token in visits._visits and other.token in visits._visits
 
 
-def test_what_there_is_no_room_for_is_said_to_its_visitor_once(visits, monkeypatch):
+def test_missing_room_is_reported_once_to_the_visitor(visits, monkeypatch):
     keeper = visits._keeper
     monkeypatch.setattr(keeper, "_terms", Terms(bytes=2500))
     visit, other = (visits.open(secret(), secret(), "one", address="here") for _ in range(2))
@@ -236,7 +236,7 @@ def test_what_there_is_no_room_for_is_said_to_its_visitor_once(visits, monkeypat
     assert other.notices == []
 
 
-def test_a_state_is_made_once_however_many_wait(visits):
+def test_state_is_made_once_for_many_threads(visits):
     visit, made = visits.open(secret(), secret(), "one"), []
 
     def make() -> Notes:
@@ -252,7 +252,7 @@ def test_a_state_is_made_once_however_many_wait(visits):
     assert made == [1]
 
 
-def test_what_cannot_be_made_leaves_the_record(visits, keeper):
+def test_failed_restoration_keeps_the_record(visits, keeper):
     token = secret()
     keeper.put(token, "notes", {"text": "a"})
     visit = visits.open(token, secret(), "one")
@@ -266,7 +266,7 @@ def test_what_cannot_be_made_leaves_the_record(visits, keeper):
 
 
 @pytest.mark.parametrize("text", ["", "x", "A" * 32, "0" * 31, "0" * 33, None, 3, "0" * 32 + "\n"])
-def test_what_is_no_secret_opens_nothing(visits, text):
+def test_visit_needs_a_valid_secret(visits, text):
     assert not is_secret(text)
     with pytest.raises(ValueError):
         visits.open(text, secret(), "one")

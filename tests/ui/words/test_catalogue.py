@@ -44,7 +44,7 @@ def texts(sampler: dict) -> list[str]:
     return [*own, *labels, *sampler["says"].values(), *sampler["note"].values()]
 
 
-def test_the_table_is_plain_and_made_once():
+def test_table_is_plain_json_and_cached():
     made = table()
     assert json.loads(json.dumps(made, allow_nan=False)) == made, "not plain values"
     assert table() is made
@@ -57,7 +57,7 @@ def test_the_table_is_plain_and_made_once():
     assert len(json.dumps(page_table())) < 40_000, "it comes with the first message of every page"
 
 
-def test_what_follows_from_a_class():
+def test_table_fields_follow_from_sampler_classes():
     kinds = {name: sampler["kind"] for name, sampler in SAMPLERS.items()}
     assert [name for name in kinds if kinds[name] == "scale"] == [
         *("temperature", "dynamic_temperature")
@@ -78,7 +78,7 @@ def test_what_follows_from_a_class():
     assert SAMPLERS["dynamic_temperature"]["pair"] == ["low", "high"]
 
 
-def test_presets_are_settings_that_the_page_can_send_back():
+def test_presets_parse_back_to_their_settings():
     presets = {preset["name"]: preset["settings"] for preset in page_table()["presets"]}
     assert list(presets) == list(PRESETS)
     for name, settings in presets.items():
@@ -88,7 +88,7 @@ def test_presets_are_settings_that_the_page_can_send_back():
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_off_values_and_slider_positions_are_settings(name):
+def test_off_values_and_slider_positions_are_valid(name):
     sampler = SAMPLERS[name]
     assert parse_settings({"order": [name], name: sampler["off"]})[0].chain == ()
     usual = {number["name"]: number["usual"] for number in sampler["numbers"]}
@@ -116,7 +116,7 @@ def test_no_text_has_a_private_word(name):
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_templates_name_figures_and_formats_that_there_are(name):
+def test_templates_use_known_figures_and_formats(name):
     results = [told(*row[:3]) for row in TOLD if row[0].setting == name]
     figures = set.intersection(*(set(result.figures) for result in results)) | {"names"}
     for templates in (SAMPLERS[name]["says"], SAMPLERS[name]["note"]):
@@ -140,14 +140,14 @@ def assert_reads_well(result: StageResult) -> None:
 @pytest.mark.parametrize(
     ("stage", "before", "context", "case"), [row[:4] for row in TOLD], ids=lambda value: str(value)
 )
-def test_a_sentence_in_every_case(stage, before, context, case):
+def test_every_case_has_a_readable_sentence(stage, before, context, case):
     result = told(stage, before, context)
     assert result.case == case
     assert case in stage.info.says or "" in stage.info.says
     assert_reads_well(result)
 
 
-def test_sentences_as_they_read():
+def test_sentences_read_as_expected():
     plain = str.maketrans("", "", "\u2068\u2069")
     (result,) = shape(logits_of(RISING), SamplingSettings(top_k=2)).stages
     assert sentence(result, label_of) == (
@@ -187,7 +187,7 @@ def test_sentences_of_random_chains_read_well(seed):
         assert_reads_well(result)
 
 
-def test_names_for_reading():
+def test_settings_have_readable_names():
     names = ("top_k", "top_h", "repetition_penalty", "none")
     assert [setting_name(name) for name in names] == [
         "Top-k", "Top-H", "Repetition penalty", "None",

@@ -36,14 +36,14 @@ def filled_in(file: Path) -> Iterator[str]:
             yield from (ast.unparse(one) for one in given if isinstance(one, ast.JoinedStr))
 
 
-def test_every_template_of_the_engine_has_german():
+def test_every_engine_message_has_a_german_translation():
     known = {message.id for message in translated("de") if message.string}
     for file in ENGINE.rglob("*.py"):
         assert [*filled_in(file)] == [], file
         assert {*said_in_module(file, KEYWORDS_OF_ENGINE)} <= known, file
 
 
-def test_the_browser_is_not_sent_what_the_engine_says():
+def test_engine_messages_are_not_sent_to_browser():
     assert "{the_prompt} is empty; type at least one character." not in sentences("de")
 
 
@@ -75,7 +75,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("german", REFUSED)
-def test_a_refusal_is_said_in_german_with_its_values(german, model):
+def test_refusal_is_translated_with_its_values(german, model):
     with pytest.raises(DecodingError) as refused:
         REFUSED[german](model)
     error = refused.value
@@ -90,7 +90,7 @@ def test_a_refusal_is_said_in_german_with_its_values(german, model):
     assert in_words(error) == str(error)
 
 
-def test_a_message_in_a_message_is_said_too():
+def test_nested_message_is_translated():
     error = SettingError("top_k", 0.5, "must be a whole number", msg("use {a} to {b:,}", (1, 2000)))
     assert error.problem == "must be a whole number" and error.remedy == "use 1 to 2,000"
     outer = msg("A text could not continue: {error}", error)
@@ -115,7 +115,7 @@ def test_a_message_in_a_message_is_said_too():
         msg("{one} and {two}", 1)
 
 
-def test_notes_of_exported_code_are_said_in_german():
+def test_export_notes_are_translated_to_german():
     given = {
         "logit_bias": LogitBias({3: 200.0}),
         "banned": Banned([[1, 2], [3]]),

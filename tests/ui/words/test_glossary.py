@@ -23,7 +23,7 @@ ACRONYM = re.compile(r"(?<![\w-])(?:[A-Z]{2,}|top-\w+|\w-grams?|(?:min|max|typic
 
 
 @pytest.mark.parametrize("key", glossary())
-def test_an_entry_has_a_name_two_sentences_and_a_page(key):
+def test_entry_has_name_page_and_short_text(key):
     term = glossary()[key]
     assert term["name"] and term["at"]
     assert f"pages/{term['page']}.py" in PAGES, "where.toml names where it can be operated"
@@ -44,25 +44,25 @@ def test_no_two_entries_are_written_alike(code):
         assert len(written) == len(set(written)), place
 
 
-def test_everyday_words_have_places_that_are_pages_or_lessons():
+def test_everyday_words_belong_to_pages_or_lessons():
     known = {Path(page).stem for page in PAGES} | {lesson.key for lesson in course().lessons}
     for key, term in glossary().items():
         assert bool(term["everyday"]) == bool(term["places"]), key
         assert set(term["places"]) <= known, key
 
 
-def test_everyday_words_are_of_both_languages():
+def test_everyday_words_include_both_languages():
     mask = glossary("de")["mask"]
     assert {"Maske", "mask"} <= set(mask["everyday"]) and mask["written"] == []
 
 
-def test_places_have_words():
+def test_places_belong_to_glossary_entries():
     places = tomllib.loads((FOLDER / "where.toml").read_text("utf-8"))
     everyday = places.pop("everyday")
     assert {*places, *everyday} <= glossary().keys()
 
 
-def test_what_a_language_lacks_is_said_in_english(tmp_path, monkeypatch):
+def test_missing_entries_fall_back_to_english(tmp_path, monkeypatch):
     for file in FOLDER.glob("*.toml"):
         shutil.copy(file, tmp_path)
     entry = '[token]\nname = "Zeichen"\ntext = "Ein Stück."\nat = "Text"\nwritten = ["Zeichen"]\n'
@@ -75,7 +75,7 @@ def test_what_a_language_lacks_is_said_in_english(tmp_path, monkeypatch):
     assert glossary.__wrapped__("none") == glossary()
 
 
-def test_every_term_that_a_page_explains_is_there():
+def test_every_term_used_on_pages_exists():
     used = {
         key
         for files, pattern in (("*.py", r'meaning\("([^"]+)"\)'), ("*.js", r"\bterm\('([^']+)'"))
@@ -156,7 +156,7 @@ def unexplained(text: str) -> set[str]:
     return {*field_words().findall(rest), *ACRONYM.findall(rest)} - set(KNOWN["plain"])
 
 
-def test_every_field_term_on_a_page_has_an_entry():
+def test_every_field_term_has_an_entry():
     found = {
         (file, word)
         for file, texts in said_on_pages().items()
@@ -166,7 +166,7 @@ def test_every_field_term_on_a_page_has_an_entry():
     assert not found, "write an entry in lessons/glossary, or name it `plain` in field_words.toml"
 
 
-def test_the_search_for_terms_finds_what_has_no_entry():
+def test_term_search_finds_unexplained_words():
     python = 'LABEL = f"The perplexity and the FOO of {2} heads"\ndef f():\n    """A BAR."""\n'
     (text,) = (one for one in strings_of_python(python) if "FOO" in one)
     assert unexplained(text) == {"FOO"}

@@ -36,24 +36,24 @@ from ui.words.labels import (
         ("<0xE2>", "<0xE2>"),
     ],
 )
-def test_everything_without_ink_gets_a_glyph(text, shown):
+def test_invisible_characters_get_a_glyph(text, shown):
     assert visible(text) == shown
 
 
 @given(st.text())
-def test_a_label_is_never_empty_and_holds_nothing_invisible(text):
+def test_label_is_visible_and_never_empty(text):
     label = token_label(text)
     assert label
     assert not {unicodedata.category(c) for c in label} & {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
 
 
-def test_a_lone_surrogate_can_be_sent_to_a_browser():
+def test_lone_surrogate_can_be_sent_to_browser():
     assert markdown_text("a\ud800") == "a?"
     token_label("\ud800").encode()
 
 
 @given(st.text("-+=. \t\n:/@w1", max_size=20))
-def test_a_message_that_is_escaped_says_the_same(text):
+def test_escaping_keeps_the_message_text(text):
     assert markdown_text(text).replace("\u2060", "") == text
 
 
@@ -81,7 +81,7 @@ def test_messages_show_markdown_literally(text, escaped):
     assert markdown_text(text) == escaped
 
 
-def test_numbers_for_reading():
+def test_numbers_are_formatted_for_reading():
     assert [counted(n, "text") for n in (1, 2)] == ["1 text", "2 texts"]
     assert [tokens_text(n) for n in (0, 1, 16_384)] == ["0 tokens", "1 token", "16,384 tokens"]
     assert [size(n) for n in (0, 1023, 1024, 1536, 5 * 2**20, 3 * 2**30)] == [
@@ -93,7 +93,7 @@ def test_numbers_for_reading():
     assert with_minus("-0.56 to 1e-05") == "−0.56 to 1e−05"
 
 
-def test_names_for_reading():
+def test_stop_reasons_have_readable_names():
     reasons = (stopping.EOS, stopping.STOP_STRING, stopping.MAX_TOKENS, stopping.CONTEXT)
     assert [stop_name(reason) for reason in reasons] == [
         "end of text", "stop string", "max tokens", "context full",

@@ -34,7 +34,7 @@ def places(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("code", OTHERS)
-def test_a_language_has_what_the_code_says_and_nothing_else(code):
+def test_catalogue_matches_the_messages_in_code(code):
     said = {message.id for message in said_in_code() if message.id}
     catalog = translated(code)
     assert {message.id for message in catalog if message.id} == said, "run `make words`"
@@ -42,7 +42,7 @@ def test_a_language_has_what_the_code_says_and_nothing_else(code):
 
 
 @pytest.mark.parametrize("code", OTHERS)
-def test_a_translation_has_the_places_of_its_sentence(code):
+def test_translation_keeps_the_placeholders(code):
     for message in translated(code):
         if not message.id:
             continue
@@ -52,7 +52,7 @@ def test_a_translation_has_the_places_of_its_sentence(code):
             assert places(form) in [places(one) for one in english], form
 
 
-def test_english_is_what_the_code_says():
+def test_english_uses_the_text_in_code():
     assert language() == ENGLISH and say("Opening the page") == "Opening the page"
     assert say("{one} of {two}", one=1, two="2") == "1 of 2"
     assert marked("Step") == "Step" and sentences(ENGLISH) == {}
@@ -63,7 +63,7 @@ def test_english_is_what_the_code_says():
     ]
 
 
-def test_what_a_language_lacks_is_said_in_english():
+def test_missing_translation_falls_back_to_english():
     with speaking("de"):
         assert language() == "de"
         assert say("Compare") == "Vergleichen"
@@ -73,7 +73,7 @@ def test_what_a_language_lacks_is_said_in_english():
     assert language() == ENGLISH
 
 
-def test_the_table_of_samplers_changes_in_words_alone():
+def test_translated_sampler_table_changes_only_words():
     with speaking("de"):
         other = table()
     assert table() == english_table()
@@ -85,7 +85,7 @@ def test_the_table_of_samplers_changes_in_words_alone():
     assert [one["name"] for one in other["samplers"]] == english_table()["order"]
 
 
-def test_words_of_data_are_found_under_their_keys_alone():
+def test_data_words_are_read_from_listed_keys():
     data = {"a": {"topic": "One", "n": 1, "kind": "x"}, "b": [{"topic": ["Two", ""]}, "Three"]}
     assert list(read_of(data, {"topic"})) == ["One", "Two"]
     with speaking("de"):
@@ -130,7 +130,7 @@ for module in pkgutil.walk_packages(ui.__path__, "ui."):
 """
 
 
-def test_nothing_is_said_at_import():
+def test_nothing_is_translated_at_import():
     # An import would keep the first visitor's language. If that visitor has left, a request for the
     # language ends the import halfway, also for other threads that wait for the same module.
     done = subprocess.run(
@@ -139,7 +139,7 @@ def test_nothing_is_said_at_import():
     assert done.returncode == 0, done.stderr
 
 
-def test_figures_are_written_as_the_language_has_them_and_once():
+def test_figures_are_localised_exactly_once():
     assert say("{one} of {all}", one="50.50 %", all="1,024") == "50.50 % of 1,024"
     with speaking("de"):
         assert say("{one} of {all}", one="50.50 %", all="1,024") == "50,50 % von 1.024"
@@ -151,7 +151,7 @@ def test_figures_are_written_as_the_language_has_them_and_once():
         assert all(f">{cell}<" in shown for cell in ("1.008,4 MiB", "0,31 ± 0,02", "$ 1,25"))
 
 
-def test_what_is_no_figure_stays_as_it_is():
+def test_non_figures_are_not_localised():
     texts = ["Qwen 2.5", "1.67.0", "2026-11-22", "0.5, 0.8", '{"a": 1.5}', token_label("1.5"), ""]
     with speaking("de"):
         assert [localised(text) for text in texts] == texts

@@ -6,20 +6,20 @@ from engine.study.metrics import FIELDS
 from ui.words.metrics import METRICS, OF_TEXT, number, percent, short_number
 
 
-def test_every_metric_of_the_engine_has_a_name_and_a_meaning():
+def test_every_engine_metric_has_name_and_meaning():
     assert set(OF_TEXT) == {item.name for item in FIELDS}
     for metric in METRICS.values():
         assert metric.about.endswith(".") and len(metric.about.split()) <= 20, metric.name
     assert len({metric.name for metric in METRICS.values()}) == len(METRICS)
 
 
-def test_only_repetition_has_a_better_end():
+def test_only_repetition_metrics_have_a_better_direction():
     assert {name for name, metric in METRICS.items() if metric.better} == {
         "seq_rep_4", "loop_tokens", "looped",
     }  # fmt: skip
 
 
-def test_figures_for_reading():
+def test_figures_are_formatted_for_reading():
     assert [number(math.nan, 2), number(math.inf, 2), number(1234.5, 1)] == ["–", "∞", "1,234.5"]
     assert [number(-math.inf, 2), number(-0.56, 2)] == ["−∞", "−0.56"]
     assert [percent(p) for p in (0.9, 0.005, 1e-6, 0)] == [
@@ -27,6 +27,6 @@ def test_figures_for_reading():
     ]  # fmt: skip
 
 
-def test_figures_where_there_is_little_room_are_short():
+def test_figures_are_shortened_for_tight_spaces():
     shown = [short_number(x) for x in (0.126, -3.14, 61.4, 14987.2, 3e9, math.inf, math.nan)]
     assert shown == ["0.13", "−3.14", "61.4", "14,987", "3e+09", "∞", "–"]

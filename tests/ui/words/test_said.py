@@ -132,7 +132,7 @@ def _text(node: ast.Constant | ast.JoinedStr) -> str:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_what_a_person_reads_is_said(folder):
+def test_visible_text_is_marked_for_translation(folder):
     found = [
         f"{file.relative_to(UI)}:{line}: {text}"
         for file in sorted((UI / folder).rglob("*.py"))
@@ -155,5 +155,5 @@ def test_what_a_person_reads_is_said(folder):
         ("def f():\n    'Two words of a docstring.'\n    return names['a b']", []),
     ],
 )
-def test_the_scan_itself_finds_what_is_not_said(source, texts):
+def test_scan_finds_text_not_marked_for_translation(source, texts):
     assert [text for _, text in unsaid(source)] == texts

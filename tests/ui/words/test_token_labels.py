@@ -10,7 +10,7 @@ from tests.engine.model.loading.folders import tiny_model, tiny_tokenizer
 from ui.words.token_labels import labels_of
 
 
-def test_a_model_that_nobody_needs_is_gone_with_tokenizer_and_labels(tmp_path):
+def test_unused_model_is_freed_with_its_labels(tmp_path):
     tiny_model().save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     model = load_model(tmp_path)
@@ -22,7 +22,7 @@ def test_a_model_that_nobody_needs_is_gone_with_tokenizer_and_labels(tmp_path):
     assert [part() for part in kept] == [None] * 4, "a model that was left is still in memory"
 
 
-def test_labels_are_made_once_for_all(model):
+def test_labels_are_shared_per_vocabulary(model):
     vocabulary = model.vocabulary
     first, second = labels_of(vocabulary), labels_of(vocabulary)
     assert first[5] is second[5]

@@ -31,7 +31,7 @@ from tests.engine.model.loading.folders import (
 # --- Working cases -------------------------------------------------------------------------------
 
 
-def test_a_folder_loads_and_steps(folder):
+def test_model_loads_from_folder_and_steps(folder):
     for source in (folder, str(folder)):
         model = load_model(source)
         assert (model.name, model.source, model.revision) == ("tiny-llama", str(folder), None)
@@ -41,7 +41,7 @@ def test_a_folder_loads_and_steps(folder):
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_a_dtype_asked_for_is_the_dtype_given(folder, dtype):
+def test_requested_dtype_is_used(folder, dtype):
     assert load_model(folder, dtype=dtype).dtype == getattr(torch, dtype)
     assert load_model(folder, dtype=getattr(torch, dtype)).dtype == getattr(torch, dtype)
 
@@ -53,26 +53,26 @@ def test_auto_keeps_a_float32_checkpoint_float32(folder):
     assert load_model(folder).dtype == torch.float32
 
 
-def test_auto_never_invents_a_third_dtype(tmp_path):
+def test_auto_loads_bfloat16_checkpoint_as_bfloat16_or_float32(tmp_path):
     tiny_model().to(torch.bfloat16).save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     assert load_model(tmp_path).dtype in (torch.bfloat16, torch.float32)
 
 
-def test_a_model_in_several_files_loads(tmp_path):
+def test_sharded_model_loads(tmp_path):
     tiny_model().save_pretrained(tmp_path, max_shard_size="20KB")
     tiny_tokenizer().save_pretrained(tmp_path)
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     assert load_model(tmp_path).notices == ()
 
 
-def test_pickles_beside_safetensors_are_left_alone(folder):
+def test_pickles_next_to_safetensors_are_ignored(folder):
     canary(folder / "pytorch_model.bin")
     assert load_model(folder).notices == ()
     assert not (folder / "opened").exists()
 
 
-def test_tied_weights_are_not_missing(tmp_path):
+def test_tied_weights_do_not_count_as_missing(tmp_path):
     tiny_model(tie_word_embeddings=True).save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     assert load_model(tmp_path).notices == ()
@@ -81,7 +81,7 @@ def test_tied_weights_are_not_missing(tmp_path):
 # --- Notices: it loads with something to report --------------------------------------------------
 
 
-def test_a_model_without_an_end_of_text_says_so(tmp_path):
+def test_model_without_end_of_text_gets_a_notice(tmp_path):
     tiny_model(eos_token_id=None).save_pretrained(tmp_path)
     tokenizer = tiny_tokenizer()
     tokenizer.eos_token = None
@@ -91,7 +91,7 @@ def test_a_model_without_an_end_of_text_says_so(tmp_path):
     assert ["no end-of-text token" in notice for notice in model.notices] == [True]
 
 
-def test_a_tokenizer_smaller_than_the_output_says_so(tmp_path):
+def test_tokenizer_smaller_than_output_gets_a_notice(tmp_path):
     tiny_model(vocab_size=320).save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
     model = load_model(tmp_path)
@@ -100,7 +100,7 @@ def test_a_tokenizer_smaller_than_the_output_says_so(tmp_path):
     assert "<id 260>" in notice and model.vocabulary.label(260) == "<id 260>"
 
 
-def test_tensors_that_nothing_uses_are_mentioned(folder):
+def test_unused_tensors_are_mentioned(folder):
     weights = load_file(folder / "model.safetensors")
     save_file(weights | {"extra.weight": torch.zeros(3)}, folder / "model.safetensors")
     assert load_model(folder).notices == (
@@ -108,7 +108,7 @@ def test_tensors_that_nothing_uses_are_mentioned(folder):
     )
 
 
-def test_several_ends_of_text(folder):
+def test_all_end_tokens_within_vocabulary_are_kept(folder):
     edit_json(folder / "generation_config.json", eos_token_id=[256, 258, 9_999])
     assert load_model(folder).eos_ids == (256, 258), "ids that the model does not score are no ends"
 
@@ -132,13 +132,13 @@ def test_several_ends_of_text(folder):
     ],
     ids=lambda source: repr(source[:24]),
 )
-def test_neither_a_folder_nor_a_hub_id(source):
+def test_source_neither_folder_nor_hub_id_is_refused(source):
     with pytest.raises(ModelNotFoundError, match="such as owner/name"):
         load_model(source)
 
 
 @pytest.mark.parametrize("source", ["owner/name", "name", "..", "a..b/c--d", "owner/" + "n" * 200])
-def test_a_hub_id_without_a_connection_or_a_copy(source, tmp_path, monkeypatch):
+def test_hub_id_without_connection_or_copy_is_refused(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if source == "..":
         fails(NotAModelError, source, "config.json")  # this is a folder
@@ -146,23 +146,23 @@ def test_a_hub_id_without_a_connection_or_a_copy(source, tmp_path, monkeypatch):
         fails(ModelNotFoundError, source, source)
 
 
-def test_a_source_longer_than_any_file_name():
+def test_overlong_source_is_refused():
     with pytest.raises(ModelNotFoundError):
         load_model("x" * 10_000)
 
 
 @pytest.mark.parametrize("source", [None, 3, True, b"bundled", ["a"]])
-def test_a_source_that_is_no_text(source):
+def test_source_that_is_not_text_is_refused(source):
     with pytest.raises((ModelError, SettingError)):
         load_model(source)
 
 
-def test_a_file_instead_of_a_folder(folder):
+def test_file_instead_of_folder_is_refused(folder):
     for name in ("config.json", "model.safetensors"):
         fails(NotAModelError, folder / name, "is a file; give the folder")
 
 
-def test_a_gguf_file_or_a_folder_of_one(folder):
+def test_gguf_file_or_folder_is_refused(folder):
     (folder / "tiny.Q4_0.gguf").write_bytes(b"GGUF")
     (folder / "model.safetensors").unlink()
     fails(WeightsError, folder, "tiny-llama is in the GGUF format", "gguf_file=")
@@ -190,7 +190,7 @@ def test_a_damaged_generation_config_is_named(folder, content):
 
 
 @pytest.mark.parametrize("method", ["gptq", "awq"])
-def test_quantised_weights_without_their_package(folder, method):
+def test_quantised_weights_without_their_package_are_refused(folder, method):
     edit_json(
         folder / "config.json",
         quantization_config={"quant_method": method, "bits": 4, "group_size": 128},
@@ -199,7 +199,7 @@ def test_quantised_weights_without_their_package(folder, method):
 
 
 @pytest.mark.parametrize("kind", ["linear", "dynamic", "yarn"])
-def test_a_text_goes_past_the_trained_length_where_positions_are_scaled(folder, kind):
+def test_scaled_positions_decode_past_the_trained_length(folder, kind):
     edit_json(folder / "config.json", rope_parameters={"rope_type": kind, "factor": 4.0})
     model = load_model(folder, device="cpu")
     prompt = [1 + place * 7 % 250 for place in range(100)]
@@ -212,22 +212,22 @@ def test_a_text_goes_past_the_trained_length_where_positions_are_scaled(folder, 
     assert ours == generated[0, 100:].tolist()
 
 
-def test_an_empty_folder(tmp_path):
+def test_empty_folder_is_refused(tmp_path):
     fails(NotAModelError, tmp_path, "holds no config.json", "give the folder")
 
 
-def test_a_revision_of_a_folder(folder):
+def test_revision_of_a_folder_is_refused(folder):
     fails(SettingError, folder, "revision applies to hub ids only, got 'main'", revision="main")
     fails(SettingError, "bundled", "revision applies to hub ids only", revision="main")
 
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:99", "", "CPU", "cpu:7", None, 3])
-def test_a_device_that_is_not_there(folder, device):
+def test_unavailable_device_is_refused(folder, device):
     fails(SettingError, folder, "device is not available", "use auto or one of cpu", device=device)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float64", "", "fp32", None, torch.int8, 3])
-def test_a_dtype_that_models_are_not_run_in(folder, dtype):
+def test_unsupported_dtype_is_refused(folder, dtype):
     fails(SettingError, folder, "dtype is not a dtype", "use auto or one of float32", dtype=dtype)
 
 
@@ -239,13 +239,13 @@ def test_a_dtype_that_models_are_not_run_in(folder, dtype):
     ["", "not json", "{", '{"model_type": ', "[" * 100_000, "\xff\xfe".encode("latin-1")],
     ids=["empty", "words", "cut", "cut in a value", "deep", "no text"],
 )
-def test_a_config_that_is_no_json(folder, content):
+def test_config_that_is_not_json_is_refused(folder, content):
     data = content if isinstance(content, bytes) else content.encode()
     (folder / "config.json").write_bytes(data)
     fails(NotAModelError, folder, "config.json of tiny-llama is not valid JSON", "download")
 
 
-def test_a_masked_diffusion_model(folder):
+def test_masked_diffusion_model_needs_its_own_loader(folder):
     edit_json(folder / "config.json", is_causal=False)
     fails(
         NotAModelError,
@@ -265,7 +265,7 @@ def test_a_masked_diffusion_model(folder):
     ],
     ids=str,
 )
-def test_a_config_that_describes_no_known_model(folder, config):
+def test_config_of_unknown_model_is_refused(folder, config):
     (folder / "config.json").write_text(json.dumps(config))
     # If the type is missing, transformers guesses it from the folder's name: here "llama".
     elsewhere = folder.rename(folder.with_name("nameless"))
@@ -305,7 +305,7 @@ def test_a_config_that_describes_no_known_model(folder, config):
     ],
     ids=str,
 )
-def test_a_config_with_an_impossible_value(folder, changes):
+def test_impossible_config_value_is_refused_or_harmless(folder, changes):
     edit_json(folder / "config.json", **changes)
     try:
         model = load_model(folder)
@@ -317,7 +317,7 @@ def test_a_config_with_an_impossible_value(folder, changes):
 
 
 @pytest.mark.parametrize("where", ["config.json", "tokenizer_config.json"])
-def test_code_that_comes_with_a_model_is_never_run(folder, where):
+def test_code_shipped_with_a_model_never_runs(folder, where):
     source = f"from pathlib import Path\nPath({str(folder / 'imported')!r}).touch()\n"
     (folder / "canary.py").write_text(source)
     if where == "config.json":
@@ -341,14 +341,14 @@ def test_auto_map_on_a_known_type_is_ignored(folder):
     assert not (folder / "imported").exists(), "the code of the model was run"
 
 
-def test_an_encoder_decoder_model(folder):
+def test_encoder_decoder_model_is_refused(folder):
     hf.T5Config(
         d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2, vocab_size=VOCAB
     ).save_pretrained(folder)
     fails(NotAModelError, folder, "encoder-decoder model (t5)", "choose a causal language model")
 
 
-def test_an_encoder_only_model(folder):
+def test_encoder_only_model_is_refused(folder):
     hf.ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2).save_pretrained(folder)
     fails(NotAModelError, folder, "causal language model")
 
@@ -356,13 +356,13 @@ def test_an_encoder_only_model(folder):
 # --- Tokenizer -----------------------------------------------------------------------------------
 
 
-def test_no_tokenizer(folder):
+def test_folder_without_tokenizer_is_refused(folder):
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).unlink()
     fails(TokenizerError, folder, "add its")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", "3", '{"model": {"type": "Magic"}}'])
-def test_a_tokenizer_that_is_damaged(folder, content):
+def test_damaged_tokenizer_is_refused(folder, content):
     (folder / "tokenizer.json").write_text(content)
     fails(TokenizerError, folder, "add its tokenizer.json")

@@ -72,7 +72,7 @@ def hub(original, tmp_path, monkeypatch) -> Hub:
     return played
 
 
-def test_a_repository_is_fetched_at_one_commit_and_loaded(hub):
+def test_repository_is_fetched_at_one_commit(hub):
     model = load_model("owner/tiny", revision="v1")
     assert (model.name, model.source, model.revision) == ("owner/tiny", "owner/tiny", COMMIT)
     assert model.notices == ()
@@ -96,7 +96,7 @@ def test_only_weights_configuration_and_tokenizer_are_fetched(hub):
     }
 
 
-def test_a_tokenizer_is_fetched_without_weights_and_from_a_copy(hub):
+def test_tokenizer_loads_from_hub_or_copy_without_weights(hub):
     """Fetch it also from a repository of pickles, none of which is read."""
     hub.files = [name for name in hub.files if not name.endswith(".safetensors")]
     hub.files += ["pytorch_model.bin"]
@@ -116,14 +116,14 @@ def test_tokenizers_in_the_cache_are_found(tmp_path):
     assert cached_tokenizers(tmp_path) == ["gpt2", "owner/b-c"]
 
 
-def test_weights_that_a_repository_holds_twice_are_fetched_once(hub):
+def test_duplicate_weights_are_fetched_once(hub):
     hub.files += ["consolidated.safetensors", "consolidated.safetensors.index.json"]
     load_model("owner/tiny")
     wanted = [name for name in hub.asked[-1][3] if name.endswith(".safetensors")]
     assert wanted == ["model.safetensors"]
 
 
-def test_a_repository_of_pickles_is_refused_before_anything_is_fetched(hub):
+def test_pickle_or_gguf_repository_is_refused_before_fetching(hub):
     hub.files = ["config.json", "pytorch_model.bin"]
     fails(UnsafeWeightsError, "owner/tiny", "owner/tiny has its weights only as a pickle")
     hub.files = ["config.json", "model.gguf"]
@@ -147,7 +147,7 @@ def test_a_repository_of_pickles_is_refused_before_anything_is_fetched(hub):
     ],
     ids=["gated", "revision", "repository"],
 )
-def test_what_the_hub_refuses_is_named(hub, during, error, parts):
+def test_hub_refusal_is_reported(hub, during, error, parts):
     setattr(hub, f"{during}_raises", error)
     hub.cached = hub.folder  # an old copy must not hide the hub's refusal
     fails(ModelNotFoundError, "owner/tiny", *parts, revision="v9")
@@ -164,7 +164,7 @@ UNREACHABLE = [
 
 @pytest.mark.parametrize("during", ["model_info", "download"])
 @pytest.mark.parametrize("error", UNREACHABLE, ids=lambda error: type(error).__name__)
-def test_without_a_connection_an_earlier_copy_is_used_and_announced(hub, during, error):
+def test_earlier_copy_is_used_when_hub_is_unreachable(hub, during, error):
     setattr(hub, f"{during}_raises", error)
     hub.cached = hub.folder
     model = load_model("owner/tiny")
@@ -176,7 +176,7 @@ def test_without_a_connection_an_earlier_copy_is_used_and_announced(hub, during,
 
 @pytest.mark.parametrize("during", ["model_info", "download"])
 @pytest.mark.parametrize("error", UNREACHABLE, ids=lambda error: type(error).__name__)
-def test_without_a_connection_and_without_a_copy(hub, during, error):
+def test_unreachable_hub_without_a_copy_is_reported(hub, during, error):
     setattr(hub, f"{during}_raises", error)
     fails(
         ModelNotFoundError,
@@ -188,7 +188,7 @@ def test_without_a_connection_and_without_a_copy(hub, during, error):
     )
 
 
-def test_an_earlier_copy_that_is_not_whole_is_an_error_of_its_own(hub):
+def test_incomplete_copy_is_reported_as_missing_weights(hub):
     hub.model_info_raises = httpx2.ConnectError("no network")
     hub.cached = hub.folder
     (hub.folder / "model.safetensors").unlink()
@@ -196,16 +196,14 @@ def test_an_earlier_copy_that_is_not_whole_is_an_error_of_its_own(hub):
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_a_full_disk_is_not_blamed_on_the_hub(hub, cached):
+def test_full_disk_is_not_blamed_on_hub(hub, cached):
     hub.download_raises = OSError(28, "No space left on device")
     hub.cached = hub.folder if cached else None
     with pytest.raises(ModelError, match="No space left on device"):
         load_model("owner/tiny")
 
 
-def test_a_copy_counts_as_here_with_all_its_weights_and_is_loaded_unasked(
-    original, tmp_path, monkeypatch
-):
+def test_complete_copy_loads_without_asking_the_hub(original, tmp_path, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(checkpoint, "HfApi", lambda *_, **__: pytest.fail("the hub was asked"))
     place = tmp_path / "models--owner--tiny"

@@ -27,7 +27,7 @@ def header_size(path: Path) -> int:
 @pytest.mark.parametrize(
     "place", ["empty", "in the length", "in the header", "after the header", "in the data", "last"]
 )
-def test_weights_that_were_cut_short(folder, place):
+def test_truncated_weights_are_refused(folder, place):
     path = folder / "model.safetensors"
     header, size = header_size(path), path.stat().st_size
     cut(
@@ -44,12 +44,12 @@ def test_weights_that_were_cut_short(folder, place):
     fails(WeightsError, folder, "model.safetensors of tiny-llama is damaged or cut short")
 
 
-def test_a_download_page_instead_of_weights(folder):
+def test_lfs_pointer_instead_of_weights_is_refused(folder):
     (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n" * 3)
     fails(WeightsError, folder, "damaged or cut short", "download the model again")
 
 
-def test_an_index_that_names_a_missing_file(tmp_path):
+def test_index_naming_a_missing_file_is_refused(tmp_path):
     tiny_model().save_pretrained(tmp_path, max_shard_size="20KB")
     tiny_tokenizer().save_pretrained(tmp_path)
     lost = sorted(tmp_path.glob("*.safetensors"))[1]
@@ -66,12 +66,12 @@ def test_an_index_that_names_a_missing_file(tmp_path):
     ],
     ids=lambda content: content[:32],
 )
-def test_an_index_that_is_damaged(folder, content):
+def test_damaged_index_is_refused(folder, content):
     (folder / "model.safetensors.index.json").write_text(content)
     fails(WeightsError, folder)
 
 
-def test_an_index_that_points_out_of_the_folder(folder):
+def test_index_pointing_outside_the_folder_is_refused(folder):
     weights = folder / "model.safetensors"
     names = dict.fromkeys(load_file(weights), "../elsewhere.safetensors")
     weights.rename(folder.parent / "elsewhere.safetensors")
@@ -81,12 +81,12 @@ def test_an_index_that_points_out_of_the_folder(folder):
     fails(WeightsError, folder)
 
 
-def test_an_index_that_is_no_text(folder):
+def test_index_that_is_not_text_is_refused(folder):
     (folder / "model.safetensors.index.json").write_bytes(b"\xff\xfe\x00")
     fails(WeightsError, folder)
 
 
-def test_tensors_that_are_missing(folder):
+def test_weights_with_missing_tensors_are_refused(folder):
     path = folder / "model.safetensors"
     weights = load_file(path)
     del weights["model.layers.1.mlp.up_proj.weight"], weights["lm_head.weight"]
@@ -94,7 +94,7 @@ def test_tensors_that_are_missing(folder):
     fails(WeightsError, folder, "lack 2 tensors, for example lm_head.weight", "stay random")
 
 
-def test_a_tensor_of_another_shape(folder):
+def test_tensor_of_wrong_shape_is_refused(folder):
     path = folder / "model.safetensors"
     weights = load_file(path)
     weights["model.norm.weight"] = torch.ones(31)
@@ -104,7 +104,7 @@ def test_a_tensor_of_another_shape(folder):
     assert "ignore_mismatched_sizes" not in said, "a word for programmers"
 
 
-def test_tensors_of_integers(folder):
+def test_integer_tensors_work_or_are_refused(folder):
     path = folder / "model.safetensors"
     save_file({name: w.to(torch.int32) for name, w in load_file(path).items()}, path)
     try:
@@ -113,7 +113,7 @@ def test_tensors_of_integers(folder):
         assert str(error).endswith(".")
 
 
-def test_weights_that_are_no_numbers_are_noticed_at_the_first_step(folder):
+def test_nan_weights_are_detected_at_first_step(folder):
     path = folder / "model.safetensors"
     weights = load_file(path)
     weights["model.norm.weight"][3] = torch.nan
@@ -134,12 +134,12 @@ def test_pickled_weights_are_refused_unopened(folder, name):
     assert (folder / "opened").exists(), "the canary is dead: this test proves nothing"
 
 
-def test_no_weights_at_all(folder):
+def test_folder_without_weights_is_refused(folder):
     (folder / "model.safetensors").unlink()
     fails(WeightsError, folder, "holds no weights (*.safetensors)", "download the whole model")
 
 
-def test_weights_that_are_a_folder(folder):
+def test_folder_in_place_of_weights_is_refused(folder):
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors").mkdir()
     fails(WeightsError, folder, "damaged or cut short")
@@ -163,7 +163,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(copy)
 
 
-def test_damaged_weights_give_a_model_or_a_named_error(folder):
+def test_damaged_weights_load_or_raise_a_named_error(folder):
     path = folder / "model.safetensors"
     data = path.read_bytes()
     rng = random.Random(11)

@@ -54,21 +54,21 @@ def test_a_socket_is_not_opened(folder, monkeypatch):
             load_model(folder)
 
 
-def test_a_link_to_nothing(folder):
+def test_broken_link_is_refused(folder):
     (folder / "tokenizer.json").unlink()
     (folder / "tokenizer.json").symlink_to(folder / "gone")
     with pytest.raises(ModelError, match=r"tokenizer.json of .* cannot be read"):
         load_model(folder)
 
 
-def test_links_to_files_are_followed_as_in_the_cache_of_the_hub(folder):
+def test_links_to_files_are_followed(folder):
     for path in list(folder.iterdir()):
         blob = path.rename(folder.parent / f"blob-{path.name}")
         path.symlink_to(blob)
     assert load_model(folder).notices == ()
 
 
-def test_a_pipe_that_comes_after_the_check_does_not_block(tmp_path):
+def test_pipe_created_after_the_check_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "config.json")
     assert stat.S_ISFIFO((tmp_path / "config.json").stat().st_mode)
     with pytest.raises(OSError, match="no regular file"):
@@ -78,25 +78,25 @@ def test_a_pipe_that_comes_after_the_check_does_not_block(tmp_path):
 @pytest.mark.parametrize(
     "name", ["config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
 )
-def test_a_text_file_of_a_terabyte_is_not_read(folder, name):
+def test_terabyte_text_file_is_not_read(folder, name):
     with (folder / name).open("wb") as file:
         file.truncate(10**12)
     with pytest.raises(ModelError, match=rf"{name} of tiny-llama has 1,000,000 MB, and at most"):
         load_model(folder)
 
 
-def test_a_config_of_many_values(folder):
+def test_config_with_too_many_values_is_refused(folder):
     edit_json(folder / "config.json", x=[1] * 210_000)
     assert (folder / "config.json").stat().st_size < MAX_JSON_BYTES["config.json"]
     fails(NotAModelError, folder, "more than 200,000 values")
 
 
-def test_a_config_of_many_lists(folder):
+def test_config_with_too_many_lists_is_refused(folder):
     edit_json(folder / "config.json", x=[[]] * 20_001)
     fails(NotAModelError, folder, "lists and objects, and at most 20,000 are read")
 
 
-def test_a_config_that_is_deep(folder):
+def test_too_deeply_nested_config_is_refused(folder):
     edit_json(folder / "config.json", x=json.loads("[" * 100 + "]" * 100))
     fails(NotAModelError, folder, "nested deeper than 64 levels")
     check_size(json.loads("[" * 60 + "]" * 60))
@@ -111,20 +111,20 @@ def test_a_config_that_is_deep(folder):
     ],
     ids=["labels", "heads", "experts"],
 )
-def test_a_config_that_asks_for_endless_parts(folder, changes, key):
+def test_config_asking_for_too_many_parts_is_refused(folder, changes, key):
     edit_json(folder / "config.json", **changes)
     fails(NotAModelError, folder, f"{key} is ", "at most 20,000 are built")
     with pytest.raises(NotAModelError, match=f"{key} is .* at most 20,000 are built"):
         load_tokenizer(str(folder))
 
 
-def test_a_config_of_a_tokenizer_that_asks_for_endless_layers(folder):
+def test_tokenizer_config_with_too_many_layers_is_refused(folder):
     edit_json(folder / "config.json", num_hidden_layers=50_000_000)
     with pytest.raises(NotAModelError, match=r"num_hidden_layers is .* at most 10,000 are built"):
         load_tokenizer(str(folder))
 
 
-def test_a_config_with_endless_positions(folder):
+def test_config_with_too_many_positions_is_refused(folder):
     config = {"model_type": "gptj", "n_embd": 32, "n_layer": 1, "n_head": 4, "rotary_dim": 8}
     config |= {"n_positions": 10**9, "vocab_size": 260}
     (folder / "config.json").write_text(json.dumps(config))
@@ -132,7 +132,7 @@ def test_a_config_with_endless_positions(folder):
 
 
 @pytest.mark.parametrize("where", ["vocab", "added"])
-def test_a_tokenizer_with_an_id_far_above_the_model(folder, where):
+def test_huge_tokenizer_id_is_refused_or_renumbered(folder, where):
     path = folder / "tokenizer.json"
     data = json.loads(path.read_text("utf-8"))
     if where == "vocab":
@@ -148,7 +148,7 @@ def test_a_tokenizer_with_an_id_far_above_the_model(folder, where):
         assert max(model.tokenizer.get_vocab().values()) < 1_000_000
 
 
-def test_a_tokenizer_that_takes_long_to_read_is_tried_out_elsewhere(tmp_path, monkeypatch):
+def test_tokenizer_that_takes_long_to_read_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.model.guarded_tokenizer.READ_SECONDS", 0.5)
     config = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 3_000_000}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
@@ -164,13 +164,13 @@ def test_a_tokenizer_that_takes_long_to_read_is_tried_out_elsewhere(tmp_path, mo
     ],
     ids=["text", "tokens"],
 )
-def test_a_tokenizer_that_makes_far_more_of_something_than_it_is(folder, changes, made):
+def test_tokenizer_that_inflates_text_or_tokens_is_refused(folder, changes, made):
     edit_json(folder / "tokenizer.json", **changes)
     with pytest.raises(TokenizerError, match=rf"makes {made}; check its tokenizer.json, or choose"):
         load_model(folder)
 
 
-def test_a_tokenizer_with_a_token_as_long_as_a_book(folder):
+def test_tokenizer_with_overlong_token_is_refused(folder):
     model = {"type": "WordLevel", "vocab": {"a": 0, "b" * 100_000: 1}, "unk_token": "b" * 100_000}
     edit_json(folder / "tokenizer.json", model=model)
     with pytest.raises(TokenizerError, match="has 100,000 characters, and at most 2,000 are taken"):
@@ -179,7 +179,7 @@ def test_a_tokenizer_with_a_token_as_long_as_a_book(folder):
 
 @pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])
 @pytest.mark.parametrize("value", ["owner/repo", "flash_attention_2", {"": "owner/repo:kernel"}])
-def test_attention_code_from_elsewhere_is_not_asked_for(folder, monkeypatch, key, value):
+def test_foreign_attention_code_is_not_loaded(folder, monkeypatch, key, value):
     def asked(*_, **__):
         raise AssertionError("code was asked for")
 
@@ -192,7 +192,7 @@ def test_attention_code_from_elsewhere_is_not_asked_for(folder, monkeypatch, key
 
 
 @pytest.mark.parametrize("value", ["eager", "sdpa"])
-def test_attention_of_pytorch_is_kept(folder, value):
+def test_pytorch_attention_setting_is_kept(folder, value):
     edit_json(folder / "config.json", _attn_implementation=value)
     model = load_model(folder)
     assert model.notices == () and model.hf.config._attn_implementation == value

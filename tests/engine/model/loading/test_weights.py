@@ -32,7 +32,7 @@ def tensors(model: hf.PreTrainedModel) -> dict[str, torch.Tensor]:
     + [(architecture, torch.float16) for architecture in ("llama", "gemma3", "mixtral", "bamba")],
     ids=str,
 )
-def test_a_model_is_the_one_that_transformers_loads(architecture, dtype, tmp_path):
+def test_loaded_model_equals_the_transformers_model(architecture, dtype, tmp_path):
     tiny_models.build(architecture).save_pretrained(tmp_path)
     (tmp_path / "generation_config.json").unlink()
     edit_json(tmp_path / "config.json", eos_token_id=[3, 4], temperature=0.5)
@@ -78,7 +78,7 @@ def test_no_tensor_is_mapped_from_the_file(folder):
         assert tensor.data_ptr() % 64 == 0, f"{name} lies where vector instructions are slow"
 
 
-def test_a_file_cut_short_while_it_is_read(folder):
+def test_file_truncated_while_reading_is_reported(folder):
     stored = weights.Weights(folder)
     os.truncate(folder / "model.safetensors", 5_000)
     with torch.device("meta"):
@@ -100,12 +100,12 @@ def test_weights_go_straight_to_the_device(folder):
 # --- The files that count ------------------------------------------------------------------------
 
 
-def test_the_same_weights_under_another_name_are_left_alone(folder):
+def test_consolidated_copy_of_weights_is_ignored(folder):
     (folder / "consolidated.safetensors").write_bytes(b"not even weights")
     assert load_model(folder).notices == ()
 
 
-def test_of_several_files_those_in_the_index_count(tmp_path):
+def test_only_files_in_the_index_are_used(tmp_path):
     tiny_model().save_pretrained(tmp_path, max_shard_size="20KB")
     tiny_tokenizer().save_pretrained(tmp_path)
     shutil.copy(next(tmp_path.glob("model-00001*")), tmp_path / "consolidated.safetensors")
@@ -114,7 +114,7 @@ def test_of_several_files_those_in_the_index_count(tmp_path):
     assert load_model(tmp_path).notices == ()
 
 
-def test_weights_under_another_name_alone(folder):
+def test_consolidated_weights_alone_are_refused(folder):
     (folder / "model.safetensors").rename(folder / "consolidated.safetensors")
     fails(WeightsError, folder, "only as consolidated.safetensors", "model.safetensors")
 
@@ -136,7 +136,7 @@ def test_weights_under_another_name_alone(folder):
         (["model.fp16.safetensors", "model.safetensors"], ["model.safetensors"]),
     ],
 )
-def test_only_what_transformers_loads_is_fetched(files, wanted):
+def test_only_weights_that_transformers_loads_are_fetched(files, wanted):
     assert weights.wanted_weights("owner/name", files) == wanted
 
 
@@ -179,7 +179,7 @@ def unbuilt(monkeypatch):
     ],
     ids=str,
 )
-def test_a_configuration_larger_than_its_weights(folder, unbuilt, changes, said):
+def test_config_larger_than_its_weights_is_refused(folder, unbuilt, changes, said):
     edit_json(folder / "config.json", **changes)
     fails(WeightsError, folder, "do not fit its configuration", said, "check config.json")
 
@@ -197,7 +197,7 @@ def test_weights_larger_than_the_memory_are_not_read(folder):
     assert "GB free; use a smaller model or a smaller dtype" in said
 
 
-def test_a_header_that_takes_long_to_parse(folder):
+def test_oversized_header_is_refused(folder):
     header(folder / "model.safetensors", {f"{'x' * 100}{place}": [1] for place in range(30_000)})
     said = fails(WeightsError, folder, "The header of model.safetensors in tiny-llama has 5.")
     assert "MB, and at most 4 MB are read; save the model in more files" in said
@@ -233,9 +233,7 @@ def models() -> Iterator[Callable[[], int]]:
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize("place", ["a tensor", "the model", "the tokenizer"])
-def test_memory_that_runs_out_is_one_sentence_and_leaves_nothing(
-    folder, models, monkeypatch, error, place
-):
+def test_out_of_memory_while_loading_frees_the_model(folder, models, monkeypatch, error, place):
     read, read_one = 0, weights._Stored.__getitem__
 
     def fail(*_, **__):
@@ -265,7 +263,7 @@ def test_memory_that_runs_out_is_one_sentence_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("where", ["forward", "vocabulary"])
-def test_memory_that_runs_out_while_a_model_is_tried_out(folder, models, monkeypatch, where):
+def test_out_of_memory_while_probing_frees_the_model(folder, models, monkeypatch, where):
     def fail(*_, **__):
         raise MemoryError
 

@@ -25,7 +25,7 @@ from tests.engine.sampling.test_stages import logits_of, softmax
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.stage} {case.before}"[:120])
-def test_what_a_stage_makes_of_four_tokens(case):
+def test_stage_gives_the_hand_computed_probabilities(case):
     logits = logits_of(case.before)
     given = logits.copy()
     result = case.stage(logits, case.context)
@@ -52,7 +52,7 @@ def test_what_a_stage_makes_of_four_tokens(case):
     )
 
 
-def test_every_stage_has_at_least_three_hand_computed_cases():
+def test_every_stage_has_three_hand_computed_cases():
     counts = cases_by_hand()
     assert set(counts) == {kind.setting for kind in DEFAULT_ORDER}
     assert min(counts.values()) >= 3, counts
@@ -83,7 +83,7 @@ def test_every_stage_has_at_least_three_hand_computed_cases():
     ],
     ids=str,
 )
-def test_stages_after_a_cut_look_at_what_is_left(chain, after):
+def test_stages_after_a_cut_see_only_survivors(chain, after):
     result = shape(logits_of(RISING), SamplingSettings(chain=chain))
     assert result.probs == pytest.approx(list(after), abs=3e-7)
     assert [result.probability(i) for i in range(4)] == pytest.approx(list(after), abs=3e-7)
@@ -101,7 +101,7 @@ def test_stages_after_a_cut_look_at_what_is_left(chain, after):
     ("token_id", "mu"),
     [(0, 6.2), (1, 6.1), (2, 6.0)],  # 1, 2 and 3 bits against tau = 3: 6 - .1 * (bits - 3)
 )
-def test_mirostat_moves_its_bound_by_the_share_eta_of_the_error(token_id, mu):
+def test_mirostat_moves_its_bound_by_eta_times_error(token_id, mu):
     before = Survivors(RankedRow(logits_of(HALVING)))
     stage = Mirostat(3, 0.1)
     state = stage.after(MirostatState(3, 6.0), token_id, before)
@@ -109,7 +109,7 @@ def test_mirostat_moves_its_bound_by_the_share_eta_of_the_error(token_id, mu):
     assert stage.initial_state() == MirostatState(3, 6.0), "it begins at 2 tau"
 
 
-def test_mirostat_measures_surprise_before_its_own_cut_and_after_those_before_it():
+def test_mirostat_measures_surprise_before_its_own_cut():
     chain = [TopK(2), Mirostat(2, 0.5)]  # from 1/2, 1/4, 1/8, 1/8 it sees 2/3 and 1/3
     result = shape(logits_of(HALVING), SamplingSettings(chain=chain), said(mirostat=(2, 0.7)))
     assert result.survivors == 1
@@ -127,7 +127,7 @@ def test_mirostat_measures_surprise_before_its_own_cut_and_after_those_before_it
 @pytest.mark.parametrize(
     "stage", [Banned([0, 1, 2, 3]), NoRepeatNGram(1)], ids=lambda stage: stage.name
 )
-def test_the_stage_that_took_the_last_token_is_named(stage, parity):
+def test_stage_removing_the_last_token_is_named(stage, parity):
     settings = SamplingSettings(chain=[stage, TopK(2)], parity=parity)
     with pytest.raises(NoCandidatesError, match=f"{stage.name} took the last of them; loosen it"):
         shape(logits_of(RISING), settings, said(0, 1, 2, 3))
@@ -144,7 +144,7 @@ def test_a_huge_dry_penalty_removes_nothing():
     assert result.probs == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
 
 
-def test_an_edit_that_finds_nothing_keeps_the_ranking():
+def test_edit_without_a_match_keeps_the_ranking():
     before = Survivors(RankedRow(logits_of(RISING)))
     assert NoRepeatNGram(3).apply(before, said(0, 1)) is before
     assert Banned([[1, 2]]).apply(before, said(3)) is before

@@ -197,13 +197,13 @@ def told(stage: Stage, before: tuple, context: Context) -> StageResult:
 
 
 @pytest.mark.parametrize(("stage", "before", "context", "case", "own"), TOLD)
-def test_case_and_figures_by_hand(stage, before, context, case, own):
+def test_case_and_figures_match_hand_computed_values(stage, before, context, case, own):
     result = told(stage, before, context)
     assert result.case == case
     assert {name: result.figures[name] for name in own} == pytest.approx(own, abs=2e-6)
 
 
-def test_every_case_has_an_example_here_and_every_example_a_sentence():
+def test_every_case_has_an_example_and_a_sentence():
     cases = {(stage.setting, case) for stage, _, _, case, _ in TOLD}
     for kind in DEFAULT_ORDER:
         says, name = kind.info.says, kind.setting
@@ -212,7 +212,7 @@ def test_every_case_has_an_example_here_and_every_example_a_sentence():
         assert says.keys() - {""} <= own, f"{name} has a sentence for a case that no row here is"
 
 
-def test_the_names_of_figures_of_a_sampler_are_always_the_same():
+def test_each_sampler_always_reports_the_same_figures():
     names: dict[str, set] = {}
     for stage, before, context, _, _ in TOLD:
         found = set(told(stage, before, context).figures)
@@ -225,7 +225,7 @@ def test_the_names_of_figures_of_a_sampler_are_always_the_same():
             assert {number.name for number in kind.info.numbers} <= found
 
 
-def test_the_figures_of_an_edit():
+def test_edit_reports_moved_tokens_and_their_shares():
     # 3 is removed. The others have 1, 2 and 3 sixths; ln 2 halves those of tokens 0 and 2.
     chain = [Banned([[3]]), PresencePenalty(LN2)]
     ban, penalty = shape(logits_of(RISING), SamplingSettings(chain=chain), said(2, 3, 0)).stages
@@ -246,7 +246,7 @@ def test_the_figures_of_an_edit():
     assert (penalty.figures["before"], penalty.figures["removed"]) == (3, 0)
 
 
-def test_the_leading_moved_tokens_are_named_in_rank_order():
+def test_leading_moved_tokens_are_in_rank_order():
     logits = np.zeros(40, np.float32)
     logits[[7, 30]] = 2, 1  # ties by id
     chain = [LogitBias(dict.fromkeys(range(40), 1.0))]
@@ -256,7 +256,7 @@ def test_the_leading_moved_tokens_are_named_in_rank_order():
 
 
 @pytest.mark.parametrize("parity", [False, True])
-def test_parity_tells_the_same(parity):
+def test_parity_reports_the_same_figures(parity):
     settings = {"logit_bias": {0: 0.1}, "temperature": 1.01, "typical_p": 0.2, "min_p": 0.1}
     own = shape(logits_of(RISING), SamplingSettings(**settings))
     theirs = shape(logits_of(RISING), SamplingSettings(**settings, parity=parity))
@@ -267,7 +267,7 @@ def test_parity_tells_the_same(parity):
 
 
 @given(st.integers(0, 10**6))
-def test_figures_hold_on_random_chains(seed):
+def test_figures_are_consistent_on_random_chains(seed):
     rng = np.random.default_rng(seed)
     vocab = int(rng.choice([4, 20, 300]))
     context = any_context(rng, vocab)
@@ -322,7 +322,7 @@ def assert_figures_hold(result: StageResult) -> None:
                 assert before[gone].max() <= figures["threshold"] * (1 + 1e-6)
 
 
-def test_a_state_of_another_tau_is_not_taken_over():
+def test_mirostat_restarts_when_tau_changes():
     context = said(mirostat=(4, 3.0))
     assert Mirostat(4, 0.3).state(context).mu == 3.0, "another eta goes on from where mu is"
     assert Mirostat(5, 0.1).state(context).mu == 10.0

@@ -45,7 +45,7 @@ def test_every_sampler_is_described(kind):
 
 
 @BY_NAME
-def test_its_numbers_are_its_fields(kind):
+def test_described_numbers_match_the_samplers_fields(kind):
     numbers = [number.name for number in kind.info.numbers]
     if kind.setting in ("banned", "constraint"):
         assert numbers == []
@@ -67,7 +67,7 @@ def test_labels_tell_samplers_apart():
 
 
 @BY_NUMBER
-def test_every_position_of_a_slider_is_taken(kind, number):
+def test_every_slider_position_is_accepted(kind, number):
     positions = number.positions()
     assert positions[0] == number.low and positions[-1] == pytest.approx(number.high)
     assert number.low <= number.usual <= number.high
@@ -78,7 +78,7 @@ def test_every_position_of_a_slider_is_taken(kind, number):
 
 
 @BY_NUMBER
-def test_bounds_are_what_the_checks_go_by(kind, number):
+def test_checks_follow_the_stated_bounds(kind, number):
     def accepts(value: float) -> bool:
         try:
             number.checked("setting", value)
@@ -105,13 +105,13 @@ def test_bounds_are_what_the_checks_go_by(kind, number):
         assert not accepts(number.usual + 0.5)
 
 
-def test_a_number_is_kept_as_a_plain_one():
+def test_numbers_are_stored_as_plain_python_types():
     assert type(STAGES["top_k"](3.0).k) is int and type(STAGES["top_p"](1).p) is float
     assert type(STAGES["dry"](last_n=-1.0).last_n) is int
 
 
 @BY_NUMBER
-def test_directions_are_told(kind, number):
+def test_every_number_has_a_valid_looser_direction(kind, number):
     assert number.looser in (UP, DOWN, EITHER, None)
     if number.looser == EITHER:
         assert issubclass(kind, TokenEdit), "only what acts on single tokens may depend on them"

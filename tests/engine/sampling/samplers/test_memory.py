@@ -109,7 +109,7 @@ def taken(decoder: Decoder) -> list[tuple]:
     return [(s.token_id, s.u, s.stage_states, s.probability) for s in decoder.steps]
 
 
-def test_it_knows_the_steps_before_and_its_own_number(lone):
+def test_stage_sees_earlier_steps_and_its_random_number(lone):
     found = [banned(lone, index) for index in range(TOKENS)]
     assert found == [expected_bans(lone, index) for index in range(TOKENS)]
     assert max(map(len, found)) > 3 and found.count([]) > 3, "it hardly acted, or always did"
@@ -119,7 +119,7 @@ def test_it_knows_the_steps_before_and_its_own_number(lone):
         assert step.stage_state("at_most", "uniform") == uniform
 
 
-def test_rewinding_and_forking_keep_its_memory(model, lone):
+def test_rewind_and_fork_keep_the_stages_memory(model, lone):
     decoder = finished(Decoder(model, PROMPT, settings()), 30)
     for length in (22, 5, 0):
         decoder.rewind(length)
@@ -131,7 +131,7 @@ def test_rewinding_and_forking_keep_its_memory(model, lone):
     assert decoder.context(18).states != twin.context(18).states
 
 
-def test_other_settings_see_the_state_of_the_step_they_are_tried_on(lone):
+def test_hypothetical_settings_see_the_steps_state(lone):
     once = lone.distribution(20, settings(at_most=AtMost(1))).stages[0]
     assert lone.context(20).uniform(AtMost.stream) >= 0.1
     gone = np.flatnonzero(once.before.scores > once.after.scores).tolist()
@@ -139,7 +139,7 @@ def test_other_settings_see_the_state_of_the_step_they_are_tried_on(lone):
     assert taken(lone) == taken(finished(lone, TOKENS)), "looking changed the record"
 
 
-def test_it_begins_anew_after_a_step_without_it(model):
+def test_stage_restarts_after_a_step_without_it(model):
     decoder = finished(Decoder(model, PROMPT, settings()), 12)
     decoder.settings = settings(at_most=0)
     finished(decoder, 13)
@@ -160,7 +160,7 @@ def test_a_batch_keeps_the_state_of_each_row(model, lone):
         assert text.token_ids == twin.token_ids
 
 
-def test_a_trace_keeps_what_it_knew(lone, tmp_path):
+def test_trace_keeps_the_stages_state(lone, tmp_path):
     trace = lone.trace()
     loaded = Trace.load(trace.save(tmp_path / "run.json"))
     assert loaded == trace
@@ -170,7 +170,7 @@ def test_a_trace_keeps_what_it_knew(lone, tmp_path):
     assert SamplingSettings.from_dict(loaded.settings[0][1]) == settings()
 
 
-def test_a_refused_step_leaves_its_memory(model, lone):
+def test_refused_step_leaves_the_stages_memory(model, lone):
     decoder = finished(Decoder(model, PROMPT, settings()), 9)
     decoder.settings = settings(banned=[[i] for i in range(tiny_models.VOCAB)])
     with pytest.raises(NoCandidatesError):
@@ -182,7 +182,7 @@ def test_a_refused_step_leaves_its_memory(model, lone):
 # --- Rules for every stage ------------------------------------------------------------------------
 
 
-def test_random_streams_are_numbered_apart_and_none_is_the_draws():
+def test_random_streams_have_distinct_numbers_above_zero():
     streams = [kind.stream for kind in STAGES.values() if kind.stream is not None]
     assert len(set(streams)) == len(streams) and min(streams) >= 1
 

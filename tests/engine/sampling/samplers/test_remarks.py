@@ -33,7 +33,7 @@ def names_off(*chain) -> list[str]:
     return [remark.stage.setting for remark in off(chain)]
 
 
-def test_what_temperature_0_makes_idle():
+def test_temperature_0_makes_some_samplers_idle():
     greedy = Temperature(0)
     assert names_off(RepetitionPenalty(1.1), greedy, TopK(5), TopP(0.9)) == ["top_k", "top_p"]
     assert names_off(TopK(5), DynamicTemperature(), greedy) == ["top_k", "dynamic_temperature"]
@@ -46,7 +46,7 @@ def test_what_temperature_0_makes_idle():
     assert remark.has_effect and "only refuse" in remark.reason
 
 
-def test_values_that_change_nothing():
+def test_neutral_values_are_reported_as_idle():
     chain = [Dry(multiplier=0), Temperature(1), TopP(1), Xtc(threshold=0.7), Mirostat()]
     assert names_off(*chain) == ["dry", "temperature", "top_p", "xtc"]
     reasons = {remark.stage.setting: remark.reason for remark in off(chain)}
@@ -55,7 +55,7 @@ def test_values_that_change_nothing():
     assert names_off(Xtc(probability=0)) == ["xtc"]
 
 
-def test_combinations_that_act_and_are_explained():
+def test_odd_combinations_with_effect_are_explained():
     told = {
         r.stage.setting: r
         for r in remarks([Temperature(2), DynamicTemperature(), TopK(9), Mirostat(), TopP(0.9)])
@@ -70,7 +70,7 @@ def test_combinations_that_act_and_are_explained():
 
 @given(st.integers(0, 10**6), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_a_stage_without_effect_leaves_no_trace_in_the_draw(seed, greedy):
+def test_idle_stage_does_not_change_the_draw(seed, greedy):
     rng = np.random.default_rng(seed)
     vocab = int(rng.choice([4, 20]))
     context = any_context(rng, vocab)
@@ -92,7 +92,7 @@ def test_a_stage_without_effect_leaves_no_trace_in_the_draw(seed, greedy):
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
-def test_any_order_of_any_stages_leaves_a_proper_distribution(seed):
+def test_any_chain_leaves_a_proper_distribution(seed):
     rng = np.random.default_rng(seed)
     vocab = int(rng.choice([4, 20, 700]))
     context = any_context(rng, vocab)
@@ -126,7 +126,7 @@ def test_any_order_of_any_stages_leaves_a_proper_distribution(seed):
         assert row.final_prob == pytest.approx(probs[row.token_id])
 
 
-def test_words_that_a_constraint_does_not_enforce():
+def test_unenforced_schema_keywords_are_reported():
     typed = Constraint("json_schema", {"type": "object", "reqired": ["a"]})
     (remark,) = remarks([Temperature(0), typed])
     assert remark.has_effect and 'not enforced: "reqired" (1:20, required?)' in remark.reason

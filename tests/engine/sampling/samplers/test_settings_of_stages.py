@@ -59,11 +59,11 @@ OF_ABC = Context(np.empty(0, np.int64), places=places_over(words_of_abc(300)))
 AS_STAGES = ("dry", "constraint", "dynamic_temperature", "p_less", "xtc", "mirostat")
 
 
-def test_every_stage_is_here():
+def test_every_stage_is_covered_here():
     assert list(ON) == list(STAGES) == [kind.setting for kind in DEFAULT_ORDER]
 
 
-def test_keywords_build_the_default_order_whatever_order_they_are_written_in():
+def test_keywords_in_any_order_build_the_default_chain():
     settings = SamplingSettings(**dict(reversed(ON.items())))
     assert [stage.setting for stage in settings.chain] == list(ON)
     assert settings.dry == ON["dry"] and settings.typical_p == 0.95
@@ -72,7 +72,7 @@ def test_keywords_build_the_default_order_whatever_order_they_are_written_in():
     assert hash(settings) == hash(SamplingSettings(**ON))
 
 
-def test_off_is_off_and_reads_as_off():
+def test_off_values_build_no_stage_and_read_back():
     settings = SamplingSettings(**dict.fromkeys(ON))
     assert settings.chain == ()
     for name, kind in STAGES.items():
@@ -82,14 +82,14 @@ def test_off_is_off_and_reads_as_off():
     assert SamplingSettings(logit_bias={}, banned=[]).chain == ()
 
 
-def test_mappings_and_lists_may_be_given_as_they_are():
+def test_plain_mappings_and_lists_are_accepted():
     settings = SamplingSettings(logit_bias={7: 1.5, np.int64(3): -2}, banned=[5, [6, 7], (5,)])
     assert settings.chain == (ON["logit_bias"], ON["banned"])
     assert LogitBias([[7, 1.5], [3, -2]]) == LogitBias(ON["logit_bias"].bias) == ON["logit_bias"]
 
 
 @pytest.mark.parametrize("name", ON)
-def test_to_plain_values_and_back(name):
+def test_settings_survive_json_copy_and_pickle(name):
     settings = SamplingSettings(**{name: ON[name]}, seed=5)
     plain = settings.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain, "not plain values"
@@ -104,7 +104,7 @@ def test_to_plain_values_and_back(name):
 
 
 @pytest.mark.parametrize("name", ON)
-def test_replace_takes_each_stage_out_and_puts_it_back_in_its_place(name):
+def test_replace_removes_and_restores_each_stage_in_place(name):
     settings = SamplingSettings(**ON)
     without = settings.replace(**{name: None})
     assert [stage.setting for stage in without.chain] == [other for other in ON if other != name]
@@ -201,7 +201,7 @@ def test_a_bad_value_is_explained(make, parts):
 
 @pytest.mark.parametrize("name", AS_STAGES)
 @pytest.mark.parametrize("value", [0.5, 0, True, False, {"tau": 3}], ids=str)
-def test_a_stage_of_several_fields_is_given_whole(name, value):
+def test_stage_with_several_fields_must_be_given_whole(name, value):
     with pytest.raises(SettingError, match=f"{name} must be given as a stage.*use for example"):
         SamplingSettings(**{name: value})
 
@@ -211,7 +211,7 @@ def test_a_stage_of_several_fields_is_given_whole(name, value):
     [LogitBias({300: 1}), Banned([[1, 300]]), Dry(breakers=(2, 300))],
     ids=lambda stage: stage.name,
 )
-def test_tokens_outside_the_vocabulary(stage):
+def test_tokens_outside_the_vocabulary_are_refused(stage):
     SamplingSettings(chain=[stage]).check_vocabulary(301)
     with pytest.raises(SettingError, match="names a token outside the vocabulary of 300, got 300"):
         SamplingSettings(chain=[stage]).check_vocabulary(300)

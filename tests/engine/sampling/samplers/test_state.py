@@ -77,7 +77,7 @@ def test_the_numbers_of_a_seed_never_change(lone):
         assert step.mirostat_mu == pytest.approx(mu, abs=1e-4), "beyond the CPU's rounding"
 
 
-def test_xtc_draws_from_a_stream_of_its_own_one_number_a_step(model, lone):
+def test_xtc_uses_its_own_random_stream(model, lone):
     stream = np.random.Generator(np.random.PCG64([SEED, 1])).random(TOKENS)
     assert [step.xtc_uniform for step in lone.steps] == stream.tolist()
     assert [step.u for step in lone.steps] == [lone.uniform(i) for i in range(TOKENS)]
@@ -111,7 +111,7 @@ def test_mirostat_holds_the_surprise_near_tau(model):
     assert np.mean(bits) - 2.5 == pytest.approx((5.0 - last) / (0.2 * 60), abs=1e-9)
 
 
-def test_rewinding_and_replaying_repeats(lone, model):
+def test_rewinding_and_rerunning_repeats_the_state(lone, model):
     decoder = finished(Decoder(model, PROMPT, adaptive()), 15)
     for length in (9, 3, 0):
         decoder.rewind(length)
@@ -123,7 +123,7 @@ def test_rewinding_and_replaying_repeats(lone, model):
     assert state(finished(decoder, TOKENS)) == state(lone), "looking changed what came"
 
 
-def test_a_fork_has_the_state_and_goes_its_own_way(lone, model):
+def test_fork_copies_the_state_and_stays_independent(lone, model):
     decoder = finished(Decoder(model, PROMPT, adaptive()), 8)
     twin = decoder.fork()
     decoder.step(3)
@@ -132,7 +132,7 @@ def test_a_fork_has_the_state_and_goes_its_own_way(lone, model):
     assert state(decoder)[8:] != state(lone)[8:]
 
 
-def test_a_forced_token_moves_the_bound_too(model):
+def test_forced_token_also_moves_mirostats_bound(model):
     decoder = Decoder(model, PROMPT, adaptive(xtc=None))
     unlikely = int(np.argmin(decoder.next_distribution().logits))
     step = decoder.step(unlikely)
@@ -141,13 +141,13 @@ def test_a_forced_token_moves_the_bound_too(model):
     assert bound(decoder, 1) == pytest.approx(6.0 - 0.3 * (bits - 3.0))
 
 
-def test_a_forced_token_that_was_banned_leaves_the_bound(model):
+def test_banned_forced_token_leaves_mirostats_bound_unchanged(model):
     decoder = Decoder(model, PROMPT, adaptive(xtc=None, banned=[[5]]))
     decoder.step(5)
     assert bound(decoder, 1) == 6.0
 
 
-def test_the_state_of_a_step_belongs_to_it_whatever_the_settings_are_now(model, lone):
+def test_steps_keep_their_state_under_new_settings(model, lone):
     decoder = finished(Decoder(model, PROMPT, adaptive()), 6)
     decoder.settings = adaptive(seed=99, mirostat=Mirostat(4.0, 0.1))
     finished(decoder, 12)
@@ -178,7 +178,7 @@ def test_the_state_of_a_step_belongs_to_it_whatever_the_settings_are_now(model, 
             decoder.context(wrong)
 
 
-def test_a_step_that_nothing_is_left_for_is_refused_and_loses_nothing(model):
+def test_step_without_candidates_is_refused_safely(model):
     decoder = finished(Decoder(model, PROMPT, adaptive()), 5)
     ids = decoder.token_ids
     decoder.settings = adaptive(banned=Banned(range(tiny_models.VOCAB)))
@@ -193,7 +193,7 @@ def test_a_step_that_nothing_is_left_for_is_refused_and_loses_nothing(model):
     assert state(finished(decoder, 12)) == state(lone)
 
 
-def test_the_end_of_the_text_waits_for_min_new_tokens(model):
+def test_end_of_text_waits_for_min_new_tokens(model):
     model = LanguageModel(model.hf)
     model.eos_ids = tuple(range(0, tiny_models.VOCAB, 2))
     decoder = Decoder(model, PROMPT, SamplingSettings(min_new_tokens=6, seed=1))
@@ -214,7 +214,7 @@ def test_a_trace_keeps_stages_and_state(lone, tmp_path):
     assert SamplingSettings.from_dict(loaded.settings[0][1]) == adaptive()
 
 
-def test_a_trace_from_before_these_stages_still_loads(lone):
+def test_old_trace_without_stage_states_still_loads(lone):
     data = json.loads(lone.trace().to_json())
     for step in data["steps"]:
         del step["stage_states"]
@@ -223,7 +223,7 @@ def test_a_trace_from_before_these_stages_still_loads(lone):
     assert isinstance(trace.steps[0], Step) and trace.token_ids == lone.token_ids
 
 
-def test_a_frame_has_a_column_for_each_number_that_a_stage_remembered(lone):
+def test_frame_has_a_column_per_remembered_number(lone):
     frame = lone.trace().to_frame()
     assert frame["mirostat_mu"].tolist() == [step.mirostat_mu for step in lone.steps]
     assert frame["xtc_uniform"].tolist() == [step.xtc_uniform for step in lone.steps]
@@ -261,7 +261,7 @@ def parity_alone(seed: int) -> tuple[LanguageModel, list[int]]:
     "names", [*((name,) for name in IN_PARITY), tuple(IN_PARITY)], ids="+".join
 )
 @pytest.mark.parametrize("seed", [0, 1])
-def test_parity_repeats_generate_with_every_stage_it_has(names, seed, monkeypatch):
+def test_parity_repeats_generate_with_every_shared_stage(names, seed, monkeypatch):
     model, plain = parity_alone(seed)
     chosen = {name: IN_PARITY[name] for name in names}
     settings = SamplingSettings(**chosen, seed=seed, parity=True)
@@ -295,13 +295,13 @@ def test_parity_repeats_generate_with_every_stage_it_has(names, seed, monkeypatc
     ],
     ids=lambda setting: next(iter(setting)),
 )
-def test_parity_refuses_what_transformers_lacks_by_name(setting):
+def test_parity_refuses_stages_that_transformers_lacks(setting):
     (name,) = setting
     with pytest.raises(SettingError, match=f"^{name} has no counterpart in transformers"):
         SamplingSettings(**setting, parity=True)
 
 
-def test_stages_without_state_step_alike_after_a_detour(model):
+def test_stateless_stages_are_unaffected_by_a_detour(model):
     settings = SamplingSettings(logit_bias=LogitBias({1: 2}), dry=Dry(), typical_p=0.8, seed=4)
     straight = finished(Decoder(model, PROMPT, settings), 14)
     decoder = finished(Decoder(model, PROMPT, settings), 9)

@@ -44,7 +44,7 @@ async function until(is_there) {
   assert.ok(is_there());
 }
 
-test('an app gets values that are served beside its data, and keeps them while its data change', async () => {
+test('an app keeps the values served with its data across updates', async () => {
   const root = element();
   const served = {
     glossary: address('application/json', '{"logit": 1}'),
@@ -62,7 +62,7 @@ test('an app gets values that are served beside its data, and keeps them while i
   assert.deepEqual(calls.slice(2), [['destroy']]);
 });
 
-test('in another language it is mounted anew, as its labels are written once', async () => {
+test('a change of language remounts the app', async () => {
   const root = element();
   shown(root, { language: 'de', served: { sentences: address('application/json', '{"Step": "Schritt"}') } });
   await until(() => calls.length === 1);
@@ -76,14 +76,14 @@ test('in another language it is mounted anew, as its labels are written once', a
   assert.equal(root.textContent, 'there');
 });
 
-test('what goes before its program has come is never mounted', async () => {
+test('an app removed before its program loads is never mounted', async () => {
   const root = element();
   shown(root, { language: 'en' })();
   await passed(50);
   assert.deepEqual(calls, []);
 });
 
-test('a program or a value that does not come is said', async () => {
+test('a program or value that fails to load is reported', async () => {
   const [one, other] = [element(), element()];
   shown(one, { language: 'en' }, { ...PLACES, app: address('text/javascript', 'throw new Error("no program")') });
   shown(other, { language: 'en', served: { glossary: address('application/json', 'no JSON') } });

@@ -29,7 +29,7 @@ test('the generator is splitmix64 and xoshiro128**', () => {
   assert.equal(new Set(uniform).size, uniform.length);
 });
 
-test('the mean deviation of a count is the binomial’s', () => {
+test('the mean deviation of a count matches the binomial distribution', () => {
   for (const [draws, prob] of [
     [1, 0.3],
     [10, 0.5],
@@ -58,7 +58,7 @@ const weights = VALUES.flatMap((value, run) => Array(COUNTS[run]).fill(Math.exp(
 const total = weights.reduce((sum, weight) => sum + weight, 0);
 const probs = weights.map(weight => weight / total);
 
-test('counts and their distance from what is expected', () => {
+test('counts and deviations match a direct computation', () => {
   const drawn = new Sampling(final, 3);
   drawn.draw(NUMBER / 2);
   drawn.draw(NUMBER / 2);
@@ -86,7 +86,7 @@ test('counts and their distance from what is expected', () => {
   }
 });
 
-test('stretches meet, and the token that is hit has its own', () => {
+test('stretches join without gaps, and the hit token has its own', () => {
   const stretches = stretches_of(final, 199);
   assert.deepEqual(
     stretches.slice(-3).map(({ first, last }) => [first, last]),

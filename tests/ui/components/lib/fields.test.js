@@ -21,7 +21,7 @@ const TOP_P = { name: 'Top-p', low: 0.01, high: 1, step: 0.01 };
 const TEMPERATURE = { name: 'Temperature', low: 0, high: 2, step: 0.01, words: { 0: 'greedy' } };
 const LAST_N = { name: 'Last n', low: -1, high: 511, step: 16, whole: true, words: { '-1': 'all' } };
 
-test('numbers are shown with as many digits as they have, or as a word', () => {
+test('a number shows all its digits, or its word', () => {
   const shown = [0.7, 1, 0.0009, 1e-7, 0].map(value => exact_text(TEMPERATURE, value));
   assert.deepEqual(shown, ['0.70', '1.00', '0.0009', '1e-7', 'greedy']);
   assert.equal(exact_text(LAST_N, 15), '15');
@@ -33,7 +33,7 @@ test('a number may be typed with a decimal comma, or as its word', () => {
   assert.deepEqual(numbers, [0.7, 0.5, 0.7, 1e-3, -2, 0, 1, NaN, NaN, NaN, NaN, NaN]);
 });
 
-test('only what a slider can stand at needs no check', () => {
+test('a value is a position only if the slider can reach it', () => {
   assert.ok([0.01, 0.29, 0.57, 1].every(value => is_position(TOP_P, value)));
   assert.ok([0, 1.01, 0.575, NaN].every(value => !is_position(TOP_P, value)));
   assert.deepEqual(
@@ -74,7 +74,7 @@ describe('fields', () => {
     answer = { value: 7 };
   });
 
-  test('what a slider can stand at is taken at once, all else after the server’s check', async () => {
+  test('slider positions apply at once, other values after the server’s check', async () => {
     const field = field_of(TOP_P, 0.9);
     assert.equal(field, page.one('spinbutton', 'Top-p, exact value'));
     type(field, '0,8');
@@ -92,7 +92,7 @@ describe('fields', () => {
     assert.deepEqual(page.taken('apply'), []);
   });
 
-  test('a refused value stays there with its sentence, and the old one in force', async () => {
+  test('a refused value stays visible with its reason and is not applied', async () => {
     const field = field_of(TOP_P, 0.9);
     answer = { sentence: 'Top-p must be above 0 and at most 1, got 1.4.' };
     type(field, '1.4');
@@ -107,7 +107,7 @@ describe('fields', () => {
     assert.deepEqual([field.value, refused(), field.hasAttribute('aria-invalid')], ['0.90', null, false]);
   });
 
-  test('what is no number is refused without asking', async () => {
+  test('text that is not a number is refused without asking the server', async () => {
     const field = field_of(TEMPERATURE, 0);
     for (const [typed, got] of [
       ['warm', '“warm”'],
@@ -122,7 +122,7 @@ describe('fields', () => {
     assert.deepEqual([field.value, refused()], ['0.50', null]);
   });
 
-  test('typing is never overwritten, and applied when it is done', async () => {
+  test('typed text is never overwritten and applies on Enter or blur', async () => {
     const field = field_of(TOP_P, 0.9);
     field.focus();
     begin_typing(field, '0.7');
@@ -141,7 +141,7 @@ describe('fields', () => {
     assert.deepEqual([page.taken(), field.value], [[], '0.60']);
   });
 
-  test('an answer that comes after something else was typed is dropped', async () => {
+  test('a late answer is dropped after new typing', async () => {
     const field = field_of(TOP_P, 0.9);
     answer = { sentence: 'too late' };
     type(field, '5');
@@ -150,7 +150,7 @@ describe('fields', () => {
     assert.deepEqual([page.taken('apply'), refused()], [[['apply', 0.4]], null]);
   });
 
-  test('arrow keys go on from what they set, however slowly the page follows', () => {
+  test('arrow keys continue from their own value before the page updates', () => {
     const field = field_of(TOP_P, 0.98);
     for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp', 'ArrowDown']) press(field, key);
     assert.deepEqual(page.taken(), [
@@ -163,7 +163,7 @@ describe('fields', () => {
     assert.deepEqual(page.taken(), []);
   });
 
-  test('a word is shown and spoken for its value', () => {
+  test('a special value is shown and spoken as its word', () => {
     const field = field_of(LAST_N, -1);
     assert.deepEqual([field.value, field.getAttribute('aria-valuetext')], ['all', 'all']);
     type(field, '31');
@@ -175,7 +175,7 @@ describe('fields', () => {
     ]);
   });
 
-  test('the hand that holds a slider owns its thumb', () => {
+  test('a held slider ignores page updates until it is released', () => {
     /** @type {any} */
     let slider;
     const page = mount((root, actions) => {
@@ -208,7 +208,7 @@ describe('fields', () => {
     assert.equal(input.max, '0.5');
   });
 
-  test('a switch turns, and says how it stands', () => {
+  test('a switch toggles and shows its state', () => {
     const page = mount((root, actions) => {
       const { button, update } = switch_of('Top-k on', actions.turn);
       root.append(button);

@@ -19,7 +19,7 @@ const page_with = fill =>
     return { update() {} };
   });
 
-test('single keys do what the transport does, but not while somebody types', () => {
+test('single keys act as transport buttons, except while typing', () => {
   let is_on = true;
   let stop = () => {};
   const page = page_with((root, actions) => {
@@ -40,7 +40,7 @@ test('single keys do what the transport does, but not while somebody types', () 
   assert.equal(page.calls.length, 2);
 });
 
-test('Escape cancels what takes long, also while somebody types or has no shortcuts', () => {
+test('Escape cancels a long operation, even while typing or without shortcuts', () => {
   let is_long = true;
   const page = mount(
     (root, actions) => {
@@ -72,7 +72,7 @@ test('a menu closes on Escape and gives the focus back', () => {
   menu.destroy();
 });
 
-test('a list is put into another order with the keyboard', () => {
+test('the keyboard reorders a list', () => {
   let order = ['top_k', 'top_p', 'min_p'];
   /** @type {string[]} */
   const said = [];

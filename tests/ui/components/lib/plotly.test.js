@@ -5,14 +5,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { faded, nice_above, steady_span, steady_top } from '../../../../ui/components/js/lib/plotly.js';
 
-test('round numbers above', () => {
+test('nice_above rounds up to a round number', () => {
   assert.deepEqual([0, 0.7, 1, 1.01, 23, 0.0031, 10].map(nice_above), [1, 0.8, 1, 1.5, 30, 0.004, 10]);
 });
 
 /** Drop the last digits, which may not be round. @param {number} value */
 const plain = value => Number(value.toFixed(9));
 
-test('an axis grows at once, and shrinks when it has been too wide for a while', () => {
+test('an axis grows at once but shrinks late during a run', () => {
   const axis = {};
   assert.equal(plain(steady_top(axis, 0.5, true)), 0.6);
   assert.equal(plain(steady_top(axis, 0.7, true)), 0.8);
@@ -34,7 +34,7 @@ test('an axis without a zero keeps the end that fits', () => {
   assert.deepEqual(steady_span(axis, 3, 11, true), [same, grown]);
 });
 
-test('colours with some opacity', () => {
+test('faded adds opacity to a hex colour', () => {
   assert.equal(faded('#0072b2', 0.5), 'rgba(0,114,178,0.5)');
   assert.equal(faded('red', 0.5), 'red');
 });

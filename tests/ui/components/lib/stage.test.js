@@ -16,7 +16,7 @@ describe('stage view', () => {
   });
   afterEach(() => set_stage(false));
 
-  test('it comes back as it was left; projector mode, which it was before, is taken for it', () => {
+  test('stage view is remembered, and takes over the old projector setting', () => {
     take_up_stage();
     assert.equal(is_on_stage(), false);
     for (const projector of [false, true]) {
@@ -43,7 +43,7 @@ describe('stage view', () => {
     return { page, root, here };
   }
 
-  test('a button and a key turn it on, Escape turns it off, on a page that has something to show', async () => {
+  test('a button or key enters stage view, and Escape leaves it', async () => {
     const { page, root, here } = page_of('st-key-stage');
     const [button] = find(root, 'button', 'Stage view');
     button.focus();

@@ -8,7 +8,7 @@ import { forget, recall, recall_json, remember } from '../../../../ui/components
 describe('storage', () => {
   afterEach(() => mock.restoreAll());
 
-  test('what is remembered comes back until it is forgotten', () => {
+  test('a remembered value is recalled until it is forgotten', () => {
     remember('localStorage', 'a', '{"b": 1}');
     assert.deepEqual([recall('localStorage', 'a'), recall_json('localStorage', 'a')], ['{"b": 1}', { b: 1 }]);
     forget('localStorage', 'a');

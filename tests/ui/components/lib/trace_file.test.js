@@ -8,7 +8,7 @@ import { MOST_BYTES, read_packed_trace } from '../../../../ui/components/js/lib/
 /** @param {number} size @param {string} text */
 const file_of = (size, text) => /** @type {File} */ ({ name: 'run.json', size, text: async () => text });
 
-test('a trace comes packed, and one that is too large or unreadable is a sentence', async () => {
+test('a trace is packed, and a large or unreadable one is refused', async () => {
   const text = JSON.stringify({ prompt: 'Märchen 🙂', steps: Array.from({ length: 500 }, (_, index) => ({ index })) });
   const read = await read_packed_trace(file_of(text.length, text), 10_000);
   assert.ok('text' in read && read.text.length < text.length / 3);

@@ -33,7 +33,7 @@ function page_of(penalty_alpha) {
   return { ...page, rows };
 }
 
-test('each candidate has its probability, what it is like, and its score; the best is marked', () => {
+test('the table shows the figures of each candidate and marks the best', () => {
   const page = page_of(0.6);
   assert.deepEqual(page.rows(), [
     ['␣the', '60.00 %', '0.900', '␣the #1', '−0.300'],
@@ -43,7 +43,7 @@ test('each candidate has its probability, what it is like, and its score; the be
   assert.equal(page.root.querySelectorAll('td b, th b').length, 0);
 });
 
-test('at another alpha another one wins, and the one that was taken keeps a mark', () => {
+test('another alpha marks a new winner and the taken token', () => {
   assert.deepEqual(
     page_of(0)
       .rows()

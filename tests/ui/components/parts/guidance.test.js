@@ -6,7 +6,7 @@ import { create, moved_text, story } from '../../../../ui/components/js/parts/gu
 import { bare, guided, make_step } from '../fixtures.js';
 import { live, text_of } from '../harness.js';
 
-test('ranks that moved are told in signs', () => {
+test('rank changes are shown as signs', () => {
   const said = [
     [1, 1],
     [5, 1],
@@ -17,7 +17,7 @@ test('ranks that moved are told in signs', () => {
   assert.deepEqual(said, ['=', '▲ 4', '▼ 11', 'ruled out', '']);
 });
 
-test('the story is of the token that leads now, and the one that led', () => {
+test('the story names the new leading token and the old one', () => {
   const standing = (/** @type {number} */ rank, /** @type {number} */ prob) => ({ rank, prob });
   const rows = [
     { id: 1, guided: standing(1, 0.6), prompt: standing(2, 0.3), negative: standing(5, 0.1) },
@@ -39,7 +39,7 @@ function page_of(scale) {
   return { ...page, rows };
 }
 
-test('each leading token stands as it does after either text, and with guidance', () => {
+test('the table ranks leading tokens for both texts and under guidance', () => {
   const page = page_of(2); // proportional to .4²/.7 .3²/.1 .2²/.1 .1²/.1
   assert.deepEqual(page.rows(), [
     ['␣the', '#2 30.00 %', '#2 10.00 %', '#1 55.26 %', '▲ 1'],
@@ -52,14 +52,14 @@ test('each leading token stands as it does after either text, and with guidance'
   assert.match(page.text(), /Every step costs two passes and fills two caches/);
 });
 
-test('a step that was taken says what its passes took', () => {
+test('a taken step reports the time of both passes', () => {
   const page = page_of(1.5);
   const step = make_step(1, { forward_ms: 5, negative_forward_ms: 2, negative_cache_bytes: 1024 });
   page.change({ steps: [step], index: 0 });
   assert.match(page.text(), /Step 1: two passes, 3\.00 ms for the prompt's text and 2\.00 ms for the negative one's/);
 });
 
-test('without both rows the table goes, and the sentence says when they come', () => {
+test('missing rows hide the table, and a sentence says when they come', () => {
   const page = page_of(2);
   page.change({ row: null });
   assert.deepEqual(page.all('table'), []);

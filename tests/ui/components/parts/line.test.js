@@ -43,7 +43,7 @@ const BY_WEIGHT = [
   ['a notice', {}, /^Notice: /],
 ];
 
-test('a text that stopped in a loop says both, wherever one looks', () => {
+test('the line reports both the stop and the loop at any step', () => {
   for (const index of [8, 0]) {
     const state = recorded({}, { stop: STOP, steps: Array.from({ length: 9 }, () => make_step(1)), index });
     assert.match(
@@ -53,7 +53,7 @@ test('a text that stopped in a loop says both, wherever one looks', () => {
   }
 });
 
-test('what matters more goes before what matters less', () => {
+test('the line shows the most important message', () => {
   for (const place of BY_WEIGHT.keys()) {
     const state = recorded({ top_k: 2 }, { tour: 'done' });
     const page = live(create, state);
@@ -70,7 +70,7 @@ test('what matters more goes before what matters less', () => {
   }
 });
 
-test('it says which step is on screen', () => {
+test('the line names the step on screen', () => {
   const page = live(create, shown({}, { tour: 'done' }));
   const chip = () => page.root.querySelector('.dv-chip')?.textContent;
   assert.equal(chip(), 'Next: step 1');
@@ -78,7 +78,7 @@ test('it says which step is on screen', () => {
   assert.equal(chip(), 'Step 2 of 3');
 });
 
-test('the tour leads on by its button, or can be skipped', () => {
+test('the tour moves on with its button or can be skipped', () => {
   const page = live(create, shown({}));
   const names = () => page.all('button').map(({ textContent }) => textContent);
   assert.match(page.text(), /1 of 4\. The model has read this text and scored all 4 tokens .*/);
@@ -96,7 +96,7 @@ test('the tour leads on by its button, or can be skipped', () => {
   assert.deepEqual(names(), []);
 });
 
-test('the tour ends at the lessons, and they can be seen from its first stop', () => {
+test('the tour links to the lessons at its first and last stop', () => {
   const lessons = { all: '/app/learn?path=hour', first: '/app/learn?path=hour&lesson=the_loop' };
   const page = live(create, shown({}, { lessons }));
   const doors = () =>
@@ -111,12 +111,12 @@ test('the tour ends at the lessons, and they can be seen from its first stop', (
   assert.deepEqual(doors(), [], 'a lesson has no such doors');
 });
 
-test('an example says where to look, until the first token is taken', () => {
+test('an example gives a hint before the first token', () => {
   const state = shown({}, { tour: 'done', example: 'The second token.' });
   assert.deepEqual(what_to_say(state), { kind: 'plain', title: 'Look at:', text: 'The second token.' });
 });
 
-test('a what-if can be left, and an error be put away', () => {
+test('a what-if can be left and an error dismissed', () => {
   const page = live(create, recorded({ top_k: 2 }));
   assert.deepEqual(page.all('button'), []);
   page.change({ settings: settings_of({ top_k: 1 }), is_what_if: true });
@@ -127,7 +127,7 @@ test('a what-if can be left, and an error be put away', () => {
   assert.deepEqual(page.taken(), [['show_recorded'], ['forget']]);
 });
 
-test('what takes long says how far it is, behind whom and since when, and can be cancelled', () => {
+test('a long operation shows its progress and queue, and can be cancelled', () => {
   const page = live(create, recorded({}, { tour: 'done', busy: READING }));
   assert.match(page.text(), /Reading the prompt ?Cancel ?256 of 1,024 · behind 2 others · 3 s$/);
   const bar = page.one('progressbar', 'Progress');
@@ -145,14 +145,14 @@ test('what takes long says how far it is, behind whom and since when, and can be
   assert.deepEqual([page.all('progressbar'), page.all('button')], [[], []]);
 });
 
-test('Cancel is pressed once, and until it has ended the line says so', () => {
+test('Cancel works once, and the line says that it is cancelling', () => {
   const page = live(create, recorded({}, { tour: 'done', busy: { ...READING, is_cancelling: true } }));
   page.one('button', 'Cancel').click();
   assert.deepEqual(page.taken(), []);
   assert.match(page.text(), /Cancelling/);
 });
 
-test('only the words of what takes long are spoken, not its figures', () => {
+test('the words of a long operation are spoken, its figures are not', () => {
   const page = live(create, recorded({}, { tour: 'done', mode: 'running', busy: READING }));
   const sentence = page.root.querySelector('.dv-said');
   assert.equal(sentence?.getAttribute('aria-live'), 'polite');
@@ -163,7 +163,7 @@ test('only the words of what takes long are spoken, not its figures', () => {
   );
 });
 
-test('whoever stands on Cancel is back where they were when it goes', () => {
+test('focus on Cancel returns to its former place when Cancel disappears', () => {
   const page = live(create, recorded({ top_k: 2 }, { settings: settings_of({ top_k: 1 }), is_what_if: true }));
   const before = document.body.appendChild(document.createElement('button'));
   before.focus();
@@ -174,14 +174,14 @@ test('whoever stands on Cancel is back where they were when it goes', () => {
   assert.equal(document.activeElement, before);
 });
 
-test('a sentence on what was cancelled is no alarm', () => {
+test('a cancellation message is not an alert', () => {
   const page = live(create, recorded({}, { error: 'Cancelled: no token was added.', cancelled: true }));
   assert.deepEqual(page.all('alert'), []);
   page.one('button', 'Dismiss').click();
   assert.deepEqual(page.taken(), [['forget']]);
 });
 
-test('it is not spoken while a slider moves or steps run by', () => {
+test('the line is not spoken while a slider moves or text plays', () => {
   const page = live(create, recorded({}, { tour: 'done' }));
   const spoken = (/** @type {Partial<State>} */ changes, /** @type {'slide' | 'step'} */ reason) => {
     page.update(Object.assign(page.state, changes), reason);

@@ -22,7 +22,7 @@ function page_of(state) {
   };
 }
 
-test('boxes stand in the order of the chain, each with this step’s figure', () => {
+test('boxes follow the chain and show figures of the step', () => {
   const page = page_of(shown({ top_k: 2, temperature: 0.7, min_p: 0 }));
   assert.deepEqual(page.all('listitem').map(text_of), [
     'Tokens in1 of 1,024',
@@ -41,13 +41,13 @@ test('boxes stand in the order of the chain, each with this step’s figure', ()
   assert.equal(page.stage('Top-k'), box);
 });
 
-test('without scores the boxes are those of the settings, and cannot be looked at', () => {
+test('boxes follow the settings and are disabled without scores', () => {
   const page = page_of(shown({ top_k: 2 }, { row: null }));
   assert.deepEqual(page.names().slice(2), ['Logits', 'Top-k', 'Softmax', 'Draw', 'Append']);
   assert.ok(page.stage('Top-k').hasAttribute('disabled'));
 });
 
-test('a press looks at a stage, which is lit while later ones wait; another leaves it', () => {
+test('a press selects a stage, and a second press leaves it', () => {
   const page = page_of(shown({ temperature: 0.5, top_k: 2 }));
   page.stage('Temperature').click();
   assert.deepEqual(page.taken(), [['show', { point: 1 }]]);
@@ -67,7 +67,7 @@ test('a press looks at a stage, which is lit while later ones wait; another leav
   assert.equal(page.root.querySelector('[aria-current]'), null);
 });
 
-test('in slow motion two buttons lead on; a step is skipped once it has begun', () => {
+test('slow motion enables Skip only after the step has begun', () => {
   const page = page_of(shown({ top_k: 2 }));
   assert.deepEqual(page.walk(), []);
   page.change({ slow: true });
@@ -83,7 +83,7 @@ test('in slow motion two buttons lead on; a step is skipped once it has begun', 
   assert.deepEqual(page.walk(), [false, false]);
 });
 
-test('a step that ran by itself lights the stages in turn, where one can follow', () => {
+test('an automatic step lights the stages in turn if slow enough', () => {
   const page = page_of(shown({}));
   let length = 0;
   /** @param {Partial<typeof page.state>} changes */
@@ -101,7 +101,7 @@ test('a step that ran by itself lights the stages in turn, where one can follow'
   assert.equal(waves({ mode: 'paused', slow: true }), '1', 'walked through by hand');
 });
 
-test('the same step changes nothing, and a search has no stages', () => {
+test('an unchanged step redraws nothing, and a search has no stages', () => {
   const page = page_of(shown({ top_k: 2 }));
   assert.equal(changes_in(page.root, () => page.change({})).number, 0);
   page.change({ strategy: { top_k: 4, penalty_alpha: 0.6 } });

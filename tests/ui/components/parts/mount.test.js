@@ -22,7 +22,7 @@ const fragile = {
   },
 };
 
-test('a part that fails tells it, and can be tried again with what came meanwhile', () => {
+test('a failed part reports its error and retries with the latest state', () => {
   /** @type {string[]} */
   const reports = [];
   const page = mount(root =>
@@ -38,7 +38,7 @@ test('a part that fails tells it, and can be tried again with what came meanwhil
   assert.equal(page.text(), 'better');
 });
 
-test('one that cannot even begin, or not be put away, does not throw either', () => {
+test('a part that fails to mount does not throw, even on destroy', () => {
   const broken = {
     create() {
       throw new Error('nothing');

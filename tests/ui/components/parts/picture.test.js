@@ -44,19 +44,19 @@ test('guidance has a tab while two texts are read', () => {
   assert.deepEqual([page.tabs().length, page.panels()], [3, ['distribution']]);
 });
 
-test('slow motion shows the draw where it comes to it', () => {
+test('slow motion opens the draw tab at the draw stage', () => {
   const page = page_of({ slow: true, point: 2 });
   assert.deepEqual(page.panels(), ['distribution']);
   page.change({ point: 3 });
   assert.deepEqual([page.chosen(), page.panels()], ['Draw', ['draw']]);
 });
 
-test('a search has its candidates in the place of all of them', () => {
+test('a search replaces all tabs with its candidates', () => {
   const page = page_of({ strategy: { top_k: 4, penalty_alpha: 0.6 } });
   assert.deepEqual([page.tabs(), page.panels()], [[], ['search']]);
 });
 
-test('it is enlarged and back', () => {
+test('the picture can be enlarged and restored', () => {
   const page = page_of();
   for (const enlarged of [true, false]) {
     page.one('button', 'Enlarge').click();
@@ -65,7 +65,7 @@ test('it is enlarged and back', () => {
   }
 });
 
-test('without Plotly it says so, and offers to try again', async () => {
+test('missing Plotly shows an error with Retry', async () => {
   const page = page_of();
   await settled();
   assert.match(

@@ -21,7 +21,7 @@ function blue(changes) {
   });
 }
 
-test('one at a time', () => {
+test('only one button is blue at a time', () => {
   assert.deepEqual(blue({}), ['Step']);
   assert.deepEqual(blue({ drafted: true }), ['Start']);
   assert.deepEqual(blue({ slow: true }), ['Next stage']);

@@ -24,7 +24,7 @@ function page_of(changes = {}) {
   return { ...page, area: page.one('textbox', 'Prompt'), start: page.one('button', 'Start') };
 }
 
-test('what is typed is the draft: Enter begins with it, Shift+Enter makes a line', () => {
+test('Enter starts with the typed draft, Shift+Enter adds a line', () => {
   const page = page_of();
   assert.match(page.area.placeholder, /its context holds 1,024 tokens/);
   page.area.focus();
@@ -42,7 +42,7 @@ test('what is typed is the draft: Enter begins with it, Shift+Enter makes a line
   assert.equal(page.area.value, 'another');
 });
 
-test('on a phone Enter makes a line, and Start does not name it', t => {
+test('Enter on a phone adds a line instead of starting', t => {
   t.mock.method(globalThis, 'matchMedia', (/** @type {string} */ query) => ({
     matches: query === '(pointer: coarse)',
   }));
@@ -51,7 +51,7 @@ test('on a phone Enter makes a line, and Start does not name it', t => {
   assert.deepEqual([page.taken(), page.start.title], [[], '']);
 });
 
-test('folded to one line, a prompt shows where its lines end', () => {
+test('a folded prompt marks its line ends', () => {
   const page = page_of();
   const folded = /** @type {HTMLElement} */ (page.area.nextElementSibling);
   for (const [prompt, seen] of [
@@ -65,14 +65,14 @@ test('folded to one line, a prompt shows where its lines end', () => {
   }
 });
 
-test('Start says what it begins with', () => {
+test('Start says whether it begins a new prompt', () => {
   const page = page_of();
   assert.equal(page.start.title, 'Begin again from this prompt (Enter)');
   page.change({ drafted: true });
   assert.equal(page.start.title, 'Begin with this prompt (Enter)');
 });
 
-test('an example or an earlier text is one press, and closes the menu', () => {
+test('one press opens an example or earlier text and closes the menu', () => {
   const page = page_of({ examples: [EXAMPLE], earlier: [EARLIER] });
   const menu = /** @type {HTMLDetailsElement} */ (page.root.querySelector('details'));
   const press_in_menu = (/** @type {RegExp} */ name) => {
@@ -88,7 +88,7 @@ test('an example or an earlier text is one press, and closes the menu', () => {
   ]);
 });
 
-test('without earlier texts there is no title for them', () => {
+test('headings appear only if there are earlier texts', () => {
   const page = page_of();
   /** @type {HTMLDetailsElement} */ (page.root.querySelector('details')).open = true;
   assert.deepEqual(page.all('heading'), []);
@@ -96,14 +96,14 @@ test('without earlier texts there is no title for them', () => {
   assert.deepEqual(page.all('heading').map(text_of), ['Earlier texts of yours', 'Examples']);
 });
 
-test('own texts stand in front of the examples, the newest first', () => {
+test('earlier texts come before the examples, newest first', () => {
   const newer = { ...EARLIER, number: 4, prompt: 'The newest' };
   const page = page_of({ examples: [EXAMPLE], earlier: [EARLIER, newer] });
   const titles = [...page.root.querySelectorAll('li b')].map(text_of);
   assert.deepEqual(titles, ['The newest', 'Once upon', 'Loops']);
 });
 
-test('hostile prompts are text', () => {
+test('hostile prompts are rendered as text', () => {
   const earlier = read_hostile().map((prompt, number) => ({ ...EARLIER, number, prompt }));
   const page = page_of({ earlier });
   assert.equal(page.root.querySelectorAll('li').length, earlier.length);

@@ -19,7 +19,7 @@ function page_of(changes, actions) {
   return page;
 }
 
-test('each control asks for what it says', () => {
+test('each control triggers its action', () => {
   const page = page_of({ model: /** @type {Model} */ ({ has_chat_template: true }) });
   const clicks = ['Chat template', 'Stage view', 'Hide and reveal', 'Manual mode', 'Single keys', 'Column: token id'];
   for (const name of clicks) page.one('checkbox', name).click();
@@ -41,7 +41,7 @@ test('each control asks for what it says', () => {
   ]);
 });
 
-test('a trace is opened from a file, and the menu makes room for what is said of it', () => {
+test('a trace opens from a file, and the menu closes', () => {
   const page = page_of();
   const file = new File(['{}'], 'run.json');
   const [field] = page.root.querySelectorAll('input[type=file]');
@@ -51,7 +51,7 @@ test('a trace is opened from a file, and the menu makes room for what is said of
   assert.equal(page.root.querySelector('details')?.open, false);
 });
 
-test('it stands as the page does', () => {
+test('the controls reflect the state of the page', () => {
   const page = page_of({
     stage: true,
     hiding: true,
@@ -70,7 +70,7 @@ test('it stands as the page does', () => {
   assert.deepEqual(page.all('checkbox', 'Chat template'), [], 'this model has none');
 });
 
-test('guidance asks for a negative prompt, and a search for neither', () => {
+test('guidance asks for a negative prompt, and a search hides both', () => {
   const page = page_of();
   assert.deepEqual(page.all('textbox', 'Negative prompt'), []);
   page.one('checkbox', 'Guidance').click();
@@ -81,7 +81,7 @@ test('guidance asks for a negative prompt, and a search for neither', () => {
   assert.deepEqual([page.all('checkbox', 'Guidance'), page.all('textbox', 'Negative prompt')], [[], []]);
 });
 
-test('max tokens are checked by the server beyond what is usual', async () => {
+test('the server checks unusual values of max tokens', async () => {
   const page = page_of({}, { check: async () => ({ sentence: 'Max tokens must be at least 1, got 0.' }) });
   const field = page.one('spinbutton', 'Max tokens');
   type(field, '10');

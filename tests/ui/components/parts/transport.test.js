@@ -19,7 +19,7 @@ function open_buttons(state) {
     .map(each => each.textContent);
 }
 
-test('each button asks for what it says, and names its key', () => {
+test('each button triggers its action and names its key', () => {
   const page = live(create, recorded({}));
   for (const button of page.all('button')) button.click();
   assert.deepEqual(page.taken(), [
@@ -60,7 +60,7 @@ const CASES = [
   ],
 ];
 for (const [what, state, open] of CASES) {
-  test(`what can be pressed ${what}`, () => assert.deepEqual(open_buttons(state), open));
+  test(`only usable buttons are enabled: ${what}`, () => assert.deepEqual(open_buttons(state), open));
 }
 
 test('Step says that it begins with a new prompt', () => {
@@ -70,7 +70,7 @@ test('Step says that it begins with a new prompt', () => {
   assert.equal(page.one('button', 'Step').title, 'Begin with the new prompt and take one step (S)');
 });
 
-test('the speed is one of a list, nearest to the one that was remembered', () => {
+test('the speed list selects the value nearest to the stored one', () => {
   const page = live(create, recorded({}));
   const field = page.one('combobox', 'Speed');
   choose(field, '16');

@@ -32,7 +32,7 @@ const rounding_of = stages => (stages.some(({ name }) => COMPUTED.includes(name)
 /** Return the view, which must exist. @param {Scene} scene @returns {View} */
 const view_of = scene => /** @type {View} */ (make_view(scene));
 
-test('what is left after every sampler, and its figures, are the engine’s', context => {
+test('kept tokens and figures after every sampler match the engine', context => {
   const chains = over_all_chains((found, scene, vector) => {
     const { shaped } = on_show(scene);
     found.same('emptied by', shaped.emptied_by?.name ?? null, vector.emptied_by);
@@ -79,7 +79,7 @@ test('what is left after every sampler, and its figures, are the engine’s', co
   context.diagnostic(`${chains} chains`);
 });
 
-test('the rows of the table, and the way of any token, are the engine’s', () => {
+test('table rows and token paths match the engine', () => {
   over_all_chains((found, scene, vector) => {
     if (vector.emptied_by) return;
     const view = view_of(scene);
@@ -109,7 +109,7 @@ test('the rows of the table, and the way of any token, are the engine’s', () =
   });
 });
 
-test('lines and curves are the engine’s at every point', () => {
+test('lines and curves match the engine at every point', () => {
   over_all_chains((found, scene, vector) => {
     if (vector.emptied_by) return;
     for (const point of vector.points) {
@@ -164,7 +164,7 @@ function check_final(found, scene, point) {
   found.all_near('cumulative in the end', curve.cumulative_final, point.curve.cumulative_final);
 }
 
-test('the draw is the engine’s, and lies on the curve that is drawn', () => {
+test('the draw matches the engine and lies on the drawn curve', () => {
   over_all_chains((found, scene, vector) => {
     if (vector.emptied_by) return;
     const view = view_of(scene);
@@ -192,7 +192,7 @@ test('the draw is the engine’s, and lies on the curve that is drawn', () => {
   });
 });
 
-test('a share of the probability is marked where the curve that is drawn reaches it', () => {
+test('a share of the probability is marked on the drawn curve', () => {
   over_all_chains((found, scene, vector) => {
     if (vector.emptied_by) return;
     const view = view_of(scene);
@@ -212,7 +212,7 @@ test('a share of the probability is marked where the curve that is drawn reaches
   });
 });
 
-test('the comparison notices slightly other settings', () => {
+test('the comparison notices slightly different settings', () => {
   let changed = 0;
   let tried = 0;
   over_all_chains((_, scene, vector) => {

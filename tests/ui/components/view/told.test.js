@@ -89,7 +89,7 @@ test('a light row shows what the engine computed', context => {
   context.diagnostic(`${number} light rows`);
 });
 
-test('a sampler without a rule here is what the engine made of it', context => {
+test('a sampler without a browser rule shows the engine’s results', context => {
   const number = over_told(
     name => name.startsWith('made-up'),
     (found, scene, view, vector) => {

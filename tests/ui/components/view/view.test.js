@@ -28,7 +28,7 @@ test('there is no view without a row', () => {
   assert.equal(view_of(make_state()), null);
 });
 
-test('points show the scores as they stand there', () => {
+test('each point shows the scores at that stage', () => {
   const values = { repetition_penalty: 2, temperature: 0.5, top_k: 3, top_p: 0.98 };
   const at = (/** @type {number} */ point) => shown(values, { point }).view;
   const names = ['raw', ...Object.keys(values), 'renormalised', 'drawn'];
@@ -161,7 +161,7 @@ test('every sampler that removes something has a line with its setting', () => {
   assert.equal(shown({ banned: { sequences: [[1]] }, top_k: 3 }).view.cut, null);
 });
 
-test('a hole among those that are left is told', () => {
+test('a line reports a gap among the kept tokens', () => {
   const { view } = shown({ top_k: 4, banned: { sequences: [[1]] } });
   const [line] = view.lines;
   assert.deepEqual([line.first_rank, line.last_rank, line.is_contiguous], [1, 4, false]);
@@ -169,7 +169,7 @@ test('a hole among those that are left is told', () => {
   assert.deepEqual(view.curve.kept, [true, false, true, true]);
 });
 
-test('a share of what is left is marked where it lies on the curve', () => {
+test('a share of the remaining probability is marked on the curve', () => {
   // Top-k leaves .64 and .24, which are .7311 and .2689 of their sum; half of that sum is .4403 of the whole.
   const [line] = shown({ top_k: 2, top_p: 0.5 }).view.mass_lines;
   assert.deepEqual([line.rank, line.is_share, line.label], [1, true, 'top-p 0.5']);
@@ -181,7 +181,7 @@ test('a share of what is left is marked where it lies on the curve', () => {
   assert.deepEqual([moved.level, moved.is_share], [null, true]);
 });
 
-test('a forced token without a logit stands behind all others', () => {
+test('a forced token without a logit ranks last', () => {
   const step = { is_pending: false, chosen: 1, forced: true, u: null };
   const { state, view } = shown({ top_k: 2 }, { logits: [1, -Infinity, 3, 2], step, steps: [make_step(1)] });
   const { chosen } = view;
@@ -190,7 +190,7 @@ test('a forced token without a logit stands behind all others', () => {
   assert.equal(view.others.count, 0);
 });
 
-test('no token left is shown, and nothing drawn', () => {
+test('the view draws nothing if no token is left', () => {
   const { view } = shown({ top_k: 1, banned: { sequences: [[0]] }, top_p: 0.9 });
   assert.deepEqual([view.emptied_by, view.kept, view.draw], ['banned', 0, null]);
   assert.deepEqual(
@@ -229,7 +229,7 @@ test('a sampler that is off keeps its place', () => {
   );
 });
 
-test('remarks are the engine’s, and hold for the settings that they are about', () => {
+test('the engine’s remarks hold only for their own settings', () => {
   const settings = settings_of({ temperature: 0, top_k: 2 });
   const list = [{ name: 'top_k', reason: 'temperature 0 has already left a single token', has_effect: false }];
   const remarks = { settings, list };
@@ -245,7 +245,7 @@ const RECORDED = settings_of({ temperature: 1, top_k: 2 });
 const STEP = { is_pending: false, chosen: 1, u: 0.9, recorded_settings: RECORDED };
 const TAKEN = [make_step(1, { probability: 0.2689, u: 0.9, survivors: 2 })];
 
-test('a recorded step is shown with the settings that it was taken with', () => {
+test('a recorded step is shown with its own settings', () => {
   const { view } = shown({ temperature: 0.2, top_k: 2, min_p: 0 }, { step: STEP, steps: TAKEN });
   assert.deepEqual([view.as_recorded, view.what_if], [true, null]);
   assert.deepEqual(
@@ -260,7 +260,7 @@ test('a recorded step is shown with the settings that it was taken with', () => 
   assert.deepEqual([view.draw?.id, view.draw?.same], [1, true]);
 });
 
-test('a what-if is told as one, with what happened in fact', () => {
+test('a what-if also tells the actual outcome', () => {
   const { view } = shown({ temperature: 0.2, top_k: 2 }, { step: STEP, steps: TAKEN, is_what_if: true });
   assert.equal(view.as_recorded, false);
   assert.deepEqual([view.draw?.id, view.draw?.same], [0, false]);
@@ -284,7 +284,7 @@ test('a what-if is told as one, with what happened in fact', () => {
   assert.deepEqual(other.what_if?.changed.toSorted(), ['top_k', 'top_p']);
 });
 
-test('until the row has come at the scale on the slider, the one before stays on show', () => {
+test('the previous row stays until the row for the new scale arrives', () => {
   const at = (/** @type {Partial<State>} */ more) =>
     shown({}, { step: { ...STEP, scale: 2, recorded_scale: 2 }, steps: TAKEN, ...more }).view;
   assert.deepEqual([at({ guidance_scale: 3 }).missing, at({ guidance_scale: 3 }).is_guided], [null, true]);
@@ -298,14 +298,14 @@ test('until the row has come at the scale on the slider, the one before stays on
   assert.deepEqual([view.missing, view.what_if?.is_scale_changed, view.what_if?.changed], [null, true, []]);
 });
 
-test('in manual mode the token that would be drawn is proposed', () => {
+test('manual mode proposes the token that would be drawn', () => {
   const view = shown({}, { step: { u: 0.9 }, manual: true }).view;
   assert.deepEqual([view.chosen?.id, view.draw?.id], [2, 2]);
   assert.equal(shown({}, { step: { u: 0.9 } }).view.chosen, null);
   assert.equal(shown({ temperature: 0 }, { manual: true }).view.chosen?.id, 0);
 });
 
-test('tokens on screen without a label are known', () => {
+test('unlabelled lists the tokens on screen without a label', () => {
   const { state, view } = shown({}, { step: { labels: new Map([[0, 'a']]) } });
   assert.deepEqual([...new Set(unlabelled(state, view))].sort(), [1, 2, 3]);
   assert.equal(view.rows[1].label, 'id 1');
@@ -341,7 +341,7 @@ const OUTCOME = {
 };
 const LIKELY = { name: 'top_p', value: 0.999, ...OUTCOME, survivors: 4, mass: 1.5532 };
 
-test('until the server has computed a sampler, the last complete settings stay on show', () => {
+test('the last complete settings stay until the server computes a sampler', () => {
   const outcomes = [LIKELY, { name: 'made_up', value: 2, ...OUTCOME }];
   const settings = settings_of({ top_p: 0.999, made_up: 2 });
   const row = make_row(FOUR, { shaped: { settings, outcomes, draw: null, default_order: null } });
@@ -356,7 +356,7 @@ test('until the server has computed a sampler, the last complete settings stay o
   assert.equal(at({ top_p: 0.5 }).missing, null);
 });
 
-test('without any complete settings, what comes before the sampler is shown', () => {
+test('the view shows the stages before a sampler without results', () => {
   const row = make_row(FOUR);
   const state = make_state({ table: WITH_MADE_UP, row, settings: settings_of({ top_k: 3, made_up: 2 }) });
   const view = /** @type {View} */ (make_view(state));
@@ -368,7 +368,7 @@ test('without any complete settings, what comes before the sampler is shown', ()
 
 // --- remembered settings --------------------------------------------------------------------------
 
-test('what is remembered of the settings before does not show', () => {
+test('the view does not depend on earlier settings', () => {
   const logits = Array.from({ length: 300 }, (_, id) => 8 * Math.sin(id * id));
   /** @type {Record<string, Value>[]} */
   const moves = [
@@ -385,7 +385,7 @@ test('what is remembered of the settings before does not show', () => {
   }
 });
 
-test('exactly at an edge, equal tokens go by their ids', () => {
+test('equal tokens at an exact edge are ordered by id', () => {
   const equal = logits_of(0.25, 0.25, 0.25, 0.25);
   const kept = (/** @type {Record<string, Value>} */ values) =>
     shown(values, { logits: equal })

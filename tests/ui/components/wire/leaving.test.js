@@ -6,7 +6,7 @@ import { element } from '../../../../ui/components/js/lib/dom.js';
 import { watch_for_leaving } from '../../../../ui/components/js/wire/leaving.js';
 import { mount, pointer } from '../harness.js';
 
-test('leaving the page by pointer, by focus, by window or for good', () => {
+test('only moves away from the page are signs of leaving', () => {
   let left = 0;
   let stop = () => {};
   const page = mount(root => {

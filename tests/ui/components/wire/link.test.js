@@ -36,7 +36,7 @@ function made() {
   };
 }
 
-test('one action is under way, and the next waits for its answer', async () => {
+test('an action waits for the answer to the one before', async () => {
   const { link, sent, answer } = made();
   const done = link.post('back');
   link.post('rewind');
@@ -50,7 +50,7 @@ test('one action is under way, and the next waits for its answer', async () => {
   );
 });
 
-test('an old answer, or one to another page, resolves nothing', () => {
+test('an answer to another event or page resolves nothing', () => {
   const { link, answer } = made();
   link.post('back');
   assert.equal(answer(7), undefined);
@@ -58,7 +58,7 @@ test('an old answer, or one to another page, resolves nothing', () => {
   assert.ok(link.is_busy);
 });
 
-test('presses of Step that wait become one event that counts them', async () => {
+test('waiting Step presses merge into one event with a count', async () => {
   const { link, sent, answer } = made();
   const presses = Array.from({ length: 30 }, () => link.post('step'));
   answer(1);
@@ -71,7 +71,7 @@ test('presses of Step that wait become one event that counts them', async () => 
   assert.ok(link.is_idle);
 });
 
-test('presses merge only with presses that come right before', () => {
+test('presses merge only with the presses directly before them', () => {
   const { link, sent, answer } = made();
   for (const kind of ['step', 'step', 'back', 'step', 'step']) link.post(kind);
   for (const number of [1, 2, 3]) answer(number);
@@ -86,7 +86,7 @@ test('presses merge only with presses that come right before', () => {
   );
 });
 
-test('what is left of presses goes before what came later', () => {
+test('remaining presses go before later events', () => {
   const { link, sent, answer } = made();
   for (const kind of ['step', 'step', 'step', 'back']) link.post(kind);
   answer(1);
@@ -98,14 +98,14 @@ test('what is left of presses goes before what came later', () => {
   );
 });
 
-test('what an answer brings about is on its way before the page is drawn', () => {
+test('an event caused by an answer is sent immediately', () => {
   const { link, sent, answer } = made();
   link.post('step', {}, () => link.post('step'));
   answer(1);
   assert.equal(sent.length, 2);
 });
 
-test('what an answer brings about goes behind what waits', () => {
+test('an event caused by an answer queues behind waiting events', () => {
   const { link, sent, answer } = made();
   link.post('step', {}, () => link.post('rewind'));
   link.post('back');
@@ -117,7 +117,7 @@ test('what an answer brings about goes behind what waits', () => {
   );
 });
 
-test('a question need not wait, and only the newest of a kind matters', async () => {
+test('a question does not wait, and the newest replaces others', async () => {
   const { link, sent, answer } = made();
   link.post('back');
   const first = link.post('find', { query: 'a' });
@@ -143,7 +143,7 @@ test('an unanswered event is sent again unchanged, in order', () => {
   assert.deepEqual(sent.slice(2), sent.slice(0, 2));
 });
 
-test('Pause drops what waits, but not what is under way', async () => {
+test('Pause drops waiting events but not the pending one', async () => {
   const { link, sent, answer } = made();
   link.post('step');
   const waiting = link.post('step');
@@ -153,7 +153,7 @@ test('Pause drops what waits, but not what is under way', async () => {
   assert.equal(sent.length, 1);
 });
 
-test('Cancel is sent at once, and what was to follow is forgotten, but for settings', async () => {
+test('Cancel is sent at once and drops waiting events except settings', async () => {
   const { link, sent, answer } = made();
   const under_way = link.post('start');
   const step = link.post('step');
@@ -169,7 +169,7 @@ test('Cancel is sent at once, and what was to follow is forgotten, but for setti
   assert.ok(link.is_idle);
 });
 
-test('a Cancel that found no connection is sent behind what it is to end', () => {
+test('a Cancel made offline is sent after the action it cancels', () => {
   const { link, sent, lose, find } = made();
   link.post('start');
   lose();
@@ -181,7 +181,7 @@ test('a Cancel that found no connection is sent behind what it is to end', () =>
   );
 });
 
-test('it knows since when an answer is due', () => {
+test('the link records since when an answer is due', () => {
   const { link, answer } = made();
   assert.equal(link.since, null);
   link.post('row');
@@ -194,7 +194,7 @@ test('it knows since when an answer is due', () => {
   assert.equal(link.since, null);
 });
 
-test('waiting events are bounded, and the page is told', async () => {
+test('the queue is bounded, and events beyond it resolve to null', async () => {
   const { link } = made();
   const answers = Array.from({ length: 40 }, (_, token_id) => link.post('force', { token_id }));
   assert.equal(await answers.at(-1), null);
@@ -203,7 +203,7 @@ test('waiting events are bounded, and the page is told', async () => {
   assert.equal(await presses[64], null);
 });
 
-test('a page that has gone sends nothing more', async () => {
+test('a closed link sends nothing more', async () => {
   const { link, sent } = made();
   const under_way = link.post('step');
   link.close();

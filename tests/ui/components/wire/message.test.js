@@ -33,7 +33,7 @@ const MESSAGE = {
   text: TEXT,
 };
 
-test('a message that builds on what the page has not is not taken in', () => {
+test('a message that builds on unknown state is rejected', () => {
   const state = make_state();
   assert.equal(take_in(state, { ...MESSAGE, text: null }), false);
   assert.equal(take_in(state, { ...MESSAGE, run: 'r', branch: 1, first: 3 }), false);
@@ -57,7 +57,7 @@ test('steps are cut off and added where the message says', () => {
   );
 });
 
-test('a row comes with its arrays, what the engine made of it, and where its own token stands', () => {
+test('a row brings its arrays, the engine’s results and its token’s rank', () => {
   const arrays = [Float32Array.of(3, 2), Uint32Array.of(1, 3), Uint16Array.of(7, 8)];
   const row = {
     vocab: 9,
@@ -86,7 +86,7 @@ test('a row comes with its arrays, what the engine made of it, and where its own
   assert.equal(state.row_key, 'k');
 });
 
-test('a late row of another step is left aside', () => {
+test('a late row for another step is ignored', () => {
   const row = make_row([2, 1]);
   const state = make_state({ row, row_key: 'new' });
   take_row(state, /** @type {any} */ ({ row_key: 'old', row: null }));

@@ -40,7 +40,7 @@ function state_after(...messages) {
   return state;
 }
 
-test('bytes may begin anywhere in their buffer', () => {
+test('bytes may start at any offset in their buffer', () => {
   const bytes = packed(STATE, ARRAYS);
   const shifted = new Uint8Array(bytes.length + 3);
   shifted.set(bytes, 3);
@@ -50,7 +50,7 @@ test('bytes may begin anywhere in their buffer', () => {
   assert.deepEqual([row.total, row.entropy_bits], [1.5, 0.7]);
 });
 
-test('what samplers left lies behind the row', () => {
+test('sampler results are read from the bytes after the row', () => {
   const outcomes = [
     { name: 'new', kept: 'mask', mask: [0, 3] },
     { name: 'other', kept: 'row', row: [4, 2, 3] },
@@ -65,7 +65,7 @@ test('what samplers left lies behind the row', () => {
   assert.deepEqual([values, counts, other.order], given);
 });
 
-test('the whole row keeps what was told before it, and no label comes twice', () => {
+test('the whole row keeps earlier results and labels', () => {
   const shaped = { settings: {}, outcomes: [{ name: 'top_k' }], draw: null, offset: SIZE };
   const state = state_after({ ...STATE, text: TEXT, shaped });
   const whole = { ...ROW, exact: true, light: undefined, labels: [[5, 'five']] };
@@ -75,13 +75,13 @@ test('the whole row keeps what was told before it, and no label comes twice', ()
   assert.deepEqual([...state.row.labels.keys()], [4, 1, 5]);
 });
 
-test('another row begins without the results of the one before', () => {
+test('a new row starts without the results of the previous one', () => {
   const shaped = { settings: {}, outcomes: [{ name: 'top_k' }], draw: null, offset: SIZE };
   const state = state_after({ ...STATE, text: TEXT, shaped }, { ...STATE, row_key: 'l' });
   assert.equal(state.row.shaped, null);
 });
 
-test('another model has labels of its own', () => {
+test('a new model drops the labels of the old one', () => {
   const other = { ...TEXT, model: { source: 'o' } };
   const state = state_after({ ...STATE, text: TEXT }, { ...STATE, run: 's', text: other, row: { ...ROW, labels: [] } });
   assert.equal(state.labels.size, 0);

@@ -8,7 +8,7 @@ import { person } from '../../../../ui/components/js/wire/person.js';
 const KEY = 'decoding-visualiser-person';
 
 describe('the secret of a person', () => {
-  test('it is made once and found again', () => {
+  test('the secret is created once and reused', () => {
     localStorage.removeItem(KEY);
     const first = person();
     assert.match(first, /^[0-9a-f]{32}$/);
@@ -17,12 +17,12 @@ describe('the secret of a person', () => {
     assert.equal(person(), 'ab'.repeat(16), 'that of another tab');
   });
 
-  test('what is no secret is replaced', () => {
+  test('an invalid secret is replaced', () => {
     localStorage.setItem(KEY, '<script>');
     assert.match(person(), /^[0-9a-f]{32}$/);
   });
 
-  test('a browser that keeps nothing names nobody', t => {
+  test('the secret is empty if the browser cannot store it', t => {
     localStorage.removeItem(KEY);
     t.mock.method(Object.getPrototypeOf(localStorage), 'setItem', () => {
       throw new Error('full');

@@ -38,7 +38,7 @@ describe('settled settings', () => {
     mock.timers.reset();
   });
 
-  test('a slider that stands still is told of once', () => {
+  test('a slider is reported once after it comes to rest', () => {
     for (const temperature of [0.1, 0.2, 0.3]) {
       state.settings = { temperature };
       settled.settle();
@@ -51,7 +51,7 @@ describe('settled settings', () => {
     assert.equal(posted, 1);
   });
 
-  test('what did not change is not told', () => {
+  test('unchanged settings are not sent', () => {
     settled.settle();
     settled.leave();
     settled.tell_now();
@@ -59,7 +59,7 @@ describe('settled settings', () => {
     assert.equal(posted, 0);
   });
 
-  test('a slider of which the server was told on its way rests after the same time', () => {
+  test('a slider already reported comes to rest without another report', () => {
     state.settings = { temperature: 2 };
     settled.tell_now();
     settled.settle();
@@ -67,7 +67,7 @@ describe('settled settings', () => {
     assert.deepEqual([posted, rested], [1, 1]);
   });
 
-  test('while a text plays its next step brings the settings', () => {
+  test('settings wait for the next step while a text plays', () => {
     state.settings = { temperature: 2 };
     state.mode = 'playing';
     settled.settle();
@@ -77,7 +77,7 @@ describe('settled settings', () => {
     assert.equal(posted, 1);
   });
 
-  test('so is alpha of contrastive search', () => {
+  test('leaving also sends alpha of contrastive search', () => {
     state.draft = { penalty_alpha: 0.1 };
     settled.leave();
     assert.equal(posted, 1);
@@ -88,7 +88,7 @@ describe('settled settings', () => {
     settings: { settings: { temperature: 2 } },
     scale: { guidance_scale: 3 },
   })) {
-    test(`a person who goes leaves nothing behind that the server never heard of: ${name}`, () => {
+    test(`leaving sends changes and keeps them until confirmed: ${name}`, () => {
       Object.assign(state, change);
       settled.leave();
       assert.equal(posted, 1);
@@ -102,7 +102,7 @@ describe('settled settings', () => {
     });
   }
 
-  test('what moved while the event was under way is still to be told', () => {
+  test('a change made while an event is pending is sent afterwards', () => {
     state.settings = { temperature: 2 };
     settled.leave();
     state.settings = { temperature: 3 };

@@ -79,7 +79,7 @@ describe('the live channel', () => {
     assert.deepEqual(page.presence, [true]);
   });
 
-  test('Cancel may go before the answer to the first frame, and not before that frame', () => {
+  test('Cancel may be sent after the first frame, before its answer', () => {
     assert.equal(page.socket.send({ kind: 'stop' }, true), false);
     latest().onopen();
     assert.equal(page.socket.send({ kind: 'stop' }, true), true);
@@ -88,7 +88,7 @@ describe('the live channel', () => {
     assert.equal(page.socket.send({ kind: 'stop' }, true), false);
   });
 
-  test('a lost connection is said once and another one is tried, later each time', () => {
+  test('a lost connection is reported once and retried with growing delays', () => {
     connected();
     latest().onclose();
     assert.deepEqual(page.presence, [true, false]);
@@ -111,7 +111,7 @@ describe('the live channel', () => {
     assert.equal(latest().sent[0].have, 1, 'what the page has by then');
   });
 
-  test('after a good connection waits begin short again', () => {
+  test('a good connection resets the retry delay', () => {
     connected();
     latest().onclose();
     mock.timers.tick(250);
@@ -121,7 +121,7 @@ describe('the live channel', () => {
     assert.equal(FakeSocket.made.length, 3);
   });
 
-  test('when the network is back another connection is tried at once', () => {
+  test('a reconnect starts at once when the network returns', () => {
     connected();
     for (let turn = 0; turn < 6; turn++) {
       latest().onclose();
@@ -136,7 +136,7 @@ describe('the live channel', () => {
     assert.equal(FakeSocket.made.length, count + 1, 'a connection that works is left alone');
   });
 
-  test('without a network the connection counts as lost though nobody closed it', () => {
+  test('going offline counts as a lost connection', () => {
     connected();
     const old = latest();
     network.dispatchEvent(new Event('offline'));
@@ -146,7 +146,7 @@ describe('the live channel', () => {
     assert.deepEqual(page.received, [[1]], 'what comes late on it is passed over');
   });
 
-  test('a connection that is silent though an answer is due is given up; one that works long is not', () => {
+  test('a connection is dropped if silent while an answer is due', () => {
     connected();
     mock.timers.tick(60_000);
     assert.equal(FakeSocket.made.length, 1, 'nothing is due');
@@ -162,7 +162,7 @@ describe('the live channel', () => {
     assert.equal(FakeSocket.made.length, 2);
   });
 
-  test('a closed page tries no more', () => {
+  test('a closed socket never reconnects', () => {
     connected();
     page.socket.close();
     assert.ok(latest().is_closed);

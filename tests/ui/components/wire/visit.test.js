@@ -11,7 +11,7 @@ const { here, keep, secret } = await import(address.href);
 const KEY = 'decoding-visualiser-visit';
 const OTHER = 'ab'.repeat(16);
 
-test('a tab keeps its token, and takes another one where it is a copy', () => {
+test('a tab keeps its token unless the server replaces it', () => {
   const { token, tab } = here();
   assert.match(token, /^[0-9a-f]{32}$/);
   assert.deepEqual([here(), sessionStorage.getItem(KEY)], [{ token, tab }, token]);

@@ -27,7 +27,7 @@ function shown(values, more = {}) {
 /** @param {Record<string, Value>} values @param {object} [more] */
 const order = (values, more) => words.default_order_text(shown(values, more), table);
 
-test('the default order is named where the result differs', () => {
+test('a non-default order is compared with the default one', () => {
   // At T = 2: .46 .28 .17 .10, so the nucleus of .8 grows from 2 to 3.
   assert.equal(order({ temperature: 2, top_p: 0.8 }), '');
   assert.equal(
@@ -37,7 +37,7 @@ test('the default order is named where the result differs', () => {
   assert.match(order({ top_k: 2, temperature: 2 }), /the result is the same here\.$/);
 });
 
-test('as many tokens are not said to be the same ones', () => {
+test('equal counts are not described as equal tokens', () => {
   // Two reach .2, so XTC removes the first; top-k keeps the second.
   const other = 'In the default order (top-k, XTC) another token is left.';
   assert.equal(order({ xtc: ALWAYS, top_k: 1 }), other);
@@ -50,7 +50,7 @@ test('as many tokens are not said to be the same ones', () => {
   );
 });
 
-test('the default order is compared with nothing left', () => {
+test('the comparison covers orders that leave no token', () => {
   assert.equal(
     order({ temperature: 0, banned: { sequences: [[0]] } }),
     'In the default order (banned words, temperature) 1 token would be left, where none is left now.',
@@ -74,7 +74,7 @@ function what_if(values, recorded) {
   return found && bare(words.what_if_text(found, table));
 }
 
-test('a what-if names what differs, and what happened', () => {
+test('a what-if names the changed settings and the actual token', () => {
   assert.equal(what_if({ temperature: 2 }, {}), 'temperature differs from this step’s own. It took “␣the”.');
   assert.equal(
     what_if({ temperature: 2, top_k: 2 }, { top_k: 3 }),
@@ -83,7 +83,7 @@ test('a what-if names what differs, and what happened', () => {
   assert.equal(what_if({ top_k: 2 }, { top_k: 2 }), null);
 });
 
-test('of samplers in another order it says that it is their order', () => {
+test('a what-if says when only the order differs', () => {
   const values = { temperature: 2, top_p: 0.8 };
   assert.equal(
     what_if({ top_p: 0.8, temperature: 2 }, values),

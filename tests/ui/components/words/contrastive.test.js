@@ -9,7 +9,7 @@ import { read_searched } from '../vectors.js';
  * @import { SearchedStep } from '../../../../ui/components/js/types.js'
  */
 
-test('scores and winner at any alpha are the engine’s', () => {
+test('scores and winner match the engine at any alpha', () => {
   const { step, others } = read_searched();
   for (const { alpha, step: engine } of others) {
     const { rows, winner } = scored(step, alpha);
@@ -21,7 +21,7 @@ test('scores and winner at any alpha are the engine’s', () => {
   }
 });
 
-test('of equal scores the likelier wins', () => {
+test('the first of equal scores wins', () => {
   const candidates = [0.5, 0.5].map(probability => ({ probability, penalty: 0.5 }));
   assert.equal(scored(/** @type {SearchedStep} */ (/** @type {unknown} */ ({ candidates })), 0.5).winner, 0);
 });

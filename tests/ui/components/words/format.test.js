@@ -51,11 +51,11 @@ const TEXTS = [
   [listed([]), ''],
 ];
 
-test('numbers and texts read as they should', () => {
+test('numbers and texts are formatted for reading', () => {
   for (const [text, shown] of TEXTS) assert.equal(text, shown);
 });
 
-test('few digits in stage view, and none that says 0 or 100 % where it is not', () => {
+test('stage view uses few digits but no false 0 or 100 %', () => {
   const few = formats('few');
   const percents = [0.9789, 0.1234, 0.0291, 0.0099, 0.0005, 0.00001, 0.998, 1, 0].map(few.percent);
   assert.deepEqual(percents, ['98 %', '12 %', '2.9 %', '1.0 %', '0.05 %', '< 0.01 %', '> 99 %', '100 %', '0 %']);

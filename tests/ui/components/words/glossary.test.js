@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { term_finder } from '../../../../ui/components/js/words/glossary.js';
 import { GLOSSARY } from '../apps/glossary/entries.js';
 
-test('whole words are found, the longest first, in any case', () => {
+test('terms match as whole words, longest first, in any case', () => {
   const find = term_finder(GLOSSARY);
   const found = (/** @type {string} */ text) => find(text).map(({ key, start, end }) => [key, text.slice(start, end)]);
   assert.deepEqual(found('Logits fill the kv cache; the cache’s logit is (logit).'), [
@@ -24,7 +24,7 @@ test('whole words are found, the longest first, in any case', () => {
   assert.deepEqual(term_finder({})('cache'), []);
 });
 
-test('an everyday word is a term only on the pages and in the lessons of that meaning', () => {
+test('an everyday word is a term only on matching pages and lessons', () => {
   const found = (/** @type {string[]} */ ...here) => term_finder(GLOSSARY, here)('A raw number.').map(({ key }) => key);
   assert.deepEqual([found(), found('cache'), found('learn', 'tokens')], [[], [], []]);
   assert.deepEqual([found('step'), found('learn', 'softmax')], [['logit'], ['logit']]);

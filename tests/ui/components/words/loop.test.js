@@ -62,7 +62,7 @@ test('every box has a figure', () => {
   );
 });
 
-test('figures of samplers that did nothing, or left nothing', () => {
+test('figures show samplers that did nothing or left nothing', () => {
   assert.equal(shown({ presence_penalty: 1 }).figure('presence_penalty'), 'none here');
   assert.equal(shown({ temperature: 0 }).figure('temperature'), 'greedy');
   assert.equal(shown({ top_k: 1, banned: { sequences: [[0]] } }).figure('banned'), 'none left');
@@ -72,7 +72,7 @@ test('figures of samplers that did nothing, or left nothing', () => {
   );
 });
 
-test('the walk says where it stands and what happened there', () => {
+test('the walk reports its stage and its effect', () => {
   const { says } = shown({ temperature: 0.5, top_k: 2 });
   assert.equal(
     says(0),
@@ -87,7 +87,7 @@ test('the walk says where it stands and what happened there', () => {
   assert.equal(says(4), 'Stage 5 of 5: draw. u = 0.5000 falls into [0.0000, 0.7353), the stretch of “␣Paris”.');
 });
 
-test('without a cut the softmax scales nothing, and with changes in between it says so', () => {
+test('the softmax sentence fits chains with and without a cut', () => {
   assert.match(
     shown({}).says(1),
     /The softmax turns scores into probabilities that sum to 1\. “␣Paris” has 50\.00 %\.$/,
@@ -96,7 +96,7 @@ test('without a cut the softmax scales nothing, and with changes in between it s
   assert.match(between.says(4), /The one token left now has the whole probability/);
 });
 
-test('a what-if says what happened in fact', () => {
+test('a what-if names the token actually picked', () => {
   const step = { is_pending: false, chosen: 1, u: 0.6, recorded_settings: settings_of({}) };
   const { says } = shown({ top_k: 1 }, { step, steps: [make_step(1, { u: 0.6 })], is_what_if: true });
   assert.equal(
@@ -115,7 +115,7 @@ test('a forced and a greedy step say so', () => {
   assert.equal(taken.figure('drawn'), 'taken greedily');
 });
 
-test('forward passes: prefill, cache, the record, two texts', () => {
+test('the forward pass figure covers prefill, cache, reuse and two texts', () => {
   const recorded = (/** @type {Parameters<typeof make_step>[1]} */ taken, /** @type {Partial<State>} */ more = {}) => {
     const step = { is_pending: false, chosen: 1 };
     const { state, view, figure } = shown({}, { step, steps: [make_step(1, taken)], ...more });

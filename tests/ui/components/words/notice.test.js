@@ -35,11 +35,11 @@ function said_of(taken, values = {}) {
   return said(values, { step, steps: [make_step(1, taken)] });
 }
 
-test('nothing is said of nothing', () => {
+test('the notice is empty without a view', () => {
   assert.equal(notice(make_state(), null), '');
 });
 
-test('an uncertain model is put in words that say how uncertain', () => {
+test('the notice says how certain the model is', () => {
   const flat = Array(23).fill(0);
   assert.equal(said({}, { logits: flat }), 'The model is uncertain: 4.52 bits, like 23 equally likely tokens.');
   assert.equal(
@@ -63,7 +63,7 @@ test('an unlikely draw comes first', () => {
   assert.equal(raised, 'The model gave “␣the” (rank 60) a chance of 1 in 250; the settings made that 30.00 %.');
 });
 
-test('of a forced token it says whether it could have been drawn', () => {
+test('the notice says whether a forced token could be drawn', () => {
   assert.equal(
     said_of({ forced: true }, { top_k: 1 }),
     '“␣the” (rank 2) was chosen by hand. It could not be drawn: top-k removes it.',
@@ -74,7 +74,7 @@ test('of a forced token it says whether it could have been drawn', () => {
   );
 });
 
-test('a loop is found, and said with what helps', () => {
+test('a loop is found and reported with a remedy', () => {
   const loop = [3, 4, 3, 4, 3, 4, 3, 4];
   assert.deepEqual(find_loop(loop), { length: 2, times: 4 });
   assert.deepEqual(find_loop([1, 2, ...Array(8).fill(5)]), { length: 1, times: 8 });
@@ -87,7 +87,7 @@ test('a loop is found, and said with what helps', () => {
   );
 });
 
-test('it speaks of the tokens that are left', () => {
+test('the notice describes only the tokens that are left', () => {
   assert.match(said({ top_k: 2, xtc: ALWAYS }, { point: 2 }), /^1 token holds 25\.00 % of the probability\. /);
   assert.doesNotMatch(said({ xtc: ALWAYS }, { logits: HALVES, point: 1 }), /“␣Paris” leads/);
   // Scores moved after a cut: the leader is the token that leads there, not the earlier leader.
@@ -98,7 +98,7 @@ test('it speaks of the tokens that are left', () => {
   );
 });
 
-test('no idle sampler is said to have moved the leader', () => {
+test('only active samplers are credited with moving the leader', () => {
   assert.match(
     said({ dry: { multiplier: 0.8, base: 1.75, allowed_length: 2, last_n: -1, breakers: [] }, temperature: 0.7 }),
     /^Temperature 0\.7 raised “␣Paris” from 60\.00 % to /,
@@ -115,12 +115,12 @@ test('no idle sampler is said to have moved the leader', () => {
   );
 });
 
-test('a leader that was removed is not said to be in the draw', () => {
+test('a removed leader is not described as leading', () => {
   const sentence = said({ temperature: 0.7, xtc: ALWAYS, epsilon_cutoff: 0.00001 }, { point: 2 });
   assert.doesNotMatch(sentence, /“␣Paris” leads/);
 });
 
-test('no token left is said with the sampler’s name and a remedy', () => {
+test('an empty result names the sampler and a remedy', () => {
   assert.equal(
     said({ temperature: 0, banned: { sequences: [[0]] } }),
     'No token is left to draw: Banned words removed the last token. ' +
@@ -136,7 +136,7 @@ test('no token left is said with the sampler’s name and a remedy', () => {
   assert.match(said(all, { logits: [3, 2, 1] }), /Take a token off Banned words, or switch it off\.$/);
 });
 
-test('greedy is compared with the token that it beat', () => {
+test('the greedy choice is compared with ties and draws', () => {
   assert.match(
     said({ temperature: 0 }, { logits: HALVES }),
     /^Greedy hides a near tie: “␣Paris” 50\.25 %, “␣the” 49\.75 %/,
@@ -160,7 +160,7 @@ test('greedy is compared with the token that it beat', () => {
   assert.doesNotMatch(by_chance, /every time/);
 });
 
-test('cuts that remove nothing are named, whichever they are', () => {
+test('cuts that remove nothing are named', () => {
   const rests = { threshold: 0.2, probability: 0.5 };
   assert.equal(
     said({ xtc: rests, top_k: 5 }, { step: { xtc_u: 0.9 } }),
@@ -169,14 +169,14 @@ test('cuts that remove nothing are named, whichever they are', () => {
   assert.equal(said({ epsilon_cutoff: 1e-19 }), 'Epsilon cutoff removes nothing here: 5 tokens are left.');
 });
 
-test('what the cuts removed is told only where it is so', () => {
+test('odds without the cut-offs appear only if they hold', () => {
   assert.match(said({ top_k: 1 }), /Without the cut-offs, 40\.00 % of draws would pick one of the other 4\.$/);
   // With a temperature after the cut, draws without the cut would have different odds than before it.
   assert.doesNotMatch(said({ top_k: 1, temperature: 2 }), /Without the cut-offs/);
   assert.doesNotMatch(said({ top_k: 2, banned: { sequences: [[0]] } }), /Without the cut-offs/);
 });
 
-test('few digits are few in the notice too', () => {
+test('the notice uses few digits if the page does', () => {
   assert.equal(
     said({ top_k: 1 }, { digits: 'few' }),
     '1 token holds 60 % of the probability. Without the cut-offs, 40 % of draws would pick one of the other 4.',

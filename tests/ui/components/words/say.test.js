@@ -7,18 +7,18 @@ import { say, separators, speak } from '../../../../ui/components/js/words/say.j
 describe('a sentence', () => {
   afterEach(() => speak({}));
 
-  test('is English by itself, with its places filled', () => {
+  test('is English by default, with its placeholders filled', () => {
     assert.equal(say('Step'), 'Step');
     assert.equal(say('{count} of {total} tokens', { count: 0, total: '12' }), '0 of 12 tokens');
   });
 
-  test('is said in the language that is spoken, and in English where that lacks it', () => {
+  test('uses the chosen language, or English if it has no translation', () => {
     speak({ '{count} of {total} tokens': '{count} von {total} Token' });
     assert.equal(say('{count} of {total} tokens', { count: 1, total: 2 }), '1 von 2 Token');
     assert.equal(say('Step'), 'Step');
   });
 
-  test('leaves a place as it stands that nobody fills', () => {
+  test('keeps a placeholder without a value', () => {
     assert.equal(say('{this} and {that}', { this: 'a' }), 'a and {that}');
   });
 });
@@ -35,7 +35,7 @@ describe('a figure', () => {
     score_text(-1234.5),
   ];
 
-  test('is written as the language that is spoken has it', () => {
+  test('uses the number format of the chosen language', () => {
     const english = ['16,384', '50.50 %', '95 %', '1.5 KiB', '3.10 ms', '4.14 bits', '−1234.50'];
     assert.deepEqual([...written(), separators()], [...english, '.,']);
     speak({ '1,024.5': '1.024,5' });
@@ -43,7 +43,7 @@ describe('a figure', () => {
     assert.deepEqual([...written(), separators()], [...german, ',.']);
   });
 
-  test('that a field shows can be typed there, in either form', () => {
+  test('can be typed into its field in either format', () => {
     const [top_p, length] = [
       { name: 'Top-p', low: 0, high: 1, step: 0.01 },
       { name: 'Length', low: 1, high: 9000, step: 1, whole: true },

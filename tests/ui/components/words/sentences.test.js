@@ -29,7 +29,7 @@ function nudged(sampler, factor) {
   return { ...sampler, figures: Object.fromEntries(figures) };
 }
 
-test('every sampler says what the engine did, letter by letter', context => {
+test('sampler sentences match the engine’s letter by letter', context => {
   let sentences = 0;
   const cases = new Set();
   const chains = over_all_chains((found, scene, vector) => {
@@ -59,7 +59,7 @@ test('every sampler says what the engine did, letter by letter', context => {
   context.diagnostic(`${sentences} sentences of ${all.length} templates over ${chains} chains`);
 });
 
-test('a template has its figures in their formats', () => {
+test('a template renders its figures in their formats', () => {
   const figures = { p: 0.9, removed: 1, mass: 0.0912, h: 2.345, z: -1.5, u: 0.99999, names: ['a', 'b', 'c'] };
   assert.equal(render('{p:share} {removed:tokens} {mass:percent}', figures), '90 % 1 token 9.12 %');
   assert.equal(render('{h:bits} {z:score} {p:number} {u:u}', figures), '2.35 bits −1.50 0.9 0.9999900000');
@@ -67,7 +67,7 @@ test('a template has its figures in their formats', () => {
   assert.equal(render('{mass:percent} {h:bits} {z:score} {u:u}', figures, 'few'), '9.1 % 2.3 bits −1.5 0.9999900000');
 });
 
-test('a case without a template of its own takes that of the case without a name', () => {
+test('a case without a template uses the default one', () => {
   const sampler = {
     name: 'top_p',
     case: 'made up',

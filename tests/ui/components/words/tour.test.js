@@ -23,7 +23,7 @@ const WAYS = [
   [['step', 'begin'], 'asked'],
 ];
 
-test('what a person does leads on', () => {
+test('actions move the tour to its next stop', () => {
   for (const [events, end] of WAYS) {
     const state = shown({});
     for (const event of events) state.tour = tour_after(state, event);
@@ -31,7 +31,7 @@ test('what a person does leads on', () => {
   }
 });
 
-test('it is there for a newcomer with a new text, and for nobody else unless they ask', () => {
+test('the tour appears for newcomers with a new text, or on request', () => {
   const on = (/** @type {Partial<State>} */ changes) => tour_stop(Object.assign(shown({}), changes)) !== null;
   assert.ok(on({}));
   assert.ok(!on({ tour: 'done' }));
@@ -42,7 +42,7 @@ test('it is there for a newcomer with a new text, and for nobody else unless the
   assert.ok(on({ steps: [make_step(1)], tour: 'asked' }));
 });
 
-test('its sentences have the figures of this step', () => {
+test('the sentences of the tour use the figures of this step', () => {
   assert.match(said(shown({})), /scored all 4 tokens/);
   const drawn = recorded({}, { tour: 'draw' });
   const [{ label, u }] = drawn.steps;
@@ -53,7 +53,7 @@ test('its sentences have the figures of this step', () => {
   assert.match(said(drawn), /^The table has the likeliest tokens/);
 });
 
-test('the end says what the slider did to the likeliest token', () => {
+test('the last stop says how the slider changed the likeliest token', () => {
   const after = (/** @type {number} */ temperature) =>
     said(shown({ temperature }, { settings: settings_of({ temperature }), tour: 'moved' }));
   assert.match(after(0.5), /^␣Paris now has 53\.33 %, not 40\.00 %\. Step draws like this\.$/);

@@ -25,7 +25,7 @@ def figures_of(*prices: float) -> list[ConstraintFigures]:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_every_step_has_its_mass_its_price_and_the_sum(dark):
+def test_chart_shows_mass_price_and_sum_per_step(dark):
     figures = figures_of(3.0, 0.0, 5.5, 1.0)
     chart = price_figure(figures, ["a", "<b>", "c", "d"], 2, dark)
     mass, free, forced, total = chart.data
@@ -39,7 +39,7 @@ def test_every_step_has_its_mass_its_price_and_the_sum(dark):
     assert any(shape.x0 == 3 for shape in chart.layout.shapes), "the step that is looked at"
 
 
-def test_whole_texts_stand_side_by_side_the_largest_first():
+def test_whole_texts_are_compared_largest_first():
     texts = [WholeText(f"<i>{n}", 1, 0.01, n / 55, (10 - n) / 55) for n in range(11)]
     chart = whole_texts_figure(texts, False)
     exact, masked = chart.data

@@ -25,7 +25,7 @@ def lab(bundled) -> ConstrainedLab:
 
 
 @pytest.mark.parametrize("length", [3, 12])
-def test_each_token_is_allowed_with_its_share_or_refused(lab, length):
+def test_token_shows_its_share_or_is_refused(lab, length):
     lab.player.rewind(length)
     last, text = lab.figures[-1], lab.text
     found, step = text.distribution(last.index), text.steps[last.index]
@@ -47,7 +47,7 @@ def test_each_token_is_allowed_with_its_share_or_refused(lab, length):
     assert shares == sorted(shares, reverse=True)
 
 
-def test_the_forced_bytes_are_looked_for_once_for_each_text(lab, monkeypatch):
+def test_forced_bytes_are_computed_once_per_text(lab, monkeypatch):
     texts = []
     monkeypatch.setattr(
         "ui.labs.constrained.lab.ribbon", lambda of, data: texts.append(data) or ribbon(of, data)
@@ -59,7 +59,7 @@ def test_the_forced_bytes_are_looked_for_once_for_each_text(lab, monkeypatch):
     assert len(texts) == len(set(texts)) == 2
 
 
-def test_before_the_first_step_there_is_the_prompt_alone(lab):
+def test_only_the_prompt_is_shown_before_any_step(lab):
     lab.player.rewind()
     page = staged("<b>", lab.text, lab.ribbon, None)
     assert "&lt;b&gt;" in page and "<table" not in page

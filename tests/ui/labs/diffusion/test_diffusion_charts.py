@@ -33,7 +33,7 @@ MAP = ConfidenceMap(
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_map_gives_position_and_step_back_and_marks_what_was_done(dark):
+def test_map_points_carry_position_step_and_mark(dark):
     figure = confidence_figure(MAP, (7, 3), dark)
     heat, points = figure.data
     assert heat.z.shape == (3, 2) and heat.z[0][0] == 0.1
@@ -49,7 +49,7 @@ def test_the_map_gives_position_and_step_back_and_marks_what_was_done(dark):
     assert not confidence_figure(MAP, (4, 1), dark).layout.shapes
 
 
-def test_a_map_too_large_for_points_is_drawn_without_them():
+def test_large_map_is_drawn_without_points():
     large = ConfidenceMap(range(100), [], np.full((100, 61), 0.5), [{}] * 61, 61)
     (heat,) = confidence_figure(large, (3, 5)).data
     assert heat.z.shape == (61, 100) and not can_be_clicked(100, 61) and can_be_clicked(100, 60)
@@ -61,14 +61,14 @@ def test_the_order_has_a_point_for_each_token():
     assert points.hovertext[0] == "&lt;i&gt;, position 3: step 2"
 
 
-def test_what_is_masked_again_hangs_below_zero_with_a_pattern():
+def test_remasked_counts_are_drawn_below_zero():
     kept, again = counts_figure([StepCount(0, 0, 3, 0, 5), StepCount(1, 0, 4, 2, 3)]).data
     assert (list(kept.y), list(again.y)) == ([3, 4], [0, -2])
     assert list(again.customdata) == [0, 2]
     assert kept.marker.pattern.shape != again.marker.pattern.shape
 
 
-def test_the_chosen_token_has_a_sign_and_a_pattern_and_the_rest_is_a_bar():
+def test_chosen_token_has_a_sign_and_a_pattern():
     figure = distribution_figure(Bars(["a", "<b>"], [0.5, 0.2], 0.3, 14, 1))
     (bars,) = figure.data
     assert list(bars.x) == [0.5, 0.2, 0.3]
@@ -78,7 +78,7 @@ def test_the_chosen_token_has_a_sign_and_a_pattern_and_the_rest_is_a_bar():
     assert list(plain.layout.yaxis.ticktext) == ["a", "1 other"]
 
 
-def test_both_orders_show_what_is_bounded():
+def test_both_orders_show_computed_and_bounded_error():
     errors = [
         JointError(4, 5, (), 0.9, 0.3, 0.4, 1.0, (0, 0.5)),
         JointError(5, 4, (), 1.0, 0.2, 0.2, 1.0, (0, 0.5)),
@@ -88,7 +88,7 @@ def test_both_orders_show_what_is_bounded():
     assert list(computed.y) == ["4 first", "5 first"]
 
 
-def test_quality_has_its_spread_and_the_other_model_over_the_whole_width():
+def test_quality_chart_shows_spread_and_other_model():
     def row(steps, *values):
         measured = spread(values)
         return StepsSummary(steps, len(values), *[measured] * 5)

@@ -36,7 +36,7 @@ def change(lab: DiffusionLab, **changes) -> None:
     settled(lab)
 
 
-def test_it_opens_with_steps_of_which_some_mask_a_token_again(opened):
+def test_lab_opens_with_steps_that_remask_tokens(opened):
     lab = opened
     assert (
         len(lab.text.steps) == DiffusionLab.first_steps and lab.player.can_go_on and not lab.error
@@ -45,7 +45,7 @@ def test_it_opens_with_steps_of_which_some_mask_a_token_again(opened):
     assert "masked again" in notice(lab) and "Kendall's tau" in notice(lab)
 
 
-def test_it_goes_to_the_end_and_no_further(lab):
+def test_lab_steps_until_the_text_is_filled(lab):
     while lab.player.can_go_on:
         lab.player.step()
     assert len(lab.text.steps) == lab.inputs.steps and lab.text.stop_reason == "filled"
@@ -55,7 +55,7 @@ def test_it_goes_to_the_end_and_no_further(lab):
     assert lab.player.can_go_on and lab.shown_steps == lab.inputs.steps - 1
 
 
-def test_a_canvas_of_its_own_behind_the_prompt(lab):
+def test_canvas_can_follow_the_prompt(lab):
     change(lab, prompt="Once upon a time", where=AFTER, masks=5)
     assert lab.adjusted == "Steps went from 14 to 5, to fit 5 masks."
     assert lab.inputs.steps == 5 and len(lab.text.canvas) == 9
@@ -63,7 +63,7 @@ def test_a_canvas_of_its_own_behind_the_prompt(lab):
     assert lab.adjusted == "" and lab.inputs.steps == 5
 
 
-def test_steps_and_blocks_follow_a_canvas_that_they_no_longer_fit(lab):
+def test_steps_and_blocks_shrink_to_a_smaller_canvas(lab):
     change(lab, block_length=14)
     assert not lab.error and lab.inputs.block_length == 14 and lab.inputs.steps == 14
     change(lab, prompt=SHORT)
@@ -77,7 +77,7 @@ def test_steps_and_blocks_follow_a_canvas_that_they_no_longer_fit(lab):
     assert (lab.inputs.steps, lab.inputs.block_length) == (4, 2)
 
 
-def test_another_order_takes_re_masking_away_and_says_so(lab):
+def test_random_order_turns_remasking_off(lab):
     change(lab, remasking="random")
     assert lab.adjusted.startswith("Re-masking η went from 1 to 0: it compares confidences")
     assert not lab.error and lab.text.settings.eta == 0
@@ -100,14 +100,14 @@ def test_another_order_takes_re_masking_away_and_says_so(lab):
         ({"where": "there"}, "where is not known"),
     ],
 )
-def test_a_refused_change_is_one_sentence_and_keeps_the_text(lab, changes, said):
+def test_refused_change_keeps_the_text(lab, changes, said):
     text, inputs = lab.text, lab.inputs
     lab.change(**changes)
     assert said in lab.error and lab.adjusted == ""
     assert lab.text is text and lab.inputs == inputs
 
 
-def test_a_causal_model_is_refused_by_its_folder(lab):
+def test_causal_model_folder_is_refused(lab):
     lab.change(folder="models/target")
     assert "models/target" in lab.error or "target" in lab.error
     assert "causal language model" in lab.error and lab.inputs.folder == ""
@@ -115,7 +115,7 @@ def test_a_causal_model_is_refused_by_its_folder(lab):
     assert not lab.error and lab.text.model is masked_model("models/diffusion")
 
 
-def test_another_step_and_position_can_be_looked_at(lab):
+def test_another_step_and_position_can_be_selected(lab):
     lab.look_at(steps=2, position=9)
     assert lab.has_looked and lab.shown.index == 1 and lab.shown_position == 9
     assert lab.shown_ids == lab.text.steps[1].ids_after
@@ -144,7 +144,7 @@ def test_a_pair_is_compared_in_both_orders(lab, monkeypatch):
     assert lab.joint is None
 
 
-def test_without_two_masks_nothing_is_compared(lab):
+def test_nothing_is_compared_without_two_masks(lab):
     change(lab, prompt=SHORT)
     while lab.player.can_go_on:
         lab.player.step()
@@ -167,7 +167,7 @@ def test_passages_are_written_and_kept(lab):
     lab.release()
 
 
-def test_a_cancelled_run_keeps_what_is_done_and_goes_on(lab):
+def test_cancelled_run_keeps_passages_and_can_resume(lab):
     change(lab, prompt=SHORT)
     lab.take_seeds(2)
     lab.begin(UNKNOWN)
@@ -180,7 +180,7 @@ def test_a_cancelled_run_keeps_what_is_done_and_goes_on(lab):
     assert lab.passages.is_done and lab.passages.passages[: len(before)] == before
 
 
-def test_what_cannot_be_measured_says_why(lab):
+def test_unmeasurable_prompt_or_seeds_are_refused(lab):
     change(lab, prompt="[4] sat on the mat.")
     lab.begin(UNKNOWN)
     assert "begins with a gap" in lab.error and lab.passages is None
@@ -188,7 +188,7 @@ def test_what_cannot_be_measured_says_why(lab):
     assert lab.error.startswith("Seeds is out of range, got 0") and lab.seeds == 3
 
 
-def test_the_notice_says_when_nothing_can_be_taken_back(lab):
+def test_notice_says_when_tokens_cannot_be_remasked(lab):
     change(lab, eta=0.0)
     while lab.player.can_go_on:
         lab.player.step()
@@ -202,7 +202,7 @@ def test_the_notice_says_when_nothing_can_be_taken_back(lab):
     assert "strictly from left to right: Kendall's tau" in notice(lab)
 
 
-def test_it_comes_back_from_its_record_and_its_trace_opens(lab, model):
+def test_lab_is_restored_and_its_trace_round_trips(lab, model):
     change(lab, seed=11, eta=0.5)
     record = json.loads(json.dumps(lab.record()))
     again = DiffusionLab.restored(record, lambda source, revision: model)
@@ -212,7 +212,7 @@ def test_it_comes_back_from_its_record_and_its_trace_opens(lab, model):
     assert trace.steps == tuple(lab.text.steps)
 
 
-def test_inputs_that_fit():
+def test_inputs_are_fitted_to_the_masks():
     inputs = DiffusionInputs(steps=14, block_length=7)
     assert inputs.fitted(28) == DiffusionInputs(steps=12, block_length=7)
     assert inputs.fitted(14) is not None and inputs.fitted(14) == inputs
@@ -222,7 +222,7 @@ def test_inputs_that_fit():
     assert View() == View(None, None, None)
 
 
-def test_shares_for_reading():
+def test_shares_are_rounded_for_reading():
     assert [percent(share) for share in (0, 0.001, 0.004, 0.5, 1)] == [
         "0 %",
         "<1 %",
@@ -232,7 +232,7 @@ def test_shares_for_reading():
     ]
 
 
-def test_stage_view_tells_a_state_by_its_sign_and_the_legend_says_what_it_means(opened):
+def test_stage_view_marks_states_with_legend_signs(opened):
     tiles = re.findall(r'<li class="dv-([a-z-]+)">.*?</li>', canvas(opened, is_short=True))
     assert len(tiles) == len(opened.text.canvas)
     page = canvas(opened, is_short=True)

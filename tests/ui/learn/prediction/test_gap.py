@@ -9,14 +9,14 @@ BARS = Bars(("␣a", "␣b", "All other tokens"), "", "Probability", Unit("%"), 
 CURVE = Bars(("0.5", "1", "2"), "Temperature", "Entropy", Unit("bits", 1), 0, 10, is_curve=True)
 
 
-def test_total_variation_is_the_probability_that_would_have_to_move():
+def test_total_variation_is_the_probability_to_move():
     gap = total_variation([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
     assert (gap.value, gap.largest, gap.worst) == (pytest.approx(0.3), 1, 0)
     assert total_variation([1, 0], [0, 1]).value == 1
     assert total_variation([0.25, 0.75], [0.25, 0.75]).value == 0
 
 
-def test_the_mean_difference_is_in_the_unit_of_the_values():
+def test_mean_difference_has_the_unit_of_the_values():
     gap = mean_difference([1, 2, 3], [1, 4, 7], 0, 10)
     assert (gap.value, gap.largest, gap.worst) == (2, 10, 2)
     assert mean_difference([0, 0], [0, 50], 0, 10).largest == 50, "the scale holds the truth"
@@ -24,7 +24,7 @@ def test_the_mean_difference_is_in_the_unit_of_the_values():
         mean_difference([1], [1, 2], 0, 1)
 
 
-def test_the_sentence_names_number_unit_and_the_largest_miss():
+def test_gap_sentence_names_gap_and_largest_miss():
     drawn, truth = (0.5, 0.3, 0.2), (0.2, 0.3, 0.5)
     assert gap_sentence(BARS, Revealed(drawn, truth, BARS.gap(drawn, truth))) == (
         "Your bars and the model's are 0.30 apart (total variation): 30 % of the probability would "
@@ -67,11 +67,11 @@ def test_the_sentence_names_number_unit_and_the_largest_miss():
         ("abc", None),
     ],
 )
-def test_what_cannot_have_been_drawn_is_not_taken(said, taken):
+def test_only_valid_distributions_are_accepted(said, taken):
     assert BARS.taken(said) == taken
 
 
-def test_a_curve_has_no_sum():
+def test_curve_need_not_sum_to_one():
     assert CURVE.taken([10, 0, 5]) == (10, 0, 5)
     assert CURVE.taken([11, 0, 5]) is None
     assert CURVE.start == (5, 5, 5) and sum(BARS.start) == pytest.approx(1)

@@ -31,7 +31,7 @@ def probabilities(model, prompt=PROMPT, **settings) -> np.ndarray:
     return decoder.distribution(0).probs
 
 
-def test_named_tokens_and_all_others_share_the_whole_probability(model):
+def test_named_and_other_tokens_sum_to_one(model):
     token = model.vocabulary.label(7)
     prediction = read(
         kind="next_token", prompt=PROMPT, tokens=[token], settings={"temperature": 0.5}
@@ -42,7 +42,7 @@ def test_named_tokens_and_all_others_share_the_whole_probability(model):
     assert truth == pytest.approx((probs[7], 1 - probs[7]))
 
 
-def test_another_prompt_has_leading_tokens_of_its_own(model):
+def test_another_prompt_uses_its_own_leading_tokens(model):
     token = model.vocabulary.label(7)
     prediction = read(kind="next_token", prompt=PROMPT, tokens=[token], more_prompts=["w3"])
     bars, truth = truth_of(prediction, model, "w3")
@@ -52,7 +52,7 @@ def test_another_prompt_has_leading_tokens_of_its_own(model):
     assert len(bars.labels) == 5
 
 
-def test_the_next_token_is_predicted_under_guidance_and_a_sampler_of_several_numbers(model):
+def test_next_token_truth_includes_guidance_and_xtc(model):
     token = model.vocabulary.label(7)
     xtc = {"threshold": 0.3, "probability": 1.0}
     prediction = read(
@@ -71,13 +71,13 @@ def test_the_next_token_is_predicted_under_guidance_and_a_sampler_of_several_num
         read(kind="next_token", prompt=PROMPT, guidance_scale=0.5)
 
 
-def test_a_text_of_several_tokens_is_refused_by_name(model):
+def test_text_of_several_tokens_is_refused(model):
     prediction = read(kind="next_token", prompt=PROMPT, tokens=["w1|w2"])
     with pytest.raises(PredictionError, match="tokens in hostile, and this prediction needs one"):
         prediction.bars(model, PROMPT)
 
 
-def test_a_figure_against_a_setting_is_of_the_same_logits(model):
+def test_against_setting_computes_entropy_per_temperature(model):
     values = [0, 0.5, 1, 2]
     prediction = read(
         kind="against_setting",
@@ -95,7 +95,7 @@ def test_a_figure_against_a_setting_is_of_the_same_logits(model):
     assert truth[0] == 0 and list(truth) == sorted(truth)
 
 
-def test_a_figure_per_step_is_of_the_text_that_is_generated(model):
+def test_per_step_figures_follow_the_generated_text(model):
     settings = {"top_p": 0.9, "seed": 4}
     prediction = read(
         kind="per_step", prompt=PROMPT, figure="tokens_kept", steps=5, high=40, settings=settings
@@ -110,7 +110,7 @@ def test_a_figure_per_step_is_of_the_text_that_is_generated(model):
     )
 
 
-def test_a_token_without_text_is_named_once_it_is_revealed():
+def test_revealed_label_names_a_token_without_text():
     model = lesson_model()
     (end,) = model.eos_ids
     biased = {"logit_bias": {"bias": [[end, 1000]]}}
@@ -120,7 +120,7 @@ def test_a_token_without_text_is_named_once_it_is_revealed():
     assert labels[0] == f"1 {model.vocabulary.label(end)}"
 
 
-def test_what_is_kept_holds_a_share_of_the_models_own_probability(model):
+def test_kept_share_uses_the_model_probabilities(model):
     values = [1, 3, 0]
     data = {"prompt": PROMPT, "figure": "kept_share", "setting": "top_k", "values": values}
     _, truth = truth_of(read(kind="against_setting", **data), model)
@@ -128,7 +128,7 @@ def test_what_is_kept_holds_a_share_of_the_models_own_probability(model):
     assert truth == pytest.approx([probs[0], probs[:3].sum(), 1.0], abs=1e-6)
 
 
-def test_the_models_own_probabilities_do_not_follow_settings(model):
+def test_model_probabilities_ignore_the_settings(model):
     data = {"kind": "per_step", "prompt": PROMPT, "steps": 3, "settings": {"temperature": 0}}
     _, own = truth_of(read(figure="model_probability", **data), model)
     _, end = truth_of(read(figure="end_probability", **data), model)
@@ -140,7 +140,7 @@ def test_the_models_own_probabilities_do_not_follow_settings(model):
         assert end[index] == pytest.approx(raw[list(model.eos_ids)].sum(), abs=1e-6)
 
 
-def test_a_word_is_counted_with_the_space_before_it(model):
+def test_tokens_per_word_include_the_leading_space(model):
     prediction = read(kind="tokens_per_word", prompt="ab  w1 é", high=9)
     bars, truth = truth_of(prediction, model, "ab  w1 é")
     assert (bars.labels, bars.is_curve) == (("ab", "␣w1", "␣é"), False)
@@ -150,7 +150,7 @@ def test_a_word_is_counted_with_the_space_before_it(model):
         prediction.bars(model, "ab")
 
 
-def test_a_figure_against_an_input_is_of_whole_texts():
+def test_against_input_measures_each_whole_text():
     model, prompt = lesson_model(), "At the end of the day,"
     prediction = read(**SEARCH | {"prompt": prompt})
     bars, truth = truth_of(prediction, model, prompt)
@@ -162,7 +162,7 @@ def test_a_figure_against_an_input_is_of_whole_texts():
 
 
 @pytest.mark.parametrize("figure", ["top_probability", "chosen_probability", "milliseconds"])
-def test_all_figures_of_a_step(model, figure):
+def test_every_per_step_figure_is_computed(model, figure):
     settings = {"temperature": 0}
     prediction = read(
         kind="per_step", prompt=PROMPT, figure=figure, steps=2, high=1, settings=settings
@@ -208,7 +208,7 @@ CURVE = {"kind": "against_setting", "prompt": "x", "figure": "entropy", "setting
         (NEXT | {"kind": "per_step", "figure": "entropy", "steps": 99}, "steps must be a whole"),
     ],
 )
-def test_a_mistake_in_a_file_is_a_sentence(data, said):
+def test_mistake_in_a_prediction_file_is_explained(data, said):
     with pytest.raises(Refused) as refused:
         read(**data)
     assert said in str(refused.value)

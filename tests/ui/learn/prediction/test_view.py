@@ -39,7 +39,7 @@ def said(*values: float, number: int = 1) -> dict:
     return {"number": number, "values": list(values)}
 
 
-def test_the_truth_is_computed_once_and_what_was_drawn_stays(prediction):
+def test_truth_is_computed_once_and_drawing_stays(prediction):
     attempt = Attempt("Once")
     assert attempt.compute(prediction, None) is None and prediction.asked == 0
     attempt.reveal(said(0.6, 0.4))
@@ -54,14 +54,14 @@ def test_the_truth_is_computed_once_and_what_was_drawn_stays(prediction):
 
 
 @pytest.mark.parametrize("message", [None, {}, said(0.6), said(0.6, 0.4, number=2), "reveal"])
-def test_what_no_browser_says_is_passed_over(prediction, message):
+def test_malformed_reveal_message_is_ignored(prediction, message):
     attempt = Attempt("Once")
     attempt.compute(prediction, None)
     attempt.reveal(message)
     assert attempt.compute(prediction, None) is None and attempt.revealed is None
 
 
-def test_a_model_that_fails_leaves_what_was_drawn_to_be_revealed_again(prediction, monkeypatch):
+def test_reveal_can_be_retried_after_model_failure(prediction, monkeypatch):
     monkeypatch.setattr(Scripted, "fails", True)
     attempt = Attempt("Once")
     attempt.compute(prediction, None)
@@ -78,7 +78,7 @@ def kept(prompt, drawn, truth) -> Predicted:
     return Predicted("two", "press/first", 10, prompt, drawn, truth, 0.4, 1.0)
 
 
-def test_what_was_revealed_before_a_reload_is_shown_and_not_computed_again(prediction):
+def test_revealed_prediction_is_restored_without_computing_it(prediction):
     attempt = _resumed(prediction, None, kept("Twice", (0.5, 0.5), (0.9, 0.1)))
     shown = attempt.revealed
     assert (attempt.prompt, shown.drawn, prediction.asked) == ("Twice", (0.5, 0.5), 0)

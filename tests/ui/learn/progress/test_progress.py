@@ -10,7 +10,7 @@ from ui.learn.progress import progress as module
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
 
 
-def test_of_two_about_the_same_the_earlier_counts_whatever_comes_first():
+def test_earlier_entry_wins_in_any_merge_order():
     entries = [answer(when=5, right=False), answer(when=6), task(when=7, helped=True), task(when=9)]
     found = {
         json.dumps(sorted(Progress.of(each[:2]).joined(each[2:]).record()["entries"], key=str))
@@ -22,7 +22,7 @@ def test_of_two_about_the_same_the_earlier_counts_whatever_comes_first():
     assert [one.helped for one in progress.tasks] == [True]
 
 
-def test_a_file_holds_all_of_it():
+def test_exported_file_holds_all_progress():
     progress = Progress.of(one_of_each())
     assert Progress.imported(progress.exported()) == progress
     assert Progress.imported(NOTHING.exported()) == NOTHING
@@ -57,13 +57,13 @@ BAD_GAP = predicted().record() | {"gap": 2}
         (json.dumps(NOTHING.record() | {"entries": [BAD_GAP]}), "entries[0] has a gap that is not"),
     ],
 )
-def test_a_bad_file_is_a_sentence(text, said):
+def test_bad_file_is_refused_with_a_sentence(text, said):
     with pytest.raises(ProgressError) as refused:
         Progress.imported(text)
     assert said in str(refused.value) and str(refused.value).endswith(".")
 
 
-def test_more_than_is_kept_is_refused_and_what_was_there_stays(monkeypatch):
+def test_too_many_entries_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MOST_ENTRIES", 3)
     progress = Progress.of([step("a"), step("b")])
     with pytest.raises(ProgressError, match="4 entries of progress, more than the 3"):

@@ -10,7 +10,7 @@ LEVELS = [level / 100 for level in range(101)]
 
 @pytest.mark.parametrize("answers", [2, 3, 4, 5])
 @pytest.mark.parametrize("belief", [0.25, 0.5, 0.6, 0.8, 1.0])
-def test_nobody_can_expect_more_than_by_saying_what_they_believe(answers, belief):
+def test_stating_the_true_belief_maximises_expected_points(answers, belief):
     def expected(said: float) -> float:
         return belief * points(said, True, answers) + (1 - belief) * points(said, False, answers)
 
@@ -18,19 +18,19 @@ def test_nobody_can_expect_more_than_by_saying_what_they_believe(answers, belief
 
 
 @pytest.mark.parametrize("answers", [2, 3, 4])
-def test_a_guess_gives_nothing_whatever_is_right(answers):
+def test_guess_scores_zero_points(answers):
     for is_right in (True, False):
         assert points(1 / answers, is_right, answers) == pytest.approx(0)
 
 
-def test_the_score_is_the_sum_of_squares_that_brier_gave():
+def test_brier_score_is_the_sum_of_squares():
     # Forecast 0.6, 0.2, 0.2: first the 0.6 answer is right, then one of the others.
     assert brier(0.6, True, 3) == pytest.approx(0.4**2 + 0.2**2 + 0.2**2)
     assert brier(0.6, False, 3) == pytest.approx(0.6**2 + 0.8**2 + 0.2**2)
     assert [points(1, True, 2), points(1, False, 2)] == [10, -30]
 
 
-def test_calibration_compares_confidence_with_what_was_right():
+def test_calibration_compares_confidence_with_accuracy():
     assert calibration([]) is None
     given = calibration([(0.8, True)] * 6 + [(0.8, False)] * 4)
     assert (given.answers, given.right) == (10, 0.6)
@@ -43,7 +43,7 @@ def test_calibration_compares_confidence_with_what_was_right():
     assert "a higher confidence" in calibration_sentence(calibration([(0.6, True)] * 10))
 
 
-def test_a_person_chooses_from_that_of_a_guess_up():
+def test_confidence_choices_start_at_a_guess():
     assert confidences(2) == [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     assert confidences(3)[:2] == [1 / 3, 0.4]
     assert confidences(4)[:2] == [0.25, 0.4]

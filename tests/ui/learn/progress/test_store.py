@@ -18,7 +18,7 @@ def store_in(folder) -> ProgressStore:
     return ProgressStore(Keeper(folder, FILE, TERMS))
 
 
-def test_it_is_there_for_the_next_app_even_if_this_one_is_killed(tmp_path):
+def test_progress_survives_a_killed_app(tmp_path):
     store = store_in(tmp_path)
     assert store.of(PERSON) == NOTHING
     store.add(PERSON, *one_of_each())
@@ -29,7 +29,7 @@ def test_it_is_there_for_the_next_app_even_if_this_one_is_killed(tmp_path):
     assert PERSON.encode() not in (tmp_path / FILE).read_bytes()
 
 
-def test_it_is_kept_for_a_year_after_the_last_change(tmp_path):
+def test_progress_expires_a_year_after_last_change(tmp_path):
     store = store_in(tmp_path)
     store.add(PERSON, step())
     for days, left in ((KEPT_DAYS - 1, 1), (2, 0)):
@@ -39,7 +39,7 @@ def test_it_is_kept_for_a_year_after_the_last_change(tmp_path):
         assert len(store.of(PERSON)) == left
 
 
-def test_what_there_is_no_room_for_is_refused_and_what_was_there_stays(tmp_path):
+def test_excess_progress_is_refused_and_old_entries_stay(tmp_path):
     store = store_in(tmp_path)
     store.add(PERSON, step("first"))
     many = [step(secrets.token_hex(100)) for _ in range(1999)]
@@ -50,7 +50,7 @@ def test_what_there_is_no_room_for_is_refused_and_what_was_there_stays(tmp_path)
     assert len(store_in(tmp_path).of(PERSON)) == 2
 
 
-def test_two_tabs_at_once_lose_nothing(tmp_path):
+def test_concurrent_tabs_lose_nothing(tmp_path):
     store = store_in(tmp_path)
     tabs = [
         threading.Thread(
@@ -65,7 +65,7 @@ def test_two_tabs_at_once_lose_nothing(tmp_path):
     assert len(store.of(PERSON)) == len(store_in(tmp_path).of(PERSON)) == 24
 
 
-def test_forgotten_is_forgotten(tmp_path):
+def test_forget_deletes_the_progress_of_one_person(tmp_path):
     store = store_in(tmp_path)
     other = secrets.token_hex(16)
     store.add(PERSON, step())
@@ -75,7 +75,7 @@ def test_forgotten_is_forgotten(tmp_path):
     assert len(store.of(other)) == 1
 
 
-def test_what_cannot_be_read_is_refused_and_stays(tmp_path):
+def test_unreadable_progress_is_refused_and_kept(tmp_path):
     keeper = Keeper(tmp_path, FILE)
     newer = NOTHING.record() | {"version": 99}
     keeper.put(PERSON, "progress", newer)
@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_refused_and_stays(tmp_path):
     assert store.of(PERSON) == NOTHING
 
 
-def test_a_file_out_of_reach_stops_nobody_and_is_not_overwritten(tmp_path, monkeypatch):
+def test_unreachable_file_is_not_overwritten(tmp_path, monkeypatch):
     monkeypatch.setattr(visits_store, "RETRY_SECONDS", 0.0)
     store_in(tmp_path / "kept").add(PERSON, task("earlier"))
     hidden = tmp_path / "hidden"
@@ -112,7 +112,7 @@ def test_a_file_out_of_reach_stops_nobody_and_is_not_overwritten(tmp_path, monke
     }
 
 
-def test_without_a_folder_it_lasts_as_long_as_the_app():
+def test_progress_without_a_folder_ends_with_the_app():
     store = ProgressStore(Keeper(None))
     store.add(PERSON, step())
     assert len(store.of(PERSON)) == 1 and not store.outlives_app

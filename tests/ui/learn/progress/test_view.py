@@ -35,7 +35,7 @@ def said(app: AppTest) -> str:
     return "\n".join(one.value for one in (*app.markdown, *app.caption, *app.info, *app.warning))
 
 
-def test_points_badges_and_where_they_are_kept(app, person):
+def test_page_shows_points_badges_and_storage(app, person):
     assert "0 points" in said(app.run())
     STORE.add(person, *one_of_each())
     shown = said(app.run())
@@ -60,7 +60,7 @@ def handing() -> None:
     draw_progress()
 
 
-def test_a_file_is_joined_and_a_bad_one_is_refused(person):
+def test_good_file_is_merged_and_bad_one_refused(person):
     STORE.add(person, *one_of_each())
     more = Progress.of([*one_of_each(), answer("other")]).exported()
     for text, sentence in ((more, "New entries: 1."), ("{", "This file is not JSON")):
@@ -73,7 +73,7 @@ def test_a_file_is_joined_and_a_bad_one_is_refused(person):
     assert len(STORE.of(person)) == 5
 
 
-def test_a_browser_that_keeps_nothing_is_told_so():
+def test_page_warns_when_browser_keeps_nothing():
     app = AppTest.from_function(script)
     app.session_state[TAB] = new_tab() | {"person": ""}
     assert "This browser keeps nothing, so your progress ends with this tab." in said(app.run())

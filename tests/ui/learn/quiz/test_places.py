@@ -26,7 +26,7 @@ def went(monkeypatch) -> list[str]:
     return went
 
 
-def test_the_step_page_begins_with_prompt_and_settings(monkeypatch, went):
+def test_step_page_opens_with_prompt_and_settings(monkeypatch, went):
     monkeypatch.setattr(questions, "model_of", lambda visit: ("the model", ""))
     visit = Visit("ab" * 16)
     place(page="step", prompt="Once", settings={"temperature": 0.5, "seed": 3}).open(visit)
@@ -36,7 +36,7 @@ def test_the_step_page_begins_with_prompt_and_settings(monkeypatch, went):
     assert went == ["pages/step.py"]
 
 
-def test_the_step_page_begins_with_guidance_search_and_samplers_of_several_numbers():
+def test_step_place_accepts_guidance_search_and_xtc():
     guided = place(page="step", prompt="Once", negative_prompt="A", guidance_scale=2.0)
     assert guided.beginning == Beginning("Once", negative_prompt="A", scale=2.0)
     searched = place(page="step", prompt="Once", search={"top_k": 5})
@@ -62,7 +62,7 @@ def test_the_step_page_begins_with_guidance_search_and_samplers_of_several_numbe
         ({"page": "tune"}, []),
     ],
 )
-def test_other_pages_are_changed_by_name(monkeypatch, went, data, called):
+def test_other_pages_open_with_their_inputs(monkeypatch, went, data, called):
     calls: list[tuple] = []
 
     class Noting:
@@ -75,7 +75,7 @@ def test_other_pages_are_changed_by_name(monkeypatch, went, data, called):
     assert (calls, went) == (called, [f"pages/{data['page']}.py"])
 
 
-def test_every_page_of_the_app_has_what_it_is_asked_for():
+def test_every_page_has_the_method_places_call():
     """Check that each module has the page, and its state the method that is called above."""
     assert {f"pages/{name}.py" for name in PLACES} == set(PAGES) - {
         "pages/learn.py",

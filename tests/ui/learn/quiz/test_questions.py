@@ -52,7 +52,7 @@ def test_a_quiz_has_its_questions_answers_and_reasons(tmp_path):
     assert (passes.place.title, second.place.title) == ("Step", "Tune")
 
 
-def test_what_a_language_lacks_is_english(tmp_path):
+def test_missing_translation_falls_back_to_english(tmp_path):
     german = (
         "# Durchläufe\n## passes: Was gibt ein Durchlauf?\nDrücke Step.\n### one: Ein Token.\nJa."
     )
@@ -83,7 +83,7 @@ def test_what_a_language_lacks_is_english(tmp_path):
         ),
     ],
 )
-def test_a_mistake_in_the_structure_is_a_sentence(tmp_path, old, new, said):
+def test_structure_mistake_is_reported_with_a_remedy(tmp_path, old, new, said):
     assert old in STRUCTURE
     folder = made_up(tmp_path, STRUCTURE.replace(old, new, 1))
     with pytest.raises(LessonError) as refused:
@@ -103,7 +103,7 @@ def test_a_mistake_in_the_structure_is_a_sentence(tmp_path, old, new, said):
         ("# Passes", "# Passes\n## third: Old.\nx", "third is no key of quiz.toml"),
     ],
 )
-def test_a_mistake_in_the_words_is_a_sentence(tmp_path, old, new, said):
+def test_wording_mistake_is_reported_with_its_file(tmp_path, old, new, said):
     assert old in WORDS
     folder = made_up(tmp_path, words=WORDS.replace(old, new, 1))
     with pytest.raises(LessonError) as refused:
@@ -111,7 +111,7 @@ def test_a_mistake_in_the_words_is_a_sentence(tmp_path, old, new, said):
     assert str(refused.value).startswith("made_up/quiz/en.md: ") and said in str(refused.value)
 
 
-def test_every_lesson_has_questions_and_their_place_tells_nothing():
+def test_every_lesson_has_questions_with_balanced_answers():
     found = [quiz_of(lesson.quiz) for lesson in course().lessons]
     assert {quiz.topic for quiz in found} == TOPICS
     questions = [question for quiz in found for question in quiz.questions]

@@ -43,7 +43,7 @@ def said(app: AppTest) -> str:
     return "\n".join(element.value for kind in kinds for element in kind)
 
 
-def test_a_quiz_from_its_first_question_to_its_summary(app):
+def test_quiz_runs_from_first_question_to_summary(app):
     assert "Question 1 of 2" in said(app) and "Press Step." in said(app)
     assert "certain and wrong takes 30 away" in said(app)
     assert not can_answer(app)
@@ -86,7 +86,7 @@ def test_a_quiz_from_its_first_question_to_its_summary(app):
     assert "Question 1 of 2" in said(app) and app.radio[0].value is None
 
 
-def test_what_was_answered_before_a_reload_stays_answered(tmp_path):
+def test_answered_questions_survive_a_reload(tmp_path):
     app = AppTest.from_function(script, args=(str(made_up(tmp_path)),))
     gone = Answered("made_up", "second", 2, "an answer of an older file", False, 0.5, 3)
     app.session_state.done = Done()

@@ -55,7 +55,7 @@ async function opened(data) {
   return { plotly, told, app, page };
 }
 
-test('another figure changes the chart in its place, the same one costs nothing', async () => {
+test('the chart updates in place and ignores an unchanged figure', async () => {
   const { plotly, app, page } = await opened(given('a'));
   const chart = page.one('figure', 'Bars of a');
   assert.equal(chart.style.height, '300px');
@@ -75,7 +75,7 @@ test('another figure changes the chart in its place, the same one costs nothing'
   assert.deepEqual(plotly.purged, [chart]);
 });
 
-test('a press on a point is told with what belongs to it, where points may be pressed', async () => {
+test('a press reports the data of a pressable point', async () => {
   const { told, app, page } = await opened(given('a', { has_points: true }));
   const chart = /** @type {any} */ (page.one('figure', 'Bars of a'));
   chart.plotly_click({ points: [{ customdata: undefined }, { customdata: new Int8Array([4, 0]) }] });
@@ -86,7 +86,7 @@ test('a press on a point is told with what belongs to it, where points may be pr
   assert.equal(told.length, 1);
 });
 
-test('a figure that cannot be drawn is said, and the next one can', async () => {
+test('a broken figure shows an error until the next one', async () => {
   const { plotly, app, page } = await opened(given('broken'));
   assert.equal(page.one('alert').textContent, 'The chart could not be drawn (no such x); reload the page.');
   app.update(given('whole'));
@@ -95,7 +95,7 @@ test('a figure that cannot be drawn is said, and the next one can', async () => 
   assert.equal(plotly.drawn.length, 1);
 });
 
-test('the button asks for the full screen, and to leave it', async () => {
+test('the button enters and leaves full screen', async () => {
   Object.defineProperty(document, 'fullscreenEnabled', { configurable: true, value: true });
   const { page } = await opened(given('a'));
   let asked = 0;

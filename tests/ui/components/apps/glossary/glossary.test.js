@@ -14,7 +14,7 @@ const page_of = () =>
     return { update() {} };
   });
 
-test('terms stand in the order of the alphabet, and a search looks through all that is said', () => {
+test('terms are sorted alphabetically, and search covers their full text', () => {
   const page = page_of();
   const names = () => page.all('term').map(({ textContent }) => textContent);
   assert.deepEqual(names(), ['Cache', 'KV cache', 'Logit']);
@@ -32,7 +32,7 @@ test('terms stand in the order of the alphabet, and a search looks through all t
   app.destroy();
 });
 
-test('an address names an entry, at first and afterwards', () => {
+test('the address selects an entry, on load and after navigation', () => {
   history.replaceState({}, '', '/how#KV%20cache');
   const page = page_of();
   const named = () => document.activeElement?.querySelector('dt')?.textContent;

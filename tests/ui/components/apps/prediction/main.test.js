@@ -77,7 +77,7 @@ function point(target, kind, x, y) {
 describe('a prediction', () => {
   beforeEach(() => sessionStorage.clear());
 
-  test('each bar is a slider with a name, moved by keys, and the sum stays 1', () => {
+  test('keys move each named bar, and the sum stays 1', () => {
     const page = page_of(TOKENS);
     const [paris] = find(page.root, 'slider', '␣Paris');
     assert.equal(find(page.root, 'group', 'Probability as the next token').length, 1);
@@ -95,7 +95,7 @@ describe('a prediction', () => {
     assert.ok(page.reveal().disabled, 'it is asked once');
   });
 
-  test('a bar that was set stays where it is while the next one is', () => {
+  test('a bar keeps its value while the next one is set', () => {
     const page = page_of(TOKENS);
     const [paris, london, others] = page.sliders();
     press(paris, 'End');
@@ -106,7 +106,7 @@ describe('a prediction', () => {
     assert.deepEqual(page.values(), ['94 %', '6 %', '0 %'], 'the first makes room once all are set');
   });
 
-  test('a lying bar follows the pointer until it is let go', () => {
+  test('a horizontal bar follows the pointer until it is released', () => {
     const page = page_of(TOKENS);
     const [paris, london] = page.sliders();
     laid_out([paris, london]);
@@ -118,7 +118,7 @@ describe('a prediction', () => {
     assert.equal(page.values()[0], '80 %');
   });
 
-  test('a curve is sketched by sweeping, bars between two points included', () => {
+  test('a sweep sketches a curve, including the bars it skips', () => {
     const page = page_of(CURVE);
     laid_out(page.sliders());
     point(page.sliders()[0], 'pointerdown', 50, 0);
@@ -128,7 +128,7 @@ describe('a prediction', () => {
     assert.deepEqual(page.told, [['reveal', { number: 1, values: [10, 6.7, 3.3, 0] }]]);
   });
 
-  test('once revealed, both are told and nothing can be changed', () => {
+  test('a reveal shows both values and locks the bars', () => {
     const page = page_of(CURVE);
     press(page.sliders()[1], 'ArrowUp');
     page.app.update({ ...CURVE, revealed: { drawn: [5, 5.1, 5, 5], truth: [5, 20, 0.5, 5], worst: 1 } });
@@ -144,7 +144,7 @@ describe('a prediction', () => {
     assert.deepEqual(page.told, []);
   });
 
-  test('what is drawn outlives another drawing of the page and a reload, not another prompt', () => {
+  test('a sketch survives a redraw and a reload, but not another prompt', () => {
     const page = page_of(CURVE);
     press(page.sliders()[0], 'Home');
     page.app.update({ ...CURVE });
@@ -153,7 +153,7 @@ describe('a prediction', () => {
     assert.equal(page_of({ ...CURVE, name: 'another' }).values()[0], '5.0 bits');
   });
 
-  test('a model that failed lets the person ask again', () => {
+  test('Reveal can be pressed again after the model fails', () => {
     const page = page_of(CURVE);
     press(page.sliders()[0], 'Home');
     page.reveal().click();

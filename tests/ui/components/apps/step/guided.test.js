@@ -9,7 +9,7 @@ import { StepServer } from '../../step_server.js';
 
 const MOST_FRAMES = 300; // far more than any answer here takes
 
-test('the parts that are named are there, it says whose they are, and each change is told once it is drawn', async () => {
+test('a guided page has the named parts and reports drawn changes', async () => {
   const server = new StepServer();
   /** @type {HTMLElement & {decoding?: any}} */
   const root = document.createElement('section');

@@ -72,7 +72,7 @@ describe('the step page', () => {
     await until(() => tokens().length === length);
   }
 
-  test('thirty clicks of Step are thirty tokens, however slow the answers', async () => {
+  test('thirty clicks on Step give thirty tokens, even with slow answers', async () => {
     server.length_limit = 99;
     server.is_held = true;
     for (let click = 0; click < 30; click++) button('Step').click();
@@ -82,7 +82,7 @@ describe('the step page', () => {
     assert.deepEqual(server.kinds(), ['step', 'step 29']);
   });
 
-  test('the page around is told once that there is a text, where it was drawn before there was one', async () => {
+  test('the outer page hears of the text once per server start', async () => {
     page.destroy();
     /** @type {unknown[]} */
     const told = [];
@@ -106,7 +106,7 @@ describe('the step page', () => {
     assert.deepEqual(server.kinds(), ['step', 'step', 'step', 'back', 'rewind']);
   });
 
-  test('a prompt that was typed is begun before its first step; one that is refused is not stepped', async () => {
+  test('Step starts a typed prompt first and stops if refused', async () => {
     await press_until('Step', 1);
     begin_typing(one('textbox', 'Prompt'), 'a');
     button('Step').click();
@@ -121,7 +121,7 @@ describe('the step page', () => {
     assert.deepEqual([state().prompt, tokens().length, one('textbox', 'Prompt').value], ['a', 1, 'aaa']);
   });
 
-  test('an own prompt after an example is told that the settings are still those of the example', async () => {
+  test('a notice says that a new prompt keeps the example’s settings', async () => {
     const example = { name: 'Loop', prompt: 'b', look_at: 'Look.', negative_prompt: null, strategy: null };
     const started = (/** @type {object} */ settings) =>
       root.decoding.actions.try_example({ ...example, guidance_scale: 1.5, settings });
@@ -138,7 +138,7 @@ describe('the step page', () => {
     }
   });
 
-  test('a Step that is pressed before Start has an answer takes a step of that text', async () => {
+  test('Step pressed before Start is answered applies to the new text', async () => {
     server.is_held = true;
     begin_typing(one('textbox', 'Prompt'), 'a');
     for (const name of ['Start', 'Step']) button(name).click();
@@ -148,7 +148,7 @@ describe('the step page', () => {
     assert.deepEqual(server.kinds(), ['start', 'step']);
   });
 
-  test('the tour points at what comes next, goes on with what is done, and is over for good', async () => {
+  test('the tour points at each control and remembers its end', async () => {
     page.destroy();
     await open('new');
     const pointed = () => root.querySelector('[data-pointed]');
@@ -176,7 +176,7 @@ describe('the step page', () => {
     await until(() => line().startsWith('Notice: '));
   });
 
-  test('a slider over a recorded step is a what-if, and one press leads back', async () => {
+  test('a slider moved at a recorded step shows a what-if', async () => {
     await press_until('Step', 1);
     type(one('slider', 'Top-k'), '1');
     await until(() => /^What if: top-k differs from this step’s own/.test(line()));
@@ -188,7 +188,7 @@ describe('the step page', () => {
     assert.deepEqual([step.settings.top_k, step.what_if], [1, false]);
   });
 
-  test('an action that fails leaves the page as it was, and says why', async () => {
+  test('a failed action leaves the page unchanged and says why', async () => {
     await press_until('Step', 1);
     const before = structuredClone(state().settings);
     type(one('slider', 'Top-k'), '3');
@@ -201,7 +201,7 @@ describe('the step page', () => {
     await until(() => line() !== 'Top-k must be less.');
   });
 
-  test('Play goes on to the end of the text, and Pause stops it', async () => {
+  test('Play runs to the end of the text, and Pause stops it', async () => {
     server.length_limit = 5;
     state().speed = 0;
     button('Play').click();
@@ -218,7 +218,7 @@ describe('the step page', () => {
     assert.equal(state().mode, 'paused');
   });
 
-  test('the server hears of settings when a slider was let go, and when the page is left', async () => {
+  test('changed settings are sent at the latest when the page is left', async () => {
     server.kinds();
     type(one('slider', 'Temperature'), '0.5');
     await settled();
@@ -256,7 +256,7 @@ describe('the step page', () => {
     assert.equal(document.activeElement, one('searchbox', 'Search the vocabulary'));
   });
 
-  test('in manual mode Enter accepts what is proposed, and a row chooses another', async () => {
+  test('manual mode lets Enter accept a proposal or a row replace it', async () => {
     root.decoding.actions.toggle('manual', true);
     await until(() => find(root, 'button', /^proposed token/).length);
     key('Enter');
@@ -277,7 +277,7 @@ describe('the step page', () => {
       find(root, 'button', /^proposed token/).length > 0 && 'proposed',
     ].filter(Boolean);
 
-  test('what is hidden is not told until it is revealed, and the next step hides it again', async () => {
+  test('hidden candidates appear on Reveal until the next step', async () => {
     await press_until('Step', 1);
     key('h'); // hiding the next token moves the view there
     await until(() => line() === 'Hidden: which token comes next?');
@@ -300,7 +300,7 @@ describe('the step page', () => {
     );
   });
 
-  test('what was revealed is guessed again after Rewind', async () => {
+  test('Rewind hides revealed candidates again', async () => {
     root.decoding.actions.hide(true);
     await until(() => state().covered);
     key('h');
@@ -311,7 +311,7 @@ describe('the step page', () => {
     assert.deepEqual(told(), []);
   });
 
-  test('at temperature 0 there is nothing to draw again, hidden or not', async () => {
+  test('Re-roll is disabled at temperature 0, even with hidden candidates', async () => {
     await press_until('Step', 1);
     root.decoding.actions.hide(true);
     root.decoding.actions.set({ temperature: 0 });
@@ -319,7 +319,7 @@ describe('the step page', () => {
     assert.ok(button('Re-roll').disabled);
   });
 
-  test('a Step that fails with its candidates hidden says why, and goes nowhere', async () => {
+  test('a failed Step with hidden candidates only reports the error', async () => {
     await press_until('Step', 1);
     root.decoding.actions.hide(true);
     await until(() => state().index === 1);
@@ -331,7 +331,7 @@ describe('the step page', () => {
     assert.deepEqual(server.kinds(), ['step']);
   });
 
-  test('in manual mode the proposed token is hidden too, and is taken unseen', async () => {
+  test('hiding covers the proposed token, which Enter still takes', async () => {
     root.decoding.actions.toggle('manual', true);
     await until(() => told().includes('proposed'));
     root.decoding.actions.hide(true);
@@ -345,7 +345,7 @@ describe('the step page', () => {
     assert.deepEqual(told(), []);
   });
 
-  test('stage view draws its parts alone, with one slider of the page’s settings, and Escape leaves it', async () => {
+  test('stage view shares one slider with the page, and Escape leaves it', async () => {
     await press_until('Step', 1);
     root.decoding.actions.show({ enlarged: true });
     await until(() => root.classList.contains('dv-enlarged'));
@@ -370,7 +370,7 @@ describe('the step page', () => {
     assert.ok(state().view?.what_if, 'Escape did one thing');
   });
 
-  test('a press agrees only to what was seen: settings that arrive meanwhile change the proposal', async () => {
+  test('Step does not accept a proposal that changed after the press', async () => {
     root.decoding.actions.toggle('manual', true);
     await until(() => find(root, 'button', /^proposed token/).length);
     server.kinds();
@@ -384,7 +384,7 @@ describe('the step page', () => {
     assert.ok(!server.kinds().includes('step'));
   });
 
-  test('slow motion goes from stage to stage, and appends the token at the end', async () => {
+  test('slow motion walks the stages and appends the token last', async () => {
     button('Slow motion').click();
     await until(() => state().slow);
     for (const point of [0, 1, 2]) {
@@ -399,7 +399,7 @@ describe('the step page', () => {
     await press_until('Skip to the end', 2);
   });
 
-  test('Re-roll takes the next seed, and says so where the same token comes', async () => {
+  test('Re-roll takes the next seed and reports a repeated token', async () => {
     await press_until('Step', 1);
     button('Re-roll').click();
     await until(() => line().includes('again'));
@@ -411,7 +411,7 @@ describe('the step page', () => {
     speak({});
   });
 
-  test('Re-roll takes the seed that was typed, where it was not drawn with yet', async () => {
+  test('Re-roll uses a typed seed if it is still unused', async () => {
     await press_until('Step', 1);
     type(one('spinbutton', 'Seed'), '11');
     button('Re-roll').click();
@@ -422,7 +422,7 @@ describe('the step page', () => {
   const LOADING = { kind: 'busy', what: 'Loading the model', done: 1, total: 3, behind: 0, can_cancel: true };
   const CANCELLED = { error: 'Cancelled: no token was added; the text on screen stays.', cancelled: true };
 
-  test('what takes long is announced, and what is fast is not', async () => {
+  test('slow operations are announced, fast ones are not', async () => {
     server.is_held = true;
     button('Step').click();
     server.say(LOADING);
@@ -454,7 +454,7 @@ describe('the step page', () => {
     assert.equal(state().error, '');
   });
 
-  test('Escape cancels a prompt that is being read: it stays in the box, and Step begins with it again', async () => {
+  test('Escape cancels a prompt being read, and Step starts it again', async () => {
     const [prompt] = find(root, 'textbox', 'Prompt');
     begin_typing(prompt, 'a long one');
     server.is_held = true;
@@ -474,13 +474,13 @@ describe('the step page', () => {
     assert.equal(state().prompt, 'a long one');
   });
 
-  test('a question that was cancelled says so too', async () => {
+  test('a cancelled search is reported', async () => {
     server.more.find = { error: 'Cancelled before the answer was found; nothing has changed.', cancelled: true };
     root.decoding.actions.find('a');
     await until(() => line().startsWith('Cancelled before'));
   });
 
-  test('a lost connection is said, and what was under way is sent again', async () => {
+  test('a lost connection is reported, and the pending action is sent again', async () => {
     server.is_held = true;
     button('Step').click();
     await settled();
@@ -493,7 +493,7 @@ describe('the step page', () => {
     assert.deepEqual(server.kinds(), ['hello', 'step']);
   });
 
-  test('a part that fails says so and is reported, and the others go on', async () => {
+  test('a failing part is reported, and the other parts keep working', async () => {
     mock.method(console, 'error', () => {}, { times: 1 });
     server.more.step = { branches: [null, null] }; // a value that no server sends
     button('Step').click();
@@ -510,7 +510,7 @@ describe('the step page', () => {
     assert.equal(tokens().length, 2);
   });
 
-  test('a message that builds on what the page has not makes it ask for everything', async () => {
+  test('a message for an unknown run makes the page ask for everything', async () => {
     server.more.step = { run: 'another' };
     button('Step').click();
     await until(() => server.kinds().includes('sync'));

@@ -66,7 +66,7 @@ describe('Play', () => {
     };
   }
 
-  test('four tokens a second are asked for a quarter of a second apart', () => {
+  test('speed 4 requests a token every quarter second', () => {
     const { player, asked, answer } = playing();
     player.play('playing');
     for (const number of [1, 2, 3]) {
@@ -79,7 +79,7 @@ describe('Play', () => {
     }
   });
 
-  test('as fast as it goes, and Run to end, ask at once', () => {
+  test('the highest speed and Run to end request without delay', () => {
     const fastest = playing({ speed: 0 });
     fastest.player.play('playing');
     fastest.answer();
@@ -95,7 +95,7 @@ describe('Play', () => {
     );
   });
 
-  test('Pause asks for nothing more, also not for what its timer had in mind', () => {
+  test('Pause stops all further requests, including a scheduled one', () => {
     const { player, asked, answer, ends } = playing();
     player.play('playing');
     answer();
@@ -110,7 +110,7 @@ describe('Play', () => {
     ['an error', { error: 'No.' }],
     ['a limit', { stop: STOP }],
   ])) {
-    test(`${what} ends it`, () => {
+    test(`${what} stops Play`, () => {
       const { player, asked, answer, ends } = playing({ speed: 0 });
       player.play('playing');
       answer(changes);
@@ -118,14 +118,14 @@ describe('Play', () => {
     });
   }
 
-  test('so does an event that was never sent', async () => {
+  test('an event that was never sent stops Play', async () => {
     const { player, lose, ends } = playing();
     player.play('playing');
     await lose();
     assert.equal(ends()[0], 'paused');
   });
 
-  test('it does not begin where somebody has to agree to each token, or nothing may follow', () => {
+  test('Play does not start if tokens cannot follow automatically', () => {
     for (const changes of [
       { manual: true },
       { slow: true },

@@ -15,7 +15,7 @@ const KEY = 'decoding-visualiser-preferences';
 describe('state', () => {
   beforeEach(() => localStorage.clear());
 
-  test('preferences come back with the next visit, and nothing else does', () => {
+  test('only preferences are restored on the next visit', () => {
     const state = { ...new_state(), speed: 16, stage_slider: 'top_p', columns: ['id'], prompt: 'secret' };
     remember_preferences(state, { prompt: 'secret' });
     assert.equal(localStorage.getItem(KEY), null);
@@ -24,7 +24,7 @@ describe('state', () => {
     assert.deepEqual([speed, stage_slider, columns, prompt], [16, 'top_p', ['id'], '']);
   });
 
-  test('what is remembered and makes no sense is left aside', () => {
+  test('invalid stored preferences are ignored', () => {
     const first = new_state();
     const nonsense = {
       speed: 'x',
@@ -70,7 +70,7 @@ describe('state', () => {
     ['no text yet', { run: '' }, { prompt: 'a' }, false],
   ];
   for (const [what, changes, draft, expected] of DRAFTS) {
-    test(`would Start begin something else: ${what}`, () => {
+    test(`is_drafted compares the draft with the text: ${what}`, () => {
       const state = make_state(changes);
       assert.equal(is_drafted({ ...state, draft: { ...state.draft, prompt: state.prompt, ...draft } }), expected);
     });

@@ -26,7 +26,7 @@ function page_of() {
 const WORDS = ['KV cacheWhat is kept.Try it: Cache, Bytes Glossary'];
 const links = () => find(document.body, 'link');
 
-test('hover, focus and a tap say what a term means, until something else is pointed at', () => {
+test('hover, focus and tap show an explanation, and moving away hides it', () => {
   const page = page_of();
   pointer(page.word, 'pointermove');
   assert.deepEqual(page.said(), WORDS);
@@ -44,7 +44,7 @@ test('hover, focus and a tap say what a term means, until something else is poin
   assert.deepEqual(page.said(), WORDS, 'the pointer may go to its links');
 });
 
-test('with keys: Enter goes to its links, Tab and Escape lead back, scrolling puts it away', () => {
+test('keys move into the explanation and back, scrolling closes it', () => {
   const page = page_of();
   click(page.word, 0); // as Enter does
   assert.deepEqual([document.activeElement, text_of(links()[0])], [links()[0], 'Try it: Cache, Bytes']);
@@ -61,7 +61,7 @@ test('with keys: Enter goes to its links, Tab and Escape lead back, scrolling pu
   assert.deepEqual(page.said(), []);
 });
 
-test('a link leads to the page without loading the app anew; on that page there is none', () => {
+test('a link opens its page without a reload and is absent there', () => {
   const page = page_of();
   let heard = 0;
   window.addEventListener('popstate', () => {
@@ -76,7 +76,7 @@ test('a link leads to the page without loading the app anew; on that page there 
   history.pushState({}, '', '/');
 });
 
-test('the menu has the terms of the page, but nothing that a model has written', () => {
+test('the menu lists the terms of the page but skips model output', () => {
   const page = page_of();
   const root = element('section');
   page.root.append(root, element('p', { text: 'Its logits fill the cache.' }));
@@ -96,7 +96,7 @@ test('the menu has the terms of the page, but nothing that a model has written',
   other.destroy();
 });
 
-test('the page and the lesson in the address say what an everyday word means', () => {
+test('the address decides if an everyday word is a term', () => {
   const page = page_of();
   page.root.append(element('p', { text: 'A raw number.' }));
   const terms_at = (/** @type {string} */ address) => {
@@ -118,7 +118,7 @@ test('the page and the lesson in the address say what an everyday word means', (
   history.pushState({}, '', '/');
 });
 
-test('a term without an entry says nothing, and nothing is left of it all in the end', () => {
+test('an unknown term shows nothing, and neither does any term after destroy', () => {
   const page = page_of();
   click(page.one('button', 'unknown'));
   assert.deepEqual(page.said(), []);

@@ -28,7 +28,7 @@ const removed_words = (vector, { greedy }) =>
     return `removed by ${greedy && name === 'temperature' ? 'greedy' : in_text_of(table, name)}`;
   });
 
-test('bars and hovers over tokens', () => {
+test('bars and hover texts over tokens match the engine', () => {
   over_all_chains((found, scene, vector) => {
     if (vector.emptied_by) return;
     const view = /** @type {View} */ (make_view(scene));
@@ -86,7 +86,7 @@ function check_lines(found, view, vector, marks) {
 /** Return the number of tokens in the ranking that rows use. @param {View} view */
 const total = view => view.curve.ranks.at(-1) ?? 0;
 
-test('curves and hovers over ranks', () => {
+test('curves and hover texts over ranks match the engine', () => {
   over_all_chains((found, scene, vector) => {
     if (vector.emptied_by) return;
     const view = /** @type {View} */ (make_view(scene));

@@ -40,7 +40,7 @@ function drawn(taken, more = {}) {
 }
 const PREFILLED = { is_prefill: true, total_ms: 20, forward_ms: 18, positions: 8 };
 
-test('the parts of a step stand on each other, and prefills apart', () => {
+test('the parts of a step are stacked, and prefills are drawn separately', () => {
   const { heights, data, latency } = drawn([PREFILLED, { forward_ms: 3, shape_ms: 0.5, draw_ms: 0.25, total_ms: 4 }]);
   assert.deepEqual(heights(PREFILL.model), [18]);
   const sums = [DECODE.model, DECODE.settings, DECODE.draw, DECODE.other].map(trace => heights(trace)[0]);
@@ -53,7 +53,7 @@ test('the parts of a step stand on each other, and prefills apart', () => {
   assert.equal(latency, '4.00 ms · mean 250 tokens/s');
 });
 
-test('a step whose logits were recorded is marked, and does not count as speed', () => {
+test('a step with recorded logits is marked and excluded from the speed', () => {
   const { data, latency, figures } = drawn([
     PREFILLED,
     { total_ms: 4 },
@@ -64,7 +64,7 @@ test('a step whose logits were recorded is marked, and does not count as speed',
   assert.match(figures.latency.summary, /no pass needed: the logits were recorded/);
 });
 
-test('a first step from recorded logits is no prefill: its place stays empty', () => {
+test('a first step from recorded logits leaves the prefill bar empty', () => {
   const reused = { reused: true, forward_ms: 0, shape_ms: 0.3, total_ms: 0.6 };
   for (const first of [reused, { ...reused, is_prefill: true, negative_forward_ms: 2, total_ms: 4.6 }]) {
     const { heights, data } = drawn([first, { total_ms: 40 }]);
@@ -90,7 +90,7 @@ test('a prefill is drawn on the scale of the other steps', () => {
   }
 });
 
-test('few slow steps do not flatten the rest: they stand above the axis', () => {
+test('a few slow steps exceed the axis instead of flattening the rest', () => {
   const usual = Array(30).fill({ total_ms: 4 });
   const { data, figures } = drawn([PREFILLED, ...usual, { total_ms: 400 }]);
   assert.deepEqual(data[DECODE.above].x, [32]);
@@ -98,7 +98,7 @@ test('few slow steps do not flatten the rest: they stand above the axis', () => 
   assert.ok(figures.latency.absent.includes('no pass needed') && !figures.latency.absent.includes('above the axis'));
 });
 
-test('the cache has what is in use, what is reserved, and what the formula predicts', () => {
+test('the cache chart shows bytes in use, reserved and predicted', () => {
   const step = { positions: 9, cache_bytes: 9216, cache_bytes_held: 16384, formula_bytes: 9000 };
   const { data, heights, cache, figures } = drawn([step], { cache_formula: '2 × layers' });
   assert.deepEqual(
@@ -116,7 +116,7 @@ test('the cache has what is in use, what is reserved, and what the formula predi
   assert.match(drawn([{ formula_bytes: null }]).figures.kv_cache.summary, /This model has no formula\.$/);
 });
 
-test('under guidance the share of the negative prompt’s text is told', () => {
+test('guidance shows the share of the negative prompt', () => {
   const step = {
     positions: 9,
     cache_bytes: 9216,
@@ -140,7 +140,7 @@ test('under guidance the share of the negative prompt’s text is told', () => {
   );
 });
 
-test('the step that is inspected is marked in both, and a click knows each step’s number', () => {
+test('both charts mark the inspected step, and each point knows its step', () => {
   const { data } = drawn([PREFILLED, {}, {}], { index: 1 });
   assert.deepEqual(
     [data[CACHE.this_step].x, data[DECODE.this_step].x],
@@ -158,7 +158,7 @@ test('the step that is inspected is marked in both, and a click knows each step�
   );
 });
 
-test('a long text is drawn as one surface that misses no peak', () => {
+test('a long text is drawn as one area that keeps every peak', () => {
   const taken = Array.from({ length: 2000 }, (_, place) => ({ cache_bytes: place === 777 ? 9e6 : 1000 }));
   const { data } = drawn(taken);
   assert.ok(data[CACHE.in_use].x.length <= 1000);
@@ -166,7 +166,7 @@ test('a long text is drawn as one surface that misses no peak', () => {
   assert.equal(data[CACHE.hover].x.length, 2000);
 });
 
-test('without steps both are empty', () => {
+test('both charts are empty without steps', () => {
   const { data, cache, latency } = drawn([]);
   assert.ok(data.every(({ x }) => x.length === 0));
   assert.deepEqual([cache, latency], ['bytes that it holds, step by step', 'of each step to come']);

@@ -32,7 +32,7 @@ function heights_of(data) {
   return bars[0].map((_, place) => bars.map(heights => heights[place]).filter(height => height !== null));
 }
 
-test('both charts have the same tokens, each a bar of its state', () => {
+test('both charts show the same tokens with the same states', () => {
   const { data, figures } = drawn(recorded({ top_k: 3 }));
   assert.deepEqual(figures.softmax.labels, ['␣Paris', '␣the', '␣a', '␣London']);
   assert.deepEqual(rounded(data[SOFTMAX.removed].y), [null, null, null, 0.1]);
@@ -47,14 +47,14 @@ test('both charts have the same tokens, each a bar of its state', () => {
   assert.deepEqual(logits, softmax);
 });
 
-test('a chosen token that a sampler removes is marked as chosen in both charts', () => {
+test('both charts mark the chosen token even if a sampler removes it', () => {
   const { data } = drawn(recorded({ top_k: 1 }));
   assert.deepEqual(rounded(data[SOFTMAX.chosen].y), [null, 0.3, null, null]);
   assert.deepEqual(rounded(data[SOFTMAX.removed].y), [null, null, 0.2, 0.1]);
   assert.notEqual(data[LOGITS.chosen].y[1], null);
 });
 
-test('each token has two heights at most: those of the table’s columns', () => {
+test('the bars of each token match the columns of the table', () => {
   const columns = (/** @type {State} */ { view }) =>
     view?.rows.map(row => rounded(row.removed_by ? [row.model_prob] : [row.model_prob, row.final_prob]));
   /** @type {Record<string, Value>[]} */
@@ -66,13 +66,13 @@ test('each token has two heights at most: those of the table’s columns', () =>
   assert.deepEqual(heights_of(of({ top_k: 2 }).data), [[0.4, 0.5714], [0.3, 0.4286], [0.2], [0.1]]);
 });
 
-test('in front of the draw the second height is what the samplers so far have made of it', () => {
+test('the second bar shows the samplers so far before the draw', () => {
   const { data, figures } = of({ temperature: 0.5 }, { point: 1 });
   assert.deepEqual(heights_of(data)[0], [0.4, 0.5333]);
   assert.equal(figures.softmax.renamed?.['after settings'], 'so far');
 });
 
-test('hover texts have the figures of the token, and what became of it', () => {
+test('hover texts give the figures and the fate of the token', () => {
   const { data } = drawn(recorded({ temperature: 0.5, top_k: 2 }));
   assert.deepEqual(data[LOGITS.hover].hovertext?.slice(1, 3), [
     'rank 2, ␣the, id 1<br>score −2.408 (scores after temperature)<br>logit −1.204, kept, chosen',
@@ -85,7 +85,7 @@ test('hover texts have the figures of the token, and what became of it', () => {
   );
 });
 
-test('a line stands where a sampler stops, on both sides of those left', () => {
+test('lines mark the cuts at both ends of the kept tokens', () => {
   const { data, marks } = of({ top_k: 3, xtc: { threshold: 0.25, probability: 1 } }, { step: { xtc_u: 0 } });
   assert.deepEqual(marks('softmax'), [
     [0.5, 'XTC'],
@@ -95,7 +95,7 @@ test('a line stands where a sampler stops, on both sides of those left', () => {
   assert.deepEqual(data[SOFTMAX.lines].x, [0.5, 0.5, null, 2.5, 2.5, null]);
 });
 
-test('a line beyond the bars is told at their end, and gaps in front of a line with it', () => {
+test('labels report a cut beyond the bars and gaps before a cut', () => {
   const beyond = drawn(shown({ top_k: 3 }), 2);
   assert.deepEqual(beyond.marks('softmax'), [[1.5, 'top-k 3: rank 3 ▸']]);
   assert.deepEqual(beyond.data[SOFTMAX.lines].x, []);
@@ -106,7 +106,7 @@ test('a line beyond the bars is told at their end, and gaps in front of a line w
   ]);
 });
 
-test('a chosen token beyond the bars that have room is the last bar', () => {
+test('a chosen token beyond the visible bars becomes the last bar', () => {
   const far = drawn(recorded({}, { step: { chosen: 3 } }), 3);
   assert.deepEqual(far.figures.softmax.labels, ['␣Paris', '␣the', '… ␣London']);
   assert.deepEqual(rounded(far.data[SOFTMAX.chosen].y), [null, null, 0.1]);
@@ -115,7 +115,7 @@ test('a chosen token beyond the bars that have room is the last bar', () => {
   assert.deepEqual(drawn(recorded({ top_k: 2 }, { step: { chosen: 3 } }), 3).marks('softmax'), [[1.5, 'top-k 2']]);
 });
 
-test('captions say what the scores are, and how uncertain they leave it', () => {
+test('captions describe the scores and the uncertainty', () => {
   const { text, figures } = of({ top_k: 2 });
   assert.equal(text('logits'), 'raw scores: highest −0.92, 0.29 ahead');
   assert.match(of({ temperature: 0.5 }).text('logits'), /^after temperature: highest /);
@@ -139,14 +139,14 @@ test('under guidance nothing is called the model’s own', () => {
   assert.match(drawn(guided(1)).figures.softmax.summary, /uncertainty: model /);
 });
 
-test('in slow motion there are no probabilities at the logits', () => {
+test('slow motion shows no probabilities at the logits stage', () => {
   const { data, text, figures } = of({ top_k: 2 }, { slow: true, point: 0 });
   assert.equal(text('softmax'), 'no probabilities yet: the softmax makes them from the scores');
   assert.deepEqual(heights_of(data), [[], [], [], []]);
   assert.equal(figures.softmax.absent.length, 2);
 });
 
-test('an impossible token has no bar, and no number that is none', () => {
+test('an impossible token has no bar and yields no NaN or Infinity', () => {
   const { data } = of({}, { logits: [2, 1, -Infinity, 0] });
   assert.doesNotMatch(JSON.stringify(data), /NaN|Infinity/);
   assert.equal(data[SOFTMAX.model].y.length, 3);
@@ -158,7 +158,7 @@ test('without scores the charts are empty', () => {
   assert.deepEqual(['logits', 'softmax'].map(text), ['no scores here', 'no scores here']);
 });
 
-test('hostile labels are text, also to Plotly', () => {
+test('hostile labels are escaped for Plotly', () => {
   const { data } = of({}, { step: { labels: new Map([[0, '<b>&']]) } });
   assert.match(data[SOFTMAX.hover].hovertext?.[0] ?? '', /^rank 1, &lt;b&gt;&amp;, id 0<br>/);
 });

@@ -12,7 +12,7 @@ import { guided } from '../../fixtures.js';
 
 const PO = new URL('../../../../../ui/words/languages/de.po', import.meta.url);
 
-test('the legend of a saved figure has the names that the page shows', () => {
+test('the legend of a saved figure uses the names on the page', () => {
   const drawing = {
     described: distribution.describe(guided(2), { memory: {}, places: 12, is_calm: true }),
     styles: styles_of(distribution, {}),
@@ -26,7 +26,7 @@ test('the legend of a saved figure has the names that the page shows', () => {
   );
 });
 
-test('every name of a trace is said in German too', () => {
+test('every trace name has a German translation', () => {
   const german = readFileSync(PO, 'utf8');
   const traces = /** @type {any[]} */ ([cost, distribution, ranks].flatMap(({ styles }) => styles({})));
   const names = traces.map(({ name }) => name).filter(name => name && name !== 'u');

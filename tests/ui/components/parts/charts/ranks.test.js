@@ -36,7 +36,7 @@ test('the running sum climbs over all ranks, before and after settings', () => {
   );
 });
 
-test('u is a line to the token that it falls on', () => {
+test('u is drawn as a line to the token it hits', () => {
   const { data, figures, text } = of({ top_k: 2 });
   assert.deepEqual(
     [data[SUMS.u].x.slice(1), data[SUMS.u].y],
@@ -54,7 +54,7 @@ test('u is a line to the token that it falls on', () => {
   assert.deepEqual(early.figures.cumulative.absent, ['after settings']);
 });
 
-test('a share that a sampler keeps is a level, up to the rank that reaches it', () => {
+test('a sampler’s share is drawn as a level up to its rank', () => {
   const { data, text } = of({ top_p: 0.6 });
   assert.deepEqual([data[SUMS.levels].x[1], data[SUMS.levels].y.slice(0, 2)], [2, [0.6, 0.6]]);
   assert.match(text('cumulative'), /^top-p 0\.6 is reached at rank 2 /);
@@ -64,7 +64,7 @@ test('a share that a sampler keeps is a level, up to the rank that reaches it', 
   );
 });
 
-test('the curve is drawn apart where tokens are removed, down to the bottom', () => {
+test('removed ranks are drawn as a separate area down to the axis', () => {
   const { data, figures, text } = drawn(recorded({ top_k: 2 }));
   assert.deepEqual(data[CURVE.kept].x, [1, 2, null]);
   assert.deepEqual(data[CURVE.removed].x, [3, 4, 4, 3, 3, null]);
@@ -74,19 +74,19 @@ test('the curve is drawn apart where tokens are removed, down to the bottom', ()
   assert.deepEqual(figures.rank_curve.absent, []);
 });
 
-test('a single token that is kept is a point, as a line through one is nothing to see', () => {
+test('a single kept token is drawn as a point', () => {
   assert.deepEqual(of({ top_k: 1 }).data[CURVE.points].x, [1]);
   assert.deepEqual(of({ top_k: 2 }).data[CURVE.points].x, []);
 });
 
-test('the ticks of the curve are figures of the language', t => {
+test('curve ticks use the number format of the language', t => {
   t.after(() => speak({}));
   speak({ '1,024.5': '1.024,5' });
   const { axes } = describe(shown(), { memory: {}, is_calm: true });
   assert.equal(axes.yaxis2.ticktext[2], '0,01 %');
 });
 
-test('without scores both are empty', () => {
+test('both charts are empty without scores', () => {
   const { data, text } = of({}, { row: null });
   assert.ok(data.every(({ x }) => x.length === 0));
   assert.equal(text('rank_curve'), 'no scores here');

@@ -61,7 +61,7 @@ test('each token has a stretch as long as its probability, and u hits one', () =
   );
 });
 
-test('tokens beyond the leading ones are summed up, but for the one that is hit', () => {
+test('tokens beyond the leading ones are summed up, except the hit one', () => {
   const labels = new Map(THOUSAND.map((_, id) => [id, `t${id + 1}`]));
   const names = (/** @type {number} */ u) =>
     page_of(shown({}, { logits: THOUSAND, step: { u, labels } }))
@@ -73,7 +73,7 @@ test('tokens beyond the leading ones are summed up, but for the one that is hit'
   assert.match(`${others} ${hit} ${rest}`, /^\d+ others t\d+ \d+ others$/);
 });
 
-test('the wheel shows the same, clockwise from the top', () => {
+test('the wheel shows the same stretches, clockwise from the top', () => {
   const page = page_of(shown({}, { step: { u: 0.65 } }));
   const pressed = () => ['Bar', 'Wheel'].map(name => page.one('button', name).getAttribute('aria-pressed'));
   assert.deepEqual(pressed(), ['true', 'false']);
@@ -88,7 +88,7 @@ test('the wheel shows the same, clockwise from the top', () => {
   );
 });
 
-test('a sector is an arc out, one back, and a whole turn is two halves', () => {
+test('a sector has two arcs, and a full turn has two halves', () => {
   assert.match(
     sector(0, 0.25),
     /^M0\.000 -100\.000A100 100 0 0 1 100\.000 -0\.000L26\.000 -0\.000A26 26 0 0 0 0\.000 -26\.000Z$/,
@@ -99,7 +99,7 @@ test('a sector is an arc out, one back, and a whole turn is two halves', () => {
 
 // --- sentences about it ---------------------------------------------------------------------------
 
-test('of the next step, of one that was taken, and of a what-if', () => {
+test('the story fits a next step, a taken step and a what-if', () => {
   assert.equal(
     page_of().story(),
     'The next step has u = 0.5000. With these settings it draws “␣the”: its stretch is [0.4000, 0.7000), 30.00 % of all.',
@@ -139,7 +139,7 @@ const NOTHING = [
   ['playing', shown({}, { mode: 'playing' }), /^The next step has u/, 'Pause to draw many times.'],
 ];
 for (const [what, state, story, obstacle] of NOTHING) {
-  test(`${what}: nothing to draw many times, and why`, () => {
+  test(`${what}: drawing many times is disabled, with a reason`, () => {
     const page = page_of(state);
     assert.match(page.story(), story);
     assert.deepEqual([page.status(), page.many().disabled], [obstacle, true]);
@@ -154,7 +154,7 @@ test('a forced token has no u', () => {
 
 // --- a thousand draws -----------------------------------------------------------------------------
 
-test('counts stand beside what is expected, and more draws are added', () => {
+test('counts appear with expected counts, and more draws add up', () => {
   const page = page_of();
   assert.equal(page.status(), 'Draw 1,000 times to see how near counts come to probabilities.');
   for (const total of [1000, 2000]) {
@@ -171,7 +171,7 @@ test('counts stand beside what is expected, and more draws are added', () => {
   }
 });
 
-test('another distribution or seed starts over, and the same seed gives the same draws', () => {
+test('a new distribution or seed resets the draws', () => {
   const page = page_of(shown({ temperature: 1 }));
   const idle = 'Draw 1,000 times to see how near counts come to probabilities.';
   const settings = settings_of({ temperature: 2 });
@@ -192,14 +192,14 @@ test('another distribution or seed starts over, and the same seed gives the same
   assert.deepEqual(page.rows(), first);
 });
 
-test('stepping makes no elements but stretches', () => {
+test('a new step creates no table elements', () => {
   const page = page_of(shown({}, { logits: THOUSAND }));
   const body = page.find('tbody')[0];
   const { number, made } = changes_in(body, () => page.change({ row: make_row(THOUSAND.toReversed()) }));
   assert.deepEqual([number > 0, made], [true, []]);
 });
 
-test('hostile labels are text', () => {
+test('hostile labels are rendered as text', () => {
   const labels = read_hostile();
   for (const label of labels) {
     const page = page_of(shown({}, { step: { labels: new Map([[0, label]]) } }));

@@ -34,7 +34,7 @@ async function opened(snippets = SNIPPETS) {
   return { ...page, opener, dialog, is_open: () => page.all('dialog').length === 1 };
 }
 
-test('a tab for each program, with its code and what is missing or differs there', async () => {
+test('each program has a tab with its code and its differences', async () => {
   const page = await opened();
   assert.deepEqual(page.taken(), [['snippets']]);
   assert.deepEqual(
@@ -52,7 +52,7 @@ test('a tab for each program, with its code and what is missing or differs there
   assert.equal(page.dialog.querySelectorAll('script, img, b').length, 0);
 });
 
-test('tabs and Escape by keyboard, of which the page hears nothing', async () => {
+test('tabs and Escape work by keyboard without triggering page shortcuts', async () => {
   const page = await opened();
   /** @type {string[]} */
   const heard = [];
@@ -69,7 +69,7 @@ test('tabs and Escape by keyboard, of which the page hears nothing', async () =>
   assert.deepEqual([chosen, heard, page.is_open()], [[1, 0, 1, 0], [], false]);
 });
 
-test('a press beside the dialog closes it, and one inside does not', async () => {
+test('a press outside the dialog closes it, one inside does not', async () => {
   const page = await opened();
   pointer(/** @type {Element} */ (page.dialog.firstElementChild), 'pointerdown');
   assert.ok(page.is_open());
@@ -77,7 +77,7 @@ test('a press beside the dialog closes it, and one inside does not', async () =>
   assert.ok(!page.is_open());
 });
 
-test('no answer is said', async () => {
+test('an empty answer is reported', async () => {
   const page = await opened([]);
   assert.match(page.dialog.textContent, /No code came back: the page says why\./);
   assert.deepEqual(page.all('tabpanel'), []);
@@ -85,7 +85,7 @@ test('no answer is said', async () => {
   assert.ok(!page.is_open());
 });
 
-test('Copy takes the code as it is, and without a clipboard says how', async () => {
+test('Copy copies the exact code, or explains how without a clipboard', async () => {
   const page = await opened();
   /** @type {string[]} */
   const copied = [];

@@ -32,7 +32,7 @@ function page_of(values = { temperature: 0.9, top_k: 3, top_p: 0.9, min_p: 0 }) 
   };
 }
 
-test('each sets the whole chain and keeps the seed; four stand in a row, the others in a menu', () => {
+test('each preset sets the whole chain and is marked', () => {
   const page = page_of();
   assert.deepEqual(page.all('button', 'Creative'), []);
   assert.equal(page.one('group', 'Presets').querySelectorAll(':scope > button').length, 4);
@@ -43,7 +43,7 @@ test('each sets the whole chain and keeps the seed; four stand in a row, the oth
   }
 });
 
-test('other samplers go, and Undo brings the chain back, of two presets in a row the one before the first', () => {
+test('a preset removes other samplers, and Undo restores the original chain', () => {
   const page = page_of(BUILT);
   const before = page.state.settings;
   page.press('Greedy');
@@ -58,7 +58,7 @@ test('other samplers go, and Undo brings the chain back, of two presets in a row
   assert.equal(document.activeElement, page.one('button', 'Greedy'));
 });
 
-test('where only the order goes it says so, and where nothing goes nothing', () => {
+test('a preset says that it resets the order, if it does', () => {
   const page = page_of({ top_p: 0.9, temperature: 0.7, top_k: 0, min_p: 0 });
   page.press('Greedy');
   assert.equal(page.note(), 'The samplers are in their default order again.');
@@ -69,7 +69,7 @@ test('where only the order goes it says so, and where nothing goes nothing', () 
   assert.deepEqual([sorted.undo(), sorted.note()], [[], undefined]);
 });
 
-test('Undo goes once samplers are added or moved', () => {
+test('Undo disappears once samplers are added or moved', () => {
   const page = page_of(BUILT);
   page.press('Greedy');
   assert.equal(page.undo().length, 1);
@@ -77,7 +77,7 @@ test('Undo goes once samplers are added or moved', () => {
   assert.deepEqual(page.undo(), []);
 });
 
-test('a sampler that is off changes nothing: the chain is still the preset’s', () => {
+test('a preset stays pressed despite a sampler that is off', () => {
   const page = page_of({ xtc: null, temperature: 0, top_k: 0, top_p: 1, min_p: 0 });
   assert.deepEqual(page.pressed(), ['Greedy']);
 });

@@ -55,7 +55,7 @@ test('a new page has four samplers and the draw, in the order of the chain', () 
   assert.equal(page.slider('Temperature').getAttribute('aria-valuetext'), 'greedy');
 });
 
-test('every number of every sampler has a slider and an exact field, and every sampler a switch', () => {
+test('every sampler has a switch, and every number a slider and field', () => {
   const values = Object.fromEntries(table.samplers.map(({ name, off }) => [name, off]));
   const order = [...table.order];
   const page = page_of({}, { settings: { ...values, order, seed: 0 } });
@@ -71,7 +71,7 @@ test('every number of every sampler has a slider and an exact field, and every s
   assert.equal(page.root.querySelectorAll('.dv-sampler[data-sampler]').length, table.samplers.length + 1);
 });
 
-test('a slider sets on every movement, and is settled when it is let go', () => {
+test('a slider sets on every move and settles on release', () => {
   const page = page_of();
   const slider = page.slider('Top-p');
   pointer(slider, 'pointerdown');
@@ -86,7 +86,7 @@ test('a slider sets on every movement, and is settled when it is let go', () => 
   assert.deepEqual(page.taken(), [['settle']]);
 });
 
-test('an exact value that the engine refuses leaves the old one, with its sentence', async () => {
+test('a refused exact value keeps the old setting and shows the reason', async () => {
   const sentence = 'Top-p must be above 0 and at most 1, got 1.4; use 1 to switch it off.';
   const page = page_of(FIRST, {}, { check: async () => ({ sentence }) });
   type(page.exact('Top-p'), '1.4');
@@ -100,7 +100,7 @@ test('an exact value that the engine refuses leaves the old one, with its senten
   assert.deepEqual([page.all('alert'), page.exact('Top-p').value], [[], '0.80']);
 });
 
-test('an exact value beyond the slider is taken where the engine takes it', async () => {
+test('an exact value beyond the slider applies if the engine accepts it', async () => {
   const page = page_of(FIRST, {}, { check: async (_, __, value) => ({ value }) });
   type(page.exact('Temperature'), '1e6');
   await settled();
@@ -127,7 +127,7 @@ test('a switch remembers what the sampler was set to', () => {
   assert.deepEqual(page.taken('set'), [['set', { min_p: 0.05 }]]);
 });
 
-test('a sampler that is off is one line, but not under the hand that turns it off', () => {
+test('a sampler turned off folds once its control is released', () => {
   const page = page_of();
   const is_line = (/** @type {string} */ label) => page.entry(label).classList.contains('dv-sampler-line');
   assert.deepEqual(['Temperature', 'Top-k', 'Min-p'].map(is_line), [false, false, true]);
@@ -155,7 +155,7 @@ test('a sampler that is off is one line, but not under the hand that turns it of
   assert.ok(is_line('Top-k'));
 });
 
-test('of several numbers one changes and the others stay, also those without a control', () => {
+test('a change of one number keeps all the others', () => {
   const page = page_of({ dry: DRY });
   assert.equal(page.exact('DRY last n tokens').value, 'all');
   type(page.exact('DRY last n tokens'), '31');
@@ -180,7 +180,7 @@ test('breakers of DRY come from the tokenizer', () => {
   assert.deepEqual(page.taken('set'), [['set', { dry: { ...DRY, breakers: [3, 4] } }]]);
 });
 
-test('the ends of a pair give way', () => {
+test('one end of a range pushes the other', () => {
   const page = page_of({ dynamic_temperature: { low: 0.5, high: 1.5, exponent: 1 } });
   type(page.slider('Dynamic temperature lowest t'), '1.8');
   assert.deepEqual(page.taken('set'), [['set', { dynamic_temperature: { low: 1.8, high: 1.8, exponent: 1 } }]]);
@@ -188,7 +188,7 @@ test('the ends of a pair give way', () => {
   assert.deepEqual(page.taken('set'), [['set', { dynamic_temperature: { low: 0.3, high: 0.3, exponent: 1 } }]]);
 });
 
-test('`?` says what it is, with its formula and its paper', () => {
+test('`?` explains a sampler with its formula and paper', () => {
   const page = page_of({ typical_p: 0.9 });
   const ask = page.one('button', 'About Typical-p');
   assert.deepEqual([ask.getAttribute('aria-expanded'), page.all('link')], ['false', []]);
@@ -240,11 +240,11 @@ for (const [what, values, more, label, words] of EFFECTS) {
   test(`the effect of ${what} in a few words`, () => assert.equal(page_of(values, more).says(label), words));
 }
 
-test('few digits are few here too', () => {
+test('the effect uses few digits if the page does', () => {
   assert.equal(page_of({ temperature: 0.5 }, { digits: 'few' }).says('Temperature'), 'uncertainty 1.8 → 1.6 bits');
 });
 
-test('what the stage on show has not come to is not told', () => {
+test('samplers after the shown stage are not applied yet', () => {
   const page = page_of({ temperature: 0.5, top_k: 2 }, { point: 1 });
   assert.match(page.says('Temperature'), /^uncertainty/);
   assert.equal(page.says('Top-k'), 'not applied yet');
@@ -254,7 +254,7 @@ test('what the stage on show has not come to is not told', () => {
   );
 });
 
-test('a sampler without effect says why, and one with a remark has it', () => {
+test('a sampler shows its remark and the reason for no effect', () => {
   const settings = settings_of({ temperature: 0, top_k: 2, mirostat: { tau: 5, eta: 0.1 } });
   const list = [
     { name: 'top_k', reason: 'temperature 0 has already left a single token', has_effect: false },
@@ -268,13 +268,13 @@ test('a sampler without effect says why, and one with a remark has it', () => {
   assert.equal(page.remark('Top-k'), undefined);
 });
 
-test('behind a sampler that removed all tokens there is nothing to act on', () => {
+test('a sampler has nothing to act on after all tokens are removed', () => {
   const page = page_of({ banned: { sequences: [[0], [1], [2], [3]] }, top_k: 2 });
   assert.match(page.says('Banned words'), /^4 → 0 tokens, 100 % removed \(␣Paris, ␣the and ␣a, …\)/);
   assert.equal(page.says('Top-k'), 'No tokens left to act onan earlier sampler removed them all');
 });
 
-test('what was switched on after a step holds from the next token on', () => {
+test('a sampler added after a step applies from the next token', () => {
   const values = settings_of({ top_k: 3 });
   const page = live(create, recorded({ top_k: 3 }));
   page.change({ settings: { ...values, order: ['top_k', 'min_p'], min_p: 0.3 } });
@@ -286,7 +286,7 @@ test('what was switched on after a step holds from the next token on', () => {
   assert.equal(page.state.settings.top_k, 2);
 });
 
-test('a sampler that the page has never heard of has its controls from the table, and its note from the server', () => {
+test('an unknown sampler takes controls and note from the server', () => {
   const told = read_told();
   const made_up = told.table.order.filter(name => !table.order.includes(name));
   const shown_so_far = new Set();
@@ -303,7 +303,7 @@ test('a sampler that the page has never heard of has its controls from the table
   assert.deepEqual([...shown_so_far].sort(), made_up.toSorted());
 });
 
-test('the picture of a rule is of this step, and empty where the sampler is off', () => {
+test('the picture of a rule shows this step, and nothing when off', () => {
   const paths = (/** @type {any} */ page, /** @type {string} */ name) =>
     page.root.querySelector(`.dv-rule-picture .dv-rule-${name}`).getAttribute('d');
   const page = page_of({ top_k: 3 });
@@ -340,7 +340,7 @@ const LEVELS = [
 ];
 
 for (const [values, label] of LEVELS) {
-  test(`the threshold of ${label} lies between the bars that stay and those that go`, () => {
+  test(`the threshold of ${label} separates kept from removed bars`, () => {
     const page = page_of(values, { logits: SIXTEEN });
     page.one('button', `About ${label}`).click();
     const path = (/** @type {string} */ name) => page.entry(label).querySelector(`.dv-rule-${name}`).getAttribute('d');
@@ -351,13 +351,13 @@ for (const [values, label] of LEVELS) {
   });
 }
 
-test('a threshold has no place among bars of other scores', () => {
+test('a threshold is not drawn over bars of different scores', () => {
   const page = page_of({ top_k: 8, temperature: 0.3, min_p: 0.2 }, { logits: SIXTEEN });
   page.one('button', 'About Min-p').click();
   assert.equal(page.entry('Min-p').querySelector('.dv-rule-stop').getAttribute('d'), '');
 });
 
-test('no picture of any sampler at any row has a number that is none, in any language', t => {
+test('no sampler picture contains an invalid number in any language', t => {
   t.after(() => speak({}));
   speak({ '1,024.5': '1.024,5' });
   const values = {
@@ -394,7 +394,7 @@ test('no picture of any sampler at any row has a number that is none, in any lan
   }
 });
 
-test('an update writes only what differs, and makes no element anew', () => {
+test('an update writes only differences and creates no elements', () => {
   const page = page_of({ ...FIRST, dry: DRY, logit_bias: { bias: [[0, 1]] } });
   assert.equal(changes_in(page.root, () => page.change({})).number, 0);
   const settings = { ...page.state.settings, top_p: 0.5 };
@@ -403,7 +403,7 @@ test('an update writes only what differs, and makes no element anew', () => {
   assert.deepEqual(slid.made, []);
 });
 
-test('hostile labels stay text', () => {
+test('hostile labels are rendered as text', () => {
   const label = '<img src=x onerror=alert(1)>\u202e';
   const page = page_of({ banned: { sequences: [[1]] } }, { step: { labels: new Map([[1, label]]) } });
   assert.equal(page.root.querySelector('img'), null);

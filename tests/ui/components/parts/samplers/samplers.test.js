@@ -33,7 +33,7 @@ function page_of(state = shown(FIRST)) {
 
 // --- adding and removing --------------------------------------------------------------------------
 
-test('the menu holds what is not on the page, in groups, each with what it does', () => {
+test('the menu lists missing samplers in groups with descriptions', () => {
   const page = page_of();
   page.opener().click();
   assert.equal(page.opener().getAttribute('aria-expanded'), 'true');
@@ -47,7 +47,7 @@ test('the menu holds what is not on the page, in groups, each with what it does'
   assert.deepEqual(page.all('menu'), []);
 });
 
-test('the menu by keyboard, whose keys are no shortcuts of the page', () => {
+test('the menu works by keyboard without triggering page shortcuts', () => {
   const page = page_of();
   /** @type {string[]} */
   const heard = [];
@@ -71,7 +71,7 @@ test('the menu by keyboard, whose keys are no shortcuts of the page', () => {
   assert.deepEqual([page.all('menu'), heard], [[], []]);
 });
 
-test('a sampler is added at its place, on, and with the focus', () => {
+test('an added sampler takes its place and the focus', () => {
   const page = page_of();
   page.choose('Typical-p');
   assert.deepEqual(page.taken('set'), [['set', { order: [...table.first, 'typical_p'], typical_p: 0.9 }]]);
@@ -86,12 +86,12 @@ test('a sampler is added at its place, on, and with the focus', () => {
   assert.equal(document.activeElement, page.one('switch', 'P-less on'));
 });
 
-test('with all samplers on the page there is nothing to add', () => {
+test('Add sampler is disabled once all samplers are on the page', () => {
   const values = Object.fromEntries(table.samplers.map(({ name, off }) => [name, off]));
   assert.ok(page_of(shown(values)).opener().disabled);
 });
 
-test('an added sampler can go, and knows what it was when it comes back; the first four stay', () => {
+test('only added samplers can be removed, and they remember their value', () => {
   const page = page_of();
   assert.deepEqual(page.all('button', /^Remove /), []);
   page.choose('Top-n-sigma');
@@ -117,7 +117,7 @@ test('Alt and an arrow move a sampler, which keeps the focus', () => {
   assert.equal(page.spoken(), 'Top-k: place 1 of 4, first.');
 });
 
-test('one that is left while grabbed is dropped where it is', async () => {
+test('a grabbed sampler is dropped in place when the focus leaves', async () => {
   const page = page_of();
   const grip = page.grip('Top-p');
   grip.focus();
@@ -131,7 +131,7 @@ test('one that is left while grabbed is dropped where it is', async () => {
   assert.deepEqual(page.order(), ['Temperature', 'Top-p', 'Top-k', 'Min-p']);
 });
 
-test('another order says what it changes, and one press leads back', () => {
+test('a changed order reports its effect, and one press restores the default', () => {
   // The nucleus of .65 has 2 of .4 .3 .2 .1. At T = 2 it has 3.
   const page = page_of(shown({ top_p: 0.65, temperature: 2 }));
   assert.match(page.text(), /In the default order \(temperature, top-p\) 3 tokens would be left instead of 2/);
@@ -158,10 +158,10 @@ const DRAWS = [
   ['without scores', () => shown({}, { row: null }), 'no scores yet'],
 ];
 for (const [what, state, words] of DRAWS) {
-  test(`the draw ${what}`, () => assert.equal(page_of(state()).draw(), words));
+  test(`the draw is described: ${what}`, () => assert.equal(page_of(state()).draw(), words));
 }
 
-test('a what-if says what the same number draws', () => {
+test('a what-if says which token the same u draws', () => {
   const page = page_of(recorded({ top_k: 0 }));
   const drawn = [3, 1].map(top_k => {
     page.change({ settings: settings_of({ top_k }), is_what_if: true });
@@ -173,7 +173,7 @@ test('a what-if says what the same number draws', () => {
   ]);
 });
 
-test('a seed that is typed at a recorded step holds from the next token on', () => {
+test('a seed typed at a recorded step applies from the next token', () => {
   const page = page_of(recorded({}));
   type(page.one('spinbutton', 'Seed'), '11');
   assert.match(page.draw(), /; seed 11 holds from the next token on$/);
@@ -181,7 +181,7 @@ test('a seed that is typed at a recorded step holds from the next token on', () 
   assert.doesNotMatch(page.draw(), /holds from/);
 });
 
-test('the seed is typed, and checked by the server where it is no whole number in range', async () => {
+test('the server checks a typed seed that is not a valid integer', async () => {
   const sentence = 'Seed must be a whole number from 0 to 9,007,199,254,740,991.';
   const page = live(create, shown({}), { check: async () => ({ sentence }) });
   const field = page.one('spinbutton', 'Seed');
@@ -195,7 +195,7 @@ test('the seed is typed, and checked by the server where it is no whole number i
 
 // --- guidance and contrastive search --------------------------------------------------------------
 
-test('guidance has its scale here, and says what it leads away from', () => {
+test('guidance shows its scale and its negative prompt', () => {
   const draft = { ...shown().draft, negative_prompt: 'sad' };
   const page = page_of(shown({}, { draft, guidance_scale: 2 }));
   const entry = page.one('group', 'Guidance');
@@ -207,7 +207,7 @@ test('guidance has its scale here, and says what it leads away from', () => {
   assert.deepEqual(page.taken(), [['guide', 3], ['settle']]);
 });
 
-test('contrastive search has its two numbers, and says which samplers act in it', () => {
+test('contrastive search shows its two numbers and which samplers act', () => {
   const page = page_of();
   assert.deepEqual(page.all('group', 'Contrastive search'), []);
   page.change({ draft: { ...page.state.draft, is_search: true } });

@@ -23,7 +23,7 @@ function leave_with(area, text) {
   area.dispatchEvent(new window.Event('change'));
 }
 
-test('a source is taken with its language when the field is left', () => {
+test('a source is applied with its language on leaving the field', () => {
   const page = page_of(null);
   page.language().value = 'regex';
   page.language().dispatchEvent(new window.Event('change'));
@@ -34,7 +34,7 @@ test('a source is taken with its language when the field is left', () => {
   assert.deepEqual(page.sets(), [], 'nothing new');
 });
 
-test('one that is on is shown, and an empty one switches it off', () => {
+test('the current constraint is shown, and an empty source turns it off', () => {
   const page = page_of({ language: 'lark', source: 'start: "a"' });
   assert.deepEqual([page.language().value, page.source().value], ['lark', 'start: "a"']);
   leave_with(page.source(), '  ');
@@ -48,7 +48,7 @@ test('switching on without a source waits for one', () => {
   assert.equal(document.activeElement, page.source());
 });
 
-test('Ctrl+Enter takes it too, and keys stay in the field', () => {
+test('Ctrl+Enter applies the source, and keys stay in the field', () => {
   const page = page_of(null);
   let heard = 0;
   document.addEventListener('keydown', () => heard++, { once: true });
@@ -59,7 +59,7 @@ test('Ctrl+Enter takes it too, and keys stay in the field', () => {
   assert.equal(heard, 0);
 });
 
-test('a source that is refused stays in the field, to be mended', () => {
+test('a refused source stays in the field for correction', () => {
   const value = { language: 'regex', source: '[0-9]+' };
   const page = page_of(value);
   leave_with(page.source(), '[0-9');

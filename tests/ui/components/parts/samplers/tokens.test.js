@@ -59,7 +59,7 @@ const BERLIN = /** @type {Record<string, [number, string][]>} */ ({
 
 // --- biases ---------------------------------------------------------------------------------------
 
-test('biases are added, changed and removed, in the order of their ids as the engine keeps them', async () => {
+test('biases can be added, changed and removed, sorted by id', async () => {
   const page = page_of({ ' Berlin': [[40, '␣Berlin']], ' Lyon': [[7, '␣Lyon']] });
   await page.add(BIAS, ' Berlin');
   assert.deepEqual(page.taken(), [['tokenize', ' Berlin'], ['set', { logit_bias: { bias: [[40, 2]] } }], ['settle']]);
@@ -95,7 +95,7 @@ test('a text of several tokens offers each of them', async () => {
   assert.deepEqual([page.offered(BIAS), page.box(BIAS).value], [[], '']);
 });
 
-test('a word is offered as it comes after a space too, the likelier way first', async () => {
+test('a word is also offered after a space, likelier form first', async () => {
   const page = page_of({ ...BOY, ...BERLIN });
   await page.add(BIAS, 'boy');
   assert.equal(page.said(BIAS), '“boy” is another token after a space. Choose one, or both:');
@@ -123,7 +123,7 @@ test('a word is offered as it comes after a space too, the likelier way first', 
 
 // --- banned words ---------------------------------------------------------------------------------
 
-test('words are banned as sequences of tokens, and each once', async () => {
+test('words are banned once each, as token sequences', async () => {
   const page = page_of({ ' located': [[3, '␣located']], ' Berlin': BERLIN.Berlin });
   await page.add(BAN, ' located');
   await page.add(BAN, ' Berlin');
@@ -137,7 +137,7 @@ test('words are banned as sequences of tokens, and each once', async () => {
   assert.equal(document.activeElement, page.box(BAN));
 });
 
-test('of a word that is banned in one way the other is offered', async () => {
+test('a word banned in one form is offered in the other', async () => {
   const page = page_of({ ...BOY, ...BERLIN, ',': [[9, ',']] });
   await page.add(BAN, 'boy');
   page.choose(BAN, 0);
@@ -153,7 +153,7 @@ test('of a word that is banned in one way the other is offered', async () => {
   assert.deepEqual(page.taken('tokenize'), [['tokenize', ',']]);
 });
 
-test('without scores both ways are offered as they are', async () => {
+test('both forms are offered without probabilities if there are no scores', async () => {
   const page = page_of(BOY, { row: null });
   await page.add(BAN, 'boy');
   assert.deepEqual(page.offered(BAN), ['␣boy', 'boy', 'Both']);
@@ -165,7 +165,7 @@ for (const [name, empty] of /** @type {[string, Record<string, Fields>][]} */ ([
   [BIAS, { logit_bias: { bias: [] } }],
   [BAN, { banned: { sequences: [] } }],
 ])) {
-  test(`${name}: an empty list waits for its first token, also when it is switched on`, async () => {
+  test(`${name}: an empty list waits for a token when switched on`, async () => {
     const page = page_of({ x: [[1, 'x']] });
     for (const values of [{}, empty]) {
       page.change({ settings: { ...page.state.settings, ...values } });
@@ -179,7 +179,7 @@ for (const [name, empty] of /** @type {[string, Record<string, Fields>][]} */ ([
     assert.equal(page.one('switch', `${name} on`).getAttribute('aria-checked'), 'true');
   });
 
-  test(`${name}: nothing typed, and a text without tokens, say so`, async () => {
+  test(`${name}: an empty input and a text without tokens are reported`, async () => {
     const page = page_of({});
     await page.add(name, '');
     assert.equal(page.said(name), 'Type a word first.');
@@ -191,7 +191,7 @@ for (const [name, empty] of /** @type {[string, Record<string, Fields>][]} */ ([
     );
   });
 
-  test(`${name}: hostile tokens are text, in the list and among the choices`, async () => {
+  test(`${name}: hostile tokens are rendered as text in list and choices`, async () => {
     const labels = read_hostile();
     const ways = Object.fromEntries(labels.map((label, place) => [`-${place}`, [[100 + place, label]]]));
     const page = page_of({ ...ways, '-all': labels.map((label, place) => [200 + place, label]) });
@@ -205,7 +205,7 @@ for (const [name, empty] of /** @type {[string, Record<string, Fields>][]} */ ([
   });
 }
 
-test('an answer to a text that was typed over is dropped', async () => {
+test('an answer to an overwritten text is dropped', async () => {
   const page = page_of({ slow: [[1, 'slow']], fast: [[2, 'fast']] });
   const slow = page.add(BAN, 'slow');
   await page.add(BAN, 'fast');

@@ -39,7 +39,7 @@ function page_of(actions, state = shown({ top_k: 2 })) {
 describe('search', () => {
   afterEach(() => mock.timers.reset());
 
-  test('keys in a row are one question, and Enter asks at once', async () => {
+  test('quick typing makes one request, and Enter asks at once', async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     const page = page_of({ find: async () => found(0, 2) });
     assert.equal(page.field.placeholder, 'search all 4 tokens');
@@ -52,7 +52,7 @@ describe('search', () => {
     assert.deepEqual(page.asked(), ['a']);
   });
 
-  test('each match has its rank, its probability, and what became of it', async () => {
+  test('each match shows its rank, probability and fate', async () => {
     const page = page_of({ find: async () => found(0, 2, 7) });
     await page.look_for('x');
     assert.deepEqual(page.matches(), [
@@ -70,7 +70,7 @@ describe('search', () => {
     assert.equal(page.matches()[1], '␣arank 3Force');
   });
 
-  test('the question is asked again at another step, once the text stands still', async () => {
+  test('the search is repeated at another step once playing stops', async () => {
     const page = page_of({ find: async () => found(0) });
     await page.look_for('x');
     page.taken();
@@ -85,7 +85,7 @@ describe('search', () => {
     assert.deepEqual(page.asked(), ['x']);
   });
 
-  test('it tells that there are more, that nothing matches, and that there is nothing to search in', async () => {
+  test('the status reports more matches, no matches or no scores', async () => {
     const some = (/** @type {number} */ number) => Array.from({ length: number }, () => found(1)[0]);
     const page = page_of({ find: async query => (query === 'over' ? null : some(Number(query))) });
     /** @type {[string, string, number][]} */
@@ -116,7 +116,7 @@ describe('search', () => {
     assert.deepEqual([page.field.value, document.activeElement, page.all('list')], ['', page.field, []]);
   });
 
-  test('keys in the field are no shortcuts of the page', () => {
+  test('keys in the field do not trigger page shortcuts', () => {
     const page = page_of({});
     /** @type {string[]} */
     const heard = [];
@@ -127,7 +127,7 @@ describe('search', () => {
     assert.deepEqual(heard, []);
   });
 
-  test('a text of several tokens has each of them to choose', async () => {
+  test('a text of several tokens lists each as a choice', async () => {
     const page = page_of({ tokenize: async text => (text === 'un' ? found(3, 0, 1) : found(0)) });
     await page.look_for('un');
     const pieces = page.one('list', 'Tokens of the text');
@@ -143,7 +143,7 @@ describe('search', () => {
     assert.deepEqual(page.all('list', 'Tokens of the text'), []);
   });
 
-  test('a single match shows its path at once, but not again once it was closed', async () => {
+  test('a single match shows its path at once until it is closed', async () => {
     const page = page_of({ find: async () => found(1) });
     await page.look_for('the');
     page.one('table', 'Path of ␣the');
@@ -153,7 +153,7 @@ describe('search', () => {
     assert.deepEqual(page.all('table'), []);
   });
 
-  test('hostile labels are text', async () => {
+  test('hostile labels are rendered as text', async () => {
     const labels = read_hostile().slice(0, 12);
     const tokens = labels.map((label, id) => ({ id, label, raw_rank: id + 1, logit: 0 }));
     const page = page_of({ find: async () => tokens, tokenize: async () => tokens });

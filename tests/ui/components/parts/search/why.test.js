@@ -76,7 +76,7 @@ describe('why not', () => {
     };
   }
 
-  test('each sampler has the token’s rank, score and probability after it', async () => {
+  test('the path shows rank, score and probability after each sampler', async () => {
     const page = await path_of(1, { temperature: 0.5, top_k: 2 });
     assert.deepEqual(page.rows(), [
       ['Logits', '2', '−1.20', '30.00 %', ''],
@@ -85,7 +85,7 @@ describe('why not', () => {
     ]);
   });
 
-  test('a token that stays is drawn by any u of its stretch', async () => {
+  test('a kept token names the range of u that draws it', async () => {
     const page = await path_of(1, { top_k: 2 });
     assert.equal(page.verdict(), 'It stays, with 42.86 %: u in [0.5714, 1.0000) draws it, but u = 0.5000.');
     page.change({ row: make_row(FOUR, { u: 0.6 }) });
@@ -98,7 +98,7 @@ describe('why not', () => {
     );
   });
 
-  test('where it was removed, and the button that lets it in', async () => {
+  test('a removed token names its sampler and offers a change', async () => {
     const settings = { top_k: 3 };
     const page = await path_of(2, { temperature: 1, top_k: 2 }, {}, { setting: 'top_k', value: 3, settings });
     assert.deepEqual(page.rows().at(-1), ['Top-k', '–', '–', '–', 'removed here']);
@@ -112,7 +112,7 @@ describe('why not', () => {
     assert.deepEqual([page.offers(), await page.told()], [[], '']);
   });
 
-  test('the focus that was on a change goes to its neighbour', async () => {
+  test('focus moves to the next button after a change is applied', async () => {
     const change = { setting: 'top_k', value: 3, settings: { top_k: 3 } };
     const page = await path_of(2, { top_k: 2 }, {}, change);
     await page.told();
@@ -121,7 +121,7 @@ describe('why not', () => {
     assert.equal(document.activeElement, page.one('button', 'Close'));
   });
 
-  test('samplers that remove it together are named', async () => {
+  test('samplers that remove the token together are named', async () => {
     const page = await path_of(3, { top_k: 2, top_p: 0.5 }, {}, { blocked_by: ['top_k', 'top_p'] });
     assert.equal(
       await page.told(),
@@ -130,7 +130,7 @@ describe('why not', () => {
     assert.deepEqual(page.offers(), []);
   });
 
-  test('a change is put as what it sets', () => {
+  test('a proposed change says which value it sets', () => {
     /** @type {[Partial<Admission>, string][]} */
     const cases = [
       [{ setting: 'top_k', value: 1212 }, 'Set top-k 1,212'],
@@ -149,7 +149,7 @@ describe('why not', () => {
     assert.match(advice_text(admission({ setting: 'top_k' }), table.samplers), /^This change/);
   });
 
-  test('the engine is asked once the settings stand still, and its late answers are dropped', async () => {
+  test('the engine is asked once settings settle, and late answers are dropped', async () => {
     const page = await path_of(3, { top_k: 3 }, {}, { setting: 'top_k', value: 4, settings: {} });
     page.taken();
     for (const top_k of [2, 1]) page.change({ settings: { ...page.state.settings, top_k } });
@@ -160,7 +160,7 @@ describe('why not', () => {
     assert.deepEqual([page.taken('admit'), page.offers()], [[['admit', 3]], []]);
   });
 
-  test('the table follows settings and steps without being built anew, but not a playing text', async () => {
+  test('the table updates in place but waits while text plays', async () => {
     const page = await path_of(2, { temperature: 1.5, top_k: 2 });
     const made = changes_in(page.part, () => page.change({ row: make_row([0, 0, 9, 0]) })).made;
     assert.deepEqual([made, page.rows()[0][1]], [[], '1']);
@@ -179,7 +179,7 @@ describe('why not', () => {
     assert.deepEqual(marked, [undefined, 'Logits', 'Top-k', 'Top-k']);
   });
 
-  test('impossible and without scores', async () => {
+  test('impossible tokens and missing scores are explained', async () => {
     const impossible = await path_of(3, {}, { logits: [3, 2, 1, -Infinity] });
     assert.equal(impossible.verdict(), 'It is impossible here: its logit is −∞.');
     assert.deepEqual(impossible.all('table'), []);

@@ -8,7 +8,7 @@ import { choose, click, live, press, text_of, type } from '../../harness.js';
 
 const NAMES = { top_k: 0, dry: null, top_p: 1, temperature: 0.7 };
 
-test('one slider for any sampler of one number, for temperature at first', () => {
+test('the slider can set any sampler with one number, temperature first', () => {
   const page = live(create, shown(NAMES));
   const field = page.one('combobox', 'Slider for');
   assert.deepEqual(
@@ -31,7 +31,7 @@ test('one slider for any sampler of one number, for temperature at first', () =>
   assert.deepEqual(page.taken().at(-1), ['hide']);
 });
 
-test('without the sampler that was chosen the slider is for the first one, and without any it is away', () => {
+test('the slider falls back to the first sampler, or disappears without any', () => {
   const state = shown({ min_p: 0.1 });
   const page = live(create, state);
   assert.equal(page.one('slider', 'Min-p').value, '0.1');
@@ -39,7 +39,7 @@ test('without the sampler that was chosen the slider is for the first one, and w
   assert.deepEqual(page.all('slider'), []);
 });
 
-test('contrastive search draws nothing: no slider is for what would have no effect', () => {
+test('contrastive search has no slider for samplers without effect', () => {
   const strategy = { top_k: 4, penalty_alpha: 0.6 };
   const page = live(create, shown({ temperature: 0.5, repetition_penalty: 1.2 }, { strategy }));
   assert.equal(page.one('slider').value, '1.2');

@@ -35,7 +35,7 @@ function page_of(changes = {}) {
 /** @param {Partial<PromptToken>} token */
 const prompt_token = token => ({ id: 1, label: '␣the', special: false, ...token });
 
-test('one item for each token, with its facts; one of them is a tab stop', () => {
+test('each token is an item with its facts', () => {
   const page = page_of();
   assert.deepEqual(page.all('listitem').map(text_of), ['␣the', '␣Paris', '␣the', '␣a', '␣London', '␣is']);
   assert.deepEqual(page.current(), ['␣a']);
@@ -46,7 +46,7 @@ test('one item for each token, with its facts; one of them is a tab stop', () =>
   assert.equal(page.root.querySelectorAll('.dv-strip-box [tabindex="0"]:not(.dv-plain)').length, 1);
 });
 
-test('forced, special and partial tokens are marked, and say so', () => {
+test('forced, special and partial tokens are marked and explained', () => {
   const steps = [
     make_step(0, { forced: true }),
     make_step(1, { special: true, label: '</s>' }),
@@ -61,7 +61,7 @@ test('forced, special and partial tokens are marked, and say so', () => {
     assert.match(page.generated()[place].title, new RegExp(words));
 });
 
-test('so are those of the prompt, of which a label tells what is a byte', () => {
+test('special and partial prompt tokens are marked too', () => {
   const labels = ['<0xF0>', '␣<0xE2><0x80>', '␣is', '<0x41>'];
   const page = page_of({
     prompt_tokens: [...labels.map(label => prompt_token({ label })), prompt_token({ label: '<s>', special: true })],
@@ -74,7 +74,7 @@ test('so are those of the prompt, of which a label tells what is a byte', () => 
   assert.equal(items[1].getAttribute('title'), 'prompt token 2, id 1, part of a character');
 });
 
-test('the shade of a token is of what the colours show', () => {
+test('the shade of a token follows the chosen colouring', () => {
   const step = { probability: 0.9, model_probability: 0.03, entropy: 2.02, model_entropy: 7 };
   const page = page_of({ steps: [make_step(0, step)], index: 0 });
   const shades = /** @type {const} */ (['probability', 'model_probability', 'entropy', 'model_entropy']).map(
@@ -105,7 +105,7 @@ test('clicks and keys inspect steps', () => {
   assert.deepEqual([page.inspected(), page.current()], [[5], ['?']]);
 });
 
-test('Enter on a token inspects it, and is not also a key of the page', () => {
+test('Enter on a token inspects it without triggering a page shortcut', () => {
   const page = page_of({ manual: true });
   /** @type {string[]} */
   const heard = [];
@@ -118,7 +118,7 @@ test('Enter on a token inspects it, and is not also a key of the page', () => {
   assert.deepEqual([page.inspected(), heard], [[3, 5], []]);
 });
 
-test('the place of the token to come shows a proposal, and goes when the text is over', () => {
+test('the next token’s slot shows a proposal and finally disappears', () => {
   const page = page_of();
   assert.equal(page.slot().textContent, '?');
   const { row, settings } = shown();
@@ -132,14 +132,14 @@ test('the place of the token to come shows a proposal, and goes when the text is
   assert.deepEqual(page.inspected().at(-1), 4);
 });
 
-test('a token with a line end is followed by one', () => {
+test('a token with a line end is followed by a line break', () => {
   const page = page_of({ steps: [make_step(0, { label: '⏎⏎' }), make_step(1)], index: 1 });
   assert.equal(page.generated()[0].nextSibling?.nodeValue, '\n');
   page.change({ steps: STEPS });
   assert.equal(page.generated()[0].nextSibling, page.generated()[1]);
 });
 
-test('a long text grows by the new token alone', () => {
+test('a new token adds one element to a long text', () => {
   const steps = Array.from({ length: 2000 }, (_, id) => make_step(id % 7));
   const page = page_of({ steps, index: 1999 });
   const next = { steps: [...steps, make_step(1)], index: 2000 };
@@ -147,7 +147,7 @@ test('a long text grows by the new token alone', () => {
   assert.deepEqual(made, [page.generated()[2000]]);
 });
 
-test('of a long prompt both ends are shown until it is unfolded', () => {
+test('a long prompt shows only its ends until it is unfolded', () => {
   const prompt_tokens = Array.from({ length: 200 }, (_, place) => prompt_token({ label: `w${place}` }));
   const page = page_of({ prompt_tokens });
   const items = () => Array.from(page.list.querySelectorAll('li.prompt'));
@@ -156,14 +156,14 @@ test('of a long prompt both ends are shown until it is unfolded', () => {
   assert.equal(items().length, 200);
 });
 
-test('the focus stays on the inspected token while the text is rewound', () => {
+test('focus moves to the inspected token when the text is rewound', () => {
   const page = page_of({ index: 4 });
   page.generated()[4].focus();
   page.change({ steps: STEPS.slice(0, 2), index: 1 });
   assert.equal(document.activeElement, page.generated()[1]);
 });
 
-test('as text it is what the tokens stand for, also on the clipboard', async () => {
+test('plain text matches the tokens, on screen and on the clipboard', async () => {
   const page = page_of({ prompt: 'the', steps: [make_step(0), make_step(5, { text: ' <b>' })] });
   /** @type {string[]} */
   const copied = [];
@@ -183,7 +183,7 @@ test('as text it is what the tokens stand for, also on the clipboard', async () 
   assert.equal(page.root.querySelector('.dv-plain')?.textContent, 'the\n\n London');
 });
 
-test('as text, a line shows where it ends, and what is selected has no mark for it', () => {
+test('plain text marks line ends, but a selection leaves the marks out', () => {
   const page = page_of({ prompt: '2 + 2 =\n', steps: [make_step(0, { text: '4\n\n5' })] });
   page.one('button', 'Text').click();
   const plain = /** @type {HTMLElement} */ (page.root.querySelector('.dv-plain'));
@@ -192,7 +192,7 @@ test('as text, a line shows where it ends, and what is selected has no mark for 
   assert.equal(plain.textContent, '2 + 2 =\n4\n\n5');
 });
 
-test('all of the text is one press away', () => {
+test('one press shows the whole text', () => {
   const page = page_of();
   for (const is_whole of [true, false]) {
     page.one('button', 'All').click();
@@ -201,7 +201,7 @@ test('all of the text is one press away', () => {
   }
 });
 
-test('hostile labels are text, in tokens and in branches', () => {
+test('hostile labels are rendered as text in tokens and branches', () => {
   const labels = read_hostile();
   const branches = labels.map((text, at) => ({
     number: at + 1,

@@ -28,17 +28,17 @@ function lines(values, rows = 15) {
   return [upper, lower].map(line => line && `${line.is_beyond ? 'beyond ' : ''}${line.after}: ${line.words}`);
 }
 
-test('nothing removed, no line', () => {
+test('no line appears if nothing is removed', () => {
   assert.deepEqual(lines({ temperature: 2, top_k: 20 }), [null, null]);
 });
 
-test('a line below those that are kept has the name of the sampler that stops there', () => {
+test('the line below the kept tokens names the sampler that stops there', () => {
   assert.deepEqual(lines({ top_k: 3 }), [null, '3: top-k stops here · 3 tokens of 20 hold 90.00 %']);
   assert.deepEqual(lines({ top_k: 1 }), [null, '1: top-k stops here · 1 token of 20 holds 40.00 %']);
   assert.deepEqual(lines({ top_p: 0.85, top_k: 10 }), [null, '3: top-p stops here · 3 tokens of 20 hold 90.00 %']);
 });
 
-test('a line above them says who removed the most likely', () => {
+test('the line above the kept tokens names the removing samplers', () => {
   assert.deepEqual(lines({ xtc: ACTS }), ['1: XTC removed the 1 above · 19 tokens of 20 hold 60.00 %', null]);
   assert.deepEqual(lines({ top_k: 4, xtc: ACTS }), [
     '1: XTC removed the 1 above',
@@ -48,18 +48,18 @@ test('a line above them says who removed the most likely', () => {
   assert.equal(lines(both)[0], '2: XTC and banned words removed the 2 above');
 });
 
-test('a ban in front of the cuts takes its token out of the table, and no cut is blamed for it', () => {
+test('no cut is blamed for a token banned before it', () => {
   assert.deepEqual(lines({ banned: { sequences: [[19]] }, xtc: ACTS })[1], null);
 });
 
-test('gaps among those that are kept are told', () => {
+test('gaps among the kept tokens are reported', () => {
   assert.match(
     lines({ top_k: 4, banned: { sequences: [[1]] } })[1] ?? '',
     /^4: top-k stops here, with gaps between them · 3 tokens/,
   );
 });
 
-test('what lies beyond the rows is told by one line below them', () => {
+test('one line below the rows reports cuts beyond them', () => {
   assert.deepEqual(lines({ top_k: 6 }, 5), [null, 'beyond 5: top-k stops at rank 6 · 6 tokens of 20 hold 95.63 %']);
   assert.deepEqual(lines({ xtc: { threshold: 0.04, probability: 1 }, top_k: 2 }, 2), [
     null,
@@ -71,14 +71,14 @@ test('what lies beyond the rows is told by one line below them', () => {
   );
 });
 
-test('no token left is told in the place of the line', () => {
+test('the line reports that no token is left', () => {
   assert.deepEqual(lines({ temperature: 0, banned: { sequences: [[0]] } }), [
     null,
     '0: banned words removed the last token',
   ]);
 });
 
-test('the lines stand below their rows, which leave room for their words, and are spoken', () => {
+test('lines have room below their rows and are spoken', () => {
   const page = live(create, shown({ top_k: 4, xtc: ACTS }, { logits: TWENTY, step: { xtc_u: 0 } }));
   const [upper, lower] = page.root.querySelectorAll('.dv-rule');
   const place = (/** @type {Element} */ line, name = '--after') =>

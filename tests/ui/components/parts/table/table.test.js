@@ -30,7 +30,7 @@ function page_of(state) {
   };
 }
 
-test('each token has its figures, from its logit to its probability after settings', () => {
+test('each row shows figures from logit to final probability', () => {
   const page = page_of(recorded({ top_k: 2 }));
   assert.deepEqual(page.heads(), [
     'rank',
@@ -54,7 +54,7 @@ test('each token has its figures, from its logit to its probability after settin
   assert.deepEqual(page.cells(0), ['1', '␣Paris', '−0.9', '40 %', '40 %', '57 %']);
 });
 
-test('it says whose candidates it has', () => {
+test('the table says which token its candidates are for', () => {
   const page = page_of(recorded({}));
   const whose = () => page.root.querySelector('.dv-whose')?.textContent?.replaceAll(/[\u2066-\u2069]/g, '');
   assert.equal(whose(), 'Candidates for ␣the');
@@ -64,7 +64,7 @@ test('it says whose candidates it has', () => {
   assert.equal(whose(), 'Candidates for the next token');
 });
 
-test('at temperature 0 it is greedy that removes', () => {
+test('tokens removed at temperature 0 are attributed to greedy', () => {
   const page = page_of(recorded({ temperature: 0 }));
   assert.equal(page.cells(1, ['final'])[0], 'removed by greedy');
   assert.match(page.root.textContent ?? '', /greedy: only the highest · 1 token of 4 holds 40\.00 %/);
@@ -90,17 +90,17 @@ test('headings and figures fit the point of the chain', () => {
   assert.equal(page.cells(0)[5], '64.00 %');
 });
 
-test('under guidance the logits are not called the model’s own', () => {
+test('no column is called the model’s own under guidance', () => {
   assert.match(page_of(guided(2)).heads()[4], /^under guidance/);
   assert.match(page_of(guided(1)).heads()[4], /^model’s own/);
 });
 
-test('in slow motion there are no probabilities before the softmax', () => {
+test('slow motion shows no probabilities before the softmax', () => {
   const page = page_of(shown({ top_k: 2 }, { slow: true, point: 0 }));
   assert.deepEqual(page.cells(0), ['1', '␣Paris', '−0.92', '–', '–', '–']);
 });
 
-test('a bar of a share has the whole as its scale, one of a logit goes from the lowest to the highest row', () => {
+test('share bars scale to the whole, logit bars to the shown range', () => {
   const page = page_of(shown({ top_k: 2 }));
   const shares = (/** @type {string} */ column) =>
     Array.from(page.root.querySelectorAll(`.dv-rows .dv-c-${column} i`), bar =>
@@ -110,7 +110,7 @@ test('a bar of a share has the whole as its scale, one of a logit goes from the 
   assert.deepEqual([shares('logit')[0], shares('logit').at(-1)], [1, 0]);
 });
 
-test('all other tokens have one row', () => {
+test('all other tokens share one row', () => {
   const last = (/** @type {Parameters<typeof shown>[0]} */ values) => {
     const page = page_of(shown(values, { logits: TWENTY }));
     page.update({ ...page.state, row_count: 3 });
@@ -130,7 +130,7 @@ test('a chosen token beyond the rows has a row of its own', () => {
   assert.equal(page.cells(-1, ['token'])[0], '5 others');
 });
 
-test('what became of the token is said beside its rank', () => {
+test('the rank shows whether the token was proposed or forced', () => {
   const said = (/** @type {State} */ state, place = 1) => page_of(state).cells(place, ['rank'])[0];
   assert.equal(said(shown({}, { manual: true })), '►proposed, 2');
   assert.equal(said(recorded({}, { taken: { forced: true } })), '►forced, 2');
@@ -139,7 +139,7 @@ test('what became of the token is said beside its rank', () => {
   assert.deepEqual(page.cells(-1, ['logit', 'final']), ['−∞', 'impossible']);
 });
 
-test('a press forces a token: one that is double does so once, and one on a row that has changed not at all', () => {
+test('a press forces a token once, unless its row changed', () => {
   const page = page_of(shown({}));
   const button = page.one('button', 'Force ␣the');
   click(button);
@@ -154,14 +154,14 @@ test('a press forces a token: one that is double does so once, and one on a row 
   assert.equal(button.getAttribute('aria-label'), 'Force ␣a');
 });
 
-test('a table to read only has no buttons', () => {
+test('a read-only table has no buttons', () => {
   const page = mount((root, { fit_rows }) => create(root, { fit_rows }));
   page.update(shown({}));
   assert.deepEqual(page.all('button', /Force/), []);
   assert.equal(page.all('rowheader')[0].textContent, '␣Paris');
 });
 
-test('the focus stays on its rank while the tokens change, and no row is built anew', () => {
+test('focus stays on its rank, and rows are reused when tokens change', () => {
   const page = page_of(shown({}));
   const button = page.one('button', 'Force ␣the');
   button.focus();
@@ -171,13 +171,13 @@ test('the focus stays on its rank while the tokens change, and no row is built a
   assert.equal(document.activeElement, button);
 });
 
-test('columns are shown where they are asked for', () => {
+test('optional columns are shown only on request', () => {
   const page = page_of(shown({}, { columns: ['cumulative'] }));
   const box = page.root.querySelector('.dv-table');
   assert.equal(box?.className, 'dv-table dv-no-id dv-no-prob');
 });
 
-test('hostile labels are text', () => {
+test('hostile labels are rendered as text', () => {
   const labels = read_hostile();
   const row = make_row(Array(labels.length).fill(0), { labels: new Map(labels.entries()) });
   const state = shown({}, { row, row_count: labels.length });

@@ -61,7 +61,7 @@ function page_of(...sides) {
 /** @param {ReturnType<typeof page_of>} page */
 const symbols = page => [...page.root.querySelectorAll('.dv-symbols .dv-symbol')].map(one => one.textContent);
 
-test('merges go from symbols to the token and back', () => {
+test('Step and Back walk through the merges of a token', () => {
   const page = page_of(side([MERGES], [token('abab')]));
   assert.deepEqual(symbols(page), ['a', 'b', 'a', 'b']);
   assert.match(page.text(), /Before the first of 3 merges there are 4 symbols\./);
@@ -82,7 +82,7 @@ test('merges go from symbols to the token and back', () => {
   assert.deepEqual(symbols(page), ['ab', 'ab']);
 });
 
-test('pointer and keys choose a token, and texts stay texts', () => {
+test('pointer and keys choose a token, and hostile labels stay text', () => {
   /** @type {Making} */
   const matches = {
     kind: 'matches',
@@ -125,7 +125,7 @@ test('pointer and keys choose a token, and texts stay texts', () => {
   assert.equal(document.activeElement, first);
 });
 
-test('the same text leaves what is chosen, another one begins anew, a second tokenizer comes and goes', () => {
+test('an update keeps the chosen token and adds or removes a tokenizer', () => {
   const one = side([MERGES], [token('abab'), token('abab')]);
   const page = page_of(one);
   page.all('option')[1].click();
