@@ -71,6 +71,20 @@ def test_a_lesson_is_walked_through(app):
     assert "step 2 of 4" in said(app)
 
 
+def test_a_late_address_does_not_undo_a_move(app, monkeypatch):
+    """A panel's message may name the lesson that was left, sent before the browser heard of it."""
+    press(app, "Start", LOOP.key)
+    lesson = dict(app.query_params)
+    press(app, "All lessons")
+    app.query_params.update(lesson)
+    app.run()
+    assert "of 5 tasks solved" in said(app) and not app.query_params
+    monkeypatch.setattr("ui.learn.page.LATE_SECONDS", 0.0)
+    app.query_params.update(lesson)
+    app.run()
+    assert "step 1 of 4" in said(app), "later it is the person's own way back"
+
+
 def test_a_path_leads_through_its_steps_alone(app):
     app.query_params["path"] = "class"
     app.run()

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import html
+import time
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -41,6 +42,8 @@ from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
 from ui.words.refusals import in_words
 
+WENT = "learn_went"  # key of the last move by a button
+LATE_SECONDS = 2.0  # until a browser has heard of a new address
 PATH_KEY = "learn_path"  # key of the chosen path, in the session's state
 STYLE = Path(__file__).with_suffix(".css")
 ABOUT = marked(
@@ -54,6 +57,7 @@ def learn_page() -> None:
     visit = opened_visit()
     if visit is None:
         return
+    _correct_late_address()
     try:
         lessons = course()
         learning = learning_of(visit)
@@ -159,13 +163,14 @@ def _stop(number: int, stop: Stop, said: Words, learning: Learning) -> None:
         name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
         name.markdown(f"{mark}**{number}. {title}**  \n{said.entry(stop.place).whole}")
         about.caption(say("{minutes} min", minutes=stop.minutes))
-        if button.button(
+        button.button(
             say("Open again") if is_done else say("Start"),
             key=f"learn_open_{stop.place}",
             help=title,
             width="stretch",
-        ):
-            go_to(stop.lesson, stop.steps[0].key)
+            on_click=go_to,
+            args=(stop.lesson, stop.steps[0].key),
+        )
 
 
 def _entry(number: int | None, lesson: Lesson, learning: Learning) -> None:
@@ -192,13 +197,14 @@ def _entry(number: int | None, lesson: Lesson, learning: Learning) -> None:
             label = say("Open again")
         else:
             label = say("Continue") if begun else say("Start")
-        if button.button(
+        button.button(
             label,
             key=f"learn_open_{lesson.key}",
             help=title.title,
             width="stretch",
-        ):
-            go_to(lesson, lesson.steps[0].key if is_done else "")
+            on_click=go_to,
+            args=(lesson, lesson.steps[0].key if is_done else ""),
+        )
 
 
 def _list_button() -> None:
@@ -207,13 +213,15 @@ def _list_button() -> None:
     words = paths().words
     said = words.get(language(), words[ENGLISH])
     label = say("All lessons") if path is None else said.entry(path.key).title
-    if st.button(label, key="learn_all", type="tertiary"):
-        go_to(None)
+    st.button(label, key="learn_all", type="tertiary", on_click=go_to, args=(None,))
 
 
 def go_to(lesson: Lesson | None, step: str = "") -> None:
-    """Show another lesson, or the list; a path that is followed stays."""
-    path = _path_here()
+    """Show another lesson, or the list; a path that is followed stays.
+
+    Call this from a button's `on_click`: Streamlit may end a run before it reaches the button.
+    """
+    left, path = st.query_params.to_dict(), _path_here()
     st.query_params.clear()
     if path is not None:
         st.query_params["path"] = path.key
@@ -221,7 +229,18 @@ def go_to(lesson: Lesson | None, step: str = "") -> None:
         st.query_params["lesson"] = lesson.key
         if step:
             st.query_params["step"] = step
-    st.rerun()
+    st.session_state[WENT] = time.monotonic(), left, st.query_params.to_dict()
+
+
+def _correct_late_address() -> None:
+    """Go to the new address again if a message of the browser still names the one that was left.
+
+    A part of the page, such as a panel, may send one before the browser has heard of the move.
+    """
+    moved_at, left, new = st.session_state.get(WENT, (0.0, None, {}))
+    is_late = time.monotonic() - moved_at < LATE_SECONDS
+    if is_late and left != new and st.query_params.to_dict() == left:
+        st.query_params.from_dict(new)
 
 
 # --- below the list -------------------------------------------------------------------------------
@@ -304,16 +323,20 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
         if path is not None and (lesson, step) in path.places:
             _along(path, lesson, step)
             return
-        if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
-            go_to(lesson, lesson.steps[place - 1].key)
+        _previous(lesson, lesson.steps[place - 1], is_first=place == 0)
+        look = {"type": _weight(step), "on_click": go_to}
         if place + 1 < len(lesson.steps):
-            if st.button(say("Next"), key="learn_next", type=_weight(step)):
-                go_to(lesson, lesson.steps[place + 1].key)
+            args = lesson, lesson.steps[place + 1].key
+            st.button(say("Next"), key="learn_next", args=args, **look)
         else:
             following = lessons.after(lesson)
             label = say("Next lesson") if following else say("Finish")
-            if st.button(label, key="learn_finish", type=_weight(step)):
-                go_to(following)
+            st.button(label, key="learn_finish", args=(following,), **look)
+
+
+def _previous(lesson: Lesson, step: Step, *, is_first: bool) -> None:
+    args = lesson, step.key
+    st.button(say("Previous"), key="learn_previous", disabled=is_first, on_click=go_to, args=args)
 
 
 def _weight(step: Step) -> Literal["primary", "secondary"]:
@@ -324,17 +347,14 @@ def _weight(step: Step) -> Literal["primary", "secondary"]:
 def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
     """Draw the ways to the previous and the next place on a path."""
     place = path.places.index((lesson, step))
-    if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
-        before, its_step = path.places[place - 1]
-        go_to(before, its_step.key)
+    _previous(*path.places[place - 1], is_first=place == 0)
+    look = {"type": _weight(step), "on_click": go_to}
     if place + 1 == len(path.places):
-        if st.button(say("Finish"), key="learn_finish", type=_weight(step)):
-            go_to(None)
+        st.button(say("Finish"), key="learn_finish", args=(None,), **look)
         return
     following, its_step = path.places[place + 1]
     label = say("Next") if following is lesson else say("Next lesson")
-    if st.button(label, key="learn_next", type=_weight(step)):
-        go_to(following, its_step.key)
+    st.button(label, key="learn_next", args=(following, its_step.key), **look)
 
 
 # --- one question ---------------------------------------------------------------------------------
@@ -347,7 +367,6 @@ def _question(lesson: Lesson, quiz: Quiz, learning: Learning, visit: Visit) -> N
         _list_button()
         st.markdown(f"**{lesson.words(language()).entry('').title}**", width="content")
         st.space("stretch")
-        if st.button(say("Open the lesson"), key="learn_open"):
-            go_to(lesson)
+        st.button(say("Open the lesson"), key="learn_open", on_click=go_to, args=(lesson,))
     with st.container(key="learn_question"):
         st.fragment(guarded(draw_quiz, "the quiz"))(quiz, learning.done, visit)
