@@ -222,14 +222,11 @@ def go_to(lesson: Lesson | None, step: str = "") -> None:
     Call this from a button's `on_click`: Streamlit may end a run before it reaches the button.
     """
     left, path = st.query_params.to_dict(), _path_here()
-    st.query_params.clear()
-    if path is not None:
-        st.query_params["path"] = path.key
+    new = {} if path is None else {"path": path.key}
     if lesson is not None:
-        st.query_params["lesson"] = lesson.key
-        if step:
-            st.query_params["step"] = step
-    st.session_state[WENT] = time.monotonic(), left, st.query_params.to_dict()
+        new |= {"lesson": lesson.key, **({"step": step} if step else {})}
+    st.query_params.from_dict(new)  # at once: each change is a place in the browser's history
+    st.session_state[WENT] = time.monotonic(), left, new
 
 
 def _correct_late_address() -> None:
