@@ -5,9 +5,11 @@ import shutil
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, RerunException
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
+from ui.learn import page
 from ui.learn.course import FOLDER, course
 from ui.learn.learning import Learning, page_name
 from ui.learn.panels.step.hands import Hands
@@ -71,18 +73,23 @@ def test_a_lesson_is_walked_through(app):
     assert "step 2 of 4" in said(app)
 
 
-def test_a_late_address_does_not_undo_a_move(app, monkeypatch):
-    """A panel's message may name the lesson that was left, sent before the browser heard of it."""
-    press(app, "Start", LOOP.key)
-    lesson = dict(app.query_params)
-    press(app, "All lessons")
-    app.query_params.update(lesson)
-    app.run()
-    assert "of 5 tasks solved" in said(app) and not app.query_params
-    monkeypatch.setattr("ui.learn.page.LATE_SECONDS", 0.0)
-    app.query_params.update(lesson)
-    app.run()
-    assert "step 1 of 4" in said(app), "later it is the person's own way back"
+def test_a_fragment_run_alone_after_a_move_draws_the_whole_page(monkeypatch):
+    """The browser may send a press and a panel's event in one message, which runs a fragment."""
+    drawn, runs = [], []
+
+    def rerun() -> None:
+        runs.append(1)
+        raise RerunException(RerunData())
+
+    part = page._part(lambda: drawn.append(1), "the lesson")
+    monkeypatch.setattr(page.st, "rerun", rerun)
+    monkeypatch.setattr(page.st, "session_state", {page.MOVED: True})
+    with pytest.raises(RerunException):
+        part()
+    assert (drawn, runs) == ([], [1])
+    page.st.session_state.clear()
+    part()
+    assert (drawn, runs) == ([1], [1])
 
 
 def test_a_path_leads_through_its_steps_alone(app):

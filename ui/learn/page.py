@@ -11,7 +11,8 @@
 from __future__ import annotations
 
 import html
-import time
+from collections.abc import Callable
+from functools import wraps
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -42,8 +43,7 @@ from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
 from ui.words.refusals import in_words
 
-WENT = "learn_went"  # key of the last move by a button
-LATE_SECONDS = 2.0  # until a browser has heard of a new address
+MOVED = "learn_moved"  # key of a move that is still to be drawn
 PATH_KEY = "learn_path"  # key of the chosen path, in the session's state
 STYLE = Path(__file__).with_suffix(".css")
 ABOUT = marked(
@@ -57,7 +57,7 @@ def learn_page() -> None:
     visit = opened_visit()
     if visit is None:
         return
-    _correct_late_address()
+    st.session_state.pop(MOVED, None)
     try:
         lessons = course()
         learning = learning_of(visit)
@@ -108,9 +108,9 @@ def _list(lessons: Course, learning: Learning) -> None:
         for number, lesson in listed:
             _entry(number, lesson, learning)
     st.subheader(say("What you can learn here"), anchor=False)
-    st.fragment(guarded(draw_concepts, "the list of concepts"))()
+    st.fragment(_part(draw_concepts, "the list of concepts"))()
     st.subheader(say("Your progress"), anchor=False)
-    st.fragment(guarded(draw_progress, "your progress"))()
+    st.fragment(_part(draw_progress, "your progress"))()
 
 
 def _path_here() -> LessonPath | None:
@@ -219,25 +219,28 @@ def _list_button() -> None:
 def go_to(lesson: Lesson | None, step: str = "") -> None:
     """Show another lesson, or the list; a path that is followed stays.
 
-    Call this from a button's `on_click`: Streamlit may end a run before it reaches the button.
+    Call this from a button's `on_click`. The browser may send the press in one message with an
+    event of a fragment. Then Streamlit runs the callback and the fragment alone (`_part`).
     """
-    left, path = st.query_params.to_dict(), _path_here()
+    path = _path_here()
     new = {} if path is None else {"path": path.key}
     if lesson is not None:
         new |= {"lesson": lesson.key, **({"step": step} if step else {})}
     st.query_params.from_dict(new)  # at once: each change is a place in the browser's history
-    st.session_state[WENT] = time.monotonic(), left, new
+    st.session_state[MOVED] = True
 
 
-def _correct_late_address() -> None:
-    """Go to the new address again if a message of the browser still names the one that was left.
+def _part(draw: Callable[..., None], doing: str) -> Callable[..., None]:
+    """Wrap a fragment of the page: if the page has moved on, all of it is drawn instead."""
+    guarded_draw = guarded(draw, doing)
 
-    A part of the page, such as a panel, may send one before the browser has heard of the move.
-    """
-    moved_at, left, new = st.session_state.get(WENT, (0.0, None, {}))
-    is_late = time.monotonic() - moved_at < LATE_SECONDS
-    if is_late and left != new and st.query_params.to_dict() == left:
-        st.query_params.from_dict(new)
+    @wraps(draw)
+    def drawn(*arguments: object) -> None:
+        if MOVED in st.session_state:
+            st.rerun()
+        guarded_draw(*arguments)
+
+    return drawn
 
 
 # --- below the list -------------------------------------------------------------------------------
@@ -302,7 +305,7 @@ def _lesson(lessons: Course, lesson: Lesson, learning: Learning, visit: Visit) -
     show_notices(visit)
     _bar(lessons, lesson, step)
     watching(
-        guarded(step_view, "the lesson"),
+        _part(step_view, "the lesson"),
         lambda: step.panel.look_every(live) if step.panel is not None else None,
     )(lesson, step, live, learning, visit)
 
@@ -366,4 +369,4 @@ def _question(lesson: Lesson, quiz: Quiz, learning: Learning, visit: Visit) -> N
         st.space("stretch")
         st.button(say("Open the lesson"), key="learn_open", on_click=go_to, args=(lesson,))
     with st.container(key="learn_question"):
-        st.fragment(guarded(draw_quiz, "the quiz"))(quiz, learning.done, visit)
+        st.fragment(_part(draw_quiz, "the quiz"))(quiz, learning.done, visit)
