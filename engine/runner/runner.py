@@ -320,13 +320,13 @@ class Runner:
 
     def _chunks(self, start: int, tokens: int) -> tuple[int, ...]:
         """Return the size of each pass in which `tokens` tokens are read from position `start`."""
-        if not tokens:
-            return ()
+        if tokens <= 1:
+            return (1,) * tokens
         switch = self.model.reads_again_after
         if switch is not None and start <= switch < start + tokens:
             return (tokens,)  # at once, as `generate` does
         chunk = chunk_of(self.model)
-        if tokens <= (1 if start else chunk):
+        if not start and tokens <= chunk:
             return (tokens,)
         if self.model.can_chunk:
             full, rest = divmod(tokens, chunk)
