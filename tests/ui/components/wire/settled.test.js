@@ -67,6 +67,12 @@ describe('settled settings', () => {
     assert.deepEqual([posted, rested], [1, 1]);
   });
 
+  test('a pointer released anywhere else neither sends nor draws', () => {
+    settled.tell_soon();
+    mock.timers.tick(1000);
+    assert.deepEqual([posted, rested], [0, 0]);
+  });
+
   test('while a text plays its next step brings the settings', () => {
     state.settings = { temperature: 2 };
     state.mode = 'playing';
