@@ -242,7 +242,7 @@ class Runner:
             is_prefill, again = self._rebuild(parity=parity)
         tokens = ids.shape[1]
         chunks = (tokens,) if whole else self._chunks(self.positions, tokens)
-        return _Plan(ids, _kind(tokens), chunks, (*again, *chunks), is_prefill)
+        return _Plan(ids, _kind(tokens), chunks, again + chunks, is_prefill)
 
     def _parts(self, plan: _Plan) -> Iterator[np.ndarray]:
         """Yield the (rows, tokens) of each pass, and note them as read after it."""
