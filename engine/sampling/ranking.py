@@ -1,6 +1,6 @@
 """One row of scores, sorted only as deep as needed.
 
-The stages share one `RankedRow`, which makes the softmax weights once and sorts a few hundred
+The stages share one `RankedRow`, which makes the softmax weights once and sorts a hundred or so
 leading tokens. The tokens left after a cut are `survivors.Survivors`. Nothing is approximated: if
 the leading tokens do not decide a cut, the row is sorted deeper, or counted by `intervals`.
 
