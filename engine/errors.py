@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from numbers import Number
 from string import Formatter
 from typing import Any
@@ -59,7 +60,7 @@ class Message(str):
         given = values if isinstance(values, tuple) else (values,)
         if isinstance(template, Message) and not given:
             return template
-        names = [name for _, name, _, _ in Formatter().parse(template) if name] if given else ()
+        names = _places(template) if given else ()
         named = {name: _plain(value) for name, value in zip(names, given, strict=True)}
         message = super().__new__(cls, template.format(**named) if given else template)
         message.template, message.values = template, named
@@ -70,6 +71,11 @@ class Message(str):
 
 
 msg = Message  # a short name, as it marks every template for the translation files
+
+
+@cache
+def _places(template: str) -> list[str]:
+    return [name for _, name, _, _ in Formatter().parse(template) if name]
 
 
 def _plain(value: object) -> object:

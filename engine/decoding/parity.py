@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Mark:
     """Things that a step leaves for the next one, besides the text.
 
@@ -23,7 +23,12 @@ class Mark:
     @classmethod
     def of(cls, seed: int, generator: torch.Generator | None, states: Mapping[str, object]) -> Mark:
         """The mark of a step that was drawn with a generator, or without one."""
+        if generator is None and not states:
+            return NOTHING
         return cls(None if generator is None else (seed, generator.get_state()), states)
+
+
+NOTHING = Mark(None, {})  # one object for all steps that leave nothing
 
 
 def generator_after(before: Mark | None, seed: int, device: torch.device) -> torch.Generator:

@@ -68,7 +68,7 @@ def _leading(distribution: Distribution, listed: int | None) -> Leading:
     raw.sort_to_depth(count)
     ids = raw.ids[:count]
     kept = ids, raw.values[:count], distribution.probabilities(ids)
-    return Leading(*(tuple(column.tolist()) for column in kept))
+    return Leading(*(column.tolist() for column in kept))
 
 
 def stage_states(chain: Sequence[Stage], context: Context) -> tuple[StageState, ...]:

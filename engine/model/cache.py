@@ -90,11 +90,6 @@ def tensors(cache: Cache) -> Iterator[torch.Tensor]:
 
 
 def _tensors_of(layer: object) -> Iterator[torch.Tensor]:
-    if type(layer) is GrowingLayer:  # at every step, so without looking at all its attributes
-        if layer.keys is not None:
-            yield layer.keys
-            yield layer.values
-        return
     for value in vars(layer).values():
         if isinstance(value, torch.Tensor):
             if value.dim() >= 3:
@@ -112,26 +107,32 @@ def size(cache: Cache | None, *kept: Cache) -> CacheSize:
         cache: the cache in use; None without one.
         kept: further caches held for it (earlier states), which count as held.
     """
-    read = () if cache is None else tensors(cache)
-    return _size(read, (tensor for other in kept for tensor in tensors(other)))
+    logical, storages = _measured(() if cache is None else cache.layers)
+    for other in kept:
+        storages |= _measured(other.layers)[1]
+    return CacheSize(logical, sum(storages.values()))
 
 
 def layer_sizes(cache: Cache) -> list[CacheSize]:
     """Bytes of each layer of a cache."""
-    return [_size(_tensors_of(layer)) for layer in cache.layers]
+    measured = (_measured([layer]) for layer in cache.layers)
+    return [CacheSize(logical, sum(storages.values())) for logical, storages in measured]
 
 
-def _size(read: Iterable[torch.Tensor], kept: Iterable[torch.Tensor] = ()) -> CacheSize:
-    logical = 0
-    storages = {}
-    for tensor in {id(tensor): tensor for tensor in read}.values():
-        logical += tensor.numel() * tensor.element_size()
+def _measured(layers: Iterable[object]) -> tuple[int, dict[int, int]]:
+    """Bytes of all values in some layers, and the bytes of their storages by address."""
+    logical, storages, others = 0, {}, {}
+    for layer in layers:
+        if type(layer) is GrowingLayer and layer.storages:  # at every step, so known beforehand
+            logical += layer.keys.nbytes + layer.values.nbytes
+            storages |= layer.storages
+        else:
+            others |= {id(tensor): tensor for tensor in _tensors_of(layer)}
+    for tensor in others.values():
+        logical += tensor.nbytes
         storage = tensor.untyped_storage()
         storages[storage.data_ptr()] = storage.nbytes()
-    for tensor in kept:
-        storage = tensor.untyped_storage()
-        storages[storage.data_ptr()] = storage.nbytes()
-    return CacheSize(logical, sum(storages.values()))
+    return logical, storages
 
 
 def forgets(cache: Cache) -> bool:

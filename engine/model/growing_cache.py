@@ -63,6 +63,8 @@ class _Room:
         self.kind = _kind(like)
         self._memory = like.new_empty(rows, heads, positions, size)
         self._strides = self._memory.stride()
+        storage = self._memory.untyped_storage()
+        self.storage = {storage.data_ptr(): storage.nbytes()}
 
     def view(self, start: int, end: int) -> torch.Tensor:
         """(rows, heads, end - start, size) of the memory."""
@@ -80,6 +82,7 @@ class _Shared:
         keys, values: the memory.
         written: positions written so far, by any fork.
         by_many: whether more than one fork may read it.
+        storages: bytes of the memory by address.
     """
 
     def __init__(self, keys: _Room, values: _Room, written: int) -> None:
@@ -87,6 +90,7 @@ class _Shared:
         self.values = values
         self.written = written
         self.by_many = False
+        self.storages = keys.storage | values.storage
 
     def takes(self, keys: torch.Tensor, values: torch.Tensor, start: int) -> bool:
         """Return whether these may be written at `start`: there is room that no fork reads."""
@@ -109,6 +113,11 @@ class GrowingLayer(DynamicLayer):
     def __init__(self, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self._room: _Shared | None = None
+
+    @property
+    def storages(self) -> dict[int, int]:
+        """Bytes of the layer's room by address; empty without one."""
+        return self._room.storages if self._room else {}
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object

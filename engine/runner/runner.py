@@ -242,7 +242,7 @@ class Runner:
             is_prefill, again = self._rebuild(parity=parity)
         tokens = ids.shape[1]
         chunks = (tokens,) if whole else self._chunks(self.positions, tokens)
-        return _Plan(ids, _kind(tokens), chunks, (*again, *chunks), is_prefill)
+        return _Plan(ids, _kind(tokens), chunks, again + chunks, is_prefill)
 
     def _parts(self, plan: _Plan) -> Iterator[np.ndarray]:
         """Yield the (rows, tokens) of each pass, and note them as read after it."""
@@ -320,13 +320,13 @@ class Runner:
 
     def _chunks(self, start: int, tokens: int) -> tuple[int, ...]:
         """Return the size of each pass in which `tokens` tokens are read from position `start`."""
-        if not tokens:
-            return ()
+        if tokens <= 1:
+            return (1,) * tokens
         switch = self.model.reads_again_after
         if switch is not None and start <= switch < start + tokens:
             return (tokens,)  # at once, as `generate` does
         chunk = chunk_of(self.model)
-        if tokens <= (1 if start else chunk):
+        if not start and tokens <= chunk:
             return (tokens,)
         if self.model.can_chunk:
             full, rest = divmod(tokens, chunk)

@@ -1,6 +1,6 @@
 """One row of scores, sorted only as deep as needed.
 
-The stages share one `RankedRow`, which makes the softmax weights once and sorts a few hundred
+The stages share one `RankedRow`, which makes the softmax weights once and sorts a hundred or so
 leading tokens. The tokens left after a cut are `survivors.Survivors`. Nothing is approximated: if
 the leading tokens do not decide a cut, the row is sorted deeper, or counted by `intervals`.
 
@@ -18,9 +18,9 @@ from engine.errors import LogitsError, NoCandidatesError
 from engine.sampling.exponentials import fill_exponentials
 from engine.sampling.intervals import Intervals, Place, sort_keys
 
-# Leading tokens sorted at the first and the second attempt; the third sorts the whole row. A full
-# sort of 152k entries costs about as much as ten of the first.
-_DEPTHS = (256, 4096)
+# Leading tokens sorted at once: the least number that suffices, else the whole row. A full sort of
+# 152k entries costs about as much as ten of the first two.
+_DEPTHS = (16, 128, 4096)
 # From this many tokens on, intervals answer sooner than a full sort.
 _LARGE = 32_768
 # Groups of scores per leading token wanted: each group is represented by its highest score.
@@ -228,6 +228,10 @@ class RankedRow:
         """Return the `Place` at a rank, counted from 0, below `count`."""
         return self._at(rank) if self._is_sorted_to(rank + 1) else self._intervals.at(rank)
 
+    def token_at(self, rank: int) -> int:
+        """Return the id of the token at a rank, counted from 0, below `count`."""
+        return int(self.ids[rank]) if rank < self.depth else self.at(rank).token_id
+
     def reach(self, weight_sum: float, *, side: str) -> Place:
         """Return the first rank whose running sum of weights reaches a sum, else the last rank.
 
@@ -235,7 +239,7 @@ class RankedRow:
             weight_sum: the sum.
             side: ``left`` for a running sum of at least that, ``right`` for one above it.
         """
-        depth = 1
+        depth = self.depth or _DEPTHS[1]  # a nucleus often has more tokens than the first has
         while not self.complete:
             if not self._is_sorted_to(depth):
                 return self._intervals.reach(weight_sum, side)
@@ -266,7 +270,7 @@ class RankedRow:
         """(stop,) ids of the tokens before a rank above 0, in rank order or ascending."""
         if self._is_sorted_to(stop):
             return self.ids[:stop]
-        last = self.at(stop - 1).token_id
+        last = self.token_at(stop - 1)
         score = self.scores[last]
         reaching = np.flatnonzero(self.scores >= score)
         return reaching[(self.scores[reaching] > score) | (reaching <= last)]

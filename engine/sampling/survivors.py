@@ -185,7 +185,7 @@ class Survivors:
             return np.zeros(scores.shape, bool)
         left = scores > -np.inf
         if self.stop < row.count:
-            last = row.at(self.stop - 1).token_id
+            last = row.token_at(self.stop - 1)
             edge = row.scores[last]
             left &= (scores > edge) | ((scores == edge) & (token_ids <= last))
         if self.start:
@@ -194,9 +194,9 @@ class Survivors:
 
     def probs_of(self, token_ids: np.ndarray) -> np.ndarray:
         """(n,) float64 probabilities of these tokens among the survivors, 0 for all others."""
-        left = self._are_left(token_ids)
-        if not left.any():
+        if not self.count:
             return np.zeros(token_ids.shape)
+        left = self._are_left(token_ids)
         weights = np.exp(self.row.scores[token_ids].astype(np.float64) - self.row.highest)
         return np.where(left, weights / self.mass, 0.0)
 

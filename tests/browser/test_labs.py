@@ -18,6 +18,7 @@ PATHS = [
     "/cache",
     "/tokens",
 ]
+LONG = ("/speculative", "/diffusion", "/one_clock")  # like the others, and slow
 WITHOUT_STAGE = ("/cache", "/tokens")
 WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 MEASURED = ("/one_clock", "/cache")  # no chart is drawn while they measure
@@ -45,7 +46,9 @@ SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 HAS_PLAYED = re.compile("^[1-9].* · ")  # that it has ended is not said while it grows
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[pytest.mark.long] * (path in LONG)) for path in PATHS]
+)
 def test_page_passes_keyboard_and_appearance_checks(page: Page, path, tmp_path):
     """Check both sizes and both schemes on a page opened once."""
     for size, scheme in NEW_SIZE:

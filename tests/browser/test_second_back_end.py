@@ -67,6 +67,7 @@ def test_columns_grow_on_compare(page, url):
     expect(pure).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_sweep_runs_on_tune(page, url):
     page.goto(f"{url}/tune")
     expect(page.get_by_text(LIMITS)).to_be_visible()

@@ -5,9 +5,11 @@ import shutil
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from streamlit.runtime.scriptrunner import RerunData, RerunException
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.tab import in_tab, left, new_app, restarted, visit_of
+from ui.learn import page
 from ui.learn.course import FOLDER, course
 from ui.learn.learning import Learning, page_name
 from ui.learn.panels.step.hands import Hands
@@ -69,6 +71,25 @@ def test_lesson_shows_hints_solutions_and_progress(app):
     assert "2 of 5 tasks solved" in said(app)
     press(app, "Continue", LOOP.key)
     assert "step 2 of 4" in said(app)
+
+
+def test_fragment_run_alone_after_a_move_draws_whole_page(monkeypatch):
+    """The browser may send a press and a panel's event in one message, which runs a fragment."""
+    drawn, runs = [], []
+
+    def rerun() -> None:
+        runs.append(1)
+        raise RerunException(RerunData())
+
+    part = page._part(lambda: drawn.append(1), "the lesson")
+    monkeypatch.setattr(page.st, "rerun", rerun)
+    monkeypatch.setattr(page.st, "session_state", {page.MOVED: True})
+    with pytest.raises(RerunException):
+        part()
+    assert (drawn, runs) == ([], [1])
+    page.st.session_state.clear()
+    part()
+    assert (drawn, runs) == ([1], [1])
 
 
 def test_path_leads_through_its_own_steps_only(app):

@@ -11,6 +11,8 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
+from functools import wraps
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -41,6 +43,7 @@ from ui.words.errors import in_words
 from ui.words.labels import markdown_text
 from ui.words.language import language, marked, say, say_counted
 
+MOVED = "learn_moved"  # key of a move that is still to be drawn
 PATH_KEY = "learn_path"  # key of the chosen path, in the session's state
 STYLE = Path(__file__).with_suffix(".css")
 ABOUT = marked(
@@ -54,6 +57,7 @@ def learn_page() -> None:
     visit = opened_visit()
     if visit is None:
         return
+    st.session_state.pop(MOVED, None)
     try:
         lessons = course()
         learning = learning_of(visit)
@@ -104,9 +108,9 @@ def _list(lessons: Course, learning: Learning) -> None:
         for number, lesson in listed:
             _entry(number, lesson, learning)
     st.subheader(say("What you can learn here"), anchor=False)
-    st.fragment(guarded(draw_concepts, "the list of concepts"))()
+    st.fragment(_part(draw_concepts, "the list of concepts"))()
     st.subheader(say("Your progress"), anchor=False)
-    st.fragment(guarded(draw_progress, "your progress"))()
+    st.fragment(_part(draw_progress, "your progress"))()
 
 
 def _path_here() -> LessonPath | None:
@@ -159,13 +163,14 @@ def _stop(number: int, stop: Stop, said: Words, learning: Learning) -> None:
         name, about, button = st.columns([5, 2, 1], vertical_alignment="center")
         name.markdown(f"{mark}**{number}. {title}**  \n{said.entry(stop.place).whole}")
         about.caption(say("{minutes} min", minutes=stop.minutes))
-        if button.button(
+        button.button(
             say("Open again") if is_done else say("Start"),
             key=f"learn_open_{stop.place}",
             help=title,
             width="stretch",
-        ):
-            go_to(stop.lesson, stop.steps[0].key)
+            on_click=go_to,
+            args=(stop.lesson, stop.steps[0].key),
+        )
 
 
 def _entry(number: int | None, lesson: Lesson, learning: Learning) -> None:
@@ -192,13 +197,14 @@ def _entry(number: int | None, lesson: Lesson, learning: Learning) -> None:
             label = say("Open again")
         else:
             label = say("Continue") if begun else say("Start")
-        if button.button(
+        button.button(
             label,
             key=f"learn_open_{lesson.key}",
             help=title.title,
             width="stretch",
-        ):
-            go_to(lesson, lesson.steps[0].key if is_done else "")
+            on_click=go_to,
+            args=(lesson, lesson.steps[0].key if is_done else ""),
+        )
 
 
 def _list_button() -> None:
@@ -207,21 +213,34 @@ def _list_button() -> None:
     words = paths().words
     said = words.get(language(), words[ENGLISH])
     label = say("All lessons") if path is None else said.entry(path.key).title
-    if st.button(label, key="learn_all", type="tertiary"):
-        go_to(None)
+    st.button(label, key="learn_all", type="tertiary", on_click=go_to, args=(None,))
 
 
 def go_to(lesson: Lesson | None, step: str = "") -> None:
-    """Show another lesson, or the list; a path that is followed stays."""
+    """Show another lesson, or the list; a path that is followed stays.
+
+    Call this from a button's `on_click`. The browser may send the press in one message with an
+    event of a fragment. Then Streamlit runs the callback and the fragment alone (`_part`).
+    """
     path = _path_here()
-    st.query_params.clear()
-    if path is not None:
-        st.query_params["path"] = path.key
+    new = {} if path is None else {"path": path.key}
     if lesson is not None:
-        st.query_params["lesson"] = lesson.key
-        if step:
-            st.query_params["step"] = step
-    st.rerun()
+        new |= {"lesson": lesson.key, **({"step": step} if step else {})}
+    st.query_params.from_dict(new)  # at once: each change is a place in the browser's history
+    st.session_state[MOVED] = True
+
+
+def _part(draw: Callable[..., None], doing: str) -> Callable[..., None]:
+    """Wrap a fragment of the page: if the page has moved on, all of it is drawn instead."""
+    guarded_draw = guarded(draw, doing)
+
+    @wraps(draw)
+    def drawn(*arguments: object) -> None:
+        if MOVED in st.session_state:
+            st.rerun()
+        guarded_draw(*arguments)
+
+    return drawn
 
 
 # --- below the list -------------------------------------------------------------------------------
@@ -286,7 +305,7 @@ def _lesson(lessons: Course, lesson: Lesson, learning: Learning, visit: Visit) -
     show_notices(visit)
     _bar(lessons, lesson, step)
     watching(
-        guarded(step_view, "the lesson"),
+        _part(step_view, "the lesson"),
         lambda: step.panel.look_every(live) if step.panel is not None else None,
     )(lesson, step, live, learning, visit)
 
@@ -304,16 +323,20 @@ def _bar(lessons: Course, lesson: Lesson, step: Step) -> None:
         if path is not None and (lesson, step) in path.places:
             _along(path, lesson, step)
             return
-        if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
-            go_to(lesson, lesson.steps[place - 1].key)
+        _previous(lesson, lesson.steps[place - 1], is_first=place == 0)
+        look = {"type": _weight(step), "on_click": go_to}
         if place + 1 < len(lesson.steps):
-            if st.button(say("Next"), key="learn_next", type=_weight(step)):
-                go_to(lesson, lesson.steps[place + 1].key)
+            args = lesson, lesson.steps[place + 1].key
+            st.button(say("Next"), key="learn_next", args=args, **look)
         else:
             following = lessons.after(lesson)
             label = say("Next lesson") if following else say("Finish")
-            if st.button(label, key="learn_finish", type=_weight(step)):
-                go_to(following)
+            st.button(label, key="learn_finish", args=(following,), **look)
+
+
+def _previous(lesson: Lesson, step: Step, *, is_first: bool) -> None:
+    args = lesson, step.key
+    st.button(say("Previous"), key="learn_previous", disabled=is_first, on_click=go_to, args=args)
 
 
 def _weight(step: Step) -> Literal["primary", "secondary"]:
@@ -324,17 +347,14 @@ def _weight(step: Step) -> Literal["primary", "secondary"]:
 def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
     """Draw the ways to the previous and the next place on a path."""
     place = path.places.index((lesson, step))
-    if st.button(say("Previous"), key="learn_previous", disabled=place == 0):
-        before, its_step = path.places[place - 1]
-        go_to(before, its_step.key)
+    _previous(*path.places[place - 1], is_first=place == 0)
+    look = {"type": _weight(step), "on_click": go_to}
     if place + 1 == len(path.places):
-        if st.button(say("Finish"), key="learn_finish", type=_weight(step)):
-            go_to(None)
+        st.button(say("Finish"), key="learn_finish", args=(None,), **look)
         return
     following, its_step = path.places[place + 1]
     label = say("Next") if following is lesson else say("Next lesson")
-    if st.button(label, key="learn_next", type=_weight(step)):
-        go_to(following, its_step.key)
+    st.button(label, key="learn_next", args=(following, its_step.key), **look)
 
 
 # --- one question ---------------------------------------------------------------------------------
@@ -347,7 +367,6 @@ def _question(lesson: Lesson, quiz: Quiz, learning: Learning, visit: Visit) -> N
         _list_button()
         st.markdown(f"**{lesson.words(language()).entry('').title}**", width="content")
         st.space("stretch")
-        if st.button(say("Open the lesson"), key="learn_open"):
-            go_to(lesson)
+        st.button(say("Open the lesson"), key="learn_open", on_click=go_to, args=(lesson,))
     with st.container(key="learn_question"):
-        st.fragment(guarded(draw_quiz, "the quiz"))(quiz, learning.done, visit)
+        st.fragment(_part(draw_quiz, "the quiz"))(quiz, learning.done, visit)

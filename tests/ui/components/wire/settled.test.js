@@ -67,6 +67,12 @@ describe('settled settings', () => {
     assert.deepEqual([posted, rested], [1, 1]);
   });
 
+  test('release of a pointer elsewhere sends and draws nothing', () => {
+    settled.tell_soon();
+    mock.timers.tick(1000);
+    assert.deepEqual([posted, rested], [0, 0]);
+  });
+
   test('settings wait for the next step while a text plays', () => {
     state.settings = { temperature: 2 };
     state.mode = 'playing';

@@ -56,9 +56,12 @@ export function create_settled(state, post, rest) {
 
   /** Tell it soon, unless a text is playing: then its next step brings the settings. */
   function tell_soon() {
-    if (state.mode !== 'paused') return;
-    if (differ(heard)) post();
-    else rest();
+    if (state.mode === 'paused' && differ(heard)) post();
+  }
+
+  function slider_rests() {
+    if (state.mode === 'paused' && !differ(heard)) rest();
+    else tell_soon();
   }
 
   return {
@@ -75,7 +78,7 @@ export function create_settled(state, post, rest) {
     /** Handle the release of a slider. */
     settle() {
       clearTimeout(timer);
-      timer = setTimeout(tell_soon, SETTLE_MS);
+      timer = setTimeout(slider_rests, SETTLE_MS);
     },
 
     /** Prepare for a person's departure: the page may be gone before the event arrives. */
