@@ -9,7 +9,7 @@ import { mount as document_with } from '../harness.js';
 
 const APP = `
   export function mount(root, data, tell) {
-    globalThis.calls.push(['mount', data, root.style.visibility]);
+    globalThis.calls.push(['mount', data, root.style.visibility, tell]);
     root.append('there');
     return {
       update: given => globalThis.calls.push(['update', given]),
@@ -60,6 +60,21 @@ test('an app gets values that are served beside its data, and keeps them while i
   assert.deepEqual([calls[1][0], calls[1][1].count, calls[1][1].glossary], ['update', 2, { logit: 1 }]);
   end();
   assert.deepEqual(calls.slice(2), [['destroy']]);
+});
+
+test('what an app reports reaches Streamlit until the visitor leaves the page', async () => {
+  const root = element();
+  /** @type {any[][]} */
+  const told = [];
+  show({ parentElement: root, data: { language: 'en' }, setTriggerValue: (...event) => told.push(event) }, PLACES);
+  await until(() => calls.length === 1);
+  const report = calls[0][3];
+  report('model', 'bundled');
+  const here = location.pathname;
+  history.pushState({}, '', '/how');
+  report('model', 'another');
+  history.pushState({}, '', here);
+  assert.deepEqual(told, [['model', 'bundled']]);
 });
 
 test('in another language it is mounted anew, as its labels are written once', async () => {
