@@ -15,8 +15,8 @@ from engine.values import Name
 from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs
 from ui.measurements.held import Held
+from ui.measurements.job import MeasureJob, SectionJob
 from ui.measurements.section import Laid, Section
-from ui.measurements.work import MeasureWork, SectionWork
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.words.language import say
 from ui.words.refusals import told
@@ -50,7 +50,7 @@ class Bench:
         self.sections = {
             one.key: Held(f"{name}_{one.key}", one, model, inputs.get(one.key)) for one in sections
         }
-        self.pacing: MeasureWork[Pace] | None = None
+        self.pacing: MeasureJob[Pace] | None = None
         self.busy: Machine | None = None
 
     def look(self, owner: Owner) -> None:
@@ -61,7 +61,7 @@ class Bench:
         if self.pacing is not None and machine.is_busy:
             return
         self.busy = machine if machine.is_busy else None
-        self.pacing = MeasureWork(PaceMeasurement(self.model)).start(owner)
+        self.pacing = MeasureJob(PaceMeasurement(self.model)).start(owner)
 
     @property
     def pace(self) -> Pace | None:
@@ -292,7 +292,7 @@ class MeasurementState:
         return bool(self._waiting) or (self._running is not None and self._running.is_running)
 
     @property
-    def work(self) -> SectionWork | None:
+    def work(self) -> SectionJob | None:
         """The visible work to cancel or continue; otherwise the first model's last work."""
         works = [held.work for held in self.in_sight if held.work is not None]
         running = (work for work in works if work.is_running)

@@ -14,8 +14,8 @@ from engine.values import Amount, Row
 from ui.labs import fields
 from ui.labs.inputs import Inputs
 from ui.measurements.held import Held
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Section, Shown, Table
-from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 
 
@@ -88,6 +88,6 @@ SECTION = Section(
     picture=_picture,
     notice=_notice,
     tables=_tables,
-    begin=lambda model, inputs: MeasureWork(ReadingMeasurement(model, inputs)),
+    begin=lambda model, inputs: MeasureJob(ReadingMeasurement(model, inputs)),
     seconds=_seconds,
 )

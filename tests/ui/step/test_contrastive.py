@@ -189,7 +189,7 @@ def test_the_step_on_screen_brings_its_candidates(visitor, session):
 
 def test_before_the_first_step_there_is_nothing_to_show(visitor, session):
     header = visitor.read_all()[0]
-    assert header["search"] is None and header["row"] is None and header["error"] == ""
+    assert "search" not in header and header["row"] is None and header["error"] == ""
 
 
 def test_the_trace_and_the_code_keep_it(visitor, session):
