@@ -28,7 +28,7 @@ def test_guided_text_survives_a_reload():
 def test_contrastive_search_survives_a_reload():
     with opened() as page:
         header = page.do("start", prompt="A story:", strategy=SEARCH)
-        assert header["error"] == "" and header["row"] is None and header["search"] is None
+        assert header["error"] == "" and header["row"] is None and "search" not in header
         assert page.text["strategy"] == SEARCH
         header = page.do("step", strategy=SEARCH | {"penalty_alpha": 0.2})
         assert header["search"]["penalty_alpha"] == 0.2

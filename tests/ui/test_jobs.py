@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE_S, until
 from ui import jobs
 from ui.compare.sampling_run import SamplingRun
 from ui.jobs import WORKS, Call, Job, Lane, Owner, in_thread
-from ui.tune.sweep_work import SweepWork
+from ui.tune.sweep_job import SweepJob
 
 AT_ONCE = WORKS.places
 
@@ -394,7 +394,7 @@ def sweep_and_samples() -> list[Job]:
     sweep = Sweep(SamplingSettings(), axis, prompts=["w1"], seeds=(0,), max_tokens=4)
     columns = [(1, "a", SamplingSettings())]
     return [
-        SweepWork(sweep, model, ["w1"]),
+        SweepJob(sweep, model, ["w1"]),
         SamplingRun(model, "w1", columns, count=2, first_seed=0, max_tokens=4),
     ]
 

@@ -16,9 +16,9 @@ from ui.charts.template import DASHES, SYMBOLS, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.drawing import chart, sheet
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Laid, Section, Shown, Table
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import counted, size
 from ui.words.language import marked, say
@@ -51,8 +51,8 @@ def _first(model: LanguageModel) -> BytesInputs:
     return BytesInputs(positions=min(usual, model.context_length or usual))
 
 
-def _begin(model: LanguageModel, inputs: BytesInputs) -> MeasureWork[CacheBytes]:
-    return MeasureWork(CacheBytesMeasurement(model, inputs.positions, inputs.batch))
+def _begin(model: LanguageModel, inputs: BytesInputs) -> MeasureJob[CacheBytes]:
+    return MeasureJob(CacheBytesMeasurement(model, inputs.positions, inputs.batch))
 
 
 def _seconds(model: LanguageModel, inputs: BytesInputs, pace: Pace) -> float:

@@ -15,9 +15,9 @@ from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.drawing import chart, sheet
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Laid, Section, Shown, Table
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
 from ui.words.language import marked, say
@@ -109,9 +109,9 @@ def _lengths(inputs: PrefixInputs) -> list[int]:
     return sorted({round(share * inputs.longest) for share in SHARES})
 
 
-def _begin(model: LanguageModel, inputs: PrefixInputs) -> MeasureWork[PrefixResult]:
+def _begin(model: LanguageModel, inputs: PrefixInputs) -> MeasureJob[PrefixResult]:
     parts = _parts(model, inputs)
-    return MeasureWork(PrefixMeasurement(model, *parts, _lengths(inputs), inputs.repeats))
+    return MeasureJob(PrefixMeasurement(model, *parts, _lengths(inputs), inputs.repeats))
 
 
 def _seconds(model: LanguageModel, inputs: PrefixInputs, pace: Pace) -> float:

@@ -13,9 +13,9 @@ from ui.charts.template import DASHES, PATTERNS, SYMBOLS, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.drawing import chart, sheet
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Section, Shown, Table
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
 from ui.words.language import marked, say
@@ -28,8 +28,8 @@ class WindowInputs(PlainInputs):
     window: int = 16
 
 
-def _begin(model: LanguageModel, inputs: WindowInputs) -> MeasureWork[WindowEdge]:
-    return MeasureWork(WindowMeasurement(model, inputs.window))
+def _begin(model: LanguageModel, inputs: WindowInputs) -> MeasureJob[WindowEdge]:
+    return MeasureJob(WindowMeasurement(model, inputs.window))
 
 
 def _seconds(model: LanguageModel, inputs: WindowInputs, pace: Pace) -> float:

@@ -21,9 +21,9 @@ from ui.charts.template import SYMBOLS, Palette, literal, log_axis, palette, tem
 from ui.labs import fields
 from ui.labs.inputs import Inputs
 from ui.measurements.drawing import chart, sheet, steadiness
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Laid, Section, Shown, Table
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.texts.examples import EXAMPLES
 from ui.texts.texts import check_prompt
 from ui.words.glossary import meaning
@@ -64,9 +64,9 @@ def _prompt_ids(model: LanguageModel, inputs: TextInputs) -> list[int]:
     return model.vocabulary.encode(inputs.prompt)
 
 
-def _begin(model: LanguageModel, inputs: TextInputs) -> MeasureWork[WithAndWithout]:
+def _begin(model: LanguageModel, inputs: TextInputs) -> MeasureJob[WithAndWithout]:
     ids = _prompt_ids(model, inputs)
-    return MeasureWork(WithAndWithoutMeasurement(model, ids, inputs.positions, inputs.every))
+    return MeasureJob(WithAndWithoutMeasurement(model, ids, inputs.positions, inputs.every))
 
 
 def _seconds(model: LanguageModel, inputs: TextInputs, pace: Pace) -> float:

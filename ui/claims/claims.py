@@ -46,9 +46,9 @@ from ui.claims.words import (
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.drawing import cell, chart, sheet
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Section, Shown, Table
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.models.chooser import Choice as ModelChoice
 from ui.models.chooser import shared_model
 from ui.shell.fields import bound
@@ -209,7 +209,7 @@ def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
         picture=picture,
         notice=lambda found: say(claim.notice(found)),
         tables=lambda found: (plain_table(words, judge(found.checks)), table_of(claim, found)),
-        begin=lambda model, chosen: MeasureWork(experiment(model, chosen)),
+        begin=lambda model, chosen: MeasureJob(experiment(model, chosen)),
         start=marked("Run"),
         seconds=lambda model, chosen, pace: experiment(model, chosen).seconds(pace),
         is_timed=False,  # times are processor time, and a condition of the verdict

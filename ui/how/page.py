@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import streamlit as st
 
@@ -18,7 +18,6 @@ from ui.shell.navigation import site
 from ui.shell.page import served_glossary
 from ui.shell.tables import table
 from ui.visit_page import VisitPage
-from ui.visits.records import Choice, choice_of, choice_record, read
 from ui.words.labels import counted, parameters_text, size
 from ui.words.language import ENGLISH, language, marked, say
 
@@ -38,15 +37,6 @@ class HowState(InputsState[PlainInputs]):
     inputs_class: ClassVar[type[PlainInputs]] = PlainInputs
     prompt_holders: ClassVar[tuple[()]] = ()
     works: ClassVar[tuple[str, ...]] = ()
-
-    @classmethod
-    def restored(cls, data: dict[str, Any], load: Callable[..., LanguageModel]) -> HowState:
-        """As it was recorded."""
-        return cls(load(*choice_of(read(data, Choice))))
-
-    def record(self) -> dict[str, Any]:
-        """Return the record of where the model came from."""
-        return choice_record(self.model)
 
 
 PAGE = VisitPage(

@@ -10,7 +10,7 @@ from engine.measure import Pace
 from engine.model import LanguageModel
 from ui.labs.inputs import PlainInputs
 from ui.labs.state import InputsState
-from ui.measurements.work import SectionWork
+from ui.measurements.job import SectionJob
 from ui.words.language import marked
 
 AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
@@ -24,7 +24,7 @@ class Drawn(InputsState[Any]):
         work: the last work; None before the first, and if nothing is measured.
     """
 
-    work: SectionWork | None = None
+    work: SectionJob | None = None
 
     @property
     def is_running(self) -> bool:
@@ -134,7 +134,7 @@ class Section(Generic[AnyInputs, AnyResult]):
     picture: Callable[[AnyResult, Shown], None]
     notice: Callable[[AnyResult], str]
     tables: Callable[[AnyResult], Sequence[Table]] = lambda result: ()
-    begin: Callable[[LanguageModel, AnyInputs], SectionWork[AnyResult]] | None = None
+    begin: Callable[[LanguageModel, AnyInputs], SectionJob[AnyResult]] | None = None
     start: str = marked("Measure")
     seconds: Callable[[LanguageModel, AnyInputs, Pace], float | None] = lambda *_: None
     computed: Callable[[LanguageModel, AnyInputs], AnyResult] | None = None

@@ -9,8 +9,8 @@ from engine.measure import Pace, Setting
 from engine.model import LanguageModel
 from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs
+from ui.measurements.job import KeptJob, SectionJob
 from ui.measurements.section import Drawn, Section
-from ui.measurements.work import KeptWork, SectionWork
 from ui.visits.in_hand import Prompt
 
 
@@ -48,7 +48,7 @@ class SectionState(Drawn):
         self.begin_work("work", self._measurement, owner)
         self.began_alone = True
 
-    def _measurement(self) -> SectionWork:
+    def _measurement(self) -> SectionJob:
         work = self.section.begin(self.model, self.inputs)
         work.setting = Setting.here(self.model)
         return work
@@ -68,7 +68,7 @@ class SectionState(Drawn):
 
     def take_results(self, data: Any) -> None:
         """Take results from a record; raises `BrokenRecord` and then changes nothing."""
-        self.work = KeptWork(data, self.section.inputs, self.section.result)
+        self.work = KeptJob(data, self.section.inputs, self.section.result)
         self.began_alone = True
 
     def take_over(self, other: SectionState) -> None:

@@ -14,9 +14,9 @@ from engine.model import LanguageModel
 from engine.values import Name
 from ui.jobs import Owner
 from ui.labs.inputs import PlainInputs
+from ui.measurements.job import MeasureJob, SectionJob
 from ui.measurements.section import Laid, Section
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork, SectionWork
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.words.errors import told
 from ui.words.language import say
@@ -51,7 +51,7 @@ class Bench:
             one.key: SectionState(f"{name}_{one.key}", one, model, inputs.get(one.key))
             for one in sections
         }
-        self.pacing: MeasureWork[Pace] | None = None
+        self.pacing: MeasureJob[Pace] | None = None
         self.busy: Machine | None = None
 
     def look(self, owner: Owner) -> None:
@@ -62,7 +62,7 @@ class Bench:
         if self.pacing is not None and machine.is_busy:
             return
         self.busy = machine if machine.is_busy else None
-        self.pacing = MeasureWork(PaceMeasurement(self.model)).start(owner)
+        self.pacing = MeasureJob(PaceMeasurement(self.model)).start(owner)
 
     @property
     def pace(self) -> Pace | None:
@@ -293,7 +293,7 @@ class MeasurementState:
         return bool(self._waiting) or (self._running is not None and self._running.is_running)
 
     @property
-    def work(self) -> SectionWork | None:
+    def work(self) -> SectionJob | None:
         """The visible work to cancel or continue; otherwise the first model's last work."""
         works = [held.work for held in self.in_sight if held.work is not None]
         running = (work for work in works if work.is_running)

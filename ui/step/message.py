@@ -137,12 +137,15 @@ def state_message(
             "is_over": session.is_over,
             "at_limit": session.has_reached_limit,
         },
-        "in_force": _in_force(session),
         "pending_bytes": session.decoder.pending_bytes.hex(" "),
-        "search": _searched(session, labels),
-        "recorded": _recorded(session, labels),
         "left": session.left,
     }
+    rare = {
+        "in_force": _in_force(session),
+        "search": _searched(session, labels),
+        "recorded": _recorded(session, labels),
+    }
+    header |= {name: value for name, value in rare.items() if value is not None}
     edited = edited_ids(session.settings)[:LABELLED]
     header["labels"] = sent.new_labels(edited, labels)
     seldom = {

@@ -13,7 +13,7 @@ from engine.tokenizing import TextTokenizer, TokenizedText
 from ui.jobs import Owner
 from ui.labs.inputs import Inputs, PlainInputs
 from ui.labs.state import InputsState
-from ui.measurements.work import MeasureWork
+from ui.measurements.job import MeasureJob
 from ui.tokens.measures import MEASURES
 from ui.tokens.samples import experiments, samples
 from ui.tokens.sources import BYTES, MODEL, NOTHING, name_of, tokenizer_of
@@ -69,7 +69,7 @@ class TokensState(InputsState[TokensInputs]):
 
     name: ClassVar[str] = "tokens"
     inputs_class: ClassVar[type[PlainInputs]] = TokensInputs
-    work: MeasureWork[PrefillAndDecode] | None = None
+    work: MeasureJob[PrefillAndDecode] | None = None
 
     def __init__(self, model: LanguageModel, inputs: TokensInputs | None = None) -> None:
         super().__init__(model, inputs)
@@ -136,10 +136,10 @@ class TokensState(InputsState[TokensInputs]):
         self.begin_work("work", self._timing, owner)
         self.began_alone = True
 
-    def _timing(self) -> MeasureWork[PrefillAndDecode]:
+    def _timing(self) -> MeasureJob[PrefillAndDecode]:
         require(self.model, msg("Timing"), "weights")
         count = len(self.cut(MODEL, self._text()).tokens)
-        return MeasureWork(PrefillAndDecodeMeasurement(self.model, [count], [OUTPUT], ROUNDS))
+        return MeasureJob(PrefillAndDecodeMeasurement(self.model, [count], [OUTPUT], ROUNDS))
 
     def load(self, model: LanguageModel) -> None:
         """Continue with another model and its tokenizer; times are measured again."""

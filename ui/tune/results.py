@@ -31,7 +31,7 @@ from ui.step.for_others import open_in_step_page
 from ui.texts.export import settings_as_code
 from ui.texts.texts import Beginning, before_text
 from ui.tune.metrics import TRADE_OFFS, Extreme, cell_label, extremes, value_text
-from ui.tune.sweep_work import SweepWork
+from ui.tune.sweep_job import SweepJob
 from ui.tune.tuning import VIEWS, Tuning
 from ui.visits.handover import HandedOver
 from ui.visits.tab import this_visit
@@ -270,7 +270,7 @@ def _pick(tuning: Tuning, place: int, value: int) -> None:
     tuning.choose(*chosen)
 
 
-def _prompt_label(work: SweepWork, place: int) -> str:
+def _prompt_label(work: SweepJob, place: int) -> str:
     return f"{place + 1}: {work.prompts[place][:40]}"
 
 

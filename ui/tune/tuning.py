@@ -30,10 +30,10 @@ from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.texts.settings import fitted, is_one_number
 from ui.tune.metrics import TRADE_OFFS
-from ui.tune.sweep_work import (
+from ui.tune.sweep_job import (
     Prompt,
+    SweepJob,
     SweepRecord,
-    SweepWork,
     opening_sweep,
     sweep_of,
     sweep_record,
@@ -172,7 +172,7 @@ class Plan:
 SomePrompts = Annotated[list[Prompt], Meta(max_length=MOST_PROMPTS)]
 
 
-class _KeptWork(Struct):
+class _KeptSweep(Struct):
     model: Choice
     prompts: SomePrompts
     chat: bool
@@ -191,7 +191,7 @@ class _Kept(Struct):
     view: dict[Name, Name]
     chosen: Annotated[list[Whole], Meta(max_length=2)]
     prompt_shown: Whole
-    work: _KeptWork | None
+    work: _KeptSweep | None
 
 
 class Tuning(InputsState[TuningInputs]):
@@ -212,7 +212,7 @@ class Tuning(InputsState[TuningInputs]):
     copy = None  # another tab takes the record, which holds a running sweep's texts so far
 
     removed_stop = ""
-    work: SweepWork | None = None
+    work: SweepJob | None = None
     chosen = (0, 0)
     metric = "perplexity"
     trade_off = next(iter(TRADE_OFFS))
@@ -428,12 +428,14 @@ class Tuning(InputsState[TuningInputs]):
             return begun(model)
         return tuning
 
-    def _take_work(self, kept: _KeptWork, load: Callable[[str, str | None], LanguageModel]) -> None:
+    def _take_work(
+        self, kept: _KeptSweep, load: Callable[[str, str | None], LanguageModel]
+    ) -> None:
         sweep, result = sweep_of(kept.sweep)
         model = load(*choice_of(kept.model))
         if len(kept.prompts) != len(sweep.prompts):
             raise BrokenRecord("Its sweep has other prompts.")
-        self.work = SweepWork(sweep, model, kept.prompts, chat=kept.chat, result=result)
+        self.work = SweepJob(sweep, model, kept.prompts, chat=kept.chat, result=result)
 
     def release(self) -> None:
         """End work that no page waits for."""
@@ -456,7 +458,7 @@ class Tuning(InputsState[TuningInputs]):
         self.error = self.plan.problem
         if self.plan.sweep is None or self.is_running:
             return
-        make, before, one = opening_sweep if for_all else SweepWork, self.work, self.inputs
+        make, before, one = opening_sweep if for_all else SweepJob, self.work, self.inputs
         made = partial(make, self.plan.sweep, self.model, one.prompts, chat=one.chat)
         self.begin_work("work", made, owner)
         if self.work is before:  # it was refused

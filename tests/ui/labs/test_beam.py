@@ -26,7 +26,7 @@ from ui.jobs import UNKNOWN
 from ui.labs.beam import view
 from ui.labs.beam.charts import likely_figure, tree_figure
 from ui.labs.beam.inputs import BeamInputs
-from ui.labs.beam.lab import BeamLab, TextsWork
+from ui.labs.beam.lab import BeamLab, TextsJob
 from ui.labs.beam.tree import MOST_ROWS, best_place, ids_of, text_of, tree_of, way_to
 from ui.words.metrics import number
 from ui.words.token_labels import labels_of
@@ -261,23 +261,23 @@ def test_texts_of_beam_greedy_and_sampling_are_compared(lab, model):
 
 def test_equal_inputs_share_texts_between_visitors(model):
     inputs = BeamInputs(prompt="Once there was", max_new_tokens=4)
-    cancelled, first = TextsWork(model, inputs), TextsWork(model, inputs)
-    waits = TextsWork(model, inputs)  # begun before any texts exist
+    cancelled, first = TextsJob(model, inputs), TextsJob(model, inputs)
+    waits = TextsJob(model, inputs)  # begun before any texts exist
     cancelled.cancel()
     for _ in cancelled._passes():
         pass
-    assert not cancelled.is_done and not TextsWork(model, inputs).is_done
+    assert not cancelled.is_done and not TextsJob(model, inputs).is_done
     first.start()
     first.wait(60)
     assert first.is_done and len(first.texts) == first.count
     waits.start()
     waits.wait(60)
-    again = TextsWork(model, replace(inputs, exact_tokens=5))  # no text depends on this setting
+    again = TextsJob(model, replace(inputs, exact_tokens=5))  # no text depends on this setting
     for other in (waits, again):
         assert other.is_done and other.texts == first.texts and other.texts is not first.texts
     assert [one is two for one, two in zip(waits.texts, first.texts, strict=True)] == [True] * 11
     for other in (replace(inputs, width=2), replace(inputs, prompt="Once there were")):
-        assert not TextsWork(model, other).is_done
+        assert not TextsJob(model, other).is_done
 
 
 def test_number_of_kept_text_sets_is_limited(model, monkeypatch):
@@ -285,9 +285,9 @@ def test_number_of_kept_text_sets_is_limited(model, monkeypatch):
     monkeypatch.setattr("ui.labs.beam.lab._written", WeakKeyDictionary())
     all_inputs = [BeamInputs(prompt="Once", max_new_tokens=count) for count in (1, 2, 3)]
     for inputs in all_inputs:
-        for _ in TextsWork(model, inputs)._passes():
+        for _ in TextsJob(model, inputs)._passes():
             pass
-    assert [TextsWork(model, inputs).is_done for inputs in all_inputs] == [False, True, True]
+    assert [TextsJob(model, inputs).is_done for inputs in all_inputs] == [False, True, True]
 
 
 def test_exact_search_reports_misses_of_each_width(lab):

@@ -16,7 +16,7 @@ from tests.ui.hostile import HOSTILE
 from tests.ui.labs.settling import settled
 from ui.jobs import UNKNOWN
 from ui.labs.speculative import charts, view
-from ui.labs.speculative.lab import ITSELF, LOOKUP, SpeculativeLab, SpeedWork
+from ui.labs.speculative.lab import ITSELF, LOOKUP, SpeculativeLab, SpeedJob
 
 MARKUP = next(text for text in HOSTILE if "<" in text)
 
@@ -135,7 +135,7 @@ def test_rounds_are_restored_from_the_record(lab, model):
 def test_speed_trial_resumes_after_a_cancel(monkeypatch):
     monkeypatch.setattr("ui.labs.speculative.lab.TOKENS", 3)
     settings = SpeculativeSettings(SamplingSettings(seed=1))
-    work = SpeedWork(tiny_models.shared("llama"), tiny_models.prompt(2), None, settings)
+    work = SpeedJob(tiny_models.shared("llama"), tiny_models.prompt(2), None, settings)
     work.start(UNKNOWN)
     work.cancel()
     work.wait(60)
@@ -150,7 +150,7 @@ def test_refused_speed_trial_shows_an_error(lab, monkeypatch):
     def refused(*args, **kwargs):
         raise DecodingError("It cannot be measured.")
 
-    monkeypatch.setattr("ui.labs.speculative.lab.SpeedWork", refused)
+    monkeypatch.setattr("ui.labs.speculative.lab.SpeedJob", refused)
     lab.begin(UNKNOWN)
     assert lab.error == "It cannot be measured." and lab.work is None
 

@@ -13,9 +13,9 @@ from engine.runner.runner import open_sequence
 from engine.values import Amount, Row
 from ui.labs import fields
 from ui.labs.inputs import Inputs
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Section, Shown, Table
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.texts.texts import check_prompt
 
 
@@ -88,6 +88,6 @@ SECTION = Section(
     picture=_picture,
     notice=_notice,
     tables=_tables,
-    begin=lambda model, inputs: MeasureWork(ReadingMeasurement(model, inputs)),
+    begin=lambda model, inputs: MeasureJob(ReadingMeasurement(model, inputs)),
     seconds=_seconds,
 )

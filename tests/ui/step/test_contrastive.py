@@ -187,7 +187,7 @@ def test_step_on_screen_includes_its_candidates(visitor, session):
 
 def test_no_candidates_are_sent_before_the_first_step(visitor, session):
     header = visitor.read_all()[0]
-    assert header["search"] is None and header["row"] is None and header["error"] == ""
+    assert "search" not in header and header["row"] is None and header["error"] == ""
 
 
 def test_trace_and_exported_code_include_the_search(visitor, session):

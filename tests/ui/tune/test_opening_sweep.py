@@ -15,8 +15,8 @@ from tests.ui import hostile
 from tests.waiting import PATIENCE_S, until
 from ui import jobs
 from ui.jobs import UNKNOWN, Owner
-from ui.tune import sweep_work
-from ui.tune.sweep_work import SweepWork, opening_sweep
+from ui.tune import sweep_job
+from ui.tune.sweep_job import SweepJob, opening_sweep
 from ui.tune.tuning import Tuning
 
 SWEEP = Sweep(
@@ -46,7 +46,7 @@ class Gate:
                 yield progress
 
         monkeypatch.setattr(Batch, "run", watched)
-        monkeypatch.setattr(sweep_work, "SUM_UP_SECONDS", 0)
+        monkeypatch.setattr(sweep_job, "SUM_UP_SECONDS", 0)
 
     def open(self) -> None:
         self.go.release(10_000)
@@ -59,7 +59,7 @@ def gate(monkeypatch) -> Iterator[Gate]:
     gate.open()
 
 
-def opened(model: LanguageModel, owner: Owner = UNKNOWN) -> SweepWork:
+def opened(model: LanguageModel, owner: Owner = UNKNOWN) -> SweepJob:
     work = opening_sweep(SWEEP, model, ["w1"])
     work.start(owner)
     return work
@@ -182,7 +182,7 @@ def test_own_sweep_is_not_shared(model, gate):
     until(lambda: gate.begun == 1)
     pages[0].cancel()
     pages[0].run()
-    assert type(pages[0].work) is SweepWork
+    assert type(pages[0].work) is SweepJob
     until(lambda: gate.begun == 2)
     assert pages[1].work.is_running and pages[2].work.is_running
     gate.open()
@@ -195,7 +195,7 @@ def test_finished_sweep_does_not_keep_its_model_alive():
     model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
     work = opened(model)
     work.wait(PATIENCE_S)
-    assert work.is_done and model in sweep_work._made
+    assert work.is_done and model in sweep_job._made
     held = weakref.ref(model)
     del work, model
     gc.collect()

@@ -17,7 +17,7 @@ from ui.jobs import Owner
 from ui.models.chooser import Choice, shared_model
 from ui.tune.metrics import cell_label, extremes
 from ui.tune.results import _cell_metrics
-from ui.tune.sweep_work import SweepWork
+from ui.tune.sweep_job import SweepJob
 from ui.tune.tuning import EXAMPLES, AxisInput, Tuning
 from ui.words.metrics import METRICS
 
@@ -182,7 +182,7 @@ def test_choosing_a_missing_cell_changes_nothing(tuning):
     assert tuning.chosen == (2, 1)
 
 
-class Gated(SweepWork):
+class Gated(SweepJob):
     """A sweep that pauses after three texts."""
 
     def __init__(self, *given) -> None:
@@ -198,9 +198,9 @@ class Gated(SweepWork):
 
 
 def test_cancelled_sweep_continues_to_the_same_texts(tuning, model, monkeypatch):
-    monkeypatch.setattr("ui.tune.sweep_work.MAX_ROWS", 3)
+    monkeypatch.setattr("ui.tune.sweep_job.MAX_ROWS", 3)
     whole = finished(tuning).work.result.texts
-    monkeypatch.setattr("ui.tune.sweep_work.SUM_UP_SECONDS", 0)
+    monkeypatch.setattr("ui.tune.sweep_job.SUM_UP_SECONDS", 0)
     work = Gated(tuning.plan.sweep, model, tuning.inputs.prompts)
     work.start()
     assert work.reached.wait(PATIENCE_S)
@@ -224,7 +224,7 @@ def test_cancelled_sweep_continues_to_the_same_texts(tuning, model, monkeypatch)
 def test_sweep_ends_when_its_visitor_leaves(tuning, model, monkeypatch):
     monkeypatch.setattr("ui.jobs.LOOK_SECONDS", 0)
     monkeypatch.setattr("ui.jobs.GRACE_SECONDS", -1)
-    work = SweepWork(tuning.plan.sweep, model, tuning.inputs.prompts)
+    work = SweepJob(tuning.plan.sweep, model, tuning.inputs.prompts)
     work.start(Owner(is_there=lambda: False))
     work.wait(PATIENCE_S)
     assert not work.is_running

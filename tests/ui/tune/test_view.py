@@ -11,7 +11,7 @@ from tests.ui import hostile
 from ui.charts.tune import Grid
 from ui.tune.metrics import Extreme
 from ui.tune.results import extremes_table, small_heatmaps, texts_list
-from ui.tune.sweep_work import _message, _recorded
+from ui.tune.sweep_job import _message, _recorded
 from ui.visits.records import BrokenRecord
 from ui.words.errors import told
 from ui.words.language import speaking

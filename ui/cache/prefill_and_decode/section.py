@@ -24,9 +24,9 @@ from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.drawing import cell as written
 from ui.measurements.drawing import chart, steadiness
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Laid, Section, Shown, Table
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
 from ui.words.labels import counted
@@ -191,8 +191,8 @@ def _plan(inputs: GridInputs) -> tuple[list[int], list[int], int]:
     return prompts, _lengths(say("Output lengths"), inputs.outputs), inputs.rounds
 
 
-def _begin(model: LanguageModel, inputs: GridInputs) -> MeasureWork[PrefillAndDecode]:
-    return MeasureWork(PrefillAndDecodeMeasurement(model, *_plan(inputs)))
+def _begin(model: LanguageModel, inputs: GridInputs) -> MeasureJob[PrefillAndDecode]:
+    return MeasureJob(PrefillAndDecodeMeasurement(model, *_plan(inputs)))
 
 
 def _seconds(model: LanguageModel, inputs: GridInputs, pace: Pace) -> float:

@@ -23,9 +23,9 @@ from ui.cache.quantised.words import bits_text, changes, notice, per_token, sett
 from ui.labs import fields
 from ui.labs.inputs import Inputs
 from ui.measurements.drawing import chart, sheet
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Section, Shown
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.shell.tables import escaped
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED
@@ -95,9 +95,9 @@ def _text(model: LanguageModel, inputs: QuantisedInputs) -> ReadText:
     return ReadText(ids, inputs.positions, settings)
 
 
-def _begin(model: LanguageModel, inputs: QuantisedInputs) -> MeasureWork[QuantisedResult]:
+def _begin(model: LanguageModel, inputs: QuantisedInputs) -> MeasureJob[QuantisedResult]:
     text, how = _text(model, inputs), _how(inputs)
-    return MeasureWork(QuantisedMeasurement(model, text, how, inputs.compares))
+    return MeasureJob(QuantisedMeasurement(model, text, how, inputs.compares))
 
 
 def _seconds(model: LanguageModel, inputs: QuantisedInputs, pace: Pace) -> float:

@@ -34,9 +34,9 @@ from ui.charts.template import SYMBOLS, Palette, literal, palette, template
 from ui.labs import fields
 from ui.labs.inputs import PlainInputs
 from ui.measurements.drawing import chart, sheet, steadiness
+from ui.measurements.job import MeasureJob
 from ui.measurements.section import Laid, Section, Shown
 from ui.measurements.section_state import SectionState
-from ui.measurements.work import MeasureWork
 from ui.tune.values import parse_values
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
@@ -75,8 +75,8 @@ def _plan(model: LanguageModel, inputs: RooflineInputs) -> Plan:
     return Plan.usual(model, batches)
 
 
-def _begin(model: LanguageModel, inputs: RooflineInputs) -> MeasureWork[Roofline]:
-    return MeasureWork(RooflineMeasurement(model, _plan(model, inputs)))
+def _begin(model: LanguageModel, inputs: RooflineInputs) -> MeasureJob[Roofline]:
+    return MeasureJob(RooflineMeasurement(model, _plan(model, inputs)))
 
 
 def _seconds(model: LanguageModel, inputs: RooflineInputs, pace: Pace) -> float:

@@ -38,7 +38,7 @@ _written: WeakKeyDictionary[LanguageModel, dict[BeamInputs, list[SetText]]] = We
 _lock = threading.Lock()
 
 
-class TextsWork(Job):
+class TextsJob(Job):
     """The texts of beam search, greedy decoding and nucleus sampling.
 
     Texts that another visitor has asked for are available at once.
@@ -108,7 +108,7 @@ class TextsWork(Job):
         return len(self.texts)
 
 
-class ExactWork(Job):
+class ExactJob(Job):
     """Beam searches of several widths, and the exact search.
 
     Attributes:
@@ -207,8 +207,8 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     shown: int = 5
     last_shown: int | None = None
-    texts: TextsWork | None = None
-    exact: ExactWork | None = None
+    texts: TextsJob | None = None
+    exact: ExactJob | None = None
     _chosen: Place | None = None
     _following: tuple[tuple[BeamSearch, int, int], NextTokens] | None = None
 
@@ -298,7 +298,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     def begin(self, owner: Owner) -> None:
         """Set the texts of several decoders side by side."""
-        self.begin_work("texts", lambda: TextsWork(self.model, self._checked_inputs), owner)
+        self.begin_work("texts", lambda: TextsJob(self.model, self._checked_inputs), owner)
         self.began_alone = True
 
     def begin_alone(self, owner: Owner) -> None:
@@ -308,7 +308,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     def begin_exact(self, owner: Owner) -> None:
         """Search for the best text and prove it."""
-        self.begin_work("exact", lambda: ExactWork(self.model, self._checked_inputs), owner)
+        self.begin_work("exact", lambda: ExactJob(self.model, self._checked_inputs), owner)
 
     @property
     def _checked_inputs(self) -> BeamInputs:

@@ -55,7 +55,7 @@ class ConstrainedInputs(ConstrainableInputs):
 MOST_PASSES = 300
 
 
-class WalkWork(Job):
+class WalkJob(Job):
     """A walk over all texts of a constraint.
 
     Raises:
@@ -118,7 +118,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
     opens: ClassVar[tuple[str, ...]] = ("sampling",)
     works: ClassVar[tuple[str, ...]] = ("walk",)
 
-    walk: WalkWork | None = None
+    walk: WalkJob | None = None
     looked_at: int | None = None
     broken: Broken | None = None
     _figures: Sequence[ConstraintFigures] = ()
@@ -257,7 +257,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     def begin(self, owner: Owner) -> None:
         """Walk over all texts of the constraint."""
-        work = partial(WalkWork, self.model, self.inputs.prompt, self.constraint)
+        work = partial(WalkJob, self.model, self.inputs.prompt, self.constraint)
         self.begin_work("walk", work, owner)
 
 

@@ -121,7 +121,7 @@ MOST_STEP_COUNTS = 7  # points of the chart of quality
 TRIED = 48  # values of the first position, each tried with a pass
 
 
-class PassagesWork(Job):
+class PassagesJob(Job):
     """All passages of a plan.
 
     Args:
@@ -204,7 +204,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     adjusted = ""
     joint: tuple[tuple[int, ...], tuple[JointError, ...]] | None = None
     joint_task: Call[None] | None = None
-    passages: PassagesWork | None = None
+    passages: PassagesJob | None = None
     seeds = 3
 
     def take_seeds(self, typed: float | None) -> None:
@@ -379,5 +379,5 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         """Write passages in few and in many steps, in the background."""
         self.begin_work("passages", self._to_write, owner)
 
-    def _to_write(self) -> PassagesWork:
-        return PassagesWork(self.plan, self.text.model, load_quietly(BUNDLED, None))
+    def _to_write(self) -> PassagesJob:
+        return PassagesJob(self.plan, self.text.model, load_quietly(BUNDLED, None))

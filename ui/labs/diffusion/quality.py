@@ -9,7 +9,7 @@ import streamlit as st
 from engine.study import Spread, StepsSummary, summaries
 from ui.charts.figure import show_figure
 from ui.labs.diffusion.charts import QUALITIES, quality_figure
-from ui.labs.diffusion.lab import DiffusionLab, PassagesWork
+from ui.labs.diffusion.lab import DiffusionLab, PassagesJob
 from ui.shell.fields import bound, whole_number
 from ui.shell.tables import table, text_list
 from ui.shell.theme import is_dark
@@ -62,7 +62,7 @@ def look_every(lab: DiffusionLab) -> float | None:
     return work_look_every(lab.passages)
 
 
-def _results(work: PassagesWork) -> None:
+def _results(work: PassagesJob) -> None:
     rows = summaries(work.passages)
     columns = st.columns(len(QUALITIES), gap="medium")
     for column, field in zip(columns, QUALITIES, strict=True):

@@ -144,7 +144,7 @@ class ClockInputs(ConstrainableInputs):
     seed: int = 1
 
 
-class ClockWork(Job):
+class ClockJob(Job):
     """All decoders on one prompt.
 
     Args:
@@ -217,7 +217,7 @@ class Clock(InputsState[ClockInputs]):
 
     name: ClassVar[str] = "one_clock"
     inputs_class: ClassVar[type[PlainInputs]] = ClockInputs
-    work: ClockWork | None = None
+    work: ClockJob | None = None
 
     def take(self, inputs: ClockInputs) -> None:
         if inputs.constraint is not None:
@@ -228,7 +228,7 @@ class Clock(InputsState[ClockInputs]):
         """Begin runs from the inputs; a refusal leaves the last ones."""
         self.begin_work("work", self._runs, owner)
 
-    def _runs(self) -> ClockWork:
+    def _runs(self) -> ClockJob:
         one = self.inputs
         check_prompt("prompt", one.prompt)
-        return ClockWork(Beginning(self.model, one.prompt, one.tokens, one.seed, one.constraint))
+        return ClockJob(Beginning(self.model, one.prompt, one.tokens, one.seed, one.constraint))

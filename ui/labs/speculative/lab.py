@@ -69,7 +69,7 @@ TOKENS = 40  # length of each text
 TURNS = 3
 
 
-class SpeedWork(Job):
+class SpeedJob(Job):
     """One speed trial.
 
     Args:
@@ -128,7 +128,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
 
     chosen: tuple[int, int] | None = None
     fell_back = ""
-    work: SpeedWork | None = None
+    work: SpeedJob | None = None
 
     def __init__(self, *beginning: Any, **more: Any) -> None:
         self._loaded: dict[str, LanguageModel] = {}  # drafts by proposer
@@ -257,8 +257,8 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         if self.text is not None:
             self.begin_work("work", self._trial, owner)
 
-    def _trial(self) -> SpeedWork:
-        return SpeedWork(self.model, self.text.prompt_ids, self.text.draft, self.inputs.settings)
+    def _trial(self) -> SpeedJob:
+        return SpeedJob(self.model, self.text.prompt_ids, self.text.draft, self.inputs.settings)
 
     def load(self, model: LanguageModel) -> None:
         super().load(model)

@@ -160,7 +160,7 @@ def test_tokenizer_that_takes_long_to_read_is_refused(tmp_path, monkeypatch):
     ("changes", "made"),
     [
         ({"normalizer": {"type": "Prepend", "prepend": "x" * 1_000_000}}, "1,000,016 .* of 16"),
-        ({"decoder": REPLACES_ALL}, "2,000,000 .* of 1"),
+        ({"decoder": REPLACES_ALL}, "(2,000,000 .* of 1|8,.* of 7|9,.* of 8|10,.* of 9)"),
     ],
     ids=["text", "tokens"],
 )

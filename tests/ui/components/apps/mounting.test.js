@@ -9,7 +9,7 @@ import { mount as document_with } from '../harness.js';
 
 const APP = `
   export function mount(root, data, tell) {
-    globalThis.calls.push(['mount', data, root.style.visibility]);
+    globalThis.calls.push(['mount', data, root.style.visibility, tell]);
     root.append('there');
     return {
       update: given => globalThis.calls.push(['update', given]),
@@ -60,6 +60,21 @@ test('an app keeps the values served with its data across updates', async () => 
   assert.deepEqual([calls[1][0], calls[1][1].count, calls[1][1].glossary], ['update', 2, { logit: 1 }]);
   end();
   assert.deepEqual(calls.slice(2), [['destroy']]);
+});
+
+test('reports reach Streamlit until the visitor leaves the page', async () => {
+  const root = element();
+  /** @type {any[][]} */
+  const told = [];
+  show({ parentElement: root, data: { language: 'en' }, setTriggerValue: (...event) => told.push(event) }, PLACES);
+  await until(() => calls.length === 1);
+  const report = calls[0][3];
+  report('model', 'bundled');
+  const here = location.pathname;
+  history.pushState({}, '', '/how');
+  report('model', 'another');
+  history.pushState({}, '', here);
+  assert.deepEqual(told, [['model', 'bundled']]);
 });
 
 test('a change of language remounts the app', async () => {

@@ -2,7 +2,7 @@
 
 import '../harness.js';
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { mount } from '../../../../ui/components/js/apps/page/main.js';
 import { is_on_stage, set_stage, take_up_stage } from '../../../../ui/components/js/lib/stage.js';
 import { click, find, key } from '../harness.js';
@@ -11,10 +11,14 @@ const PREFERENCES = 'decoding-visualiser-preferences';
 
 describe('stage view', () => {
   beforeEach(() => {
+    mock.timers.enable({ apis: ['setInterval'] });
     localStorage.clear();
     document.body.replaceChildren();
   });
-  afterEach(() => set_stage(false));
+  afterEach(() => {
+    set_stage(false);
+    mock.timers.reset();
+  });
 
   test('stage view is remembered, and takes over the old projector setting', () => {
     take_up_stage();

@@ -16,7 +16,8 @@ import { speak } from '../words/say.js';
  * @typedef {{data: Data, parentElement: HTMLElement, setTriggerValue: Tell}} Given by Streamlit
  * @typedef {{mounting: string, app: string, styles: string[], plotly: string}} Places addresses of the files that the
  *   app serves
- * @typedef {{data: Data, values: object, tell: Tell, app?: App, is_gone?: boolean}} Held
+ * @typedef {{data: Data, values: object, tell: Tell, page: string, app?: App, is_gone?: boolean}} Held `page` is the
+ *   path of the address under which it was mounted
  */
 
 /** @type {WeakMap<HTMLElement, Held>} */
@@ -70,12 +71,22 @@ async function begin(root, held, places) {
     delete values.sentences;
     held.values = values;
     root.style.visibility = ''; // an app may take the focus, which a hidden element cannot have
-    held.app = mount(root, { ...held.data, ...values }, (name, value) => held.tell(name, value));
+    held.app = mount(root, { ...held.data, ...values }, (name, value) => report(held, name, value));
   } catch (error) {
     if (held.is_gone) return;
     root.style.visibility = '';
     root.textContent = `The page's program could not be loaded (${/** @type {Error} */ (error).message}); reload the page.`;
   }
+}
+
+/**
+ * Report an event to Streamlit, unless the visitor has left the page: the report would name the old page, and Streamlit
+ * would go back to it.
+ *
+ * @param {Held} held @param {string} name @param {unknown} value
+ */
+function report(held, name, value) {
+  if (location.pathname === held.page) held.tell(name, value);
 }
 
 /** @param {HTMLElement} root @param {Held} held */
@@ -118,7 +129,7 @@ export function show({ data, parentElement, setTriggerValue }, places) {
     held.tell = setTriggerValue;
     held.app?.update?.({ ...data, ...held.values });
   } else {
-    held = { data, values: {}, tell: setTriggerValue };
+    held = { data, values: {}, tell: setTriggerValue, page: location.pathname };
     mounted.set(root, held);
     void begin(root, held, places);
   }

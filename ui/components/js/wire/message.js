@@ -33,11 +33,10 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {StepOnScreen} [step]
  * @property {ShapedByEngine} [shaped]
  * @property {State['stop']} stop
- * @property {{settings: Settings, limits: Limits, guidance_scale: number | null, strategy: State['strategy']} | null}
- *   in_force
+ * @property {{settings: Settings, limits: Limits, guidance_scale: number | null, strategy: State['strategy']}} [in_force]
  * @property {string} pending_bytes
- * @property {SearchedStep | null} search
- * @property {RecordedStep | null} recorded
+ * @property {SearchedStep} [search]
+ * @property {RecordedStep} [recorded]
  * @property {number} left
  * @property {string} said
  * @property {string} [visit] with the answer to `hello`: this tab's token from now on
@@ -147,8 +146,8 @@ export function take_in(state, message) {
   state.cancelled = Boolean(message.cancelled);
   state.said = message.said;
   state.pending_bytes = message.pending_bytes;
-  state.searched = message.search;
-  state.recorded = message.recorded;
+  state.searched = message.search ?? null;
+  state.recorded = message.recorded ?? null;
   if (message.recorded) state.settings = message.recorded.settings;
   for (const [id, label] of message.labels ?? []) state.labels.set(id, label);
   take_row(state, message);

@@ -3,10 +3,9 @@
 
 import { set_text } from '../../lib/dom.js';
 import { say } from '../../words/say.js';
+import { keep_page } from './keep.js';
 import { focus_popovers } from './popovers.js';
 import { create_stage } from './stage.js';
-
-const ASKED_AGAIN_MS = 3_000;
 
 /**
  * @param {HTMLElement} root its `data-theme` is the theme that the visitor sees
@@ -19,26 +18,11 @@ export function mount(root, drawn, tell) {
   if (root.dataset.theme !== drawn.theme) restyle();
   const skip = document.querySelector('[data-testid="stSkipToContent"]');
   if (skip instanceof HTMLElement) set_text(skip, say('Skip to main content'));
-  const stops = [focus_popovers(), create_stage(root), keep_to_address()];
+  const stops = [focus_popovers(), create_stage(root), keep_page()];
   return {
     restyle,
     destroy() {
       for (const stop of stops) stop();
     },
   };
-}
-
-/**
- * Ask Streamlit again for the page in the address. Streamlit forgets a request by the browser's Back or Forward if a
- * fragment that watches work under way is drawn at that moment: the fragment's request is the newer one, and names the
- * old page.
- *
- * @returns {() => void} a function that ends this
- */
-function keep_to_address() {
-  const drawn = location.pathname;
-  const timer = setInterval(() => {
-    if (location.pathname !== drawn) dispatchEvent(new PopStateEvent('popstate'));
-  }, ASKED_AGAIN_MS);
-  return () => clearInterval(timer);
 }

@@ -21,7 +21,7 @@ MOST_KEPT = 2**18  # characters of a result in a record
 AnyResult = TypeVar("AnyResult")
 
 
-class SectionWork(Job, Generic[AnyResult]):
+class SectionJob(Job, Generic[AnyResult]):
     """Background work of a section, with results so far.
 
     Attributes:
@@ -62,7 +62,7 @@ class _Kept(Struct):
     result: Any
 
 
-class KeptWork(SectionWork[AnyResult]):
+class KeptJob(SectionJob[AnyResult]):
     """A measurement that ended earlier, restored from a record.
 
     Args:
@@ -84,7 +84,7 @@ class KeptWork(SectionWork[AnyResult]):
         self.setting, self.took = kept.setting, kept.took
 
 
-class MeasureWork(SectionWork[AnyResult]):
+class MeasureJob(SectionJob[AnyResult]):
     """A measurement of the engine.
 
     Args:

@@ -171,7 +171,7 @@ def tokens_per_second(model: LanguageModel) -> float | None:
     return _speeds.get(model)
 
 
-class SweepWork(Job):
+class SweepJob(Job):
     """One sweep.
 
     The generating thread also sums up, for at most a tenth of its time. So a page that asks for the
@@ -234,7 +234,7 @@ class SweepWork(Job):
     def _finish(self) -> None:
         self._sum_up()
 
-    def left_by(self, owner: Owner) -> SweepWork:
+    def left_by(self, owner: Owner) -> SweepJob:
         """End the sweep, and return the part that this visitor keeps."""
         self.cancel()
         return self
@@ -265,7 +265,7 @@ _under_way: list[_ForAll] = []
 _lock = threading.Lock()
 
 
-class _ForAll(SweepWork):
+class _ForAll(SweepJob):
     """A sweep shared by several visitors; it ends early when the last one has left."""
 
     def __init__(self, sweep: Sweep, model: LanguageModel, prompts: Sequence[str], chat: bool):
@@ -283,7 +283,7 @@ class _ForAll(SweepWork):
     def _is_anyone_there(self) -> bool:
         return any(owner.is_there() for owner in list(self._owners))
 
-    def left_by(self, owner: Owner) -> SweepWork:
+    def left_by(self, owner: Owner) -> SweepJob:
         """Return this visitor's part of the sweep; the sweep continues while others want it."""
         with _lock:
             if self not in _under_way:  # the last visitor to leave has continued it alone
@@ -291,7 +291,7 @@ class _ForAll(SweepWork):
             elif owner in self._owners:
                 self._owners.remove(owner)
             if self._owners and not self.is_done:
-                return SweepWork(
+                return SweepJob(
                     self.sweep, self.model, self.prompts, chat=self.chat, result=self.result
                 )
         return super().left_by(owner)
@@ -309,7 +309,7 @@ class _ForAll(SweepWork):
 
 def opening_sweep(
     sweep: Sweep, model: LanguageModel, prompts: Sequence[str], *, chat: bool = False
-) -> SweepWork:
+) -> SweepJob:
     """Return the sweep shared by all visitors, either finished or in progress, ready to start.
 
     Raises:
@@ -318,7 +318,7 @@ def opening_sweep(
     with _lock:
         made = _made.get(model)
         if made is not None and made.sweep == sweep:
-            return SweepWork(sweep, model, prompts, chat=chat, result=made)
+            return SweepJob(sweep, model, prompts, chat=chat, result=made)
         for work in _under_way:
             same = work.model is model and (work.sweep, work.chat) == (sweep, chat)
             if same and not work.is_cancelled:
