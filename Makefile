@@ -98,7 +98,7 @@ lesson: $(RUN_STAMP) ## check a lesson and try its tasks (FILE=lessons/the_loop,
 	@$(PYTHON) -m ui.learn.command $(FILE) $(ARGS)
 
 words: $(RUN_STAMP) ## bring the files of translations up to date with what pages say
-	@$(PYTHON) -m ui.words.translations
+	@$(PYTHON) -m ui.words.update_translations
 
 models: corpus $(DEV_STAMP) ## retrain the bundled models (CORPUS=folder, SIZE=full)
 	$(PYTHON) -m models.training --size "$(SIZE)" --corpus "$(CORPUS)" $(ARGS)

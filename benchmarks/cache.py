@@ -30,7 +30,7 @@ from benchmarks.measures.models import (
 from benchmarks.report import Goal, Report, at_least
 from benchmarks.timing import Case, Times, in_turns, ratio
 from engine.model import LanguageModel
-from engine.model import cache as caches
+from engine.model.cache_size import cache_size
 from engine.model.kernels import keep_freed_memory
 
 POSITIONS = (512, 2048, 4096)
@@ -60,7 +60,7 @@ def measure_growth(report: Report, model: LanguageModel, positions: int, turns: 
     loops = {name: _Loop(model, cache) for name, cache in made.items()}
     passes = _compared(model, {name: loop.step for name, loop in loops.items()}, turns)
     same = all(map(np.array_equal, loops[OURS].logits, loops[THEIRS].logits))
-    size = caches.size(made[OURS])
+    size = cache_size(made[OURS])
     _report(
         report,
         f"forward pass, {positions:,} positions",

@@ -19,7 +19,7 @@ from engine.model.forward import Forward
 if TYPE_CHECKING:
     from engine.cache_formula import CacheFormula
     from engine.grammar import Places
-    from engine.model.cache import CacheSize
+    from engine.model.cache_size import CacheSize
     from engine.model.vocabulary import Vocabulary
 
 

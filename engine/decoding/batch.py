@@ -38,7 +38,7 @@ from engine.checks import at_least_one
 from engine.decoding.batch_part import BatchPart, by_length
 from engine.decoding.batch_row import STEP_RECORD, BatchText, GrowingText, Row
 from engine.decoding.guidance import checked_guidance
-from engine.decoding.inputs import prompt_ids
+from engine.decoding.prompt import encode_prompt
 from engine.errors import OutOfMemoryError, msg
 from engine.runner.batch_runner import BatchRunner, Prompts
 from engine.runner.budget import budget_of
@@ -107,7 +107,7 @@ class Batch:
         for row in rows:
             ids = prompts.get(row.prompt) if isinstance(row.prompt, str) else None
             if ids is None:
-                ids = tuple(prompt_ids(model, row.prompt))
+                ids = tuple(encode_prompt(model, row.prompt))
             if isinstance(row.prompt, str):
                 prompts[row.prompt] = ids
             guided_by = checked_guidance(model, ids, row.negative_prompt, row.guidance_scale)

@@ -31,6 +31,7 @@ from engine.cache_formula import CacheFormula
 from engine.checks import at_least_one
 from engine.decoding import inputs
 from engine.decoding.one_text import Autoregressive
+from engine.decoding.prompt import encode_prompt
 from engine.decoding.row_file import RowFile, StoredRow
 from engine.decoding.shaping import shaped
 from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError, msg
@@ -168,7 +169,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         self._penalty_alpha = checked_alpha(penalty_alpha)
         stop_strings = stopping.checked_stop_strings(stop_strings)
         self._samplers = _checked_samplers(chain, model)
-        super().__init__(model, inputs.prompt_ids(model, prompt), stop_strings)
+        super().__init__(model, encode_prompt(model, prompt), stop_strings)
         self._samplers_of: list[SamplingSettings] = []  # by step
         self._rows: RowFile | None = None
         self._proposals: list[_Proposal] = []  # by step, and for the next; empty before the prefill

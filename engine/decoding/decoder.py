@@ -21,6 +21,7 @@ from engine.backend import Backend, fitted
 from engine.cache_formula import CacheFormula
 from engine.decoding import guidance, inputs, parity
 from engine.decoding.one_text import Autoregressive
+from engine.decoding.prompt import encode_prompt
 from engine.decoding.record import LogitRecord
 from engine.decoding.settings_history import SettingsHistory
 from engine.decoding.shaping import figures_of, shaped
@@ -69,7 +70,7 @@ class Decoder(Autoregressive[Step]):
         guidance_scale: float = guidance.UNGUIDED,
     ) -> None:
         stop_strings = stopping.checked_stop_strings(stop_strings)
-        prompt_ids = inputs.prompt_ids(model, prompt)
+        prompt_ids = encode_prompt(model, prompt)
         guided_by = guidance.checked_guidance(model, prompt_ids, negative_prompt, guidance_scale)
         settings = inputs.checked_settings(settings or SamplingSettings(), model)
         negative = guided_by.negative_prompt_ids if guided_by else ()

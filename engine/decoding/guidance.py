@@ -24,9 +24,8 @@ import torch
 
 from engine.backend import Backend, Reading, Sequence, require
 from engine.cache_formula import CacheFormula
-from engine.decoding import inputs
 from engine.errors import PromptError, SettingError, msg
-from engine.model.cache import CacheSize
+from engine.model.cache_size import CacheSize
 from engine.model.forward import Forward
 from engine.runner.runner import open_sequence
 from engine.runner.turns import short_turn
@@ -66,7 +65,7 @@ def checked_guidance(
         remedy = msg("type at least one character, or leave it out to use the prompt's last token")
         raise SettingError("negative_prompt", negative_prompt, "holds no token", remedy)
     try:
-        ids = inputs.prompt_ids(model, given)
+        ids = prompt_ids(model, given)
     except PromptError as error:
         said = error.message
         values = said.values | {"the_prompt": msg("The negative prompt")}

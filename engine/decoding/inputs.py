@@ -1,17 +1,14 @@
-"""Checks of input from outside: settings and prompt against the model, places in a text."""
+"""Checks of input from outside: settings and tokens against the model, places in a text."""
 
 from __future__ import annotations
 
-import operator
 import secrets
-from collections.abc import Sequence
 
 import numpy as np
 
 from engine.backend import Backend, fitted
 from engine.checks import is_whole
-from engine.errors import PromptError, SettingError, msg
-from engine.model.vocabulary import THE_PROMPT
+from engine.errors import SettingError, msg
 from engine.sampling import SamplingSettings
 
 
@@ -29,43 +26,6 @@ def checked_settings(
         seed = keep_seed_of.seed if keep_seed_of else secrets.randbelow(2**32)
         settings = settings.replace(seed=seed)
     return settings
-
-
-def prompt_ids(model: Backend, prompt: str | Sequence[int]) -> list[int]:
-    """Token ids of a prompt given as text or as ids.
-
-    Raises:
-        PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
-    """
-    if isinstance(prompt, str):
-        ids = model.vocabulary.encode(prompt)
-    else:
-        try:
-            ids = [operator.index(token_id) for token_id in prompt]
-        except TypeError as error:
-            raise PromptError(
-                "{the_prompt} must be text or one row of token ids; give for example "
-                "tokenizer(text)['input_ids'].",
-                THE_PROMPT,
-            ) from error
-    if not ids:
-        raise PromptError("{the_prompt} holds no token; type at least one character.", THE_PROMPT)
-    inputs = model.input_size
-    outside = next((token_id for token_id in ids if not 0 <= token_id < inputs), None)
-    if outside is not None:
-        raise PromptError(
-            "{the_prompt} holds token id {outside:,}, but the model knows ids 0 to {inputs:,}; "
-            "use the tokenizer that belongs to the model.",
-            (THE_PROMPT, outside, inputs - 1),
-        )
-    length = model.context_length
-    if length is not None and len(ids) >= length:
-        raise PromptError(
-            "{the_prompt} has {ids:,} tokens, but {name} reads at most {length:,}, "
-            "one of them for the first new token; shorten it by {ids2:,} tokens.",
-            (THE_PROMPT, len(ids), model.name, length, len(ids) - length + 1),
-        )
-    return ids
 
 
 def checked_length(length: object, steps: int) -> int:

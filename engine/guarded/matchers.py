@@ -1,4 +1,4 @@
-"""The child that follows grammars by llguidance, for `engine.grammar.places`.
+"""The child that follows grammars by llguidance, for `engine.grammar.allowed_tokens`.
 
 A request is one of
 

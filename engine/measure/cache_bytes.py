@@ -18,6 +18,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.cache_layers import formula_of
+from engine.model.cache_size import cache_size, layer_sizes
 from engine.runner.budget import budget_of
 from engine.runner.turns import timed_read, timed_rows, timed_step
 from engine.values import Name, Positive, Row, Text, Whole
@@ -133,13 +134,13 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
         else:
             timed_step(model, ids[-1], cache, positions - 1)
         layers = tuple(self._layer(n, size, positions) for n, size in self._sizes(cache))
-        total = caches.size(cache)
+        total = cache_size(cache)
         computed = sum(layer.computed for layer in layers)
         point = Point(positions, computed, total.logical, total.held)
         self._points[part:], self._layers = [point], layers
 
     def _sizes(self, cache: caches.Cache) -> list[tuple[int, caches.CacheSize]]:
-        return list(enumerate(caches.layer_sizes(cache)))
+        return list(enumerate(layer_sizes(cache)))
 
     def _layer(self, place: int, size: caches.CacheSize, positions: int) -> LayerBytes:
         formula = self._formula

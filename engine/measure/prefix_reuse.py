@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Meta
 
 from engine.checks import at_least_one
-from engine.decoding import inputs
+from engine.decoding.prompt import encode_prompt
 from engine.errors import SettingError, msg
 from engine.measure.measurement import Measurement
 from engine.model import LanguageModel
@@ -172,8 +172,8 @@ class _Prompts:
         second: Sequence[int],
     ) -> None:
         self._model = model
-        self._first = inputs.prompt_ids(model, [*beginning, *first])
-        self.second = inputs.prompt_ids(model, [*beginning, *second])
+        self._first = encode_prompt(model, [*beginning, *first])
+        self.second = encode_prompt(model, [*beginning, *second])
         self._shared = shared_tokens(self._first, self.second)
         self._other = open_sequence(model)
         self._passes = (1, 1)

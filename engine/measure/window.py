@@ -26,6 +26,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.cache_layers import formula_of, layers_of
+from engine.model.cache_size import cache_size
 from engine.runner.turns import exclusive
 from engine.sampling import SamplingSettings
 from engine.values import Amount, Name, Positive, Row, Whole
@@ -184,7 +185,7 @@ class WindowMeasurement(Measurement[WindowEdge]):
             with exclusive():
                 output = self._small(ids, past_key_values=cache, output_attentions=True)
             attention = output.attentions[0][0, :, -1]  # (heads, positions)
-            size = caches.size(cache)
+            size = cache_size(cache)
             yield Step(
                 positions=place,
                 kept=cache.layers[0].keys.shape[-2],

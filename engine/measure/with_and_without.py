@@ -24,6 +24,7 @@ from engine.measure.reference import Reference, changed
 from engine.measure.samples import outliers
 from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.model.cache_size import cache_size
 from engine.runner.turns import Clock, at_once, timed_read, timed_step
 from engine.values import Amount, Name, Positive, Real, Row, Text, Whole
 
@@ -241,7 +242,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
             read = timed_read(self._model, self._prompt, self._clock)
             self._cache, logits, ms, read_bytes = read.cache, read.logits, read.ms, 0
         else:
-            read_bytes = caches.size(self._cache).logical
+            read_bytes = cache_size(self._cache).logical
             last, cache = self._ids[-1], self._cache
             logits, ms = timed_step(self._model, last, cache, position - 1, self._clock)
         self._cached.append((ms, read_bytes))

@@ -7,7 +7,8 @@ forward            result of a pass: a row of scores, or the most likely ones
 language_model     `LanguageModel`: one forward pass of a causal language model
 diffusion_model    `DiffusionModel`: one pass over a canvas
 probe              checks of a model: steps as `generate` does, chunks, a switch
-cache              a model's cache: made, cropped, copied, measured
+cache              a model's cache: made, cropped, copied
+cache_size         its bytes, measured
 cache_layers/      its bytes from a configuration alone: `formula_of`
 growing_cache      a cache's attention layer that grows in place
 passes             counts of forward passes

@@ -1,4 +1,4 @@
-"""Operations on a model's cache, and its true size.
+"""Operations on a model's cache.
 
 A cache belongs to one decoder and is passed to the model as an argument. Attention layers keep one
 key and one value vector per position; sliding-window layers keep only those of the last positions.
@@ -8,8 +8,6 @@ Recurrent layers (Mamba and its kin) keep a state of constant size.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import torch
 from transformers import DynamicCache, PretrainedConfig
@@ -24,6 +22,7 @@ from transformers.cache_utils import (
     LinearAttentionLayer,
 )
 
+from engine.model.cache_size import tensors_of
 from engine.model.growing_cache import GrowingLayer
 
 _SET_ON_FIRST_USE = {"dtype", "device", "indexer_dtype", "indexer_device"}
@@ -54,20 +53,6 @@ _OTHERWISE = 10.0  # `with_other_states` adds it to each number
 _OF_A_CACHE = frozenset(vars(DynamicCache(config=None)))
 
 
-@dataclass(frozen=True)
-class CacheSize:
-    """Bytes of a cache.
-
-    Attributes:
-        logical: bytes of the values that the next step reads.
-        held: bytes of memory kept for them. More than `logical` if there is room for more
-            positions, and after a rewind.
-    """
-
-    logical: int
-    held: int
-
-
 def new_cache(config: PretrainedConfig) -> Cache:
     """An empty cache with the layer types that the model's configuration names.
 
@@ -81,58 +66,6 @@ def new_cache(config: PretrainedConfig) -> Cache:
     if cache.layer_class_to_replicate is DynamicLayer:
         cache.layer_class_to_replicate = GrowingLayer
     return cache
-
-
-def tensors(cache: Cache) -> Iterator[torch.Tensor]:
-    """Every tensor that holds cached values, whatever the kind of layer."""
-    for layer in cache.layers:
-        yield from _tensors_of(layer)
-
-
-def _tensors_of(layer: object) -> Iterator[torch.Tensor]:
-    for value in vars(layer).values():
-        if isinstance(value, torch.Tensor):
-            if value.dim() >= 3:
-                yield value
-        elif isinstance(value, dict):
-            yield from (v for v in value.values() if isinstance(v, torch.Tensor))
-        elif isinstance(value, (list, tuple)):
-            yield from (v for v in value if isinstance(v, torch.Tensor))
-
-
-def size(cache: Cache | None, *kept: Cache) -> CacheSize:
-    """Bytes of a cache, counted over its tensors; shared memory counts once.
-
-    Args:
-        cache: the cache in use; None without one.
-        kept: further caches held for it (earlier states), which count as held.
-    """
-    logical, storages = _measured(() if cache is None else cache.layers)
-    for other in kept:
-        storages |= _measured(other.layers)[1]
-    return CacheSize(logical, sum(storages.values()))
-
-
-def layer_sizes(cache: Cache) -> list[CacheSize]:
-    """Bytes of each layer of a cache."""
-    measured = (_measured([layer]) for layer in cache.layers)
-    return [CacheSize(logical, sum(storages.values())) for logical, storages in measured]
-
-
-def _measured(layers: Iterable[object]) -> tuple[int, dict[int, int]]:
-    """Bytes of all values in some layers, and the bytes of their storages by address."""
-    logical, storages, others = 0, {}, {}
-    for layer in layers:
-        if type(layer) is GrowingLayer and layer.storages:  # at every step, so known beforehand
-            logical += layer.keys.nbytes + layer.values.nbytes
-            storages |= layer.storages
-        else:
-            others |= {id(tensor): tensor for tensor in _tensors_of(layer)}
-    for tensor in others.values():
-        logical += tensor.nbytes
-        storage = tensor.untyped_storage()
-        storages[storage.data_ptr()] = storage.nbytes()
-    return logical, storages
 
 
 def forgets(cache: Cache) -> bool:
@@ -202,7 +135,7 @@ def can_join(cache: Cache, other: Cache) -> bool:
 def _joins(layer: object, other: object) -> bool:
     if type(layer) is not type(other) or type(layer) not in _JOINED:
         return False
-    pairs = zip(_tensors_of(layer), _tensors_of(other), strict=True)
+    pairs = zip(tensors_of(layer), tensors_of(other), strict=True)
     return all(one.shape[1:] == two.shape[1:] and one.dtype == two.dtype for one, two in pairs)
 
 

@@ -17,6 +17,7 @@ from transformers.cache_utils import Cache, DynamicCache
 
 from engine.errors import NotAModelError, msg
 from engine.model import cache as caches
+from engine.model.cache_size import tensors
 from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, HALF_PRECISION
 
 _PROMPT, _OTHER = (1, 2, 1), (0, 0, 0)
@@ -82,7 +83,7 @@ def _passes(model: Probed) -> str | None:
     _row(model, _OTHER, model.new_cache(), 0)
     _row(model, _OTHER[:1], caches.fork(cache), 4)
     rows.append(_row(model, token_ids[1:2], cache, 4))
-    if not any(True for _ in caches.tensors(cache)):
+    if not any(True for _ in tensors(cache)):
         return msg("keeps nothing in the cache that it is given, so it cannot be stepped")
     tolerance = tolerance_of(model, expected[0])
     if not all(_close(*pair, tolerance) for pair in zip(rows, expected, strict=True)):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.model import LanguageModel
-from engine.model.cache import CacheSize
+from engine.model.cache_size import CacheSize
 from engine.runner.batch_runner import LEAST_AT_ONCE, rows_at_once
 from engine.runner.runner import FEWER_TEXTS, Runner, open_sequence
 

@@ -33,6 +33,7 @@ from engine.cache_formula import CacheFormula
 from engine.errors import CancelledError, OutOfMemoryError, msg
 from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.model.cache_size import cache_size
 from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of
 from engine.runner.job import this_job
@@ -478,7 +479,7 @@ class Runner:
 
     def _count(self) -> None:
         """Measure the size again and report it to the budget."""
-        self.usage = caches.size(self.cache, *(cache for _, cache in self._snapshots))
+        self.usage = cache_size(self.cache, *(cache for _, cache in self._snapshots))
         budget_of(self.model.device).used(self, self.usage.held)
 
     def make_room(self) -> bool:

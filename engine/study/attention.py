@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from engine.decoding import inputs
+from engine.decoding.prompt import encode_prompt
 from engine.errors import PromptError
 from engine.model import LanguageModel
 from engine.runner.turns import exclusive
@@ -35,7 +35,7 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
         PromptError: an empty text, or one too long.
         CancelledError: as in any turn.
     """
-    ids = inputs.prompt_ids(model, text)
+    ids = encode_prompt(model, text)
     if len(ids) > MOST_TOKENS:
         raise PromptError(
             "This text has {ids:,} tokens, and the picture takes at most {most_tokens}; "

@@ -31,12 +31,13 @@ import numpy as np
 from engine.checks import at_least_one
 from engine.decoding import inputs
 from engine.decoding.beam import BeamSearch, BeamSettings, Hypothesis
+from engine.decoding.prompt import encode_prompt
 from engine.errors import SettingError, msg
 from engine.model import LanguageModel
-from engine.model.vocabulary import TextStream
 from engine.runner.branches import Branches
 from engine.sampling.ranking import RankedRow
 from engine.sampling.samplers import Constraint
+from engine.text.text_stream import TextStream
 
 MOST_EXACT = 32  # tokens of a text; beyond that, hardly any proof ends in time
 MOST_NODES = 100_000  # prefixes that a search reads: a minute or two with the bundled model
@@ -167,7 +168,7 @@ class ExactSearch:
         constraint: Constraint | None = None,
     ) -> None:
         self.model = model
-        self.prompt_ids = inputs.prompt_ids(model, prompt)
+        self.prompt_ids = encode_prompt(model, prompt)
         self.max_new_tokens = at_least_one("max_new_tokens", max_new_tokens)
         most = MOST_EXACT
         if model.context_length is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from engine.decoding import inputs
+from engine.decoding.prompt import encode_prompt
 from engine.errors import ContextFullError, msg
 from engine.model import LanguageModel
 from engine.runner.runner import open_sequence
@@ -53,7 +54,7 @@ def next_rows(
     Raises:
         PromptError, ContextFullError, OutOfMemoryError: as in `token_logprobs`.
     """
-    prompt_ids = inputs.prompt_ids(model, prompt)
+    prompt_ids = encode_prompt(model, prompt)
     wanted = [inputs.checked_token(token_id, model) for token_id in token_ids]
     total = len(prompt_ids) + len(wanted)
     if model.context_length is not None and total > model.context_length:

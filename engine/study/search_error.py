@@ -15,8 +15,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.decoding import inputs
 from engine.decoding.beam import BeamSearch, BeamSettings, Hypothesis
+from engine.decoding.prompt import encode_prompt
 from engine.errors import SettingError
 from engine.model import LanguageModel
 from engine.sampling.samplers import Constraint
@@ -112,7 +112,7 @@ class SearchErrorStudy:
         if not widths:
             raise SettingError("widths", widths, "names no width", "use for example (1, 4)")
         self._model = model
-        self._prompt_ids = inputs.prompt_ids(model, prompt)
+        self._prompt_ids = encode_prompt(model, prompt)
         self._bounds = {"most_nodes": most_nodes, "constraint": constraint}
         # Refuses settings that it cannot search, before anything runs.
         exact = ExactSearch(

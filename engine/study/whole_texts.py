@@ -27,7 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.checks import at_least_one
-from engine.decoding.inputs import checked_settings, prompt_ids
+from engine.decoding.inputs import checked_settings
+from engine.decoding.prompt import encode_prompt
 from engine.errors import SettingError, msg
 from engine.model import LanguageModel
 from engine.model.vocabulary import readable
@@ -146,7 +147,7 @@ class Walk:
         most_tokens: int = MOST_TOKENS,
         enough: float = ENOUGH,
     ) -> None:
-        self._ids = prompt_ids(model, prompt)
+        self._ids = encode_prompt(model, prompt)
         checked_settings(SamplingSettings(chain=[constraint]), model)
         if not model.eos_ids:
             remedy = msg("choose a model that can end a text")

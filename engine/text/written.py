@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.model.vocabulary import TextStream, Vocabulary
+from engine.model.vocabulary import Vocabulary
 from engine.text import stopping
+from engine.text.text_stream import TextStream
 
 
 @dataclass(frozen=True)

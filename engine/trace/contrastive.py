@@ -63,7 +63,7 @@ class ContrastiveStep:
         is_prefill: whether the prompt was read, in the first step or to rebuild a lost cache.
         cache_positions: positions in the cache, this token's included.
         cache_bytes: bytes of the cached values of the text, without the other candidates.
-        cache_bytes_held: memory kept for these values (see `engine.model.cache.CacheSize`).
+        cache_bytes_held: memory kept for these values (see `engine.model.cache_size.CacheSize`).
         passes: forward passes of the step: one over all candidates, or one for each if a model's
             states cannot be copied row by row. Plus those that read the prompt or a lost cache.
         prefill_ms: wall time in milliseconds of reading the prompt, or all that a lost cache held.

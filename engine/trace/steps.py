@@ -150,7 +150,7 @@ class Step:
         reused: whether the logits came from the record (after a rewind), without a forward pass.
         cache_positions: positions that the cache has seen.
         cache_bytes: bytes of the cached values; None if the model does not tell.
-        cache_bytes_held: memory kept for these values (see `engine.model.cache.CacheSize`).
+        cache_bytes_held: memory kept for these values (see `engine.model.cache_size.CacheSize`).
         forward_ms: forward pass, wall time in milliseconds; 0 if reused.
         shape_ms: the chain and its figures.
         draw_ms: the draw.

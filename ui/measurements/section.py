@@ -99,7 +99,8 @@ class Section(Generic[AnyInputs, AnyResult]):
     Attributes:
         key: its identifier in keys, records and files.
         name: its name on the page. This, `about`, `heading`, `start` and `topic` are marked
-            sentences, or sentences of a file (`ui.words.translations`), and translated when shown.
+            sentences, or sentences of a file (`ui.words.update_translations`), and translated when
+            shown.
         about: one line: what it shows, and what to notice.
         heading: title above `about`, if the name alone says too little.
         inputs: the class of its inputs.

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from engine.decoding.beam.scores import NO_STATES, Scored, Scores
 from engine.decoding.beam.settings import BeamSettings
-from engine.model.vocabulary import TextStream, Vocabulary
+from engine.model.vocabulary import Vocabulary
+from engine.text.text_stream import TextStream
 from engine.text.written import piece_after
 
 

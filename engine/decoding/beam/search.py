@@ -38,6 +38,7 @@ from engine.decoding.beam.results import Hypothesis, NextToken, NextTokens
 from engine.decoding.beam.scores import Scores
 from engine.decoding.beam.settings import BeamSettings
 from engine.decoding.generation import Generation
+from engine.decoding.prompt import encode_prompt
 from engine.errors import DecodingError, NoCandidatesError, OutOfMemoryError, SettingError, msg
 from engine.model import LanguageModel
 from engine.model.growing_cache import GROWN
@@ -103,7 +104,7 @@ class BeamSearch(Generation[BeamStep]):
         settings.check_vocabulary(model.vocab_size, len(model.eos_ids))
         inputs.checked_settings(settings.samplers, model)
         super().__init__(model)
-        self.prompt_ids = inputs.prompt_ids(model, prompt)
+        self.prompt_ids = encode_prompt(model, prompt)
         self.settings = settings
         self.stop_strings = stopping.checked_stop_strings(stop_strings)
         self._spelling = Spelling(model.vocabulary, model.eos_ids, self.stop_strings)

@@ -24,6 +24,7 @@ from engine.backend import require
 from engine.checks import is_whole
 from engine.decoding import inputs
 from engine.decoding.one_text import OneText
+from engine.decoding.prompt import encode_prompt
 from engine.decoding.record import LogitRecord
 from engine.decoding.settings_history import SettingsHistory
 from engine.decoding.shaping import shaped
@@ -86,7 +87,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
     ) -> None:
         require(model, msg("Speculative decoding"), "all_positions", "full_row")
         stop_strings = stopping.checked_stop_strings(stop_strings)
-        super().__init__(model, inputs.prompt_ids(model, prompt), stop_strings)
+        super().__init__(model, encode_prompt(model, prompt), stop_strings)
         settings = _checked(settings or SpeculativeSettings(), model)
         check_reads_blocks(model)
         self.draft = draft

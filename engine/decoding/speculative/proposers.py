@@ -14,7 +14,7 @@ from engine.decoding.shaping import shaped
 from engine.decoding.speculative.block_reader import BlockReader
 from engine.errors import NoCandidatesError, SettingError, TraceError, msg
 from engine.model import BUNDLED_DRAFT, LanguageModel, load_model
-from engine.model.cache import CacheSize
+from engine.model.cache_size import CacheSize
 from engine.sampling import Distribution
 from engine.sampling.samplers import Context
 from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 
 from engine.decoding import inputs
+from engine.decoding.prompt import encode_prompt
 from engine.errors import CancelledError, ContextFullError, DecodingError
 from engine.measure.measurement import Measurement
 from engine.measure.pace import Pace
@@ -51,7 +52,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
         refused = why_not(model)
         if refused:
             raise DecodingError(refused)
-        ids = inputs.prompt_ids(model, text.prompt_ids[: text.positions])
+        ids = encode_prompt(model, text.prompt_ids[: text.positions])
         settings = inputs.checked_settings(text.settings, model)
         self._text = replace(
             text,

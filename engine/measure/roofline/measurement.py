@@ -36,6 +36,7 @@ from engine.measure.roofline.results import (
 )
 from engine.model import LanguageModel
 from engine.model import cache as caches
+from engine.model.cache_size import cache_size
 from engine.model.preemption import layers_of
 from engine.runner.turns import at_once, is_small, timed_read, timed_rows, timed_step
 
@@ -146,16 +147,16 @@ class RooflineMeasurement(Measurement[Roofline]):
         model, ids = self._model, self._tokens(tokens)
         reads = [timed_read(model, ids) for _ in range(READS)]
         operations = counted_operations(lambda: timed_read(model, ids))
-        written = caches.size(reads[-1].cache).logical
+        written = cache_size(reads[-1].cache).logical
         times = tuple(read.ms for read in reads)
         self._took(PREFILL, (1, tokens, 0), operations, written, times)
 
     def _decode(self, positions: int) -> None:
         model = self._model
         cache = timed_read(model, self._tokens(positions)).cache
-        before = caches.size(cache).logical
+        before = cache_size(cache).logical
         times = [timed_step(model, 0, cache, positions + n)[1] for n in range(STEPS + 1)][1:]
-        written = (caches.size(cache).logical - before) // (STEPS + 1)
+        written = (cache_size(cache).logical - before) // (STEPS + 1)
         at = positions + STEPS + 1
         # A captured graph calls no operators, so on a GPU the pass is counted kernel by kernel.
         is_gpu = model.device.type == "cuda"
@@ -168,11 +169,11 @@ class RooflineMeasurement(Measurement[Roofline]):
         cache = timed_read(model, self._tokens(positions)).cache
         with torch.inference_mode():
             cache.batch_select_indices(torch.zeros(rows, dtype=torch.long, device=model.device))
-        before = caches.size(cache).logical
+        before = cache_size(cache).logical
         ids = [0] * rows
         rows_of = partial(timed_rows, model, ids, cache)
         times = [rows_of(positions + n)[1] for n in range(BATCH_STEPS + 1)][1:]
-        written = (caches.size(cache).logical - before) // (BATCH_STEPS + 1)
+        written = (cache_size(cache).logical - before) // (BATCH_STEPS + 1)
         operations = counted_operations(partial(rows_of, positions + BATCH_STEPS + 1))
         self._took(BATCH, (rows, 1, positions), operations, before + written, tuple(times))
 

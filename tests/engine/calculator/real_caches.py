@@ -20,6 +20,7 @@ import transformers
 from engine.cache_formula import TENSORS, CacheFormula, in_symbols
 from engine.model import cache as caches
 from engine.model.cache_layers import formula_of
+from engine.model.cache_size import cache_size, layer_sizes
 from tests.engine.model import small_configs
 from tests.engine.tiny_models import seeded
 
@@ -86,8 +87,8 @@ def _measure(model_type: str, dtype: torch.dtype) -> Measured:
         for _ in range(STEPS):
             hf(input_ids=torch.randint(0, 60, (ROWS, 1)), use_cache=True, **given)
     formula = formula_of(hf.config, dtype)
-    each = [size.logical for size in caches.layer_sizes(cache)]
-    return Measured(formula, tuple(each), caches.size(cache).held)
+    each = [size.logical for size in layer_sizes(cache)]
+    return Measured(formula, tuple(each), cache_size(cache).held)
 
 
 def main() -> None:

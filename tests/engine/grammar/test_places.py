@@ -11,7 +11,7 @@ import transformers
 
 from engine.errors import SettingError
 from engine.grammar import Places
-from engine.grammar import places as module
+from engine.grammar import allowed_tokens as module
 from engine.model import LanguageModel
 from engine.model.vocabulary import Vocabulary
 from tests.engine.grammar.tokens import places_over, words_of_abc

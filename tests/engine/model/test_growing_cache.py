@@ -12,6 +12,7 @@ from transformers.cache_utils import DynamicLayer
 from engine.model import LanguageModel, load_model
 from engine.model import cache as caches
 from engine.model.cache_layers import formula_of
+from engine.model.cache_size import cache_size
 from engine.model.growing_cache import BLOCK, GROWN, GrowingLayer, room_for
 from engine.runner.runner import Runner
 from tests.engine import tiny_models
@@ -181,14 +182,14 @@ def test_sizes_count_the_whole_room_as_held(tokens):
     for index in range(len(cache.layers)):
         cache.update(torch.zeros(1, 2, tokens, 8), torch.zeros(1, 2, tokens, 8), index)
     formula = formula_of(config, torch.float32)
-    size = caches.size(cache)
+    size = cache_size(cache)
     assert size.logical == formula.bytes_at(tokens)
     assert size.held == formula.bytes_at(tokens, GROWN)
     caches.crop(cache, 1)
-    assert caches.size(cache).logical == formula.bytes_at(1)
-    assert caches.size(cache).held == size.held
+    assert cache_size(cache).logical == formula.bytes_at(1)
+    assert cache_size(cache).held == size.held
     fork = caches.fork(cache)
-    assert caches.size(cache, fork).held == size.held, "shared memory counts once"
+    assert cache_size(cache, fork).held == size.held, "shared memory counts once"
 
 
 @pytest.mark.parametrize("architecture", tiny_models.ARCHITECTURES)

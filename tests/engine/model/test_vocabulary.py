@@ -27,7 +27,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from engine.errors import PromptError, TokenizerError
 from engine.model.loading.checkpoint import BUNDLED_FOLDER
-from engine.model.vocabulary import MAX_PROMPT_BYTES, TextStream, Vocabulary, readable
+from engine.model.vocabulary import MAX_PROMPT_BYTES, Vocabulary, readable
+from engine.text.text_stream import TextStream
 from tests.engine.kinds_of_tokenizer import CORPUS, byte_level, sentencepiece, whole, wordpiece
 
 BYTE_LEVEL = whole(byte_level())

@@ -9,7 +9,7 @@ import torch
 
 from engine.errors import CancelledError, OutOfMemoryError
 from engine.model import LanguageModel
-from engine.model import cache as caches
+from engine.model.cache_size import cache_size
 from engine.runner.job import as_job
 from engine.runner.runner import CHUNK, EXACT, LEAST_CHUNK, SHORT, Runner, chunk_of
 from engine.runner.scheduler import SCHEDULER, Kind
@@ -163,7 +163,7 @@ def test_rebuilt_cache_counts_if_the_step_is_cancelled(long_model, budget):
 def test_size_and_budget_follow_every_cache_change(llama, budget):
     def assert_counted(*runners: Runner) -> None:
         for each in runners:
-            assert each.usage == caches.size(each.cache)
+            assert each.usage == cache_size(each.cache)
         assert budget.held == sum(each.usage.held for each in runners) > 0
 
     runner = Runner(llama)

@@ -12,7 +12,7 @@ import torch
 
 from engine.decoding.beam import BeamSearch, BeamSettings
 from engine.errors import CancelledError, LogitsError, NoCandidatesError, SettingError
-from engine.grammar.places import Places, TokenTable
+from engine.grammar.allowed_tokens import Places, TokenTable
 from engine.model import LanguageModel
 from engine.runner.job import as_job
 from engine.sampling.samplers import Constraint

@@ -1,8 +1,8 @@
 // States and rows for tests: small vocabularies with answers simple enough to verify.
 
 import { new_state } from '../../../ui/components/js/apps/step/state.js';
-import { settings_on_show } from '../../../ui/components/js/view/chain.js';
 import { make_view } from '../../../ui/components/js/view/view.js';
+import { settings_on_show } from '../../../ui/components/js/view/what_if.js';
 import { table } from './chains.js';
 import { shaped_by_engine } from './engine.js';
 import { row_of } from './vectors.js';

@@ -25,7 +25,7 @@ def test_overlong_prompt_is_refused_before_tokenization(model, monkeypatch, begi
         pytest.fail("it was split into tokens")
 
     monkeypatch.setattr(Vocabulary, "chat_ids", read)
-    monkeypatch.setattr("engine.decoding.inputs.prompt_ids", read)
+    monkeypatch.setattr("engine.decoding.prompt.encode_prompt", read)
     with pytest.raises(PromptError) as caught:
         new_text(model, beginning, SamplingSettings())
     assert str(caught.value).startswith(said)

@@ -20,7 +20,7 @@ from engine.trace.trace import damaged
 from engine.values import Whole, Wrong, convert
 from ui.words.errors import in_words, told
 from ui.words.language import sentences, speaking
-from ui.words.translations import KEYWORDS_OF_ENGINE, ROOT, said_in_module, translated
+from ui.words.update_translations import KEYWORDS_OF_ENGINE, ROOT, said_in_module, translated
 
 ENGINE = ROOT / "engine"
 # English words that never occur in the engine's German.

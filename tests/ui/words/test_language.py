@@ -23,7 +23,14 @@ from ui.words.language import (
     speaking,
     with_figures,
 )
-from ui.words.translations import FILES, ROOT, read_of, said_in_code, translated, untranslated
+from ui.words.update_translations import (
+    FILES,
+    ROOT,
+    read_of,
+    said_in_code,
+    translated,
+    untranslated,
+)
 
 OTHERS = [code for code in LANGUAGES if code != ENGLISH]
 

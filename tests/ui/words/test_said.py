@@ -16,7 +16,8 @@ UI = Path(__file__).resolve().parents[3] / "ui"
 FOLDERS = ("cache", "charts", "claims", "compare", "how", "labs", "measurements", "models", "step")
 FOLDERS += ("texts", "tokens", "tune")
 SAID = {"say", "marked", "say_counted", "counted", "meaning"}
-SAID |= {"guarded", "mount_app", "do", "Task", "told"}  # see `KEYWORDS` of `ui.words.translations`
+# See `KEYWORDS` of `ui.words.update_translations`.
+SAID |= {"guarded", "mount_app", "do", "Task", "told"}
 # Errors about files and faults in our own code, which no page shows.
 UNREAD = {"BrokenRecord", "AssertionError", "NotImplementedError", "TypeError", "ContextVar"}
 UNREAD |= {"EventError", "Refused", "Thread"}  # between page and server; a name in the log

@@ -2,13 +2,14 @@
 
 import { chain_of } from '../kernel/chain.js';
 import { raw_rank_of } from '../kernel/row.js';
-import { differing, has_recorded_scale, has_u, is_as_recorded, is_greedy, is_only_order } from './chain.js';
+import { differing, has_u, is_greedy, is_only_order } from './chain.js';
 import { label_of } from './rows.js';
+import { has_recorded_scale, is_as_recorded } from './what_if.js';
 
 /**
  * @import { Draw, Settings, WhatIf } from '../types.js'
  * @import { Shaped } from '../kernel/shape.js'
- * @import { RowScene } from './chain.js'
+ * @import { RowScene } from './what_if.js'
  * @import { Stand } from './rows.js'
  */
 

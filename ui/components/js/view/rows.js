@@ -8,7 +8,7 @@ import { has_u, is_greedy } from './chain.js';
  * @import { Leader, Others, Token, ViewRow } from '../types.js'
  * @import { Ranking, Survivors } from '../kernel/ranking.js'
  * @import { Shaped } from '../kernel/shape.js'
- * @import { RowScene } from './chain.js'
+ * @import { RowScene } from './what_if.js'
  *
  * @typedef {object} Stand the state on show at a point
  * @property {RowScene} scene

@@ -8,7 +8,7 @@ import { label_of } from './rows.js';
  * @import { Figure, SamplerView, Settings } from '../types.js'
  * @import { Shaped } from '../kernel/shape.js'
  * @import { Stage } from '../kernel/stages.js'
- * @import { RowScene } from './chain.js'
+ * @import { RowScene } from './what_if.js'
  */
 
 /**

@@ -2,17 +2,18 @@
 // fields.
 
 import { label_of as sampler_label } from '../kernel/table.js';
-import { is_as_recorded, is_greedy, is_in_default_order, on_show } from './chain.js';
+import { is_greedy, is_in_default_order } from './chain.js';
 import { curve_of, curve_ranks } from './curve.js';
 import { draw_of, what_if_of } from './draw.js';
 import { cut_of, lines_of, mass_lines_of } from './lines.js';
 import { chosen_row, leaders_of, leading_rows, others_of, row_of, stand_of, way_of } from './rows.js';
 import { samplers_of } from './samplers.js';
+import { is_as_recorded, on_show } from './what_if.js';
 
 /**
  * @import { Point, Row, Scene, Table, Token, View, ViewRow } from '../types.js'
  * @import { Shaped } from '../kernel/shape.js'
- * @import { RowScene } from './chain.js'
+ * @import { RowScene } from './what_if.js'
  */
 
 /** @param {Scene} scene @returns {scene is RowScene} */

@@ -3,7 +3,7 @@
 
 import { Sampling, stretches_of } from '../../kernel/sampling.js';
 import { element, set_attribute, set_live, set_text } from '../../lib/dom.js';
-import { on_show } from '../../view/chain.js';
+import { on_show } from '../../view/what_if.js';
 import { nothing_left } from '../../words/chain.js';
 import { count, percent, quoted, stretch_text, tokens, u_text } from '../../words/format.js';
 import { marked, say, with_figures } from '../../words/say.js';

@@ -3,8 +3,8 @@
 
 import { is_settled, raw_rank_of } from '../../kernel/row.js';
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
-import { on_show } from '../../view/chain.js';
 import { trace_of } from '../../view/view.js';
+import { on_show } from '../../view/what_if.js';
 import { count, listed, percent, score_text, set_number, shorten, stretch_text, u_text } from '../../words/format.js';
 import { marked, say } from '../../words/say.js';
 

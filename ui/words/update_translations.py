@@ -1,6 +1,6 @@
 """`make words`: update the translation files to the sentences in the code.
 
-    python -m ui.words.translations
+    python -m ui.words.update_translations
 
 New sentences come in without a translation, and those that are no longer in the code go. Sentences
 still to be translated are listed.

@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { on_show } from '../../../../ui/components/js/view/chain.js';
 import { curve_of } from '../../../../ui/components/js/view/curve.js';
 import { draw_of } from '../../../../ui/components/js/view/draw.js';
 import { stand_of } from '../../../../ui/components/js/view/rows.js';
 import { candidate, make_view, trace_of } from '../../../../ui/components/js/view/view.js';
+import { on_show } from '../../../../ui/components/js/view/what_if.js';
 import { over_all_chains } from '../chains.js';
 
 /**

@@ -1,0 +1,78 @@
+"""The bytes of a KV cache, and of each of its layers, counted over its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from transformers.cache_utils import Cache
+
+from engine.model.growing_cache import GrowingLayer
+
+
+@dataclass(frozen=True)
+class CacheSize:
+    """Bytes of a cache.
+
+    Attributes:
+        logical: bytes of the values that the next step reads.
+        held: bytes of memory kept for them. More than `logical` if there is room for more
+            positions, and after a rewind.
+    """
+
+    logical: int
+    held: int
+
+
+def tensors(cache: Cache) -> Iterator[torch.Tensor]:
+    """Every tensor that holds cached values, whatever the kind of layer."""
+    for layer in cache.layers:
+        yield from tensors_of(layer)
+
+
+def tensors_of(layer: object) -> Iterator[torch.Tensor]:
+    """Every tensor that holds values cached by one layer."""
+    for value in vars(layer).values():
+        if isinstance(value, torch.Tensor):
+            if value.dim() >= 3:
+                yield value
+        elif isinstance(value, dict):
+            yield from (v for v in value.values() if isinstance(v, torch.Tensor))
+        elif isinstance(value, (list, tuple)):
+            yield from (v for v in value if isinstance(v, torch.Tensor))
+
+
+def cache_size(cache: Cache | None, *kept: Cache) -> CacheSize:
+    """Bytes of a cache, counted over its tensors; shared memory counts once.
+
+    Args:
+        cache: the cache in use; None without one.
+        kept: further caches held for it (earlier states), which count as held.
+    """
+    logical, storages = _measured(() if cache is None else cache.layers)
+    for other in kept:
+        storages |= _measured(other.layers)[1]
+    return CacheSize(logical, sum(storages.values()))
+
+
+def layer_sizes(cache: Cache) -> list[CacheSize]:
+    """Bytes of each layer of a cache."""
+    measured = (_measured([layer]) for layer in cache.layers)
+    return [CacheSize(logical, sum(storages.values())) for logical, storages in measured]
+
+
+def _measured(layers: Iterable[object]) -> tuple[int, dict[int, int]]:
+    """Bytes of all values in some layers, and the bytes of their storages by address."""
+    logical, storages, others = 0, {}, {}
+    for layer in layers:
+        if type(layer) is GrowingLayer and layer.storages:  # at every step, so known beforehand
+            logical += layer.keys.nbytes + layer.values.nbytes
+            storages |= layer.storages
+        else:
+            others |= {id(tensor): tensor for tensor in tensors_of(layer)}
+    for tensor in others.values():
+        logical += tensor.nbytes
+        storage = tensor.untyped_storage()
+        storages[storage.data_ptr()] = storage.nbytes()
+    return logical, storages
