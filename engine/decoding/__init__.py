@@ -2,6 +2,7 @@
 
     generation.py       base of every strategy: steps, text, step, run, rewind, fork, trace
     one_text.py         base of those that write one text, and that append one token per step
+    prompt.py           prompt as token ids; inputs.py settings checked against the model
     token_sequence.py   prompt and generated tokens, their text, when they end
     decoder.py          sampling: forward, shape, draw, append
     settings_history.py settings by the step from which they hold
@@ -33,7 +34,7 @@ __getattr__, __dir__, __all__ = door(
         ),
         "generation": "Generation",
         "guidance": "MAX_SCALE UNGUIDED GuidedRows",
-        "inputs": "prompt_ids",
+        "prompt": "encode_prompt",
         "replay": "FactDifference begin changed_facts check_model is_same_model",
         "speculative": "ITSELF LOOKUP PROPOSERS SpeculativeDecoder",
         "speculative.verifier": "RoundDistributions",

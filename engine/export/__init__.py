@@ -10,7 +10,7 @@ One module per target holds its table: the name of each of our settings there, o
 lack it.
 """
 
-from engine.export.snippets import snippets
+from engine.export.code import snippets
 from engine.export.table import ChatPrompt, Remark, Request, Snippet
 
 __all__ = ["ChatPrompt", "Remark", "Request", "Snippet", "snippets"]

@@ -9,11 +9,11 @@ llguidance turns a source into a matcher of bytes and, over a tokenizer's bytes,
 the tokens that may come next. It does so in separate processes, as a source of a hundred bytes
 can take all the time and memory there is. Nothing here needs PyTorch or a model.
 
-    source      checks of a source: its language, size and syntax, with the place of an error
-    schema      a JSON schema, rewritten where llguidance would misread it
-    reading     the processes in which sources are read and followed, and their queue
-    examples    a constraint to begin with
-    places      the place of a text in a source: allowed tokens, whether it may end, forced bytes
+    source          checks of a source: its language, size and syntax, with the place of an error
+    schema          a JSON schema, rewritten where llguidance would misread it
+    reading         the processes in which sources are read and followed, and their queue
+    examples        a constraint to begin with
+    allowed_tokens  the place of a text in a source: allowed tokens, whether it may end, forced bytes
 """
 
 from engine.doors import door
@@ -22,7 +22,7 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "examples": "PERSON PERSON_PROMPT",
-        "places": "Place Places TokenTable",
+        "allowed_tokens": "Place Places TokenTable",
         "reading": "prepare",
         "source": "LANGUAGES MOST_BYTES checked_source notices shortened",
     },

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import plotly.graph_objects as go
 
-from engine.decoding import prompt_ids
+from engine.decoding import encode_prompt
 from engine.errors import PromptError
 from engine.model import LanguageModel
 from engine.study import token_logprobs
@@ -26,7 +26,7 @@ from ui.words.metrics import number
 
 def labels(model: LanguageModel, text: str) -> tuple[str, ...]:
     """The tokens of a text as pages write them; raises `PromptError` if there are none."""
-    return tuple(token_label(model.vocabulary.label(one)) for one in prompt_ids(model, text))
+    return tuple(token_label(model.vocabulary.label(one)) for one in encode_prompt(model, text))
 
 
 MOST_TOKENS = 48
@@ -59,7 +59,7 @@ class Loss:
 
 @lru_cache(maxsize=64)
 def _loss(model: LanguageModel, text: str) -> Loss:
-    ids = prompt_ids(model, text)
+    ids = encode_prompt(model, text)
     if not 2 <= len(ids) <= MOST_TOKENS:
         raise PromptError(
             say(
