@@ -24,6 +24,7 @@ import torch
 
 from engine.backend import Backend, Reading, Sequence, require
 from engine.cache_formula import CacheFormula
+from engine.decoding.prompt import encode_prompt
 from engine.errors import PromptError, SettingError, msg
 from engine.model.cache_size import CacheSize
 from engine.model.forward import Forward
@@ -65,7 +66,7 @@ def checked_guidance(
         remedy = msg("type at least one character, or leave it out to use the prompt's last token")
         raise SettingError("negative_prompt", negative_prompt, "holds no token", remedy)
     try:
-        ids = prompt_ids(model, given)
+        ids = encode_prompt(model, given)
     except PromptError as error:
         said = error.message
         values = said.values | {"the_prompt": msg("The negative prompt")}

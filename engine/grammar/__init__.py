@@ -13,7 +13,7 @@ can take all the time and memory there is. Nothing here needs PyTorch or a model
     schema          a JSON schema, rewritten where llguidance would misread it
     reading         the processes in which sources are read and followed, and their queue
     examples        a constraint to begin with
-    allowed_tokens  the place of a text in a source: allowed tokens, whether it may end, forced bytes
+    allowed_tokens  the place of a text in a source: allowed tokens, end, forced bytes
 """
 
 from engine.doors import door

@@ -18,7 +18,7 @@ from engine.measure.pace import Pace
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.cache_layers import formula_of
-from engine.model.cache_size import cache_size, layer_sizes
+from engine.model.cache_size import CacheSize, cache_size, layer_sizes
 from engine.runner.budget import budget_of
 from engine.runner.turns import timed_read, timed_rows, timed_step
 from engine.values import Name, Positive, Row, Text, Whole
@@ -139,10 +139,10 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
         point = Point(positions, computed, total.logical, total.held)
         self._points[part:], self._layers = [point], layers
 
-    def _sizes(self, cache: caches.Cache) -> list[tuple[int, caches.CacheSize]]:
+    def _sizes(self, cache: caches.Cache) -> list[tuple[int, CacheSize]]:
         return list(enumerate(layer_sizes(cache)))
 
-    def _layer(self, place: int, size: caches.CacheSize, positions: int) -> LayerBytes:
+    def _layer(self, place: int, size: CacheSize, positions: int) -> LayerBytes:
         formula = self._formula
         if formula is None:
             return LayerBytes("of a kind that is not known", "", 0, size.logical, size.held)

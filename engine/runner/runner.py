@@ -33,7 +33,7 @@ from engine.cache_formula import CacheFormula
 from engine.errors import CancelledError, OutOfMemoryError, msg
 from engine.model import LanguageModel
 from engine.model import cache as caches
-from engine.model.cache_size import cache_size
+from engine.model.cache_size import CacheSize, cache_size
 from engine.model.loaded import is_out_of_memory
 from engine.runner.budget import budget_of
 from engine.runner.job import this_job
@@ -93,7 +93,7 @@ class Runner:
         self.remedy = remedy
         self.positions = 0
         self.cache: Cache | None = None
-        self.usage = caches.CacheSize(0, 0)
+        self.usage = CacheSize(0, 0)
         self._ids = np.empty((1, 64), np.int64)  # (rows, capacity); grows by doubling
         self._beginning = 0  # tokens of the first reading
         self._snapshots: list[tuple[int, Cache]] = []
@@ -467,7 +467,7 @@ class Runner:
     def _drop(self) -> None:
         self.cache = None
         self._snapshots = []
-        self.usage = caches.CacheSize(0, 0)
+        self.usage = CacheSize(0, 0)
         budget_of(self.model.device).keeps(self, 0)
 
     def _back_to(self, positions: int) -> None:

@@ -41,8 +41,8 @@ def cases_by_hand() -> Counter:
 
     counts = Counter(case.stage.setting for case in CASES)
     for function, place in (
-        (test_stages.test_what_a_stage_makes_of_four_tokens, 0),
-        (test_stages.test_repetition_penalty, None),
+        (test_stages.test_stage_gives_the_hand_computed_probabilities, 0),
+        (test_stages.test_repetition_penalty_rescales_only_seen_tokens, None),
     ):
         (mark,) = [mark for mark in function.pytestmark if mark.name == "parametrize"]
         for values in mark.args[1]:
