@@ -141,7 +141,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder:
 
 def _from_plain(kind: type, value: Any) -> Any:
     if kind is not TokenBytes:
-        raise TypeError(f"{kind} is no kind of value")
+        raise TypeError(f"{kind} is not a kind of value")
     if type(value) is not str or len(value) > 2 * LONGEST_TOKEN:
         raise ValueError(f"must be at most {LONGEST_TOKEN:,} bytes as hexadecimal text")
     try:

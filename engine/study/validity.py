@@ -243,7 +243,7 @@ def _additional_properties(
         if key in known:
             continue
         if inner is False:
-            yield jsonschema.ValidationError(f"{key!r} is no property of it")
+            yield jsonschema.ValidationError(f"{key!r} is not an allowed property")
         else:
             yield from validator.descend(value[key], inner, path=key)
 

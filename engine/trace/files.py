@@ -74,7 +74,7 @@ def read(path: Path) -> bytes:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):  # reading a pipe would block, a device has no end
-            raise OSError("it is no regular file; choose a file saved by this app")
+            raise OSError("it is not a regular file; choose a file saved by this app")
         if about.st_size > MAX_FILE_BYTES:
             raise TraceError(
                 "{name} has {st_size:,} bytes, more than the "

@@ -194,7 +194,7 @@ class Lesson:
                 actions += other.solution
                 if other is task:
                     return tuple(actions)
-        raise ValueError(f"{task.place} is no task of {self.key}.")
+        raise ValueError(f"{task.place} is not a task of {self.key}.")
 
 
 class _Step(Written, kw_only=True):

@@ -129,7 +129,7 @@ def check_words(
     for words in languages.values():
         for key, entry in words.entries.items():
             if key not in needed:
-                wrong(words.file, key, f"is no key of {structure}", "remove it, or mend the key")
+                wrong(words.file, key, f"is not a key of {structure}", "remove it, or mend the key")
             if unknown := entry.figures() - needed[key]:
                 known = ", ".join(sorted(needed[key])) or "no figure"
                 wrong(words.file, key, f"shows {{{min(unknown)}}}", f"there is {known} here")

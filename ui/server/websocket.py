@@ -157,7 +157,7 @@ def parsed(text: str | None) -> dict[str, Any]:
         BadFrame: not text, too large, not JSON, too deep, or not an object.
     """
     if text is None:
-        raise BadFrame("It is no text.")
+        raise BadFrame("It is not text.")
     if len(text) > LARGEST_FRAME:
         raise BadFrame(f"It has {len(text):,} characters, more than {LARGEST_FRAME:,}.")
     try:
@@ -165,13 +165,13 @@ def parsed(text: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadFrame(f"It is no JSON: {type(error).__name__}.") from error
     if not isinstance(data, dict):
-        raise BadFrame("It is no object.")
+        raise BadFrame("It is not an object.")
     _check_depth(data)
     return data
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _check_depth(data: object) -> None:
@@ -217,7 +217,7 @@ class _Served:
             first = parsed(await asyncio.wait_for(self._received(), HELLO_SECONDS))
             opener = self._pages.get(str(first.get("page")))
             if first.get("kind") != "hello" or opener is None:
-                raise BadFrame("It is no hello of a page that there is.")
+                raise BadFrame("It is not the hello of a known page.")
             if isinstance(first.get("visit"), str):
                 self._turn = _turns.setdefault(first["visit"], self._turn)
             ASKER.set(self._turn)

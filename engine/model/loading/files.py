@@ -123,7 +123,7 @@ def open_regular(path: Path) -> io.FileIO:
     file = io.FileIO(number)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         file.close()
-        raise OSError(f"{path.name} is no regular file")
+        raise OSError(f"{path.name} is not a regular file")
     return file
 
 

@@ -262,7 +262,7 @@ def _indexed(folder: Path) -> list[str]:
             raise ValueError(f"{outside[0]!r} is not in this folder")
         others = [name for name in names if not name.endswith(".safetensors")]
         if others:
-            raise ValueError(f"{others[0]!r} is no safetensors file")
+            raise ValueError(f"{others[0]!r} is not a safetensors file")
     except (ValueError, KeyError, AttributeError, TypeError, OSError) as error:
         raise WeightsError(
             "{name} of {name2} cannot be used ({error}); download the model again.",

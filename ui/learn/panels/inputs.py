@@ -55,7 +55,7 @@ def input_measures(inputs_of: Callable[[Any], PlainInputs]) -> Functions:
         value = inputs_of(live).record().get(name)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             known = ", ".join(inputs_of(live).record())
-            raise DecodingError(f'"{name}" is no input of that kind; the page has {known}.')
+            raise DecodingError(f'"{name}" is not an input of that kind; the page has {known}.')
         return value
 
     @measures.add

@@ -156,13 +156,13 @@ def setting(session: LessonSession, name: str, field: str = "") -> float | None:
     if name == "seed":
         return session.settings.seed
     if name not in STAGES or not (field or is_one_number(name)):
-        raise SettingError("setting", name, "is no setting of one number", "use one such as top_k")
+        raise SettingError("setting", name, "is not a setting with one number", "use one such as top_k")
     stage = next((each for each in session.settings.chain if each.setting == name), None)
     if not field:
         return STAGES[name].off if stage is None else stage.value
     known = [number.name for number in STAGES[name].info.numbers]
     if field not in known:
-        raise SettingError("field", field, f"is no number of {name}", f"use {', '.join(known)}")
+        raise SettingError("field", field, f"is not a number of {name}", f"use {', '.join(known)}")
     return None if stage is None else stage.numbers[field]
 
 
