@@ -9,19 +9,7 @@ import pytest
 from benchmarks import __main__ as command
 from tests.browser.chromium import REMEDY, find
 
-SMALLEST = {
-    "cache": [],
-    "constrained": [],
-    "engine": ["--sizes", "bundled", "--steps", "2", "--threads", "1"],
-    "measuring": [],
-    "memory": [],
-    "search_error": [],
-    "sweep": ["--dtypes", "auto"],
-    "page": ["--models", "bundled"],
-    "speculative": [],
-    "visitors": ["--seconds", "0.1"],
-}
-A_GOAL_OF = {
+GOALS = {  # one figure that has a goal, of each
     "cache": "DynamicCache / ours, cache alone, 2,048 positions",
     "constrained": "valid objects",
     "engine": "recorded / bare, top-p 0.9",
@@ -33,20 +21,26 @@ A_GOAL_OF = {
     "page": "Step / the twin's",
     "visitors": "beside a batch of 16 rows: p95",
 }
+SMALLER = {
+    "engine": ["--sizes", "bundled", "--steps", "2", "--threads", "1"],
+    "sweep": ["--dtypes", "auto"],
+    "page": ["--models", "bundled"],
+    "visitors": ["--seconds", "0.1"],
+}
 
 
 def test_every_benchmark_has_a_quick_form_here():
-    assert set(SMALLEST) == set(A_GOAL_OF) == set(command.BENCHMARKS)
+    assert set(GOALS) == set(command.BENCHMARKS)
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=[pytest.mark.long] if each == "page" else []) for each in SMALLEST],
+    [pytest.param(each, marks=[] if each == "engine" else pytest.mark.long) for each in GOALS],
 )
 def test_benchmark_runs_and_prints_its_json_line(name, monkeypatch, capsys):
     if name == "page":
         assert find(), REMEDY
-    monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--quick", *SMALLEST[name]])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--quick", *SMALLER.get(name, [])])
     assert command.main() == 0
     *table, last = capsys.readouterr().out.splitlines()
     result = json.loads(last)
@@ -56,13 +50,11 @@ def test_benchmark_runs_and_prints_its_json_line(name, monkeypatch, capsys):
     values = [figure["value"] for figure in result["figures"].values()]
     assert all(math.isfinite(value) and value >= 0 for value in values)
     goals = {goal["figure"].split(" | ")[1]: goal for goal in result["goals"]}
-    assert goals[A_GOAL_OF[name]]["met"] in (True, False)
+    assert goals[GOALS[name]]["met"] in (True, False)
 
 
 def test_unknown_name_lists_the_known_benchmarks(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["benchmarks", "pages"])
     assert command.main() == 2
-    assert capsys.readouterr().err == (
-        "There is no benchmark 'pages'; known are cache, constrained, engine, measuring, memory, "
-        "page, search_error, speculative, sweep, visitors.\n"
-    )
+    said = capsys.readouterr().err
+    assert "'pages'" in said and all(name in said for name in command.BENCHMARKS)

@@ -8,7 +8,6 @@ from playwright.sync_api import Locator, Page, expect
 
 PATIENCE_MS = 120_000  # the first page loads a model: seen to take 60 s on a very busy machine
 CAPITAL = "The capital of France is"
-FIGURES = ("Logits", "Softmax", "KV cache", "Latency per step")
 FIVE_ON = {"repetition_penalty": 1.2, "temperature": 0.9, "top_k": 12, "top_p": 0.97, "min_p": 0.02}
 
 # --- elements of the page -------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""The decoder pages, cache and tokens in Chromium: keys, looks, axe's rules, what is too wide."""
+"""The decoder pages, cache and tokens in Chromium: keys, looks, axe's rules, what is too wide.
+
+The short form looks at two pages and presses the keys on all decoder pages.
+"""
 
 import re
 from pathlib import Path
@@ -18,7 +21,7 @@ PATHS = [
     "/cache",
     "/tokens",
 ]
-LONG = ("/speculative", "/diffusion", "/one_clock")  # like the others, and slow
+SHORT = ("/beam", "/tokens")  # with a stage and without one
 WITHOUT_STAGE = ("/cache", "/tokens")
 WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 MEASURED = ("/one_clock", "/cache")  # no chart is drawn while they measure
@@ -46,30 +49,27 @@ SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 HAS_PLAYED = re.compile("^[1-9].* · ")  # that it has ended is not said while it grows
 
 
+@pytest.mark.parametrize("path", [path for path in PATHS if path not in (*WITHOUT_STEPS, *SHORT)])
+def test_keys_step_play_and_rewind(page: Page, path):
+    opened(page, path)
+    keys_step_play_and_rewind(page)
+
+
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[pytest.mark.long] * (path in LONG)) for path in PATHS]
+    "path", [pytest.param(path, marks=[] if path in SHORT else pytest.mark.long) for path in PATHS]
 )
 def test_page_passes_keyboard_and_appearance_checks(page: Page, path, tmp_path):
     """Check both sizes and both schemes on a page opened once."""
     for size, scheme in NEW_SIZE:
         look_at(page, size, scheme)
         if page.url == "about:blank":
-            page.goto(path)
-            expect(page.get_by_role("textbox").first).to_be_visible()
-            first = ".stMain table" if path in MEASURED else ".js-plotly-plot"
-            expect(page.locator(first).first).to_be_visible(timeout=RUNS_MS)
-            if path not in WITHOUT_STEPS:  # a text plays its first steps once its page is open
-                expect(page.locator(SAID)).to_have_text(HAS_PLAYED, timeout=RUNS_MS)
-            cancel_run(page)  # what began by itself, with the figures it has
-            expect(page.locator(".js-plotly-plot").first).to_be_visible()
-            expect(page.get_by_text(PLAYS)).to_have_count(0, timeout=RUNS_MS)
+            opened(page, path)
         wait_for_look(page, size, scheme)
         wait_until(page, FITS)
         wait_until(page, FOLLOW, palette(scheme == "dark").text)  # without a press
         assert broken_rules(page) == [], (size, scheme)
     if path not in WITHOUT_STAGE:
         stage_view_is_legible(page)
-    fits_at_twice_the_size(page)
     states_show_in_forced_colours(page)
     if path not in WITHOUT_STEPS:
         keys_step_play_and_rewind(page)
@@ -77,8 +77,19 @@ def test_page_passes_keyboard_and_appearance_checks(page: Page, path, tmp_path):
         a_saved_trace_opens(page, tmp_path)
     if path == "/cache":
         every_other_section_is_drawn(page)
-    if path == "/tokens":
-        merges_end_in_the_tokens(page)
+
+
+def opened(page: Page, path: str) -> None:
+    """Open a page and wait until nothing grows on it."""
+    page.goto(path)
+    expect(page.get_by_role("textbox").first).to_be_visible()
+    first = ".stMain table" if path in MEASURED else ".js-plotly-plot"
+    expect(page.locator(first).first).to_be_visible(timeout=RUNS_MS)
+    if path not in WITHOUT_STEPS:  # a text plays its first steps once its page is open
+        expect(page.locator(SAID)).to_have_text(HAS_PLAYED, timeout=RUNS_MS)
+    cancel_run(page)  # what began by itself, with the figures it has
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    expect(page.get_by_text(PLAYS)).to_have_count(0, timeout=RUNS_MS)
 
 
 def stage_view_is_legible(page: Page) -> None:
@@ -90,35 +101,12 @@ def stage_view_is_legible(page: Page) -> None:
     off_stage(page)
 
 
-def fits_at_twice_the_size(page: Page) -> None:
-    """A window of 1440 by 900 at 200 %."""
-    page.set_viewport_size({"width": 720, "height": 450})
-    wait_until(page, "width => innerWidth === width", 720)
-    wait_until(page, FITS)
-
-
 def states_show_in_forced_colours(page: Page) -> None:
     """A chosen control differs from the others, and a slider from its ground."""
     page.emulate_media(forced_colors="active")
     wait_until(page, "() => matchMedia('(forced-colors: active)').matches")
     assert page.evaluate(UNSEEN) == []
     page.emulate_media(forced_colors="none")
-
-
-def merges_end_in_the_tokens(page: Page) -> None:
-    """The word with the most merges is chosen at first; keys move along the text."""
-    side = page.get_by_role("region", name="Text by bundled")
-    chosen = side.get_by_role("option", selected=True)
-    expect(chosen).to_have_text("␣S")
-    step = side.get_by_role("button", name="Step", exact=True)
-    while step.is_enabled():
-        step.click()
-    symbols = side.locator(".dv-symbols > *").all_inner_texts()
-    options = side.get_by_role("option").all_inner_texts()
-    assert symbols == options[-1 - len(symbols) : -1], "but for the question mark behind them"
-    chosen.press("ArrowRight")
-    expect(chosen).to_have_text(symbols[1])
-    expect(chosen).to_be_focused()
 
 
 def keys_step_play_and_rewind(page: Page) -> None:

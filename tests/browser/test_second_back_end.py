@@ -83,9 +83,3 @@ def test_a_sweep_runs_on_tune(page, url):
     expect(page.get_by_text("makes one text at a time")).to_be_visible(timeout=SWEEP_MS)
     heatmap = page.get_by_role("figure", name="Heatmap of perplexity")
     expect(heatmap).to_be_visible(timeout=SWEEP_MS)
-
-
-def test_cache_page_reports_missing_back_end_data(page, url):
-    page.goto(f"{url}/cache")
-    expect(page.get_by_text("does not give; choose another model.")).to_be_visible()
-    expect(page.get_by_text("Model: Top 1,000 of bundled")).to_be_visible()

@@ -4,12 +4,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine.decoder import Decoder
-from engine.decoding.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
 from engine.sampling.distribution import Candidate
 from engine.sampling.ranking import RankedRow
 from tests.browser.step_page import (
-    FIGURES,
     PATIENCE_MS,
     alert,
     button,
@@ -32,7 +30,6 @@ from ui.texts.settings import parse_settings
 
 OPEN = "Once upon a time"
 GUIDED, NEGATIVE = "Once upon a time, a sad little", "Once upon a time, a little"
-SEARCHED = "Once upon a time, there was"
 
 LAYER = "document.querySelector('.dv-charts-distribution .dv-chart-layer')"
 SOFTMAX_BARS = f"""
@@ -103,9 +100,7 @@ ROWS_ARE = """
 JSON.stringify(view.rows.map(row => [row.id, row.removed_by])) === JSON.stringify(arg)
 """
 CHAINS = [
-    ({"top_k": 5, "temperature": 0.7}, ["temperature", "top_k", "top_p", "min_p"]),
     ({"top_p": 0.6, "temperature": 1.6}, ["top_p", "temperature", "top_k", "min_p"]),
-    ({"repetition_penalty": 1.5, "min_p": 0.05}, None),
     ({"typical_p": 0.5, "xtc": {"threshold": 0.05, "probability": 1.0}}, None),
 ]
 
@@ -171,7 +166,7 @@ def test_redrawn_chart_equals_a_new_one(page: Page):
 
 def test_charts_are_saved_as_png_at_double_size(page: Page, tmp_path):
     take_steps(page, 2)
-    for name in FIGURES:
+    for name in ("Softmax", "KV cache"):
         expect(figure(page, name)).to_be_visible()
         with page.expect_download() as waiting:
             button(page, f"Save {name} as PNG").click()
@@ -183,18 +178,7 @@ def test_charts_are_saved_as_png_at_double_size(page: Page, tmp_path):
         assert len(picture) > 15_000, name
 
 
-def test_search_shows_token_and_sampler_that_removed_it(page: Page):
-    start(page)
-    set_samplers(page, top_k=5)
-    page.get_by_role("searchbox", name="Search the vocabulary").fill("castle")
-    found = page.locator("[data-part=search]")
-    expect(found).to_contain_text("␣castle")
-    expect(found).to_contain_text("removed by top-k")
-    set_samplers(page, top_k=0)
-    expect(found).not_to_contain_text("removed by top-k")
-
-
-# --- guidance and contrastive search --------------------------------------------------------------
+# --- guidance -----------------------------------------------------------------------------------
 
 
 def begin_guided(page: Page) -> None:
@@ -249,29 +233,6 @@ def test_guidance_matches_engine_and_refuses_empty_prompt(page: Page):
     button(page, "Start").click()
     wait_for(page, "state.negative_tokens === null && state.steps.length === 0")
     expect(page.get_by_role("tab", name="Guidance")).to_be_hidden()
-
-
-def test_contrastive_search_matches_engine_after_alpha_change(page: Page):
-    prompt(page).fill(SEARCHED)
-    choose_setting(page, "combobox", "Strategy", "search")
-    button(page, "Start").click()
-    wait_for(page, "state.strategy !== null")
-    expect(button(page, "Re-roll")).to_be_disabled()
-    take_steps(page, 5)
-    search = ContrastiveSearch(bundled(), SEARCHED, 4, 0.6)
-    list(search.run(5))
-    assert ids(page) == search.token_ids
-    shown = state(page, "state.searched.candidates")
-    assert [(row["token_id"], row["penalty"], row["score"]) for row in shown] == [
-        (each.token_id, each.penalty, each.score) for each in search.steps[-1].candidates
-    ]
-    rows = page.get_by_role("table", name="Candidates of the search").get_by_role("row")
-    expect(rows).to_have_count(1 + 4)
-    slider(page, "Penalty alpha").fill("0")
-    take_steps(page, 1)
-    search.penalty_alpha = 0.0
-    search.step()
-    assert ids(page) == search.token_ids
 
 
 # --- failures -------------------------------------------------------------------------------------

@@ -8,12 +8,10 @@ from tests.browser.stage import off_stage, on_stage, wrong_on_stage
 from tests.browser.step_page import (
     button,
     choose_example,
-    count_frames,
     force_buttons,
     generated,
     set_samplers,
     settle,
-    slider,
     state,
     take_steps,
     wait_for,
@@ -31,7 +29,6 @@ NEWEST = """
     is_in_sight: top >= box.top - 1 && bottom <= box.bottom + 1 };
 }
 """
-SHARES = "() => document.querySelector('.dv-rows').innerText"
 
 
 @pytest.fixture
@@ -53,7 +50,7 @@ def test_stage_view_is_legible_in_every_state(page: Page):
     page.keyboard.press("e")
     wait_for(page, "state.mode === 'paused' && state.steps.length === 64")
     settle(page)
-    for size, smallest in (((1280, 720), 24), ((1024, 768), 24), ((640, 360), 12)):
+    for size, smallest in (((1280, 720), 24), ((640, 360), 12)):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         wait_until(page, "width => innerWidth === width", size[0])
         assert wrong_on_stage(page, smallest) == [], size
@@ -61,28 +58,12 @@ def test_stage_view_is_legible_in_every_state(page: Page):
         assert newest["is_in_sight"] and newest["lines"] >= 4, size
         assert newest["type"] >= smallest * 7 / 6 - 0.1, size
         assert 5 <= page.locator(".dv-rows tr").count() <= 8, size
-    for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme)
-        wait_for_scheme(page, scheme)
-        assert broken_rules(page) == []
+    page.emulate_media(color_scheme="dark")
+    wait_for_scheme(page, "dark")
+    assert broken_rules(page) == []
     button(page, "Leave stage view").click()
     expect(page.locator(".dv-stage")).to_have_count(0)
     expect(page.locator("details.dv-settings")).to_be_visible()
-
-
-def test_stage_slider_moves_bars_without_server_messages(page: Page):
-    take_steps(page, 2)
-    on_stage(page)
-    wait_for(page, "!state.row.light")  # the whole row has arrived
-    sent = count_frames(page)
-    before = page.evaluate(SHARES)
-    slider(page, "Temperature").focus()
-    page.keyboard.down("PageUp")
-    wait_until(page, f"before => ({SHARES})() !== before", before)
-    assert sent() == 0
-    page.keyboard.up("PageUp")
-    assert state(page, "view.what_if !== null")
-    page.keyboard.press("Escape")
 
 
 def test_hidden_tokens_stay_out_of_accessible_text(page: Page):

@@ -141,43 +141,22 @@ def test_play_repeats_the_text_of_run_to_end(page: Page):
 
 def test_pause_step_and_new_prompt_stop_play(page: Page):
     turn_random(page)
-    for way, length in (("Pause", 3), ("Step", 9)):
+    for way, length in (("Pause", 3), ("Step", 6)):
         button(page, "Play").click()
         expect(generated(page).nth(length)).to_be_visible()
         button(page, way).click()
         expect(button(page, "Play")).to_be_visible()
         settle(page)
         count = len(ids(page))
-        for _ in range(3):
-            round_trip(page)
+        round_trip(page)
         assert len(ids(page)) == count
-        take_steps(page, 1)
-
-    page.get_by_role("combobox", name="Speed").select_option("fastest")
-    start(page)
     button(page, "Play").click()
-    expect(generated(page).nth(5)).to_be_visible()
-    slider(page, "Temperature").fill("1.7")
     start(page, "A new prompt")
     expect(button(page, "Play")).to_be_visible()
-    take_steps(page, 2)
+    take_steps(page, 1)
 
 
-def test_double_click_steps_twice_but_forces_once(page: Page):
-    force_buttons(page).nth(2).dblclick()
-    expect(generated(page)).to_have_count(1)
-    settle(page)
-    assert state(page, "state.steps.map(step => step.forced)") == [True]
-    turn_random(page)
-    for _ in range(8):
-        button(page, "Step").dblclick()
-    expect(generated(page)).to_have_count(1 + 16)
-    settle(page)
-    assert len(ids(page)) == 1 + 16
-
-
-def test_invalid_input_is_refused_and_text_kept(page: Page):
-    """Try an empty prompt, and nonsense in a field."""
+def test_empty_prompt_is_refused_and_text_kept(page: Page):
     take_steps(page, 2)
     before = ids(page)
     for press in ("Start", "Step", "Play"):
@@ -188,36 +167,13 @@ def test_invalid_input_is_refused_and_text_kept(page: Page):
     settle(page)
     assert ids(page) == before
 
-    page.locator(".dv-settings summary").click()
-    field = page.get_by_role("spinbutton", name="Max tokens")
-    for typed, got in (("", "nothing"), ("0", "0"), ("1e9", "1,000,000,000"), ("many", "many")):
-        field.fill(typed)
-        field.press("Tab")
-        expect(alert(page, "Max tokens")).to_contain_text(got)
-        assert state(page, "state.limits.max_tokens") == 64
-
-
-@pytest.mark.tolerates("The part line has failed")
-def test_failed_part_is_reported_and_others_work(page: Page):
-    page.evaluate(
-        "() => Object.defineProperty(document.querySelector('[data-part=line] .dv-chip'),"
-        " 'textContent', { set() { throw new Error('broken'); } })"
-    )
-    button(page, "Step").click()
-    failure = alert(page, "This part of the page (line) has failed: broken")
-    expect(failure).to_be_visible()
-    expect(generated(page)).to_have_count(1)
-    take_steps(page, 2)
-    page.get_by_role("button", name="Try again").click()
-    expect(page.locator("[data-part=line]")).to_contain_text("Step 3 of 3")
-
 
 # --- keys -----------------------------------------------------------------------------------------
 
 
 def menus_close_by_escape(page: Page) -> None:
-    """Check that Escape closes every menu and returns the focus to its opener."""
-    for name in ("Examples", "Settings", "Add sampler", "More"):
+    """Check that Escape closes both kinds of menus and returns the focus to its opener."""
+    for name in ("Settings", "Add sampler"):
         opener = page.locator(f"summary:text-is('{name}'), button[aria-label='{name}']")
         opener.click()
         menu = page.locator("details[open], [role=menu]").filter(visible=True)
@@ -345,19 +301,6 @@ def test_recorded_step_shows_its_values_and_can_branch(page: Page):
     branches.last.click()
     expect(generated(page)).to_have_count(5)
     expect(generated(page).nth(4)).to_have_text(other)
-
-
-def test_page_explains_removal_of_the_last_token(page: Page):
-    start(page)
-    best = state(page, "view.rows[0].id")
-    order = ["temperature", "banned"]
-    set_samplers(page, temperature=0, banned={"sequences": [[best]]})
-    state(page, "actions.set({ order: arg })", order)
-    round_trip(page)  # the server has the settings too, and leaves the sentence to the page
-    expect(page.locator("[data-part=line]")).to_contain_text("removed the last token")
-    button(page, "Step").click()
-    expect(alert(page, "Every token was removed before the draw")).to_be_visible()
-    expect(generated(page)).to_have_count(0)
 
 
 # --- hostile texts --------------------------------------------------------------------------------

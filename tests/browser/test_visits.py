@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.step_page import (
     PATIENCE_MS,
     button,
-    force_buttons,
     generated,
     ids,
     opened,
@@ -22,7 +22,6 @@ from tests.browser.step_page import (
     start,
     state,
     take_steps,
-    turn_random,
     wait_for,
     wait_until,
 )
@@ -142,35 +141,14 @@ def test_text_survives_reload_duplicate_and_killed_tab(context):
     page.close(run_before_unload=False)
     restored.goto("/")
     is_back(restored, tokens)
-    a_branch_outlives_a_reload(restored)
-
-
-def a_branch_outlives_a_reload(page: Page) -> None:
-    turn_random(page)
-    generated(page).nth(2).click()
-    wait_for(page, "view.index === 2")
-    force_buttons(page).nth(7).click()
-    expect(generated(page)).to_have_count(3)
-    settle(page)
-    branch = ids(page)
-    page.reload()
-    wait_for(page, "state.steps.length === 3")
-    assert ids(page) == branch
-    expect(page.get_by_role("radiogroup", name="Branches").get_by_role("radio")).to_have_count(2)
-    take_steps(page, 1)
 
 
 def test_outages_lose_and_repeat_no_step(context, server, visits):
-    """Keep the step page open; Compare shares its outage, then its tabs are killed."""
     page = context.new_page()
     page.add_init_script(NOTE_SOCKETS)
     tokens = own_text(page)
     the_socket_breaks_as_step_is_pressed(page, tokens)
-    tab = compare_page(context)
-    page.bring_to_front()
-    presses_are_done_once_the_network_is_back(page, tab)
-    killed = a_duplicate_and_a_killed_tab(tab, visits)
-    page.bring_to_front()
+    presses_are_done_once_the_network_is_back(page)
 
     # The server is killed and started again.
     tokens = ids(page)
@@ -186,8 +164,23 @@ def test_outages_lose_and_repeat_no_step(context, server, visits):
     tokens = ids(page)
     page.reload()
     is_back(page, tokens)
-    killed.goto("/compare")
-    is_kept_on_compare(killed)
+
+
+@pytest.mark.long
+def test_compare_survives_duplicate_and_killed_tab_and_server(context, server, visits):
+    tab = compare_page(context)
+    other = duplicate(tab)
+    other.goto("/compare")
+    is_kept_on_compare(other)
+    wait_until(other, OTHER_TOKEN, token(tab))
+    until_written(tab, visits, is_written_of_compare)
+    restored = duplicate(tab)
+    other.close()
+    tab.close(run_before_unload=False)
+    server.kill()
+    server.start()
+    restored.goto("/compare")
+    is_kept_on_compare(restored)
 
 
 def the_socket_breaks_as_step_is_pressed(page: Page, tokens: list[int]) -> None:
@@ -199,7 +192,7 @@ def the_socket_breaks_as_step_is_pressed(page: Page, tokens: list[int]) -> None:
     take_steps(page, 1)
 
 
-def presses_are_done_once_the_network_is_back(page: Page, other: Page) -> None:
+def presses_are_done_once_the_network_is_back(page: Page) -> None:
     tokens = ids(page)
     page.context.set_offline(True)
     page.evaluate("() => window.dispatchEvent(new Event('offline'))")
@@ -209,26 +202,12 @@ def presses_are_done_once_the_network_is_back(page: Page, other: Page) -> None:
         button(page, "Step").click()
     wait_until(page, "count => window.sockets.length >= count", tried + 3)
     assert ids(page) == tokens
-    wait_until(other, "() => !navigator.onLine")
     page.context.set_offline(False)
     page.evaluate("() => window.dispatchEvent(new Event('online'))")
     wait_for(page, "state.steps.length === 9 && !state.offline")
     assert state(page, "[state.prompt, state.settings.temperature, state.error]") == [OWN, 1.25, ""]
     settle(page)
     assert ids(page)[:6] == tokens
-
-
-def a_duplicate_and_a_killed_tab(tab: Page, visits: Path) -> Page:
-    """On Compare; return the tab with the killed tab's storage."""
-    other = duplicate(tab)
-    other.goto("/compare")
-    is_kept_on_compare(other)
-    wait_until(other, OTHER_TOKEN, token(tab))
-    until_written(tab, visits, is_written_of_compare)
-    restored = duplicate(tab)
-    other.close()
-    tab.close(run_before_unload=False)
-    return restored
 
 
 def test_the_file_is_private(server, visits):

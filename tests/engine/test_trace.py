@@ -58,13 +58,6 @@ def test_a_saved_trace_comes_back_equal(drawn, tmp_path):
     assert Trace.load(path) == drawn
 
 
-def test_a_trace_without_steps_comes_back_equal(tmp_path):
-    empty = replace(EXAMPLE, steps=(), stop_strings=())
-    path = empty.save(tmp_path / "run.json")
-    assert Trace.load(path) == empty
-    assert (empty.text, empty.token_ids, empty.stop_reason) == ("", [], None)
-
-
 def test_save_accepts_text_paths_and_replaces_files(tmp_path):
     path = str(tmp_path / "run.json")
     EXAMPLE.save(path)
@@ -78,6 +71,8 @@ def test_trace_derives_text_ids_and_stop_reason():
     assert EXAMPLE.text == " Paris Paris"
     assert EXAMPLE.token_ids == [6342] * 3
     assert EXAMPLE.stop_reason == "eos"
+    empty = replace(EXAMPLE, steps=())
+    assert (empty.text, empty.token_ids, empty.stop_reason) == ("", [], None)
 
 
 def test_frame_has_step_rows_and_stage_columns():
@@ -94,20 +89,13 @@ def test_frame_has_step_rows_and_stage_columns():
     assert frame["survivors_after_top_p"].tolist()[:2] == [7, 7]
     assert math.isnan(frame["survivors_after_top_p"][2]), "step 2 had no stages"
     assert frame["mass_removed_by_top_p"][0] == 0.1
-
-
-def test_frame_without_steps_still_has_columns():
-    frame = replace(EXAMPLE, steps=()).to_frame()
-    assert len(frame) == 0 and "token_id" in frame.columns
-    assert not {"stages", "stage_states"} & set(frame.columns)
+    assert list(replace(EXAMPLE, steps=()).to_frame().columns) == own
 
 
 # --- Writing -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["run", "run.txt", "run.parquet", "run.JSON", "run.json.gz", ".json"]
-)
+@pytest.mark.parametrize("name", ["run", "run.JSON", "run.json.gz", ".json"])
 def test_save_refuses_other_file_endings(name, tmp_path):
     with pytest.raises(TraceError, match=r"must end in \.json\."):
         EXAMPLE.save(tmp_path / name)
@@ -119,13 +107,6 @@ def test_save_into_missing_folder_or_file_is_refused(tmp_path):
     for folder in ("lost", "file"):
         with pytest.raises(TraceError, match=r"run\.json cannot be written: "):
             EXAMPLE.save(tmp_path / folder / "run.json")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_save_into_read_only_folder_is_refused(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(TraceError, match=r"run.json cannot be written: Permission denied"):
-        EXAMPLE.save(tmp_path / "run.json")
 
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])
@@ -146,12 +127,10 @@ def test_the_old_file_survives_a_full_disk(failing, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "unwritable",
     [
-        replace(EXAMPLE, steps=(replace(EXAMPLE_STEP, logit=math.nan),)),
         replace(EXAMPLE, steps=(replace(EXAMPLE_STEP, logprob=-math.inf),)),
         replace(EXAMPLE, model={"name": object()}),
-        replace(EXAMPLE, model={"size": math.inf}),
     ],
-    ids=["nan", "minus infinity", "object", "infinite model"],
+    ids=["infinity", "object"],
 )
 def test_unloadable_trace_is_not_saved(unwritable, tmp_path):
     with pytest.raises(TraceError):

@@ -8,22 +8,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.errors import TraceError
-from engine.sampling import SamplingSettings
 from engine.trace import Trace
 from tests.engine.test_trace_strategies import made_by
 from tests.engine.traces import EXAMPLE, OLD_TRACES
 
 VOCAB = EXAMPLE.model["vocab_size"]
 HUGE = "x" * 5_000_000
-GOOD = SamplingSettings(temperature=0.7, top_p=0.9).to_dict()
 
 
 def message_of(text: str) -> str:
     with pytest.raises(TraceError) as caught:
         Trace.from_json(text)
     message = str(caught.value)
-    assert len(message) <= 500, f"a message of {len(message):,} characters: {message[:600]}"
-    assert message.endswith(".") and "\n" not in message, message
+    assert len(message) <= 500 and message.endswith(".") and "\n" not in message, message[:600]
     return message
 
 
@@ -40,13 +37,8 @@ SAMPLED = [
     (("prompt_ids", 1), 10**30, "prompt_ids[1] must be a whole number of at most 9"),
     (("prompt_ids", 0), -5, "prompt_ids[0] must be a whole number of at least 0, got -5; save"),
     (("prompt_ids", 0), VOCAB, "prompt_ids must hold token ids from 0 to 16,383, got 16,384"),
-    (("prompt_ids", 0), True, "prompt_ids[0] must be a whole number, got true"),
     (("prompt_ids",), [], "prompt_ids must be a list of length 1 or more"),
-    (
-        ("steps", 1, "token_id"),
-        VOCAB,
-        "must hold token ids from 0 to 16,383, got 16,384",
-    ),
+    (("steps", 1, "token_id"), VOCAB, "must hold token ids from 0 to 16,383, got 16,384"),
     (("steps", 1, "rank"), 0, "step 1: rank must be a whole number of at least 1, got 0;"),
     (("steps", 1, "u"), 1.0, "step 1: u must be a number below 1.0, got 1.0;"),
     (("steps", 1, "logit"), "3", 'step 1: logit must be a number or nothing, got "3"'),
@@ -66,14 +58,9 @@ SAMPLED = [
     (("steps",), 3, "steps must be an object or a list, got 3"),
     (("model", "vocab_size"), 0, "model.vocab_size must be a whole number of at least 1, got 0"),
     (("model", "parameters"), "many", "model.parameters must be a whole number, got 'many'"),
-    (
-        ("model", "name"),
-        HUGE,
-        "model[...] must be text of length 10000 or less, got something",
-    ),
+    (("model", "name"), HUGE, "model[...] must be text of length 10000 or less, got something"),
     (("model", HUGE), 1, "model"),
     (("model", "x"), {"y": {"z": {"deep": {}}}}, "model[...][...][...] must be true or false"),
-    (("model", "x"), [1], "model[...] must be true or false or"),
     (("model",), HUGE, 'model must be an object, got "xxx'),
     (("strategy",), HUGE, "strategy must be one of sampling, guidance, contrastive"),
     (("strategy",), "guidance", "guidance does not fit the strategy guidance"),
@@ -82,56 +69,31 @@ SAMPLED = [
     (("version",), HUGE, 'has format version "xxx'),
     (("settings",), [], "settings must be a list of length 1 or more, got []"),
     (("settings", 0), [0], "settings[0] must be a list of length 2"),
-    (("settings", 0, 0), -1, "settings[0][0] must be a whole number of at least 0, got -1"),
     (("settings", 0, 1), {"chain": "nonsense"}, "settings[0] are refused: settings must hold a c"),
     (("settings", 0, 1, "chain"), [["top_p", {"p": 7}]], "settings[0] are refused: top_p must be"),
     (("settings", 0, 1, "chain"), [[HUGE, {}]], "settings[0] are refused: xxx"),
     (("settings", 0, 1, "chain"), [["logit_bias", {"biases": {"1": HUGE}}]], "settings[0]"),
     (("settings", 0, 1, "chain"), [["logit_bias", {"biases": [[VOCAB, 1.0]]}]], "settings[0]"),
-    (("settings", 0, 1, "seed"), -1, "settings[0] are refused: seed is out of range"),
 ]
 OTHERS = [
     ("beam", ("steps",), {"tokens": [1]}, "steps must be a list, as a step is more than a token"),
     ("contrastive", ("steps", 1, "chosen"), 9, "step 1: chosen must be below 3, got 9"),
-    (
-        "contrastive",
-        ("steps", 1, "candidates", 2, "token_id"),
-        96,
-        "step 1: must hold token ids",
-    ),
+    ("contrastive", ("steps", 1, "candidates", 2, "token_id"), 96, "step 1: must hold token ids"),
     ("contrastive", ("settings", 0, 1, "top_k"), 0, "settings[0].top_k must be a whole number of"),
     ("contrastive", ("settings", 0, 1, "k"), 1, "settings[0].k is not known to this version"),
     ("diffusion", ("steps", 1, "u"), [], "step 1: every row must have "),
     ("diffusion", ("steps", 1, "unmasked", 0), 999, "step 1: every row must have "),
-    (
-        "diffusion",
-        ("steps", 1, "ids_after", 0),
-        10**9,
-        "step 1: must hold token ids from 0 to ",
-    ),
+    ("diffusion", ("steps", 1, "ids_after", 0), 10**9, "step 1: must hold token ids from 0 to "),
     ("diffusion", ("settings", 0, 1, "remasking"), "guess", "settings[0].remasking must be one o"),
-    ("diffusion", ("settings", 0, 1, "seed"), None, "settings[0].seed must be a whole number, go"),
-    (
-        "beam",
-        ("steps", 1, "candidates", 0, "token_id"),
-        96,
-        "step 1: must hold token ids from 0",
-    ),
+    ("beam", ("steps", 1, "candidates", 0, "token_id"), 96, "step 1: must hold token ids from 0"),
     ("beam", ("steps", 1, "candidates", 0, "fate"), "lost", "candidates[0].fate must be one of"),
     ("beam", ("settings", 0, 1, "early_stopping"), "soon", "settings[0].early_stopping must be"),
     ("beam", ("settings", 0, 1, "beams"), 1, "settings[0].beams is not known to this version"),
-    (
-        "speculative",
-        ("steps", 1, "proposed", 0, "token_id"),
-        96,
-        "step 1: must hold token ids",
-    ),
+    ("speculative", ("steps", 1, "proposed", 0, "token_id"), 96, "step 1: must hold token ids"),
     ("speculative", ("steps", 1, "proposed", 0, "verdict"), "no", "proposed[0].verdict must be"),
     ("speculative", ("settings", 0, 1, "draft_length"), 0, "settings[0] are refused: draft_length"),
     ("speculative", ("settings", 0, 1, "draft"), {"name": "x"}, "settings[0].draft.source is mis"),
     ("guidance", ("guidance", "negative_prompt_ids"), [96], "guidance.negative_prompt_ids must"),
-    ("guidance", ("guidance", "scale"), True, "guidance.scale must be a number, got true"),
-    ("sampling", ("steps", 0), {"index": 0}, "step 0: token_id is missing"),
 ]
 
 

@@ -34,10 +34,7 @@ def test_n_grams_do_not_cross_shards():
     index = recitation.NGramIndex(TRAINED)
     assert not index.occurring((27, 28, 31), 3).any()
     assert index.occurring((27, 28), 2).all()
-
-
-def test_longest_run_of_unknown_tokens_is_empty():
-    assert recitation.longest_run(recitation.NGramIndex(TRAINED), [(50, 51), ()]) == ()
+    assert recitation.longest_run(index, [(50, 51), ()]) == (), "unknown tokens"
 
 
 def test_index_agrees_with_a_full_search():
@@ -45,7 +42,7 @@ def test_index_agrees_with_a_full_search():
     shards = [draws.integers(3, size=length) for length in (400, 90, 300)]
     text = tuple(draws.integers(3, size=60).tolist())
     index = recitation.NGramIndex(shards)
-    for n in (1, 4, 6, 8):
+    for n in (1, 8):
         trained = {
             tuple(shard[start : start + n].tolist())
             for shard in shards
@@ -56,15 +53,12 @@ def test_index_agrees_with_a_full_search():
     assert 0 < sum(expected) < len(expected), "the last case must tell something"
 
 
-@pytest.mark.parametrize("n", [0, -1])
-def test_n_must_be_positive(n):
-    with pytest.raises(ValueError, match="n must be at least 1"):
-        recitation.NGramIndex(TRAINED).occurring((1,), n)
-
-
-def test_a_text_longer_than_every_shard_is_refused():
-    with pytest.raises(ValueError, match="no longer than a shard, got 21"):
-        recitation.NGramIndex(TRAINED).occurring(range(21), 2)
+def test_impossible_length_of_n_grams_is_refused():
+    index = recitation.NGramIndex(TRAINED)
+    with pytest.raises(ValueError, match="at least 1"):
+        index.occurring((1,), 0)
+    with pytest.raises(ValueError, match="no longer than a shard"):
+        index.occurring(range(21), 2)
 
 
 # Repetition
@@ -79,7 +73,6 @@ def test_repeated_share_counts_n_grams_seen_before():
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
-        ((9, *(1, 2, 3) * 8), True),
         ((9, *(1, 2, 3) * 8, 1, 2), True),  # cut off in the middle of a round
         ((9, *(1, 2, 3) * 7), False),  # 21 tokens: too short
         (tuple(range(10)) * 3, True),
@@ -103,12 +96,8 @@ TARGET = np.log(np.array([[0.2, 0.6, 0.2], [0.3, 0.6, 0.1]]))
 def test_acceptance_is_the_overlap_of_distributions():
     found = acceptance.acceptance_probability(DRAFT, TARGET, 1.0)
     assert found == pytest.approx([0.2 + 0.3 + 0.2, 0.1 + 0.6 + 0.1])
-
-
-def test_temperature_applies_to_draft_and_target():
     found = acceptance.acceptance_probability(DRAFT[:1], TARGET[:1], 0.5)
-    draft = np.array([0.25, 0.09, 0.04]) / 0.38
-    target = np.array([0.04, 0.36, 0.04]) / 0.44
+    draft, target = np.array([0.25, 0.09, 0.04]) / 0.38, np.array([0.04, 0.36, 0.04]) / 0.44
     assert found == pytest.approx([np.minimum(draft, target).sum()])
 
 
@@ -123,22 +112,12 @@ def test_accepted_share_is_ratio_capped_at_one():
     assert acceptance.accepted_share(DRAFT, TARGET, [0, 1], 1.0) == pytest.approx([1, 1])
 
 
-def test_accepted_share_averages_to_the_acceptance_probability():
-    for row in range(2):
-        shares = [
-            acceptance.accepted_share(DRAFT[[row]], TARGET[[row]], [t], 1.0)[0] for t in range(3)
-        ]
-        mean = float(np.exp(TARGET[row]) @ shares)
-        assert mean == pytest.approx(acceptance.acceptance_probability(DRAFT, TARGET, 1.0)[row])
-
-
-def test_perfect_draft_gives_proposals_plus_one_token():
+def test_perfect_and_useless_drafts_give_most_and_fewest_tokens():
     found = acceptance.walk([np.ones(20), np.ones(7)], proposals=4)
     assert found.tokens_per_pass == 5 and found.reached == (1, 1, 1, 1)
-
-
-def test_a_useless_draft_gives_one_token_per_pass():
     assert acceptance.walk([np.zeros(9)], proposals=4).tokens_per_pass == 1
+    with pytest.raises(ValueError, match="longer than 4 tokens"):
+        acceptance.walk([np.ones(4)], proposals=4)
 
 
 def test_next_pass_starts_after_the_rejected_token():
@@ -172,11 +151,6 @@ def test_walk_averages_over_all_acceptance_outcomes():
     assert found.tokens_per_pass == pytest.approx(1 + accepted_in_all / starts)
 
 
-def test_a_walk_needs_room_for_a_pass():
-    with pytest.raises(ValueError, match="longer than 4 tokens"):
-        acceptance.walk([np.ones(4)], proposals=4)
-
-
 # Diffusion
 
 
@@ -202,21 +176,15 @@ class Filler:
         return rows
 
 
-def _story():
-    first, second = [1, 2, 3, 4, 1, 2, 3, 4], [2, 3, 4, 1, 2, 3, 4, 1]
-    return np.array([0, *first, 0, 1, 0, *second])
-
-
 def test_gaps_are_cut_from_middle_of_long_texts():
-    gaps = diffusion.held_out_gaps(_story(), count=9, window=8, gap=2)
-    assert [gap.ids for gap in gaps] == [(1, 2, 3, 4, 1, 2, 3, 4), (2, 3, 4, 1, 2, 3, 4, 1)]
+    first, second = [1, 2, 3, 4, 1, 2, 3, 4], [2, 3, 4, 1, 2, 3, 4, 1]
+    story = np.array([0, *first, 0, 1, 0, *second])
+    gaps = diffusion.held_out_gaps(story, count=9, window=8, gap=2)
+    assert [gap.ids for gap in gaps] == [tuple(first), tuple(second)]
     assert gaps[0].hidden == (4, 1)
     assert gaps[0].canvas(5) == (1, 2, 3, 5, 5, 2, 3, 4)
-
-
-def test_passages_hide_all_but_the_prompt():
-    passages = diffusion.held_out_passages(_story(), count=1, prompt=3, passage=4)
-    assert passages[0].canvas(5) == (1, 2, 3, 5, 5, 5, 5)
+    passages = diffusion.held_out_passages(story, count=1, prompt=3, passage=4)
+    assert passages[0].canvas(5) == (1, 2, 3, 5, 5, 5, 5), "all but the prompt is hidden"
     assert passages[0].hidden == (4, 1, 2, 3)
 
 
@@ -227,10 +195,6 @@ def test_fill_uses_earlier_tokens_with_more_steps():
     model = Filler()
     assert diffusion.fill(model, GAP, steps=1, temperature=0.0, seed=0) == (3, 0, 0)
     assert diffusion.fill(model, GAP, steps=3, temperature=0.0, seed=0) == (3, 4, 0)
-
-
-def test_recovered_tokens_are_compared_by_position():
-    assert diffusion.recovered([GAP, GAP], [(3, 4, 0), (4, 4, 3)]) == pytest.approx(4 / 6)
 
 
 def test_judge_scores_only_tokens_after_the_prompt():
@@ -271,4 +235,5 @@ def test_quality_skips_gaps_shorter_than_step_count():
         repeated_pairs=0.5,  # 2 0 0 0 0: two of four pairs repeat 0 0
     )
     assert found[3].recovered == 1
+    assert diffusion.recovered([GAP, GAP], [(3, 4, 0), (4, 4, 3)]) == pytest.approx(4 / 6)
     assert found[5].recovered is None and found[5].repeated_pairs == 0

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from models.training.evaluation.facts import CAPITALS_OTHERWISE, FACTS, check_unseen
+from models.training.evaluation.facts import check_unseen
 from models.training.own_texts import SEED
 from models.training.own_texts.facts import passages
 from models.training.own_texts.facts.table import Table, parse_tables
@@ -49,20 +49,17 @@ def test_malformed_table_is_refused(change: tuple[str, str], said: str):
 def test_wordings_give_well_formed_sentences(table: Table):
     assert len(set(map(str, table.facts))) == len(table.facts)
     chance = random.Random(1)
+    article = r"\b[Aa] ([aeio]\w|hour)|\b[Aa]n [bcdfgjklmnpqrstvwxyz]"
+    wrong = rf"[\[\]{{}}|]|  | [.,!?]|,[,.]|\.,|\bn't|{article}"
     for fact in table.facts:
         for text in {table.say(fact, chance) for _ in range(40)}:
-            assert not re.search(r"[\[\]{}|]|  | [.,!?]|,[,.]|\.,|\bn't", text), text
-            assert not re.search(r"\b[Aa] ([aeio]\w|hour)|\b[Aa]n [bcdfgjklmnpqrstvwxyz]", text), (
-                text
-            )
+            assert not re.search(wrong, text), text
             assert text[0].isupper() or text[0] == '"', text
-            assert text[-1] in '.!?"', text
-            assert text.count('"') % 2 == 0, text
+            assert text[-1] in '.!?"' and text.count('"') % 2 == 0, text
 
 
 def test_passages_cover_every_fact_and_are_reproducible():
-    some = passages(3_000, seed=5)
-    assert some[:50] == passages(50, seed=5) != passages(50, seed=6)
+    assert passages(100, seed=5)[:50] == passages(50, seed=5) != passages(50, seed=6)
     many = [text.lower() for text in passages(6_000, seed=5)]
     for table in all_tables():
         for fact in table.facts:
@@ -73,8 +70,7 @@ def test_passages_cover_every_fact_and_are_reproducible():
 
 
 def test_training_texts_contain_no_evaluation_prompt():
-    assert len(CAPITALS_OTHERWISE) + sum(map(len, FACTS.values())) > 200
-    ours = [*passages(4_000, SEED), *tales(2_000, SEED)]  # training checks all texts
+    ours = [*passages(1_000, SEED), *tales(500, SEED)]  # training checks all texts
     check_unseen(ours)
     with pytest.raises(ValueError, match="Hot and cold are opposites"):
         check_unseen([*ours, "Hot and cold are OPPOSITES, and so are big and small."])

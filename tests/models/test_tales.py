@@ -63,24 +63,21 @@ def test_malformed_plot_is_refused(text: str, said: str):
 
 
 def test_tales_are_varied_and_reproducible():
-    some = tales(3_000, seed=5)
-    assert len(set(some)) == 3_000
+    some = tales(500, seed=5)
+    assert len(set(some)) == 500
     assert some[:50] == tales(50, seed=5) != tales(50, seed=6)
-    assert sum("Once upon a time" in text[:60] for text in some) > 300
 
 
-@pytest.mark.parametrize("number", range(len(all_plots())))
-def test_plots_give_well_formed_tales(number: int):
-    plot = all_plots()[number]
+@pytest.mark.parametrize("plot", all_plots(), ids=range(len(all_plots())))
+def test_plots_give_well_formed_tales(plot: Plot):
     for seed in range(40):
         text = plot.tell(WORDS, random.Random(seed))
         assert not re.search(r"[\[\]{}|]|  | [.,!?]|,[,.]|\.,", text), text
         assert not re.search(r"(?<!\.)\.\.(?!\.)|\.\"\s+(said|asked|cried)\b", text), text
         assert not re.search(r"\b[Aa] [aeio]\w|\b[Aa]n [bcdfgjklmnpqrstvwxyz]", text), text
         assert not re.search(r"\b(\w+) \1\b(?<!that that)(?<!had had)(?<!very very)", text), text
-        assert all(paragraph.count('"') % 2 == 0 for paragraph in text.split("\n\n")), text
+        for paragraph in text.split("\n\n"):
+            assert paragraph.count('"') % 2 == 0, text
+            assert paragraph[0] == '"' or paragraph[0].isupper(), text
         assert text[0].isupper() and text[-1] in '.!?"', text
-        assert all(
-            paragraph[0] in '"' or paragraph[0].isupper() for paragraph in text.split("\n\n")
-        )
         assert 60 <= len(text.split()) <= 280, text

@@ -77,20 +77,16 @@ def test_page_opens_with_text_and_notice(opened):
 
 
 def test_every_example_gives_a_valid_text(app):
+    field(app, "selectbox", "constrained_language").set_value("regex").run()
+    lab = held(app)
+    assert (lab.inputs.language, lab.inputs.source) == ("regex", FIRST["regex"].source)
     for example in EXAMPLES:
-        lab = held(app)
         lab.choose(example)
         settled(app)
         assert (lab.inputs.language, lab.inputs.source) == (example.language, example.source)
         assert lab.inputs.prompt == example.prompt and not lab.error
         assert lab.text.stop_reason == "eos" and lab.ribbon.is_complete
         assert judge(lab.constraint, lab.text.text).is_valid is not False
-
-
-def test_choosing_a_language_loads_its_example(app):
-    field(app, "selectbox", "constrained_language").set_value("regex").run()
-    lab = held(app)
-    assert lab.inputs.source == FIRST["regex"].source and lab.inputs.language == "regex"
 
 
 def test_refused_source_stays_as_draft_without_changing_text(app):
@@ -105,10 +101,6 @@ def test_refused_source_stays_as_draft_without_changing_text(app):
     assert not app.error
     assert field(app, "text_area", "constrained_source").value == "[0-9]{3}"
     assert len(held(app).text.text) == 3 and held(app).text.text.isdigit()
-
-
-def test_unenforced_schema_keywords_are_listed(app):
-    choose(app, "A small number")
     field(app, "selectbox", "constrained_language").set_value("json_schema").run()
     source = field(app, "text_area", "constrained_source")
     source.set_value('{"type": "boolean", "maxlength": 3}').run()
@@ -117,26 +109,21 @@ def test_unenforced_schema_keywords_are_listed(app):
     assert app.error and not any("not enforced" in one.value for one in app.caption)
 
 
-def test_figures_follow_back_rewind_and_step(app):
+def test_figures_follow_text_and_chosen_step(app):
     lab = held(app)
     length = len(lab.text.steps)
-    press(app, "Back")
-    assert len(lab.figures) == len(lab.text.steps) == length - 1
-    press(app, "Rewind")
-    assert lab.figures == [] and lab.shown is None
-    assert any("Press Step" in one.value for one in app.markdown)
-    press(app, "Step")
-    assert len(lab.figures) == 1 and lab.shown == 0
-
-
-def test_the_step_to_look_at_can_be_chosen(app):
-    lab = held(app)
     assert lab.shown == lab.dearest
     other = 0 if lab.dearest else 1
     field(app, "number_input", "constrained_step_shown").set_value(other + 1).run()
     assert lab.shown == other and f"Step {other + 1}: what the model wanted" in page_text(app)
     field(app, "number_input", "constrained_step_shown").set_value(900).run()
     assert lab.shown == other and "Step to look at" in app.error[0].value
+    press(app, "Back")
+    assert len(lab.figures) == len(lab.text.steps) == length - 1
+    press(app, "Rewind")
+    assert lab.figures == [] and lab.shown is None
+    press(app, "Step")
+    assert len(lab.figures) == 1 and lab.shown == 0
 
 
 def test_forced_token_breaks_object_but_not_text(app):

@@ -28,13 +28,14 @@ def settle(app: AppTest) -> None:
     assert not app.exception
 
 
-def test_the_page_opens_with_rounds_and_a_notice(app):
+def test_page_opens_with_rounds_and_inspects_proposals(app):
     settle(app)
     assert len(held(app).text.steps) == 4
     assert any("What to notice:" in line.value for line in app.markdown)
     assert any("share" in line.value and "rejected" in line.value for line in app.caption)
-    app.button(key="speculative_step").click().run()
-    assert len(held(app).text.steps) == 5
+    field(app, "selectbox", "speculative_round").set_value(0).run()
+    field(app, "selectbox", "speculative_place").set_value(1).run()
+    assert held(app).looked_at == (0, 1) and not app.exception
 
 
 def test_fields_change_rounds_or_show_an_error(app):
@@ -47,32 +48,21 @@ def test_fields_change_rounds_or_show_an_error(app):
     assert held(app).inputs.draft_length == 2
     field(app, "number_input", "speculative_top_p").set_value(1.5).run()
     assert any("top_p" in error.value.lower() or "Top-p" in error.value for error in app.error)
-    field(app, "selectbox", "speculative_proposer").set_value(LOOKUP).run()
-    settle(app)
-    assert held(app).text.draft is None and field(app, "number_input", "speculative_ngram")
-
-
-def test_another_proposal_can_be_inspected(app):
-    settle(app)
-    field(app, "selectbox", "speculative_round").set_value(0).run()
-    field(app, "selectbox", "speculative_place").set_value(1).run()
-    assert held(app).looked_at == (0, 1) and not app.exception
-
-
-def test_forced_acceptance_is_marked(app):
     field(app, "checkbox", "speculative_forced").check().run()
     settle(app)
     assert any("TEXT INVALID" in warning.value for warning in app.warning)
     assert held(app).text.steps[0].text_invalid
+    field(app, "selectbox", "speculative_proposer").set_value(LOOKUP).run()
+    settle(app)
+    assert held(app).text.draft is None and field(app, "number_input", "speculative_ngram")
 
 
 def test_the_speed_is_measured(app):
     settle(app)
     (button,) = [button for button in app.button if button.label == "Measure speed"]
     button.click().run()
-    work = held(app).work
-    work.wait(60)
-    assert work.is_done
+    held(app).work.wait(60)
+    assert held(app).work.is_done
     app.run()
     assert not app.exception
     assert any("times the speed" in line.value for line in app.markdown)

@@ -71,63 +71,39 @@ def test_invalid_values_get_error_and_keep_result(app):
     assert app.error[0].value.startswith("X values hold something that is not a number")
     assert r"\`hot\`" in app.error[0].value
     assert field(app, "button", "Run sweep").disabled
-    assert session(app).work is before
-    assert len(charts(app)) == 1
+    assert session(app).work is before and len(charts(app)) == 1
     field(app, "text_input", "X values").set_value("0.5").run()
     assert not app.error
-
-
-def test_refused_number_is_reported_and_field_reset(app):
     for _ in range(2):  # the field that replaced the first one is reset too
         field(app, "number_input", "Seeds").set_value(0).run()
         assert app.error[0].value.startswith("Seeds is out of range, got 0")
         assert field(app, "number_input", "Seeds").value == 1
 
 
-def test_own_prompt_drops_the_example_stop_string(app):
+def test_prompts_and_stop_string_follow_the_example(app):
     assert field(app, "text_input", "Stop string").value == EXAMPLES[0].stop
     field(app, "text_area", "Prompt 1").set_value("Write a poem.").run()
     assert field(app, "text_input", "Stop string").value == ""
     assert any("belonged to the example" in element.value for element in app.info)
-
-
-def test_an_example_replaces_the_prompts(app):
     field(app, "selectbox", "Example").set_value("Three support answers").run()
-    shown = [element.value for element in app.text_area]
-    assert shown == list(EXAMPLES[1].prompts)
+    assert [element.value for element in app.text_area] == list(EXAMPLES[1].prompts)
     press(app, "Remove prompt 3")
     press(app, "Add prompt")
     assert [element.value for element in app.text_area] == [*EXAMPLES[1].prompts[:2], ""]
     assert app.error[0].value.startswith("Prompt 3 is empty")
 
 
-def test_a_click_in_the_heatmap_chooses_a_cell(app, monkeypatch):
-    press = {}
-    with monkeypatch.context() as watched:
-        watched.setattr(
-            tune_results,
-            "show_figure",
-            lambda figure, key, alt, on_point: press.update({key: on_point}),
-        )
-        app.run()
-    press["tune_heatmap"]([4, 0])
-    app.run()
-    assert field(app, "selectbox", "Cell: Temperature").value == 4
-    assert any(element.value.startswith("**T 1.6, p 0.5**") for element in app.markdown)
-
-
-def test_the_cell_can_be_chosen_without_a_mouse(app):
+def test_every_view_shows_the_chosen_cell(app):
     field(app, "selectbox", "Cell: Temperature").set_value(0).run()
     assert any(element.value.startswith("**T 0.4, p 0.9**") for element in app.markdown)
-
-
-def test_every_view_draws_and_trade_offs_have_fronts(app):
     for view in ("Trade-off", "Lowest and highest", "Export"):
         session(app).view = view
         app.run()
         assert not app.exception
         assert bool(app.get("download_button")) == (view == "Export")
         assert len(charts(app)) == 1 + (view == "Trade-off")
+    code = app.get("code")[0].value
+    assert "temperature=0.4" in code and "top_p=0.9" in code
     for names in TRADE_OFFS.values():
         assert 1 <= len(session(app).work.result.pareto(*names)) <= 25
 
@@ -143,20 +119,15 @@ def test_use_these_settings_hands_over_the_chosen_cell(app, monkeypatch):
     assert handed[0].stop_strings == ("\nCustomer:",)
 
 
-def test_exported_code_has_settings_of_chosen_cell(app):
-    session(app).choose(0, 0)
-    app.run()
-    code = app.get("code")[0].value
-    assert "temperature=0.4" in code
-    assert "top_p=0.5" in code
-
-
 # --- reload, restart, copies ----------------------------------------------------------------------
 
 
-def test_state_survives_a_reload(app):
+def test_reload_keeps_state_and_second_tab_copies_it(app):
     field(app, "text_input", "X values").set_value("0.5, 1").run()
     tuning = session(app)
+    other = opened(visit_of(app).token)
+    assert not other.exception and session(other) is not tuning
+    assert session(other).work.result.texts.equals(tuning.work.result.texts)
     again = opened(left(app))
     assert session(again) is tuning
     assert field(again, "text_input", "X values").value == "0.5, 1"
@@ -219,15 +190,6 @@ def test_broken_record_warns_and_starts_new_sweep(app):
         assert not app.exception
         assert app.warning[0].value.startswith("Your last sweep could not be read"), name
         session(app).work.wait(PATIENCE_S)
-
-
-def test_second_tab_gets_its_own_copy(app):
-    token = visit_of(app).token
-    app.run()
-    other = opened(token)
-    assert not other.exception
-    assert session(other) is not session(app)
-    assert session(other).work.result.texts.equals(session(app).work.result.texts)
 
 
 def test_every_cell_keeps_to_the_constraint(app):

@@ -19,8 +19,10 @@ def fit(name: str = "Llama 3.1 8B", card: Card = H100, reserve: float = 0.1, lay
     return Fit(one.formula, one.weights, HALF, card, reserve, layout or Paged(16))
 
 
-@pytest.mark.parametrize("name", ["Llama 3.1 8B", "Mistral 7B v0.1", "Gemma 3 12B"])
-@pytest.mark.parametrize("layout", [IDEAL, Paged(16), Paged(256)], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [("Llama 3.1 8B", IDEAL), ("Gemma 3 12B", Paged(16)), ("Mistral 7B v0.1", Paged(256))],
+)
 def test_largest_batch_and_context_just_fit(name, layout):
     one = fit(name, layout=layout)
     batch = one.largest_batch(8_192)

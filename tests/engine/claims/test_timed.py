@@ -135,9 +135,10 @@ SHORT = {
 def test_experiment_runs_and_its_result_round_trips(name, chain):
     run = experiment(name, chain, **SHORT[name])
     assert run.result is None and run.seconds(Pace((1, 8), (1.0, 2.0), 1.0)) > 0
-    assert judge(next(_after_each(run)).checks).outcome, "a first part is enough to draw"
-    for _ in run.run():
-        pass
+    steps = run.run()
+    next(steps)
+    assert judge(run.result.checks).outcome, "a first part is enough to draw"
+    list(run.run())
     result = run.result
     kept = Report.from_json(
         Report(Setting.here(chain), {name: result}).to_json(), {name: type(result)}
@@ -155,8 +156,7 @@ def test_claims_are_timed_by_the_processor_clock(chain, monkeypatch):
         monkeypatch.setattr(f"engine.claims.{place}.processor_clock", lambda model: clock)
     found = {name: experiment(name, chain, **inputs) for name, inputs in SHORT.items()}
     for run in found.values():
-        for _ in run.run():
-            pass
+        list(run.run())
     cells = found["output_slower"].result.measured.cells
     assert [cell.first_ms for cell in cells] == [pytest.approx((1.0, 1.0))] * 2
     assert [cell.later_ms for cell in cells] == [pytest.approx((2.0, 2.0))] * 2, "of two tokens"
@@ -167,15 +167,10 @@ def test_claims_are_timed_by_the_processor_clock(chain, monkeypatch):
     assert processor_clock(chain) in (time.thread_time, time.process_time)
 
 
-def _after_each(run):
-    for _ in run.run():
-        yield run.result
-
-
 @pytest.mark.parametrize(
     ("name", "inputs", "said"),
     [
-        ("output_time", {"prompts": "2"}, "Prompt tokens are too few.*at least 2, as in 8, 64"),
+        ("output_time", {"prompts": "2"}, "Prompt tokens are too few"),
         ("output_time", {"prompts": "0, 2"}, "Prompt tokens"),
         ("cached_flat", {"flat": 0.5}, "Flat, below"),
         ("speculative", {"prompts": "the dog\n" * (MOST_LINES + 1)}, "Lines are more than 200"),

@@ -27,7 +27,7 @@ from engine.claims.verdict import (
 VALUES = [0.1, 0.4, 0.35, 0.8, 0.2, 0.9, 0.55, 0.3]
 
 
-@pytest.mark.parametrize(("hits", "count"), [(0, 7), (3, 12), (12, 12), (40, 200), (900, 5000)])
+@pytest.mark.parametrize(("hits", "count"), [(0, 7), (12, 12), (40, 200)])
 def test_share_has_the_clopper_pearson_interval(hits, count):
     found = share([True] * hits + [False] * (count - hits))
     wanted = stats.binomtest(hits, count).proportion_ci()

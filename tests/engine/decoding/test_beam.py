@@ -1,7 +1,6 @@
 """Beam search against transformers' own, and the operations on a search."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import cache
 from itertools import product
 
@@ -15,7 +14,6 @@ from engine.decoding.beam import search as beam
 from engine.errors import (
     CancelledError,
     DecodingError,
-    LogitsError,
     OutOfMemoryError,
     PromptError,
     SettingError,
@@ -25,15 +23,12 @@ from engine.model.passes import counted_passes
 from engine.runner.budget import MemoryBudget
 from engine.runner.job import as_job
 from engine.trace.beam import FINISHED, FULL_POOL, KEPT, NO_IMPROVEMENT, PRUNED
-from engine.values import costs
 from tests.engine import tiny_models
+from tests.engine.decoding.references import CLOSE, generated, logprob_of
 from tests.engine.runs import GREEDY, finished
 
 TOKENS = 6
-CLOSE = 1e-4
 PROMPT = tiny_models.prompt(0)
-# Learned positions, rotary ones, sliding windows of two kinds, alibi.
-KINDS = ["gpt2", "llama", "mistral", "gemma3", "bloom"]
 LENGTH_PENALTIES = [-1.0, 0.0, 1.0, 2.0]
 STOPS = [False, True, "never"]
 WIDTHS = (1, 2, 5)
@@ -76,55 +71,37 @@ def searched(model: LanguageModel, prompt=PROMPT, **settings) -> BeamSearch:
     return search
 
 
-def generated(model: LanguageModel, width: int, **settings) -> list[tuple[tuple[int, ...], float]]:
-    """(token ids, score) of all texts from transformers' own `generate`, best first."""
-    ends = model.eos_ids
-    beams = {} if width == 1 else {"num_return_sequences": width, **settings}
-    with torch.inference_mode():
-        out = model.hf.generate(
-            torch.tensor([PROMPT]),
-            attention_mask=torch.ones(1, len(PROMPT), dtype=torch.long),
-            num_beams=width,
-            do_sample=False,
-            max_new_tokens=TOKENS,
-            eos_token_id=list(ends) or None,
-            pad_token_id=tiny_models.VOCAB - 1 if ends else None,
-            return_dict_in_generate=True,
-            output_scores=True,
-            **beams,
-        )
-    texts = []
-    for row in out.sequences[:, len(PROMPT) :].tolist():
-        end = next((place for place, token_id in enumerate(row, 1) if token_id in ends), len(row))
-        texts.append(tuple(row[:end]))
-    scores = out.sequences_scores.tolist() if width > 1 else [None]
-    return list(zip(texts, scores, strict=True))
-
-
 # --- Against transformers -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("architecture", KINDS)
-@pytest.mark.parametrize("has_ends", [False, True], ids=["no end", "early ends"])
+@pytest.mark.parametrize(
+    ("architecture", "has_ends"),
+    [
+        ("llama", False),
+        ("llama", True),
+        ("gpt2", True),  # learned positions
+        ("mistral", True),  # sliding windows
+        pytest.param("gemma3", True, marks=pytest.mark.long),  # windows of two kinds
+        pytest.param("bloom", True, marks=pytest.mark.long),  # alibi
+    ],
+)
 def test_sequences_and_scores_match_transformers(architecture, has_ends, ending):
     model = ending(architecture, early_ends(architecture) if has_ends else ())
-    greedy = generated(model, 1)
-    compared, lengths = 0, set()
+    greedy = generated(model, PROMPT, 1, TOKENS)
+    lengths = set()
     # Texts of equal length rank the same under every penalty and end under every rule.
     ways = EVERY_WAY if has_ends and architecture in ("llama", "gemma3") else ANY_TWO
     for width, penalty, stop in ways:
         how = {"length_penalty": penalty, "early_stopping": stop}
-        theirs = greedy if width == 1 else generated(model, width, **how)
+        theirs = greedy if width == 1 else generated(model, PROMPT, width, TOKENS, **how)
         ours = searched(model, width=width, **how).hypotheses
         assert [one.token_ids for one in ours] == [ids for ids, _ in theirs], (width, how)
         assert all(one.is_finished for one in ours)
         for mine, (_, score) in zip(ours, theirs, strict=True):
             if score is not None:
                 assert mine.score == pytest.approx(score, abs=CLOSE), (width, how)
-        compared += 1
         lengths |= {len(one.token_ids) for one in ours}
     assert (len(lengths) > 2) == has_ends, "the ends were never reached"
-    assert compared == (36 if ways is EVERY_WAY else 12)  # over all architectures: 168
 
 
 def test_search_reports_each_stop_reason(ending):
@@ -142,12 +119,12 @@ def test_search_reports_each_stop_reason(ending):
     prompt = tiny_models.prompt(3, tiny_models.CONTEXT - left)
     search = searched(model, prompt, width=3)
     assert search.stop_reason == "context" and len(search.steps) == left
-    with pytest.raises(DecodingError, match="The search has ended; rewind"):
+    with pytest.raises(DecodingError, match="rewind"):
         search.step()
 
 
-@pytest.mark.parametrize("architecture", ["llama", "mamba", "falcon_h1"])
-def test_width_1_is_greedy_decoding(architecture, ending):
+@pytest.mark.parametrize("architecture", ["llama", "falcon_h1"])
+def test_width_1_is_greedy_decoding(architecture):
     model = tiny_models.shared(architecture)
     greedy = finished(Decoder(model, PROMPT, GREEDY), TOKENS)
     search = searched(model, width=1)
@@ -156,21 +133,13 @@ def test_width_1_is_greedy_decoding(architecture, ending):
     assert search.hypotheses[0].logprob == pytest.approx(sum(logprobs), abs=1e-9)
 
 
-@pytest.mark.parametrize("architecture", ["mamba", "falcon_h1", "qwen3_next"])
+@pytest.mark.parametrize("architecture", ["mamba", "qwen3_next"])
 def test_recurrent_beams_are_read_one_by_one(architecture):
     model = tiny_models.shared(architecture)
     search = searched(model, width=3)
     assert [step.passes for step in search.steps] == [1] + [3] * (TOKENS - 1)
     for one in search.hypotheses:
-        assert one.logprob == pytest.approx(sum(alone(model, one.token_ids)), abs=1e-3)
-
-
-def alone(model: LanguageModel, token_ids: Sequence[int]) -> list[float]:
-    """Log-probabilities of tokens after the prompt, in one pass without a cache."""
-    with torch.inference_mode():
-        logits = model.hf(torch.tensor([[*PROMPT, *token_ids]]), use_cache=False).logits[0]
-    logprobs = torch.log_softmax(logits.double(), -1)[len(PROMPT) - 1 : -1]
-    return [float(logprobs[place, token_id]) for place, token_id in enumerate(token_ids)]
+        assert one.logprob == pytest.approx(logprob_of(model, PROMPT, one.token_ids), abs=1e-3)
 
 
 # --- A step's record ------------------------------------------------------------------------------
@@ -222,7 +191,7 @@ def test_beam_texts_are_decoded_from_token_bytes(text_model):
         assert all(isinstance(one.text, str) for one in step.candidates)
 
 
-def test_beam_candidates_cover_the_whole_distribution(monkeypatch):
+def test_beam_candidates_cover_the_whole_distribution():
     model = tiny_models.shared("llama")
     search = searched(model, width=3)
     for index in (0, 1, 5):
@@ -258,25 +227,10 @@ def test_released_logits_are_recomputed_bit_for_bit():
 # --- Rewinding, forking, cancelling ---------------------------------------------------------------
 
 
-def without_cost(step) -> tuple:
-    names = (item.name for item in fields(step) if item.name not in costs(type(step)))
-    return tuple(getattr(step, name) for name in names)
-
-
-@pytest.mark.parametrize("architecture", ["mistral", "mamba"])
-def test_rewinding_repeats_every_figure(architecture):
-    search = searched(tiny_models.shared(architecture), width=4, max_new_tokens=20)
-    once = [without_cost(step) for step in search.steps]
-    for length in (19, 12, 1, 0):
-        search.rewind(length)
-        assert not any(one.is_finished for one in search.hypotheses)
-        list(search.run())
-        assert [without_cost(step) for step in search.steps] == once
-
-
 def test_rewinding_one_step_needs_no_pass():
     search = searched(tiny_models.shared("llama"))
     search.rewind(TOKENS - 1)
+    assert not any(one.is_finished for one in search.hypotheses)
     assert search.step().passes == 0
     search.rewind(TOKENS - 2)
     assert [step.passes for step in search.run()] == [TOKENS - 1, 1]
@@ -294,7 +248,7 @@ def test_step_reuses_the_pass_that_listed_candidates():
     assert searched(tiny_models.shared("llama")).steps[2].candidates == search.steps[2].candidates
 
 
-def test_cancelled_step_leaves_the_search_unchanged(monkeypatch):
+def test_cancelled_step_leaves_the_search_unchanged():
     search = BeamSearch(tiny_models.shared("llama"), PROMPT, BeamSettings(max_new_tokens=TOKENS))
     list(search.run(3))
     with as_job(lambda: True), pytest.raises(CancelledError):
@@ -305,49 +259,37 @@ def test_cancelled_step_leaves_the_search_unchanged(monkeypatch):
     assert search.hypotheses == lone.hypotheses
 
 
-def test_nan_logits_raise_a_clear_error(llama):
-    search = BeamSearch(llama, PROMPT, BeamSettings(width=3))
-    search.step()
-    with torch.no_grad():
-        llama.hf.get_output_embeddings().weight[5] = float("nan")
-    with pytest.raises(LogitsError, match="returned 1 NaN"):
-        search.step()
-    assert len(search.steps) == 1
-
-
 # --- Bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"width": 0}, "width must be at least 1, got 0; use a whole number from 1."),
-        ({"width": 2.5}, "width must be a whole number, got 2.5"),
-        ({"width": True}, "width must be a whole number, got True"),
-        ({"width": 65}, "width must be at most 64, got 65; use 1 to 64; 4 to 10 are usual."),
-        ({"length_penalty": float("nan")}, "length_penalty must be from -10 to 10, got nan"),
-        ({"length_penalty": "long"}, "length_penalty must be a number, got 'long'"),
-        ({"early_stopping": "soon"}, 'use True, False or "never".'),
-        ({"early_stopping": 1}, "early_stopping is not a stop rule, got 1"),
+        ({"width": 0}, "width must be at least 1, got 0"),
+        ({"width": 2.5}, "width must be a whole number"),
+        ({"width": 65}, "width must be at most 64"),
+        ({"length_penalty": float("nan")}, "length_penalty must be from -10 to 10"),
+        ({"length_penalty": "long"}, "length_penalty must be a number"),
+        ({"early_stopping": "soon"}, "early_stopping"),
+        ({"early_stopping": 1}, "early_stopping"),
         ({"width": 6, "groups": 4}, "groups must divide the width of 6, got 4; use one of 1, 2, 3"),
         ({"groups": 0}, "groups must be at least 1"),
-        ({"diversity_penalty": -1, "groups": 2}, "diversity_penalty must be from 0 to 10, got -1"),
-        ({"diversity_penalty": 0.5}, "diversity_penalty needs more than one group, got 0.5"),
+        ({"diversity_penalty": -1, "groups": 2}, "diversity_penalty must be from 0 to 10"),
+        ({"diversity_penalty": 0.5}, "diversity_penalty needs more than one group"),
         ({"max_new_tokens": 0}, "max_new_tokens must be at least 1"),
     ],
 )
 def test_invalid_settings_give_a_clear_error(settings, said):
-    with pytest.raises(SettingError) as caught:
+    with pytest.raises(SettingError, match=said):
         BeamSettings(**settings)
-    assert said in str(caught.value)
 
 
 def test_settings_and_prompts_must_fit_the_model(ending):
     model = ending("llama", range(10))
-    with pytest.raises(SettingError, match=r"the 96 tokens there are, got 9; use at most 8 beams"):
+    with pytest.raises(SettingError, match=r"96 tokens .* at most 8"):
         BeamSearch(model, PROMPT, BeamSettings(width=9))
     BeamSearch(model, PROMPT, BeamSettings(width=8))
-    with pytest.raises(SettingError, match=r"must be BeamSettings, got 4; use for example"):
+    with pytest.raises(SettingError, match="must be BeamSettings"):
         BeamSearch(model, PROMPT, 4)
     with pytest.raises(PromptError, match="holds no token"):
         BeamSearch(model, [])
@@ -361,23 +303,19 @@ def test_width_beyond_memory_is_refused_before_any_step(monkeypatch):
     with pytest.raises(OutOfMemoryError) as caught:
         search.step()
     said = str(caught.value)
-    assert "width 32 with 100 new tokens needs" in said and "use a width of at most" in said
+    assert "width 32 with 100 new tokens" in said
     assert search.steps == []
     most = int(said.split("at most ")[1].split(",")[0])
     assert len(searched(model, width=most, max_new_tokens=100).steps) == 100
 
 
-@pytest.mark.parametrize(
-    ("where", "said"),
-    [
-        ((9, 0, 3), "step index is neither taken nor next, got 9; use 0 to 6."),
-        ((1, 4, 3), "beam is not a beam before step 1, got 4; use 0 to 3."),
-        ((6, 0, 3), "beam is not a beam before step 6, got 0; use an earlier step."),
-        ((1, 0, 0), "count must be at least 1"),
-    ],
-)
-def test_invalid_candidate_requests_are_refused(where, said):
+def test_invalid_candidate_requests_are_refused():
     search = searched(tiny_models.shared("llama"))
-    with pytest.raises(SettingError) as caught:
-        search.candidates(*where)
-    assert said in str(caught.value)
+    for where, said in [
+        ((9, 0, 3), "step index .* use 0 to 6"),
+        ((1, 4, 3), "beam .* use 0 to 3"),
+        ((6, 0, 3), "beam .* use an earlier step"),
+        ((1, 0, 0), "count must be at least 1"),
+    ]:
+        with pytest.raises(SettingError, match=said):
+            search.candidates(*where)

@@ -97,9 +97,8 @@ def assert_same(search: BeamSearch, expected: list[list[Text]]) -> None:
     ("width", "groups", "strength", "penalty"),
     [(2, 2, 0.5, 1.0), (4, 2, 1.5, 0.0), (6, 3, 0.3, 1.0), (6, 2, 0.0, 1.0), (5, 5, 2.0, 2.0)],
 )
-@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
-def test_groups_follow_the_paper(architecture, width, groups, strength, penalty):
-    model = tiny_models.shared(architecture)
+def test_groups_follow_the_paper(width, groups, strength, penalty):
+    model = tiny_models.shared("llama")
     how = {"length_penalty": penalty, "diversity_penalty": strength}
     search = searched(model, width=width, groups=groups, **how)
     assert_same(search, slowly(model, width, groups, strength, penalty=penalty))
@@ -107,9 +106,8 @@ def test_groups_follow_the_paper(architecture, width, groups, strength, penalty)
 
 @pytest.mark.parametrize("stop", [False, True, "never"])
 @pytest.mark.parametrize(("penalty", "strength"), [(1.0, 0.5), (0.0, 1.5), (-1.0, 0.5)])
-@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
-def test_groups_follow_the_paper_with_early_ends(architecture, penalty, strength, stop):
-    model = tiny_models.shared(architecture)
+def test_groups_follow_the_paper_with_early_ends(penalty, strength, stop):
+    model = tiny_models.shared("llama")
     free = searched(model, width=6, groups=3, diversity_penalty=strength).hypotheses
     ends = tuple({free[0].token_ids[1], free[3].token_ids[2], free[-1].token_ids[1]})
     how = {"length_penalty": penalty, "diversity_penalty": strength, "early_stopping": stop}

@@ -27,11 +27,10 @@ from engine.sampling.samplers import (
 )
 from engine.trace import Trace
 from tests.engine import tiny_models
-from tests.engine.decoding.words import PATTERN, WORD, allowed
+from tests.engine.decoding.references import CLOSE, generated, logprob_of
+from tests.engine.decoding.words import PATTERN, SCHEMA, WORD, allowed
 
 TOKENS = 7
-CLOSE = 1e-4
-NEVER = -1e6  # transformers pads with texts of -1e9 if there are too few
 PROMPT = tiny_models.prompt(0)
 CHAINS = {
     "repetition": [RepetitionPenalty(1.5)],
@@ -40,18 +39,6 @@ CHAINS = {
     "temperature": [Temperature(0.5)],
     "several": [RepetitionPenalty(1.3), MinNewTokens(3), Temperature(1.5), TopK(12)],
 }
-SCHEMA = {
-    "type": "object",
-    "properties": {"a": {"type": "boolean"}, "b": {"enum": ["x", "yz"]}},
-    "required": ["a", "b"],
-    "additionalProperties": False,
-}
-
-
-@pytest.fixture(scope="module")
-def model(text_hf, tokenizer) -> LanguageModel:
-    """A tiny model that can end a text."""
-    return LanguageModel(text_hf, tokenizer, name="tiny text model")
 
 
 def searched(model: LanguageModel, prompt, stop_strings=(), **settings) -> BeamSearch:
@@ -62,32 +49,6 @@ def searched(model: LanguageModel, prompt, stop_strings=(), **settings) -> BeamS
     return search
 
 
-def generated(
-    model: LanguageModel, prompt: list[int], width: int, tokens: int = TOKENS, **how
-) -> list[tuple[tuple[int, ...], float]]:
-    """(token ids, score) of all texts from transformers, best first."""
-    ends = model.eos_ids
-    with torch.inference_mode():
-        out = model.hf.generate(
-            torch.tensor([prompt]),
-            attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
-            num_beams=width,
-            num_return_sequences=width,
-            do_sample=False,
-            max_new_tokens=tokens,
-            eos_token_id=list(ends) or None,
-            pad_token_id=0,
-            return_dict_in_generate=True,
-            output_scores=True,
-            **how,
-        )
-    texts = []
-    for row, beams in zip(out.sequences[:, len(prompt) :], out.beam_indices, strict=True):
-        texts.append(tuple(row.tolist()[: int((beams >= 0).sum())]))
-    found = zip(texts, out.sequences_scores.tolist(), strict=True)
-    return [(ids, score) for ids, score in found if score > NEVER]
-
-
 def assert_same(search: BeamSearch, theirs: list[tuple[tuple[int, ...], float]]) -> None:
     assert [one.token_ids for one in search.hypotheses] == [ids for ids, _ in theirs]
     ours = [one.score for one in search.hypotheses]
@@ -95,9 +56,8 @@ def assert_same(search: BeamSearch, theirs: list[tuple[tuple[int, ...], float]])
 
 
 @pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
-@pytest.mark.parametrize("architecture", ["gpt2", "llama"])
-def test_chain_matches_the_processors_of_transformers(architecture, chain):
-    model = tiny_models.shared(architecture)
+def test_chain_matches_the_processors_of_transformers(chain):
+    model = tiny_models.shared("llama")
     context = Context(np.array(PROMPT), len(PROMPT), (model.vocab_size - 1,))
     processors = LogitsProcessorList(stage.processor(context) for stage in chain)
     plain = {(one.token_ids, one.score) for one in searched(model, PROMPT).hypotheses}
@@ -106,52 +66,42 @@ def test_chain_matches_the_processors_of_transformers(architecture, chain):
         model.eos_ids = (model.vocab_size - 1,)
         try:
             search = searched(model, PROMPT, width=width, chain=tuple(chain), **how)
-            theirs = generated(model, PROMPT, width, logits_processor=processors, **how)
+            theirs = generated(model, PROMPT, width, TOKENS, logits_processor=processors, **how)
         finally:
             model.eos_ids = ()
         assert_same(search, theirs)
         for one in search.hypotheses:  # the model's own logprob, whatever the samplers did
-            assert one.logprob == pytest.approx(alone(model, one.token_ids), abs=1e-3)
+            assert one.logprob == pytest.approx(logprob_of(model, PROMPT, one.token_ids), abs=1e-3)
     ours = {(one.token_ids, one.score) for one in search.hypotheses}
     assert ours != plain, "the chain changed nothing"
     lone = searched(model, PROMPT, width=1, chain=tuple(chain))
-    ids = torch.tensor([PROMPT])
-    own = {"do_sample": False, "max_new_tokens": TOKENS, "pad_token_id": 0}
-    with torch.inference_mode():
-        greedy = model.hf.generate(ids, num_beams=1, logits_processor=processors, **own)
-    assert lone.token_ids == greedy[0, len(PROMPT) :].tolist()
+    ((greedy, _),) = generated(model, PROMPT, 1, TOKENS, logits_processor=processors)
+    assert lone.token_ids == list(greedy)
 
 
-def alone(model: LanguageModel, token_ids: tuple[int, ...]) -> float:
-    """Log-probability of tokens after the prompt, in one pass without a cache."""
-    with torch.inference_mode():
-        logits = model.hf(torch.tensor([[*PROMPT, *token_ids]]), use_cache=False).logits[0]
-    logprobs = torch.log_softmax(logits.double(), -1)[len(PROMPT) - 1 : -1]
-    return float(logprobs.gather(1, torch.tensor(token_ids)[:, None]).sum())
-
-
-@pytest.mark.parametrize("early_stopping", [False, True, "never"])
-@pytest.mark.parametrize("width", [2, 5])
-def test_constraint_matches_transformers_with_allowed_tokens(model, width, early_stopping):
-    prompt = model.vocabulary.encode("the cat")
+@pytest.mark.parametrize(("width", "early_stopping"), [(2, False), (5, True), (5, "never")])
+def test_constraint_matches_transformers_with_allowed_tokens(ending_model, width, early_stopping):
+    prompt = ending_model.vocabulary.encode("the cat")
 
     def by_hand(batch: int, ids: torch.Tensor) -> list[int]:
         # A text that transformers pads with may have left the language; it is ignored.
-        return allowed(model, ids.tolist()[len(prompt) :]) or list(model.eos_ids)
+        return allowed(ending_model, ids.tolist()[len(prompt) :]) or list(ending_model.eos_ids)
 
     for penalty in (0.0, 1.0):
         how = {"length_penalty": penalty, "early_stopping": early_stopping}
-        search = searched(model, prompt, width=width, chain=(WORD,), **how)
-        theirs = generated(model, prompt, width, prefix_allowed_tokens_fn=by_hand, **how)
+        search = searched(ending_model, prompt, width=width, chain=(WORD,), **how)
+        theirs = generated(
+            ending_model, prompt, width, TOKENS, prefix_allowed_tokens_fn=by_hand, **how
+        )
         assert_same(search, theirs)
         assert all(re.fullmatch(PATTERN, one.text) for one in search.hypotheses)
         penalties = {one.penalty for step in search.steps for one in step.candidates}
-        assert penalties == {0.0}, "what is allowed keeps the model's own log-probability"
+        assert penalties == {0.0}, "what is allowed keeps the ending_model's own log-probability"
 
 
-def test_grouped_beams_all_satisfy_a_json_schema(model):
+def test_grouped_beams_all_satisfy_a_json_schema(ending_model):
     search = searched(
-        model,
+        ending_model,
         "the cat",
         width=6,
         groups=2,
@@ -162,30 +112,33 @@ def test_grouped_beams_all_satisfy_a_json_schema(model):
     )
     assert len(search.hypotheses) == 6 and search.stop_reason != "max_tokens"
     for one in search.hypotheses:
-        assert one.is_finished and one.token_ids[-1] in model.eos_ids
+        assert one.is_finished and one.token_ids[-1] in ending_model.eos_ids
         jsonschema.validate(json.loads(one.text), SCHEMA)
 
 
-def test_rewind_and_fork_repeat_constrained_beams(model):
+def test_rewind_fork_and_replay_repeat_constrained_beams(ending_model, tmp_path):
     chain = (Constraint("json_schema", SCHEMA), RepetitionPenalty(1.2))
-    how = {"width": 4, "max_new_tokens": 40, "chain": chain}
-    search = searched(model, "the cat", **how)
+    search = searched(ending_model, "the cat", ("xq",), width=4, max_new_tokens=40, chain=chain)
     once = search.hypotheses
-    for length in (len(search.steps) - 1, 5, 0):
+    for length in (len(search.steps) - 1, 5):
         search.rewind(length)
         twin = search.fork()
-        list(search.run())
-        assert search.hypotheses == once
-        list(twin.run())
-        assert twin.hypotheses == once
+        for text in (search, twin):
+            list(text.run())
+            assert text.hypotheses == once
+    trace = Trace.load(search.trace().save(tmp_path / "search.json"))
+    assert trace == search.trace() and trace.stop_strings == ("xq",)
+    assert BeamSettings.from_dict(trace.settings_at(0)) == search.settings
+    again = replay(trace, ending_model)
+    assert again.identical, again.differences
 
 
-def test_candidates_show_which_tokens_the_samplers_leave(model):
-    search = searched(model, "the cat", width=3, chain=(WORD,))
-    found = search.candidates(2, 1, model.vocab_size)
+def test_candidates_show_which_tokens_the_samplers_leave(ending_model):
+    search = searched(ending_model, "the cat", width=3, chain=(WORD,))
+    found = search.candidates(2, 1, ending_model.vocab_size)
     left = sorted(token.token_id for token in found.tokens if token.is_left)
-    assert left == sorted(allowed(model, search.beams(2)[1].token_ids))
-    assert 0 < len(left) < len(found.tokens) == model.vocab_size
+    assert left == sorted(allowed(ending_model, search.beams(2)[1].token_ids))
+    assert 0 < len(left) < len(found.tokens) == ending_model.vocab_size
 
 
 def test_dead_end_beams_are_dropped_until_none_remain(text_model):
@@ -206,11 +159,11 @@ def test_dead_end_beams_are_dropped_until_none_remain(text_model):
     assert not any(token.is_left for token in beam.tokens)
 
 
-def test_search_returns_every_text_when_beams_outnumber_them(model):
+def test_search_returns_every_text_when_beams_outnumber_them(ending_model):
     choices = [" cat", " dog", " other"]
     for stop in (False, True, "never"):
         search = searched(
-            model,
+            ending_model,
             "the",
             width=8,
             max_new_tokens=30,
@@ -222,35 +175,27 @@ def test_search_returns_every_text_when_beams_outnumber_them(model):
         assert ranks == sorted(ranks, reverse=True)
 
 
-def test_trace_keeps_the_chain_and_replays_identically(model, tmp_path):
-    chain = (RepetitionPenalty(1.2), WORD)
-    search = searched(model, "the cat", ("xq",), width=3, chain=chain)
-    trace = Trace.load(search.trace().save(tmp_path / "search.json"))
-    assert trace == search.trace() and trace.stop_strings == ("xq",)
-    assert BeamSettings.from_dict(trace.settings_at(0)) == search.settings
-    again = replay(trace, model)
-    assert again.identical, again.differences
-
-
-def test_stop_strings_end_texts_as_in_transformers(model, tokenizer):
-    prompt = model.vocabulary.encode("the cat")
-    free = searched(model, prompt, width=5).hypotheses
+def test_stop_strings_end_texts_as_in_transformers(ending_model, tokenizer):
+    prompt = ending_model.vocabulary.encode("the cat")
+    free = searched(ending_model, prompt, width=5).hypotheses
     stop = ["bb", "he"]  # the first inside two tokens, the second inside one
     assert all(any(string in one.text for one in free) for string in stop)
     ended = set()
     for width in (2, 5):
-        search = searched(model, prompt, stop, width=width)
-        theirs = generated(model, prompt, width, stop_strings=stop, tokenizer=tokenizer)
+        search = searched(ending_model, prompt, stop, width=width)
+        theirs = generated(
+            ending_model, prompt, width, TOKENS, stop_strings=stop, tokenizer=tokenizer
+        )
         assert_same(search, theirs)
         ended |= {any(one in text.text for one in stop) for text in search.hypotheses}
     assert True in ended, "no stop string was ever written"
 
 
-def test_random_and_unusable_samplers_are_refused(model):
-    with pytest.raises(SettingError, match="xtc leaves something to chance, and beam search draws"):
+def test_random_and_unusable_samplers_are_refused(ending_model):
+    with pytest.raises(SettingError, match=r"xtc .* beam search"):
         BeamSettings(chain=(Xtc(),))
     bare = tiny_models.shared("llama")
-    with pytest.raises(SettingError, match="constraint needs the text of every token"):
+    with pytest.raises(SettingError, match="constraint needs"):
         BeamSearch(bare, PROMPT, BeamSettings(chain=(WORD,)))
     with pytest.raises(SettingError, match="must be non-empty text"):
-        BeamSearch(model, "a", stop_strings=[""])
+        BeamSearch(ending_model, "a", stop_strings=[""])

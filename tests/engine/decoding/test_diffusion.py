@@ -16,7 +16,7 @@ from engine.decoding.diffusion import (
     schedule,
     step_counts,
 )
-from engine.errors import DecodingError, LogitsError, PromptError, SettingError
+from engine.errors import DecodingError, PromptError, SettingError
 from engine.trace import FILLED, REMASKING
 from tests.engine.decoding.scripted_canvas import MASK, PAD, Scripted, always
 
@@ -60,6 +60,19 @@ def test_the_surest_prediction_is_kept_first(remasking, order):
     assert [step.unmasked for step in steps] == [(place,) for place in order]
     # Among equally likely tokens the lower id wins, as everywhere at temperature 0.
     assert decoder.ids == (3, 0, 1, 0, 3) and decoder.stop_reason == FILLED and model.passes == 4
+    # On a tie, the leftmost prediction is kept.
+    settings = DiffusionSettings(remasking=remasking)
+    tied = filled(DiffusionDecoder(always(*[SURE] * 4), [MASK] * 4, settings))
+    assert [step.unmasked for step in tied] == [(0,), (1,), (2,), (3,)]
+
+
+def test_prediction_may_change_until_it_is_kept():
+    def script(ids):
+        return [SURE, [0.4, 0.6, 0, 0] if ids[0] == MASK else [0, 0, 1, 0]]
+
+    decoder = DiffusionDecoder(Scripted(script), [MASK, MASK])
+    assert [step.predicted for step in decoder.run()] == [(3, 1), (None, 2)]
+    assert decoder.ids == (3, 2)
 
 
 def test_step_records_input_and_predictions():
@@ -77,20 +90,6 @@ def test_step_records_input_and_predictions():
     assert 0 <= first.forward_ms <= first.total_ms
 
 
-def test_two_steps_fill_two_masks_each():
-    decoder = DiffusionDecoder(
-        always(LEANING, TORN, LOST, SURE), [MASK] * 4, DiffusionSettings(steps=2)
-    )
-    assert [step.unmasked for step in filled(decoder)] == [(0, 3), (1, 2)]
-
-
-def test_leftmost_prediction_is_kept_on_a_tie():
-    for remasking in ("low_confidence", "entropy"):
-        settings = DiffusionSettings(remasking=remasking)
-        steps = filled(DiffusionDecoder(always(*[SURE] * 4), [MASK] * 4, settings))
-        assert [step.unmasked for step in steps] == [(0,), (1,), (2,), (3,)]
-
-
 def test_blocks_are_filled_from_left_to_right():
     model = always(LOST, LEANING, LOST, SURE, TORN, LOST, SURE)
     canvas = [2, MASK, MASK, 1, MASK, 0, MASK]  # a given token lies within a block
@@ -100,16 +99,6 @@ def test_blocks_are_filled_from_left_to_right():
     assert [step.unmasked for step in steps] == [(1,), (2,), (6,), (4,)]
     assert [step.block for step in steps] == [0, 0, 1, 1]
     assert steps[0].predicted == (None, 0, 0, None, 1, None, 3), "later blocks are predicted too"
-
-
-def test_discarded_prediction_may_change_in_the_next_step():
-    def script(ids):
-        return [SURE, [0.4, 0.6, 0, 0] if ids[0] == MASK else [0, 0, 1, 0]]
-
-    decoder = DiffusionDecoder(Scripted(script), [MASK, MASK])
-    assert decoder.step().predicted == (3, 1)
-    assert decoder.step().predicted == (None, 2)
-    assert decoder.ids == (3, 2)
 
 
 def test_mask_and_padding_are_never_predicted():
@@ -125,8 +114,7 @@ def test_mask_and_padding_are_never_predicted():
 
 
 @pytest.mark.parametrize("remasking", REMASKING)
-@pytest.mark.parametrize("temperature", [0, 1])
-@pytest.mark.parametrize("block_length", [None, 3])
+@pytest.mark.parametrize(("temperature", "block_length"), [(0, 3), (1, None)])
 def test_only_masks_are_filled_and_each_once(remasking, temperature, block_length):
     canvas = [0, MASK, MASK, 2, MASK, 1, MASK, MASK, 3, MASK]
     settings = DiffusionSettings(4, temperature, remasking, 3, block_length)
@@ -184,16 +172,30 @@ def test_temperature_changes_the_draw_but_not_confidence():
     )
 
 
-@pytest.mark.parametrize("remasking", REMASKING)
-def test_only_the_same_seed_repeats_a_run(remasking):
-    def run(seed):
-        settings = DiffusionSettings(6, 1.0, remasking, seed)
-        decoder = DiffusionDecoder(always(*[LOST, LEANING] * 6), [MASK] * 12, settings)
-        return untimed(filled(decoder))
+REPEATED = [DiffusionSettings(6, 1.0, order, 4) for order in REMASKING] + [
+    DiffusionSettings(6, 1.0, "low_confidence", 4, 6, 2.0)
+]
 
-    assert run(1) == run(1)
+
+@pytest.mark.parametrize("settings", REPEATED, ids=str)
+def test_only_the_same_seed_repeats_a_run(settings):
+    def begun(seed=4):
+        changed = dataclasses.replace(settings, seed=seed)
+        return DiffusionDecoder(always(*[LOST, LEANING] * 6), [MASK] * 12, changed)
+
+    decoder = begun()
+    steps = filled(decoder)
+    assert untimed(filled(begun())) == untimed(steps)
     # Twelve draws of at least 1.7 bits each: equal by chance with probability below 0.0001.
-    assert run(1)[-1].ids_after != run(2)[-1].ids_after
+    assert filled(begun(2))[-1].ids_after != steps[-1].ids_after
+    for length in (6, 5, 2, 0):
+        decoder.rewind(length)
+        assert decoder.steps == steps[:length] and (decoder.stop_reason == FILLED) == (length == 6)
+        assert decoder.ids == (steps[length - 1].ids_after if length else (MASK,) * 12)
+        twin = decoder.fork()
+        for each in (decoder, twin):
+            filled(each)
+            assert untimed(each.steps) == untimed(steps)
 
 
 def test_missing_seed_is_chosen_and_recorded():
@@ -202,21 +204,6 @@ def test_missing_seed_is_chosen_and_recorded():
     assert isinstance(first.settings.seed, int) and settings.seed is None
     again = DiffusionDecoder(model, [MASK] * 8, first.settings)
     assert untimed(filled(first)) == untimed(filled(again))
-
-
-@pytest.mark.parametrize("remasking", REMASKING)
-def test_rewinding_and_running_again_repeats_everything(remasking):
-    settings = DiffusionSettings(6, 1.0, remasking, 4)
-    decoder = DiffusionDecoder(always(*[LOST, LEANING] * 6), [MASK] * 12, settings)
-    steps = filled(decoder)
-    for length in (6, 5, 2, 0):
-        decoder.rewind(length)
-        assert decoder.steps == steps[:length] and (decoder.stop_reason == FILLED) == (length == 6)
-        assert decoder.ids == (steps[length - 1].ids_after if length else (MASK,) * 12)
-        filled(decoder)
-        assert untimed(decoder.steps) == untimed(steps)
-    for length in (-1, 7, 1.5, True):
-        refused(SettingError, lambda length=length: decoder.rewind(length), "use 0 to 6")
 
 
 def test_pass_is_reused_right_after_a_rewind():
@@ -236,18 +223,6 @@ def test_distribution_matches_the_recorded_prediction():
     assert shown.sample(step.u[1]) == step.predicted[1] and not shown.probs[4:].any()
     refused(SettingError, lambda: decoder.distribution(1, 1), "step index", "use 0 to 0")
     refused(SettingError, lambda: decoder.distribution(0, 0), "position had no prediction")
-
-
-def test_nan_logits_leave_the_canvas_unchanged():
-    good = [True]
-    decoder = DiffusionDecoder(
-        Scripted(lambda ids: [SURE if good[0] else [np.nan] * 4] * 2), [MASK, MASK]
-    )
-    decoder.step()
-    good[0] = False
-    before = decoder.ids
-    refused(LogitsError, decoder.step, "NaN")
-    assert decoder.ids == before and len(decoder.steps) == 1
 
 
 # --- Schedule and settings -----------------------------------------------------------------------
@@ -284,11 +259,8 @@ def test_every_offered_schedule_fills_every_block():
     ("arguments", "parts"),
     [
         ((4, 5), ["steps must be at most the number of masks, 4, got 5"]),
-        ((4, 6, 2), ["steps must be at most the number of masks, 4, got 6"]),
         ((6, 4, 2), ["steps must be a multiple of the number of blocks, 3, got 4", "one of 3, 6"]),
-        ((6, 2, 2), ["multiple of the number of blocks, 3", "one of 3, 6"]),
         ((6, 6, 4), ["block_length must divide the 6 masks, got 4", "one of 1, 2, 3, 6"]),
-        ((6, 6, 12), ["block_length must divide the 6 masks, got 12"]),
     ],
 )
 def test_schedule_must_fit_masks_and_blocks(arguments, parts):
@@ -302,22 +274,18 @@ def test_schedule_must_fit_masks_and_blocks(arguments, parts):
 @pytest.mark.parametrize(
     "changes",
     [
-        *[{"steps": value} for value in (0, -1, 1.5, "4", True)],
-        *[{"block_length": value} for value in (0, -2, 2.0, False)],
-        *[{"temperature": value} for value in (-0.1, float("nan"), float("inf"), None, "hot")],
-        *[{"remasking": value} for value in ("high_confidence", "", None, ["random"])],
-        *[{"seed": value} for value in (-1, 2**63, 1.0, "x")],
-        *[{"eta": value} for value in (-0.1, float("nan"), float("inf"), None, True, "1")],
+        *[{"steps": value} for value in (0, 1.5, True)],
+        *[{"block_length": value} for value in (0, 2.0)],
+        *[{"temperature": value} for value in (-0.1, float("nan"), float("inf"), "hot")],
+        *[{"remasking": value} for value in ("high_confidence", ["random"])],
+        *[{"seed": value} for value in (-1, 2**63, 1.0)],
+        *[{"eta": value} for value in (-0.1, float("nan"), float("inf"), True)],
     ],
     ids=str,
 )
 def test_setting_out_of_range_is_refused(changes):
     (name,) = changes
     refused(SettingError, lambda: DiffusionSettings(**changes), name, "use")
-
-
-def test_settings_of_a_wrong_type_are_refused():
-    refused(SettingError, lambda: DiffusionDecoder(always(SURE), [MASK], {"steps": 1}), "settings")
 
 
 # --- The canvas ----------------------------------------------------------------------------------
@@ -333,9 +301,10 @@ def test_settings_of_a_wrong_type_are_refused():
         ([MASK] * 65, "holds 64; shorten text or gaps by 1 tokens"),
         ("The [4] sat", "one row of token ids"),
         ([[MASK, 0]], "one row of token ids"),
-        ([1.0, MASK], "one row of token ids"),
         (MASK, "one row of token ids"),
     ],
 )
 def test_unfillable_canvas_is_refused(canvas, part):
+    wrong = {"steps": 1}
+    refused(SettingError, lambda: DiffusionDecoder(always(SURE), [MASK], wrong), "settings")
     refused(PromptError, lambda: DiffusionDecoder(always(SURE), canvas), part)

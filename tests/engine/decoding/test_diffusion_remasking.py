@@ -1,7 +1,5 @@
 """Masked diffusion: left to right, and committed tokens that are masked again."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -16,28 +14,25 @@ WEAK = [0.4, 0.3, 0.2, 0.1]
 FIRM = [0.05, 0.9, 0.03, 0.02]
 
 
-def untimed(steps):
-    return [dataclasses.replace(step, forward_ms=0, total_ms=0, reused=False) for step in steps]
-
-
 def doubting(ids):
     """Be sure of the first word until the second is there; then of any other word."""
     alone = ids[1] == MASK
     return [[0.8, 0.2, 0, 0] if alone else [0.1, 0.9, 0, 0], [0, 0.3, 0.7, 0], WEAK]
 
 
-@pytest.mark.parametrize(("steps", "kept"), [(4, [(0,), (1,), (3,), (4,)]), (2, [(0, 1), (3, 4)])])
-def test_left_to_right_fills_the_leftmost_masks(steps, kept):
+@pytest.mark.parametrize(
+    ("steps", "block_length", "kept"),
+    [
+        (4, None, [(0,), (1,), (3,), (4,)]),
+        (2, None, [(0, 1), (3, 4)]),
+        (4, 2, [(0,), (1,), (3,), (4,)]),
+    ],
+)
+def test_left_to_right_fills_the_leftmost_masks(steps, block_length, kept):
     model = always(WEAK, FIRM, FIRM, WEAK, FIRM)
-    settings = DiffusionSettings(steps, remasking="left_to_right")
+    settings = DiffusionSettings(steps, remasking="left_to_right", block_length=block_length)
     decoder = DiffusionDecoder(model, [MASK, MASK, 2, MASK, MASK], settings)
     assert [step.unmasked for step in decoder.run()] == kept
-
-
-def test_left_to_right_goes_block_by_block():
-    settings = DiffusionSettings(remasking="left_to_right", block_length=2)
-    decoder = DiffusionDecoder(always(*[WEAK] * 6), [MASK] * 6, settings)
-    assert [step.unmasked for step in decoder.run()] == [(place,) for place in range(6)]
 
 
 def test_last_step_keeps_tokens_the_model_doubts():
@@ -75,17 +70,16 @@ def test_remasking_keeps_as_many_tokens_as_scheduled():
     assert third.unmasked == (0,) and third.ids_after == (1, 2, 1, 0)
 
 
+@pytest.mark.long
 def test_higher_eta_remasks_more_in_equally_many_steps():
     model = load_diffusion_model()
     canvas = continuation(model, "Once upon a time, there was a", 32)
     counts = []
     for eta in (0.0, 1.0, 4.0):
-        counts.append(0)
-        for seed in range(2):
-            settings = DiffusionSettings(8, 0.7, "low_confidence", seed, None, eta)
-            steps = list(DiffusionDecoder(model, canvas, settings).run())
-            assert [len(step.masked) for step in steps] == [*range(28, -1, -4)]
-            counts[-1] += sum(len(step.remasked) for step in steps)
+        settings = DiffusionSettings(8, 0.7, "low_confidence", 0, None, eta)
+        steps = list(DiffusionDecoder(model, canvas, settings).run())
+        assert [len(step.masked) for step in steps] == [*range(28, -1, -4)]
+        counts.append(sum(len(step.remasked) for step in steps))
     assert counts[0] == 0 < counts[1] < counts[2]
 
 
@@ -95,8 +89,9 @@ def test_doubted_tokens_are_not_remasked_without_eta():
     assert steps[2].committed_confidence == pytest.approx((0.1, 0.7, None))
 
 
-@pytest.mark.parametrize("eta", [0.0, 1.0, 5.0])
-@pytest.mark.parametrize("block_length", [None, 4])
+@pytest.mark.parametrize(
+    ("eta", "block_length"), [(5.0, 4), pytest.param(0.0, None, marks=pytest.mark.long)]
+)
 def test_given_tokens_are_never_changed(eta, block_length):
     model = load_diffusion_model()
     canvas = fill_gaps(model, "The [4] sat on the [4], and [4] was very, very happy.")
@@ -114,28 +109,13 @@ def test_given_tokens_are_never_changed(eta, block_length):
     assert " sat on the" in text
 
 
-@pytest.mark.parametrize("settings", [
-    DiffusionSettings(8, 1.0, "left_to_right", 4),
-    DiffusionSettings(8, 1.0, "low_confidence", 4, None, 2.0),
-    DiffusionSettings(8, 1.0, "low_confidence", 4, 8, 1.0),
-], ids=["left_to_right", "eta", "eta-and-blocks"])  # fmt: skip
-def test_seed_rewind_fork_and_replay_repeat_everything(settings, tmp_path):
+def test_trace_with_remasked_blocks_replays_identically(tmp_path):
     model = load_diffusion_model()
-    canvas = continuation(model, "The cat", 16)
-    decoder = DiffusionDecoder(model, canvas, settings)
-    steps = list(decoder.run())
-    assert untimed(DiffusionDecoder(model, canvas, settings).run()) == untimed(steps)
-    for length in (7, 3, 0):
-        decoder.rewind(length)
-        assert decoder.steps == steps[:length]
-        twin = decoder.fork()
-        assert untimed([*twin.steps, *twin.run()]) == untimed(steps)
-        assert untimed([*decoder.steps, *decoder.run()]) == untimed(steps)
+    settings = DiffusionSettings(4, 1.0, "low_confidence", 4, 4, 2.0)
+    decoder = DiffusionDecoder(model, continuation(model, "The cat", 8), settings)
+    list(decoder.run())
     file = decoder.trace().save(tmp_path / "canvas.json")
     assert replay(Trace.load(file), model).identical
-    other = dataclasses.replace(settings, seed=5)
-    # Sixteen draws at temperature 1, most of several bits: equal by chance with p below 1e-4.
-    assert list(DiffusionDecoder(model, canvas, other).run())[-1].ids_after != steps[-1].ids_after
 
 
 def test_distribution_of_a_committed_token_matches_its_confidence():
@@ -148,8 +128,6 @@ def test_distribution_of_a_committed_token_matches_its_confidence():
 
 def test_eta_is_refused_for_orders_without_confidence():
     for order in ("random", "entropy", "left_to_right"):
-        with pytest.raises(
-            SettingError, match=f"eta compares confidences, and the order is {order}"
-        ):
+        with pytest.raises(SettingError, match=f"eta .* the order is {order}"):
             DiffusionSettings(remasking=order, eta=0.5)
         assert DiffusionSettings(remasking=order, eta=0).eta == 0.0

@@ -16,7 +16,7 @@ from engine.errors import (
     SettingError,
     TokenizerError,
 )
-from engine.model import LanguageModel, load_model
+from engine.model import load_model
 from engine.trace import Trace
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, assert_same_run, finished, generate, rows, sampling
@@ -25,8 +25,6 @@ TOKENS = 24  # with either prompt, far more than a sliding window holds
 CLOSE = 1e-3  # largest difference of a guided logit: rounding times the scale
 PROMPT = tiny_models.prompt(0)
 NEGATIVE = tiny_models.prompt(1, length=11)
-# Plain attention, learned positions, sliding windows, soft-capped logits that are stored as rows.
-KINDS = ["llama", "gpt2", "mistral", "gemma2", "bloom"]
 
 
 def guided(model, settings=GREEDY, *, prompt=PROMPT, negative=NEGATIVE, scale=1.5, **more):
@@ -36,8 +34,17 @@ def guided(model, settings=GREEDY, *, prompt=PROMPT, negative=NEGATIVE, scale=1.
 # Against transformers.
 
 
-@pytest.mark.parametrize("architecture", KINDS)
-@pytest.mark.parametrize("scale", [0.0, 0.6, 1.5, 3.0])
+@pytest.mark.parametrize(
+    ("architecture", "scale"),
+    [
+        ("llama", 0.0),
+        ("llama", 3.0),
+        ("mistral", 0.6),  # sliding windows
+        ("gemma2", 1.5),  # soft-capped logits, which are stored as rows
+        pytest.param("gpt2", 1.5, marks=pytest.mark.long),  # learned positions
+        pytest.param("bloom", 1.5, marks=pytest.mark.long),
+    ],
+)
 def test_greedy_equals_generate(architecture, scale):
     model = tiny_models.shared(architecture)
     decoder = finished(guided(model, scale=scale), TOKENS)
@@ -50,7 +57,7 @@ def test_greedy_equals_generate(architecture, scale):
     assert decoder.token_ids == ids, "guided greedy decoding chose another token than generate"
 
 
-@pytest.mark.parametrize("architecture", ["llama", "mistral"])
+@pytest.mark.parametrize("architecture", ["llama", pytest.param("mistral", marks=pytest.mark.long)])
 def test_parity_mode_draws_the_tokens_of_generate(architecture):
     model = tiny_models.shared(architecture)
     decoder = finished(guided(model, sampling(3, parity=True), scale=1.3), TOKENS)
@@ -78,43 +85,38 @@ def test_missing_negative_prompt_defaults_to_last_token():
     assert decoder.token_ids == generate(model, PROMPT, TOKENS, guidance_scale=2.0)[0]
 
 
+@pytest.mark.long
 def test_the_bundled_model_equals_generate():
     model = load_model(dtype="float32", device="cpu")
     prompt, negative = "Once upon a time, a sad little", "A happy story. The happy"
-    decoder = guided(model, prompt=prompt, negative=negative, scale=1.8)
-    list(decoder.run(16))
-    ids = model.vocabulary.encode(negative)
+    decoder = finished(guided(model, prompt=prompt, negative=negative, scale=1.8), 16)
+    ids = torch.tensor([model.vocabulary.encode(negative)])
     expected, _ = generate(
-        model,
-        decoder.prompt_ids,
-        16,
-        guidance_scale=1.8,
-        negative_prompt_ids=torch.tensor([ids]),
+        model, decoder.prompt_ids, 16, guidance_scale=1.8, negative_prompt_ids=ids
     )
     assert decoder.token_ids == expected
-    assert decoder.guidance.negative_prompt == negative
-    alone = Decoder(model, prompt, GREEDY)
-    list(alone.run(16))
+    alone = finished(Decoder(model, prompt, GREEDY), 16)
     assert alone.token_ids != decoder.token_ids, "guidance changed nothing, so this proves little"
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_guided_row_equals_the_transformers_processor(dtype):
+@pytest.mark.parametrize(
+    ("scale", "dtype"),
+    [(0.3, torch.float32), (2.5, torch.float32), (99.9, torch.float32), (2.5, torch.bfloat16)],
+)
+def test_guided_row_equals_the_transformers_processor(scale, dtype):
     prompt, negative = (
         torch.randn(1, 500, generator=torch.Generator().manual_seed(seed)).to(dtype) * 4
         for seed in range(2)
     )
-    processor = UnbatchedClassifierFreeGuidanceLogitsProcessor(2.5, None)
+    processor = UnbatchedClassifierFreeGuidanceLogitsProcessor(scale, None)
     processor.get_unconditional_logits = lambda _: negative[:, None]
     expected = processor(None, prompt.float())[0].numpy()
-    row = guided_row(prompt[0].float().numpy(), negative[0].float().numpy(), 2.5, dtype)
+    row = guided_row(prompt[0].float().numpy(), negative[0].float().numpy(), scale, dtype)
     assert np.array_equal(row, expected), "the formula gives other bits than transformers'"
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.5, 2.0])
-def test_rows_follow_from_two_plain_decoders(scale):
-    """Compare with a slow twin: two lone decoders on the same tokens and the float64 formula."""
-    model = tiny_models.shared("llama")
+def test_rows_follow_from_two_plain_decoders():
+    scale, model = 2.0, tiny_models.shared("llama")
     decoder = finished(guided(model, sampling(4), scale=scale), TOKENS)
     towards, away = Decoder(model, PROMPT, GREEDY), Decoder(model, NEGATIVE, GREEDY)
     for token_id in decoder.token_ids:
@@ -129,11 +131,11 @@ def test_rows_follow_from_two_plain_decoders(scale):
 
 
 def test_token_ruled_out_by_either_row_is_excluded():
-    prompt = np.array([1.0, -np.inf, 2.0, 0.0], np.float32)
-    negative = np.array([1.0, 2.0, -np.inf, 0.0], np.float32)
+    prompt = np.array([1.0, -np.inf, 2.0, -np.inf, 0.0], np.float32)
+    negative = np.array([1.0, 2.0, -np.inf, -np.inf, 0.0], np.float32)
     row = guided_row(prompt, negative, 1.5, torch.float32)
-    assert np.isneginf(row).tolist() == [False, True, True, False]
-    assert np.isfinite(row[[0, 3]]).all()
+    assert np.isneginf(row).tolist() == [False, True, True, True, False]
+    assert np.isfinite(row[[0, 4]]).all()
     assert row.flags.writeable is False
 
 
@@ -156,54 +158,39 @@ def test_scale_1_turns_guidance_off():
 # The record.
 
 
-@pytest.fixture(scope="module", params=[*KINDS, "mamba", "lfm2"])
-def pair(request) -> tuple[LanguageModel, Decoder]:
-    """A model and an undisturbed guided run; no test may change either."""
-    model = tiny_models.shared(request.param)
-    return model, finished(guided(model, sampling(7)), TOKENS)
-
-
-def test_rewinding_repeats_the_same_bits(pair):
-    model, lone = pair
-    decoder = finished(guided(model, sampling(7)), TOKENS)
-    for length in (TOKENS - 1, 15, 3, 0):
-        decoder.rewind(length)
-        again = decoder.step()
-        assert (again.reused, again.forward_ms, again.negative_forward_ms) == (True, 0.0, None)
-        assert_same_run(
-            finished(decoder, TOKENS), lone.token_ids, rows(lone), f"after a rewind to {length}"
-        )
-
-
-def test_fork_continues_alike_and_stays_independent(pair):
-    model, lone = pair
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        "llama",
+        "gemma2",
+        "mamba",
+        pytest.param("mistral", marks=pytest.mark.long),
+        pytest.param("lfm2", marks=pytest.mark.long),
+    ],
+)
+def test_rewind_fork_and_release_repeat_the_same_bits(architecture):
+    model = tiny_models.shared(architecture)
+    lone = finished(guided(model, sampling(7)), TOKENS)
     decoder = finished(guided(model, sampling(7)), 14)
     twin = decoder.fork()
     for _ in range(5):
         decoder.step(token_id=1)
     assert_same_run(finished(twin, TOKENS), lone.token_ids, rows(lone), "in a fork")
+    for length in (14, 0):
+        decoder.rewind(length)
+        again = decoder.step()
+        assert (again.reused, again.forward_ms, again.negative_forward_ms) == (True, 0.0, None)
+        finished(decoder, TOKENS)
+        assert_same_run(decoder, lone.token_ids, rows(lone), f"after a rewind to {length}")
     decoder.rewind(14)
-    assert_same_run(finished(decoder, TOKENS), lone.token_ids, rows(lone), "after forking")
+    decoder.step()
+    assert decoder.release_cache() and decoder.step().is_prefill
+    assert finished(decoder, TOKENS).release_rows()
+    assert_same_run(decoder, lone.token_ids, rows(lone), "after its rows and cache were released")
 
 
-def test_lost_caches_are_rebuilt_to_the_same_bits(pair):
-    model, lone = pair
-    decoder = finished(guided(model, sampling(7)), 14)
-    assert decoder.release_cache()
-    step = decoder.step()
-    assert step.is_prefill
-    assert_same_run(finished(decoder, TOKENS), lone.token_ids, rows(lone), "after eviction")
-
-
-def test_record_recomputes_guided_rows_exactly(pair):
-    model, lone = pair
-    decoder = finished(guided(model, sampling(7)), TOKENS)
-    decoder._record._recent.clear()  # only the sources remain
-    assert np.array_equal(rows(decoder), rows(lone)), "a replayed guided row has other bits"
-
-
-def test_distributions_match_the_recorded_draws(pair):
-    _, lone = pair
+def test_distributions_match_the_recorded_draws():
+    lone = finished(guided(tiny_models.shared("llama"), sampling(7)), TOKENS)
     for index in (0, 1, TOKENS - 1):
         step, distribution = lone.steps[index], lone.distribution(index)
         assert distribution.probability(step.token_id) == step.probability
@@ -259,55 +246,44 @@ def test_a_step_counts_both_passes_and_both_caches():
         assert 0 < step.negative_forward_ms < step.forward_ms <= step.total_ms
         both = plain.step(step.token_id).cache_bytes + other.step(step.token_id).cache_bytes
         assert step.cache_bytes == both
+        assert step.negative_cache_bytes == other.steps[-1].cache_bytes
         assert step.cache_positions == plain.steps[-1].cache_positions
+    assert (plain.steps[0].negative_cache_bytes, plain.steps[0].guidance_scale) == (None, None)
     assert decoder.cache_formula is None
 
 
 def test_a_trace_keeps_the_guidance(tmp_path, text_model):
     decoder = guided(text_model, prompt="the cat", negative="the dog", scale=1.25)
-    list(decoder.run(4))
-    trace = decoder.trace()
-    assert trace.guidance.scale == 1.25
-    assert trace.guidance.negative_prompt == "the dog"
-    loaded = Trace.load(trace.save(tmp_path / "run.json"))
-    assert loaded == trace
-    again = Decoder(
-        text_model,
-        loaded.prompt_ids,
-        decoder.settings,
-        negative_prompt=loaded.guidance.negative_prompt_ids,
-        guidance_scale=loaded.guidance.scale,
-    )
-    assert [again.step().logit for _ in loaded.steps] == [step.logit for step in loaded.steps]
-
-
-def test_unguided_trace_has_no_guidance_entry():
-    plain = Decoder(tiny_models.shared("llama"), PROMPT, GREEDY).trace()
-    assert "guidance" not in plain.to_dict()
-    assert plain.guidance is None
+    decoder.step()
+    decoder.guidance_scale = 1.0
+    decoder.step()
+    trace = Trace.load(decoder.trace().save(tmp_path / "run.json"))
+    assert trace == decoder.trace()
+    assert (trace.guidance.scale, trace.guidance.negative_prompt) == (1.0, "the dog")
+    assert trace.guidance.negative_prompt_ids == tuple(text_model.vocabulary.encode("the dog"))
+    assert [step.guidance_scale for step in trace.steps] == [1.25, 1.0]
+    plain = Decoder(text_model, "the cat", GREEDY).trace()
+    assert plain.guidance is None and "guidance" not in plain.to_dict()
 
 
 # Inputs.
 
 
-@pytest.mark.parametrize(
-    "scale", [-0.1, MAX_SCALE + 1, float("nan"), float("inf"), "2", None, True]
-)
+@pytest.mark.parametrize("scale", [-0.1, MAX_SCALE + 1, float("nan"), "2", None, True])
 def test_a_scale_out_of_range_is_refused(scale):
-    with pytest.raises(SettingError, match=r"guidance_scale must be .*use 0 to 100"):
+    with pytest.raises(SettingError, match="guidance_scale must be"):
         guided(tiny_models.shared("llama"), scale=scale)
+    decoder = guided(tiny_models.shared("llama"))
+    with pytest.raises(SettingError, match="guidance_scale must be"):
+        decoder.guidance_scale = scale
+    assert decoder.guidance_scale == 1.5
 
 
-@pytest.mark.parametrize("empty", [[], (), np.array([], np.int64)], ids=["list", "tuple", "array"])
-@pytest.mark.parametrize("scale", [1.0, 1.5])
-def test_an_empty_negative_prompt_is_refused(empty, scale):
-    with pytest.raises(SettingError, match="negative_prompt holds no token"):
-        guided(tiny_models.shared("llama"), negative=empty, scale=scale)
-
-
-def test_empty_negative_text_is_refused(text_model):
-    with pytest.raises(SettingError, match="negative_prompt holds no token"):
-        guided(text_model, prompt="the cat", negative="")
+@pytest.mark.parametrize("empty", [[], np.array([], np.int64), ""], ids=["list", "array", "text"])
+def test_an_empty_negative_prompt_is_refused(text_model, empty):
+    for scale in (1.0, 1.5):
+        with pytest.raises(SettingError, match="negative_prompt holds no token"):
+            guided(text_model, prompt="the cat", negative=empty, scale=scale)
 
 
 def test_unusable_negative_prompt_is_refused():

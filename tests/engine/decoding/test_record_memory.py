@@ -17,7 +17,7 @@ from tests.engine.runs import finished, rows, sampling
 
 TOKENS = 20
 PROMPT = tiny_models.prompt(1)
-ROW = tiny_models.VOCAB * 4
+ROW = tiny_models.VOCAB * 4  # bytes in float32
 HIDDEN = tiny_models.HIDDEN * 4
 
 
@@ -50,20 +50,30 @@ def test_rows_and_hidden_states_are_counted(budget):
     del twin
     gc.collect()
     assert budget.held == 6 * (ROW + HIDDEN)
-    stored = text("gemma2")  # its rows are in a file
+    stored = text("gemma2")  # the recent rows; all are in a file too
     assert budget.held == 6 * (ROW + HIDDEN) + TOKENS * ROW
     del decoder, stored
     gc.collect()
     assert budget.held == 0
 
 
-@pytest.mark.parametrize("make", [text, guided, lambda: text("gemma2")])
-def test_released_rows_come_back_bit_for_bit(budget, make):
+def test_recent_rows_have_a_limit(budget, monkeypatch):
+    monkeypatch.setattr(record, "RECENT_BYTES", 3 * ROW)
+    decoder = text()
+    assert budget.held == 3 * ROW + TOKENS * HIDDEN
+    live = rows(decoder)
+    decoder.rewind(5)
+    finished(decoder, 15)
+    assert budget.held <= 3 * ROW + 15 * HIDDEN
+    assert np.array_equal(rows(decoder), live[:15])
+
+
+@pytest.mark.parametrize(("make", "hidden"), [(text, 1), (guided, 2), (lambda: text("gemma2"), 0)])
+def test_released_rows_come_back_bit_for_bit(budget, make, hidden):
     decoder = make()
     live = rows(decoder)
-    assert decoder._record.release()
-    assert budget.held == decoder._record.bytes_held
-    assert not decoder._record._recent
+    assert decoder.release_rows()
+    assert budget.held == hidden * TOKENS * HIDDEN
     assert np.array_equal(rows(decoder), live)
     finished(decoder, TOKENS + 3)
     assert np.array_equal(rows(decoder)[:TOKENS], live)
@@ -73,9 +83,11 @@ def test_least_recent_text_releases_rows_over_budget(budget):
     first, second = text(), text()
     budget.limit = budget.held
     finished(second, TOKENS + 1)
-    assert not first._record._recent
-    assert len(second._record._recent) == TOKENS + 1
-    assert budget.held == TOKENS * HIDDEN + (TOKENS + 1) * (ROW + HIDDEN)
+    of_second = (TOKENS + 1) * (ROW + HIDDEN)
+    assert budget.held == TOKENS * HIDDEN + of_second
+    del first
+    gc.collect()
+    assert budget.held == of_second
 
 
 def test_readers_and_budget_never_deadlock(budget):
@@ -129,9 +141,8 @@ def test_hidden_states_over_the_limit_move_to_file(monkeypatch, budget, make):
     decoder = make(6)
     for _ in range(6, TOKENS):
         decoder.step()
-        held = decoder._record.bytes_held
+        held = budget.held - ROW  # the newest row always stays
         assert 3 * HIDDEN <= held <= 8 * HIDDEN, "the older half goes, and no more"
-        assert held <= budget.held <= held + ROW
     assert np.array_equal(rows(decoder), live)
     twin = decoder.fork()
     assert np.array_equal(rows(decoder), live)
@@ -150,45 +161,39 @@ def test_bf16_hidden_states_survive_the_file_exactly(monkeypatch):
     assert np.array_equal(rows(finished(Decoder(model, PROMPT, sampling(1)), TOKENS)), lone)
 
 
-def test_hidden_states_are_kept_in_host_memory(monkeypatch, llama):
-    asked = []
-    to = torch.Tensor.to
+def test_hidden_states_move_to_host_memory(monkeypatch, llama):
+    asked, to = [], torch.Tensor.to
 
     def noted(tensor, *places, **options):
         asked.extend(place for place in places if isinstance(place, torch.device))
         return to(tensor, *places, **options)
 
-    decoder = Decoder(llama, PROMPT, sampling(1))
     monkeypatch.setattr(torch.Tensor, "to", noted)
-    decoder.step()
+    Decoder(llama, PROMPT, sampling(1)).step()
     assert torch.device("cpu") in asked
-    assert decoder._record.source(0).hidden.device.type == "cpu"
 
 
 # --- files ----------------------------------------------------------------------------------------
 
 
-def test_rows_of_a_text_have_a_disk_limit(monkeypatch):
-    lone = text("gemma2", 12)
-    monkeypatch.setattr(row_file, "MOST_BYTES", 10 * ROW)
-    decoder = text("gemma2", 10)
+@pytest.mark.parametrize(("dtype", "size"), [(torch.float32, ROW), (torch.bfloat16, ROW // 2)])
+def test_rows_of_a_text_have_a_disk_limit(monkeypatch, dtype, size):
+    model = tiny_models.shared("gemma2", dtype=dtype)
+    lone = finished(Decoder(model, PROMPT, sampling(1)), 12)
+    monkeypatch.setattr(row_file, "MOST_BYTES", 10 * size)
+    decoder = finished(Decoder(model, PROMPT, sampling(1)), 10)
     for _ in range(2):
         with pytest.raises(RecordError, match=r"^The logits of this text take .* the most there "):
             decoder.step()
     assert decoder.token_ids == lone.token_ids[:10]
-    decoder.rewind(7)  # as the error message suggests
-    finished(decoder, 10)
-    assert np.array_equal(rows(decoder), rows(lone)[:10])
-    monkeypatch.setattr(row_file, "MOST_BYTES", 12 * ROW)
-    assert np.array_equal(rows(finished(decoder, 12)), rows(lone))
-
-
-def test_repeated_rewinds_take_no_more_disk_space():
-    decoder = text("gemma2", 10)
-    for _ in range(20):
-        decoder.rewind(4)
+    for _ in range(5):  # going back, as the error message suggests, frees the space
+        decoder.rewind(7)
         finished(decoder, 10)
-    assert decoder._record._file._end <= 12 * ROW
+    live = rows(decoder)
+    assert decoder.release_rows()
+    assert np.array_equal(rows(decoder), live) and np.array_equal(live, rows(lone)[:10])
+    monkeypatch.setattr(row_file, "MOST_BYTES", 12 * size)
+    assert np.array_equal(rows(finished(decoder, 12)), rows(lone))
 
 
 def test_rows_of_all_texts_share_a_disk_limit(monkeypatch):
@@ -219,11 +224,8 @@ def test_row_file_closes_quietly_at_interpreter_exit(monkeypatch):
 
 # --- out of memory --------------------------------------------------------------------------------
 
-FAILURES = [
-    MemoryError(),
-    RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
-    torch.OutOfMemoryError("CUDA out of memory."),
-]
+CPU = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
+CUDA = torch.OutOfMemoryError("CUDA out of memory.")
 
 
 def failing(monkeypatch, place: object, name: str, times: int, error: BaseException) -> None:
@@ -239,24 +241,22 @@ def failing(monkeypatch, place: object, name: str, times: int, error: BaseExcept
     monkeypatch.setattr(place, name, fail)
 
 
-@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("error", [CPU, MemoryError()])
 def test_row_is_recomputed_after_others_release_memory(llama, budget, monkeypatch, error):
     idle, decoder = text(), finished(Decoder(llama, PROMPT, sampling(1)), 4)
     live = rows(decoder)
-    decoder._record.release()
-    assert idle._record._recent
+    decoder.release_rows()
     failing(monkeypatch, llama.hf.get_output_embeddings(), "forward", 1, error)
     assert np.array_equal(decoder.logits(0), live[0])
-    assert not idle._record._recent
+    assert budget.held == (len(idle.steps) + 4) * HIDDEN
 
 
-@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
-def test_text_stays_when_a_row_finds_no_memory(llama, budget, monkeypatch, error):
+def test_text_stays_when_a_row_finds_no_memory(llama, budget, monkeypatch):
     decoder = finished(Decoder(llama, PROMPT, sampling(1)), 4)
     live = rows(decoder)
-    decoder._record.release()
+    decoder.release_rows()
     with monkeypatch.context() as patch:
-        failing(patch, llama.hf.get_output_embeddings(), "forward", 99, error)
+        failing(patch, llama.hf.get_output_embeddings(), "forward", 99, CUDA)
         for ask in (lambda: decoder.logits(0), lambda: decoder.rewind(2), decoder.fork().step):
             with pytest.raises(OutOfMemoryError, match="ran out of memory"):
                 ask()
@@ -266,12 +266,12 @@ def test_text_stays_when_a_row_finds_no_memory(llama, budget, monkeypatch, error
 
 def test_other_row_failures_release_no_memory(llama, budget, monkeypatch):
     idle, decoder = text(), finished(Decoder(llama, PROMPT, sampling(1)), 4)
-    decoder._record.release()
+    decoder.release_rows()
     error = RuntimeError("sizes do not match")
     failing(monkeypatch, llama.hf.get_output_embeddings(), "forward", 1, error)
     with pytest.raises(RuntimeError, match="sizes do not match"):
         decoder.logits(0)
-    assert idle._record._recent
+    assert budget.held == len(idle.steps) * (ROW + HIDDEN) + 4 * HIDDEN
 
 
 @pytest.mark.parametrize("times", [1, 99], ids=["once", "always"])
@@ -282,7 +282,7 @@ def test_storing_a_row_survives_a_memory_error(budget, monkeypatch, times):
         failing(patch, record, "StoredRow", times, MemoryError())
         if times == 1:
             decoder.step()
-            assert not idle._record._recent
+            assert budget.held < len(idle.steps) * ROW
         else:
             with pytest.raises(OutOfMemoryError, match="for the logits of a step; close other"):
                 decoder.step()

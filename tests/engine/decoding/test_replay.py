@@ -25,11 +25,6 @@ NEGATIVE = tiny_models.prompt(1)
 FORCED = 6
 
 
-@pytest.fixture(scope="module")
-def bundled() -> LanguageModel:
-    return load_model()
-
-
 def eventful(model: LanguageModel, prompt, **guided) -> Decoder:
     """A text with changing settings, two stages with a state, a forced token, and a rewind."""
     first = SamplingSettings(temperature=1.1, top_p=0.95, seed=11)
@@ -80,14 +75,10 @@ MADE: dict[str, Callable] = {
 }
 
 
-def reloaded(trace: Trace, path) -> Trace:
-    return Trace.load(trace.save(path))
-
-
 @pytest.mark.parametrize("way", MADE)
 def test_loaded_trace_replays_identically(way, tmp_path):
     model = tiny_models.shared("llama")
-    trace = reloaded(MADE[way](model).trace(), tmp_path / "run.json")
+    trace = Trace.load(MADE[way](model).trace().save(tmp_path / "run.json"))
     told = []
     found = replay(trace, model, progress=lambda *done: told.append(done))
     assert found.identical, found
@@ -126,7 +117,7 @@ def test_replay_continues_past_a_difference_with_to_end(sampled):
     assert found.token_at == 3 and found.repeated == len(text.steps) == len(trace.steps)
 
 
-@pytest.mark.parametrize("architecture", ["gpt2", "mistral", "gemma2", "jamba"])
+@pytest.mark.parametrize("architecture", ["gemma2", "jamba"])
 def test_trace_replays_identically_on_other_architectures(architecture):
     model = tiny_models.shared(architecture)
     for way in ("sampled", "guided"):
@@ -134,24 +125,17 @@ def test_trace_replays_identically_on_other_architectures(architecture):
         assert found.identical, (way, found)
 
 
-@pytest.mark.parametrize("way", ["sampled", "guided", "contrastive", "parity"])
-def test_trace_replays_identically_on_the_bundled_model(bundled, way):
-    if way == "contrastive":
-        text = searched(bundled, "Once upon a time")
-    elif way == "parity":
-        text = Decoder(bundled, "Once upon a time", SamplingSettings(top_k=30, parity=True))
-        list(text.run(6))
-    else:
-        guided = {"negative_prompt": "A fact:", "guidance_scale": 1.5} if way == "guided" else {}
-        text = eventful(bundled, "The capital of France is", **guided)
-    found = replay(text.trace(), bundled)
+def test_parity_text_of_the_bundled_model_replays_identically():
+    model = load_model()
+    text = Decoder(model, "Once upon a time", SamplingSettings(top_k=30, parity=True))
+    list(text.run(6))
+    found = replay(text.trace(), model)
     assert found.identical, found
 
 
-def test_diffusion_trace_replays_identically(tmp_path):
+def test_an_altered_canvas_figure_is_found_at_its_place():
     text = filled()
-    trace = reloaded(text.trace(), tmp_path / "run.json")
-    assert replay(trace, text.model).identical
+    trace = text.trace()
     step = trace.steps[1]
     place = step.unmasked[0]
     confidence = list(step.confidence)
@@ -195,7 +179,7 @@ def sampled() -> Trace:
     return eventful(tiny_models.shared("llama"), PROMPT).trace()
 
 
-@pytest.mark.parametrize("index", [0, 4, 9, 13])
+@pytest.mark.parametrize("index", [0, 9, 13])
 def test_an_altered_token_is_found_at_its_step(sampled, index):
     token_id = (sampled.steps[index].token_id + 1) % tiny_models.VOCAB
     found = replay(altered(sampled, index, token_id=token_id), tiny_models.shared("llama"))
@@ -218,8 +202,9 @@ def test_altered_forced_token_is_found_by_its_logit(sampled):
     assert found.first == FORCED and "logit" in [each.what for each in found.differences]
 
 
-@pytest.mark.parametrize("index", [0, 5, 13])
-@pytest.mark.parametrize("name", ["logit", "logprob", "probability", "final_entropy_bits"])
+@pytest.mark.parametrize(
+    ("index", "name"), [(0, "logit"), (5, "probability"), (13, "final_entropy_bits")]
+)
 def test_an_altered_figure_is_found_at_its_step(sampled, index, name):
     value = getattr(sampled.steps[index], name)
     found = replay(altered(sampled, index, **{name: value + 0.25}), tiny_models.shared("llama"))
@@ -244,22 +229,26 @@ def test_leading_tokens_match_the_steps_row(way):
         assert step.model_probabilities == pytest.approx(own[order], rel=1e-6)
 
 
-def test_an_altered_leading_token_is_found(sampled):
-    leading = sampled.steps[1].leading
-    scores = [*leading.scores[:2], 0.5, *leading.scores[3:]]
-    changed = altered(sampled, 1, leading=replace(leading, scores=scores))
-    found = replay(changed, tiny_models.shared("llama"))
-    assert [each.what for each in found.differences] == ["leading.scores[2]"]
+def test_difference_within_a_step_names_its_place(sampled):
+    model, step = tiny_models.shared("llama"), sampled.steps[1]
+    (temperature, top_p), scores = step.stages, list(step.leading.scores)
+    scores[2] = 0.5
+    for changes, what in [
+        ({"stages": (temperature, replace(top_p, survivors=99))}, "stages[1].survivors"),
+        ({"leading": replace(step.leading, scores=scores)}, "leading.scores[2]"),
+        ({"stop_reason": "eos"}, "stop_reason"),
+    ]:
+        found = replay(altered(sampled, 1, **changes), model)
+        assert (found.first, [each.what for each in found.differences]) == (1, [what])
+    trace = searched(model, PROMPT).trace()
+    candidates = list(trace.steps[2].candidates)
+    candidates[1] = replace(candidates[1], penalty=candidates[1].penalty - 0.5)
+    found = replay(altered(trace, 2, candidates=tuple(candidates)), model)
+    assert (found.first, found.token_at) == (2, None)
+    assert [each.what for each in found.differences] == ["candidates[1].penalty"]
 
 
-def test_difference_within_a_stage_names_its_place(sampled):
-    (temperature, top_p) = sampled.steps[1].stages
-    stages = (temperature, replace(top_p, survivors=top_p.survivors + 1))
-    found = replay(altered(sampled, 1, stages=stages), tiny_models.shared("llama"))
-    assert [(each.what, each.by) for each in found.differences] == [("stages[1].survivors", 1)]
-
-
-@pytest.mark.parametrize("run", [0, 1, 2])
+@pytest.mark.parametrize("run", [0, 2])
 def test_altered_seed_is_found_at_its_first_draw(sampled, run):
     settings = list(sampled.settings)
     first, values = settings[run]
@@ -268,21 +257,6 @@ def test_altered_seed_is_found_at_its_first_draw(sampled, run):
     forced = next(i for i in range(first, 14) if not sampled.steps[i].forced)
     assert found.first == forced
     assert "u" in [each.what for each in found.differences]
-
-
-def test_altered_candidate_of_a_search_is_found(tmp_path):
-    model = tiny_models.shared("llama")
-    trace = searched(model, PROMPT).trace()
-    candidates = list(trace.steps[2].candidates)
-    candidates[1] = replace(candidates[1], penalty=candidates[1].penalty - 0.5)
-    found = replay(altered(trace, 2, candidates=tuple(candidates)), model)
-    assert found.first == 2 and found.token_at is None
-    assert [each.what for each in found.differences] == ["candidates[1].penalty"]
-
-
-def test_altered_stop_reason_is_found(sampled):
-    found = replay(altered(sampled, 3, stop_reason="eos"), tiny_models.shared("llama"))
-    assert found.first == 3 and found.differences[0].what == "stop_reason"
 
 
 def test_replay_compares_stop_strings_unless_set_later(text_model):
@@ -340,11 +314,9 @@ def test_replay_can_be_stopped(sampled):
     assert found.sentence == f"Stopped after 4 steps of {len(sampled.steps)}, all identical."
 
 
-def refused(trace: Trace, model, *parts: str) -> None:
-    with pytest.raises(TraceError) as caught:
+def refused(trace: Trace, model, said: str) -> None:
+    with pytest.raises(TraceError, match=rf"{said}.*; load the model that the trace names, '"):
         replay(trace, model)
-    for part in (*parts, "load the model that the trace names, 'llama'."):
-        assert part in str(caught.value), str(caught.value)
 
 
 def test_another_vocabulary_or_tokenizer_is_refused(sampled, text_model):
@@ -357,12 +329,11 @@ def test_another_vocabulary_or_tokenizer_is_refused(sampled, text_model):
 def test_another_kind_of_model_is_refused(sampled):
     text = filled()
     refused(sampled, text.model, "strategy sampling needs a causal language model")
-    with pytest.raises(TraceError, match=r"strategy diffusion needs a diffusion model, and llama"):
-        replay(text.trace(), tiny_models.shared("llama"))
+    refused(text.trace(), tiny_models.shared("llama"), "strategy diffusion needs a diffusion model")
 
 
 def test_a_trace_without_settings_is_refused(sampled):
-    with pytest.raises(TraceError, match=r"no settings for step 0; give those it began with\."):
+    with pytest.raises(TraceError, match="no settings for step 0"):
         replay(replace(sampled, settings=()), tiny_models.shared("llama"))
 
 

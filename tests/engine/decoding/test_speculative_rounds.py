@@ -13,7 +13,7 @@ from engine.decoding.replay import replay
 from engine.decoding.speculative import SpeculativeDecoder
 from engine.decoding.speculative.proposers import continuation
 from engine.errors import ContextFullError, LogitsError, SettingError, TraceError
-from engine.model import LanguageModel, load_model
+from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.sampling.speculation import SpeculativeSettings
 from engine.trace import Trace
@@ -40,7 +40,7 @@ def greedy_ids(tokens: int, prompt=PROMPT, model: LanguageModel | None = None, s
 # --- the end of a round ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("most", [1, 3, 6, 7, 8, 14, 15])
+@pytest.mark.parametrize("most", [1, 6, 7, 8, 15])
 def test_max_new_tokens_cuts_a_round(most):
     decoder = own_draft(max_new_tokens=most)
     list(decoder.run())
@@ -53,7 +53,7 @@ def test_max_new_tokens_cuts_a_round(most):
     assert decoder.token_ids == greedy_ids(most + 4).token_ids
 
 
-@pytest.mark.parametrize("at", [0, 2, 6, 7, 8])
+@pytest.mark.parametrize("at", [0, 2, 6, 7])
 def test_end_of_text_token_cuts_a_round(at):
     wanted = greedy_ids(9).token_ids
     first = wanted.index(wanted[at])  # the same token may come sooner
@@ -69,8 +69,8 @@ def test_end_of_text_token_cuts_a_round(at):
         assert {token.verdict for token in behind} <= {"not looked at"}
 
 
-def test_stop_string_ends_a_round_midway():
-    model, prompt = load_model(dtype="float32"), "Once upon a time"
+def test_stop_string_ends_a_round_midway(text_model):
+    model, prompt = text_model, "the cat"
     stop = greedy_ids(20, prompt, model).text[9:15]
     plain = greedy_ids(20, prompt, model, stop)
     settings = SpeculativeSettings(GREEDY, draft_length=16)
@@ -146,25 +146,7 @@ def test_round_without_match_takes_a_plain_step():
     assert plain.step().token_id == step.token_ids[0]
 
 
-# --- refused input --------------------------------------------------------------------------------
-
-
-def refusal(
-    target: LanguageModel, draft: object, settings: object = None, prompt: object = PROMPT
-) -> str:
-    with pytest.raises(SettingError) as caught:
-        SpeculativeDecoder(target, prompt, draft, settings)
-    return str(caught.value)
-
-
-def test_a_draft_with_another_vocabulary_is_refused():
-    target = tiny_models.shared("llama")
-    other = LanguageModel(tiny_models.build("gpt2", vocab_size=64), name="other")
-    assert refusal(target, other) == (
-        "draft has a vocabulary of 64 tokens and the target llama one of 96, got 'other'; choose a "
-        "draft with the target's tokenizer, or None for prompt lookup."
-    )
-    assert "draft must be a language model, got 'gpt2'" in refusal(target, "gpt2")
+# --- drafts ---------------------------------------------------------------------------------------
 
 
 def of_words(count: int, size: int, *others: str, seed: int = 0) -> LanguageModel:
@@ -179,7 +161,12 @@ def of_words(count: int, size: int, *others: str, seed: int = 0) -> LanguageMode
 
 @pytest.mark.parametrize(
     ("target", "draft"),
-    [((20, 40), (20, 24)), ((20, 24), (20, 40)), ((20, 24), (20, 24, "one")), ((20, 24), (19, 22))],
+    [
+        ((20, 40), (20, 24)),
+        ((20, 24), (20, 40)),
+        pytest.param((20, 24), (20, 24, "one"), marks=pytest.mark.long),
+        pytest.param((20, 24), (19, 22), marks=pytest.mark.long),
+    ],
     ids=["fewer ids", "more ids", "one token more", "one token less"],
 )
 def test_draft_may_have_more_or_fewer_ids(target, draft):
@@ -200,6 +187,25 @@ def test_draft_may_have_more_or_fewer_ids(target, draft):
     assert replay(trace, target, text=again).identical
 
 
+def test_unusable_drafts_targets_and_settings_are_refused():
+    llama, mamba = tiny_models.shared("llama"), tiny_models.shared("mamba")
+    fewer = LanguageModel(tiny_models.build("gpt2", vocab_size=64), name="other")
+    target, own = of_words(20, 24), of_words(20, 24)
+    others = of_words(18, 24, "one", "two"), LanguageModel(own.hf, None, name="V24")
+    for model, draft, settings, said in [
+        (llama, fewer, None, "draft .*64 tokens .*llama one of 96, got 'other'"),
+        (llama, "gpt2", None, "draft must be a language model"),
+        *(
+            (target, other, None, "draft has another tokenizer than the target V24")
+            for other in others
+        ),
+        (mamba, None, None, "such a model may still be the draft"),
+        (llama, None, SamplingSettings(), "settings must be SpeculativeSettings"),
+    ]:
+        with pytest.raises(SettingError, match=said):
+            SpeculativeDecoder(model, [1], draft, settings)
+
+
 def test_draft_proposes_nothing_after_an_unknown_token():
     target, draft = of_words(20, 40), of_words(20, 24, seed=1)
     unread = SpeculativeDecoder(target, [1, 30], draft, SpeculativeSettings(GREEDY))
@@ -210,45 +216,25 @@ def test_draft_proposes_nothing_after_an_unknown_token():
     assert (step.proposed, step.token_ids) == ((), (30,)), "it scores no token that may come"
 
 
-def test_a_draft_with_another_tokenizer_is_refused():
-    target, own = of_words(20, 24), of_words(20, 24)
-    others = of_words(18, 24, "one", "two"), LanguageModel(own.hf, None, name="V24")
-    for other in others:
-        said = refusal(target, other, prompt=[1])
-        assert "draft has another tokenizer than the target V24, got 'V24'" in said
-
-
-def test_a_recurrent_target_is_refused_with_a_reason():
-    said = refusal(tiny_models.shared("mamba"), None)
-    assert "model reads several tokens in one pass only at the beginning of a text" in said
-    assert "such a model may still be the draft" in said
-
-
-def test_settings_of_a_wrong_type_are_refused():
-    said = refusal(tiny_models.shared("llama"), None, SamplingSettings())
-    assert "settings must be SpeculativeSettings" in said
-
-
-def test_invalid_logits_leave_the_text_unchanged(monkeypatch):
+def test_invalid_logits_of_the_draft_leave_the_text_unchanged(monkeypatch):
     target, draft = tiny_models.shared("llama"), tiny_models.shared("llama", 1)
     settings = SpeculativeSettings(SamplingSettings(seed=2))
     decoder, lone = (SpeculativeDecoder(target, PROMPT, draft, settings) for _ in range(2))
     list(lone.run(5))
     list(decoder.run(3))
-    before = decoder.token_ids
-    for model in (target, draft):
-        with monkeypatch.context() as patched:
-            forward = model.forward
-            patched.setattr(model, "forward", lambda *a, f=forward, **k: broken(f(*a, **k)))
-            with pytest.raises(LogitsError):
-                decoder.step()
-        assert decoder.token_ids == before and len(decoder.steps) == 3
+    before, forward = decoder.token_ids, draft.forward
+
+    def broken(*args, **kwargs):
+        found = forward(*args, **kwargs)
+        return replace(found, logits=np.full_like(found.logits, np.nan))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(draft, "forward", broken)
+        with pytest.raises(LogitsError):
+            decoder.step()
+    assert decoder.token_ids == before and len(decoder.steps) == 3
     list(decoder.run(5))
     assert decoder.token_ids == lone.token_ids
-
-
-def broken(forward):
-    return replace(forward, logits=np.full_like(forward.logits, np.nan))
 
 
 # --- traces ---------------------------------------------------------------------------------------

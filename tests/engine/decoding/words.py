@@ -9,6 +9,12 @@ from tests.engine.grammar.language import alt, chars, may_end, may_follow, seq, 
 
 PATTERN = "[a-z]{2,4}(!|, ok)?"
 WORD = Constraint("regex", PATTERN)
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "boolean"}, "b": {"enum": ["x", "yz"]}},
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
 _LETTERS = chars("abcdefghijklmnopqrstuvwxyz")
 _BY_HAND = seq(times(_LETTERS, 2, 4), alt(seq(), text("!"), text(", ok")))
 

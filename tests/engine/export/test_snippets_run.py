@@ -59,25 +59,22 @@ hostile_text = st.lists(
 ).map("".join)
 
 
-@functools.cache
-def plain_skeletons() -> dict[str, object]:
-    """Target -> its snippet's structure without the prompt."""
-    chain = [stage("temperature"), stage("top_p")]
-    return {target: skeleton(snippet) for target, snippet in written(chain, "Hello").items()}
-
-
 class TestHostileText:
     @given(prompt=hostile_text)
     @settings(max_examples=60)
     def test_prompt_arrives_unchanged_and_breaks_nothing(self, prompt):
         chain = [stage("temperature"), stage("top_p")]
+        plain = written(chain, "Hello")
         for target, snippet in written(chain, prompt).items():
             is_chat = target.startswith("OpenAI")
             expected = [{"role": "user", "content": prompt}] if is_chat else prompt
             assert prompt_of(snippet) == expected, target
-            assert skeleton(snippet) == plain_skeletons()[target], f"the prompt broke out: {target}"
+            assert skeleton(snippet) == skeleton(plain[target]), f"the prompt broke out: {target}"
+            lines = snippet.code.splitlines()
+            assert all(line.isprintable() for line in lines), "something invisible is copied along"
 
     @given(stop=hostile_text.filter(bool), name=hostile_text)
+    @settings(max_examples=40)
     def test_stop_string_and_model_name_arrive_unchanged(self, stop, name):
         name = "".join(c for c in name if c.isprintable()) or "x"
         assume(not os.path.exists(name))  # snippets never send the name of a local folder
@@ -91,14 +88,8 @@ class TestHostileText:
                 assert asked[key] == [stop]
                 assert asked.get("model", name) == name
 
-    @pytest.mark.parametrize("prompt", HOSTILE)
-    def test_snippets_contain_only_printable_characters(self, prompt):
-        for snippet in written([], prompt).values():
-            lines = snippet.code.splitlines()
-            assert all(line.isprintable() for line in lines), "something invisible is copied along"
-
     @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-    @pytest.mark.parametrize("prompt", HOSTILE)
+    @pytest.mark.parametrize("prompt", ["".join(HOSTILE), "--flag", "@file"], ids=ascii)
     def test_a_real_shell_passes_on_the_same_arguments(self, prompt, tmp_path):
         stand_in = 'curl() { printf "%s\\0" "$@"; }\nllama-completion() { printf "%s\\0" "$@"; }\n'
         for snippet in written([stage("top_k")], prompt, stop_strings=[prompt]).values():
@@ -121,22 +112,20 @@ def bundled():
     return load_model()
 
 
-def app_tokens(model, prompt: str, chosen: SamplingSettings, count: int) -> list[int]:
-    decoder = Decoder(model, prompt, chosen)
-    for _ in decoder.run(count):
-        pass
+PROMPT = 'Once upon a time, "he said", it\'s\n'
+NEGATIVE = 'A "happy" story.\nThe happy'
+
+
+def app_tokens(model, chosen: SamplingSettings, count: int, **more: object) -> list[int]:
+    decoder = Decoder(model, PROMPT, chosen, **more)
+    list(decoder.run(count))
     return decoder.token_ids
 
 
-def code_for(model, prompt: str, chosen: SamplingSettings, count: int, **more: object) -> str:
-    return written(
-        chosen,
-        prompt,
-        model=str(BUNDLED_FOLDER),
-        max_tokens=count,
-        dtype=str(model.dtype).removeprefix("torch."),
-        **more,
-    )["transformers"].code
+def code_for(model, chosen: SamplingSettings, count: int, **more: object) -> str:
+    dtype = str(model.dtype).removeprefix("torch.")
+    given_ = {"model": str(BUNDLED_FOLDER), "max_tokens": count, "dtype": dtype} | more
+    return written(chosen, PROMPT, **given_)["transformers"].code
 
 
 # Snippets run here share one loaded model; the one in a separate process really loads it.
@@ -157,26 +146,19 @@ def run_here(code: str) -> list[int]:
     return names["new_ids"].tolist()
 
 
-DOZEN = {
-    "pure": {},
-    "greedy": {"temperature": 0},
-    "greedy without loops": {"temperature": 0, "repetition_penalty": 1.3},
-    "cool": {"temperature": 0.7},
-    "hot": {"temperature": 1.8},
-    "top-k 1": {"top_k": 1},
-    "top-k 50": {"top_k": 50},
-    "nucleus": {"top_p": 0.9, "temperature": 0.8},
-    "min-p": {"min_p": 0.1, "temperature": 1.5},
-    "penalty": {"repetition_penalty": 1.2},
-    "rewarded repetition": {"repetition_penalty": 0.8, "top_k": 20},
-    "all": {
-        "temperature": 0.9,
-        "top_k": 40,
-        "top_p": 0.95,
-        "min_p": 0.02,
-        "repetition_penalty": 1.1,
-    },
+ALL = {
+    **{"temperature": 0.9, "top_k": 40, "top_p": 0.95, "min_p": 0.02, "repetition_penalty": 1.1},
+    **{"no_repeat_ngram": 3, "typical_p": 0.95, "epsilon_cutoff": 1e-4, "eta_cutoff": 1e-4},
+    **{"min_new_tokens": 4, "logit_bias": {5: 3.0}, "banned": [[7], [5, 6]]},
 }
+CHOSEN = [
+    *({}, {"temperature": 0, "repetition_penalty": 1.3}, ALL),
+    {"top_h": 0.5, "temperature": 1.5},
+]
+MORE = [
+    *({"temperature": 0.7}, {"temperature": 1.8}, {"top_k": 1}, {"min_p": 0.1}),
+    *({"top_p": 0.9, "temperature": 0.8}, {"repetition_penalty": 0.8, "top_k": 20}),
+]
 IDS = st.integers(2, 500)
 IN_TRANSFORMERS = {
     "temperature": st.floats(0.3, 2.0),
@@ -198,14 +180,16 @@ IN_TRANSFORMERS = {
 class TestTransformersIsRun:
     """Execute the snippet: it gives the app's tokens, seed for seed."""
 
-    @pytest.mark.parametrize("chosen", DOZEN.values(), ids=DOZEN)
+    @pytest.mark.parametrize(
+        "chosen", [*CHOSEN, *(pytest.param(one, marks=pytest.mark.long) for one in MORE)], ids=str
+    )
     def test_chosen_settings_give_the_app_tokens(self, bundled, chosen):
         chosen = SamplingSettings(**chosen, seed=5, parity=True)
-        prompt = 'Once upon a time, "he said", it\'s\n'
-        tokens = app_tokens(bundled, prompt, chosen, 16)
+        tokens = app_tokens(bundled, chosen, 16)
         assert len(tokens) > 1
-        assert run_here(code_for(bundled, prompt, chosen, 16)) == tokens
+        assert run_here(code_for(bundled, chosen, 16)) == tokens
 
+    @pytest.mark.long
     @given(
         chosen=st.fixed_dictionaries({}, optional=IN_TRANSFORMERS),
         seed=st.integers(0, 2**63 - 1),
@@ -213,13 +197,19 @@ class TestTransformersIsRun:
     @settings(max_examples=12)
     def test_random_settings_give_the_app_tokens(self, bundled, chosen, seed):
         chosen = SamplingSettings(**chosen, seed=seed, parity=True)
-        tokens = app_tokens(bundled, "The capital of France is", chosen, 8)
-        assert run_here(code_for(bundled, "The capital of France is", chosen, 8)) == tokens
+        assert run_here(code_for(bundled, chosen, 8)) == app_tokens(bundled, chosen, 8)
 
+    def test_guidance_gives_the_app_tokens(self, bundled):
+        greedy = SamplingSettings(temperature=0, parity=True)
+        guided = {"negative_prompt": NEGATIVE, "guidance_scale": 1.8}
+        tokens = app_tokens(bundled, greedy, 16, **guided)
+        assert run_here(code_for(bundled, greedy, 16, **guided)) == tokens
+        assert app_tokens(bundled, greedy, 16) != tokens, "guidance changed nothing"
+
+    @pytest.mark.long
     def test_snippet_in_a_new_process_gives_app_tokens(self, bundled):
         chosen = SamplingSettings(temperature=0.8, top_p=0.9, seed=11, parity=True)
-        tokens = app_tokens(bundled, "Once upon a time", chosen, 24)
-        code = code_for(bundled, "Once upon a time", chosen, 24) + "print(new_ids.tolist())\n"
+        code = code_for(bundled, chosen, 24) + "print(new_ids.tolist())\n"
         threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}
         done = subprocess.run(
             [sys.executable, "-c", code],
@@ -228,49 +218,34 @@ class TestTransformersIsRun:
             env=dict(os.environ) | threads,
             check=True,
         )
-        assert json.loads(done.stdout.splitlines()[-1]) == tokens
+        assert json.loads(done.stdout.splitlines()[-1]) == app_tokens(bundled, chosen, 24)
 
     @pytest.mark.parametrize(
-        "own",
+        ("temperature", "own"),
         [
-            {"min_p": 0.3},
-            {"typical_p": 0.2, "max_length": 3},
-            {"num_beams": 3},
-            {"no_repeat_ngram_size": 1, "suppress_tokens": [*range(3, 300)]},
-            {"penalty_alpha": 0.6, "top_k": 4},
-            {"stop_strings": ["e"]},
+            (1.5, {"min_p": 0.3, "typical_p": 0.2, "max_length": 3}),
+            (0, {"num_beams": 3}),
+            (0, {"no_repeat_ngram_size": 1, "suppress_tokens": [*range(3, 300)]}),
+            (0, {"penalty_alpha": 0.6, "top_k": 4}),
+            (1.5, {"stop_strings": ["e"]}),
         ],
-        ids=lambda own: next(iter(own)),
     )
-    @pytest.mark.parametrize("chosen", [{"temperature": 1.5}, {"temperature": 0}], ids=str)
-    def test_checkpoint_generation_config_has_no_effect(self, bundled, monkeypatch, own, chosen):
-        chosen = SamplingSettings(**chosen, seed=3, parity=True)
-        tokens = app_tokens(bundled, "Once upon a time", chosen, 12)
+    def test_checkpoint_generation_config_has_no_effect(
+        self, bundled, monkeypatch, own, temperature
+    ):
+        chosen = SamplingSettings(temperature=temperature, seed=3, parity=True)
         loaded = loaded_once(str(BUNDLED_FOLDER), dtype=str(bundled.dtype).removeprefix("torch."))
         theirs = GenerationConfig.from_dict(loaded.generation_config.to_dict() | own)
         monkeypatch.setattr(loaded, "generation_config", theirs)
-        assert run_here(code_for(bundled, "Once upon a time", chosen, 12)) == tokens
+        assert run_here(code_for(bundled, chosen, 12)) == app_tokens(bundled, chosen, 12)
 
-    def test_snippet_stops_at_the_same_end_tokens(self, bundled):
+    def test_snippet_stops_at_the_same_ends(self, bundled):
         greedy = SamplingSettings(temperature=0, parity=True)
-        tokens = app_tokens(bundled, "Once upon a time", greedy, 12)
+        tokens = app_tokens(bundled, greedy, 32)
         for ends, count in (((tokens[4], tokens[7]), tokens.index(tokens[4]) + 1), ((), 12)):
-            code = code_for(bundled, "Once upon a time", greedy, 12, eos_ids=ends)
+            code = code_for(bundled, greedy, 12, eos_ids=ends)
             assert run_here(code) == tokens[:count]
-
-    def test_stop_string_stops_the_snippet(self, bundled):
-        greedy = SamplingSettings(temperature=0, parity=True)
-        long = app_tokens(bundled, "Once upon a time", greedy, 32)
-        text = bundled.tokenizer.decode(long)
-        stop = text[10:14]
-        code = written(
-            greedy,
-            "Once upon a time",
-            model=str(BUNDLED_FOLDER),
-            max_tokens=32,
-            stop_strings=[stop],
-            dtype=str(bundled.dtype).removeprefix("torch."),
-        )["transformers"].code
-        stopped = run_here(code)
-        assert stopped == long[: len(stopped)] and len(stopped) < len(long)
+        stop = bundled.tokenizer.decode(tokens)[10:14]
+        stopped = run_here(code_for(bundled, greedy, 32, stop_strings=[stop]))
+        assert stopped == tokens[: len(stopped)] and len(stopped) < len(tokens)
         assert stop in bundled.tokenizer.decode(stopped)

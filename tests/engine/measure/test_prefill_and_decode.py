@@ -4,11 +4,7 @@ import pytest
 
 from engine.errors import SettingError
 from engine.measure.pace import Pace
-from engine.measure.prefill_and_decode import (
-    Cell,
-    PrefillAndDecodeMeasurement,
-    grid,
-)
+from engine.measure.prefill_and_decode import Cell, PrefillAndDecodeMeasurement, grid
 from tests.engine.tiny_models import CONTEXT, shared
 
 

@@ -32,11 +32,8 @@ def report() -> Report:
 def test_report_round_trips_through_json(report):
     again = Report.from_json(report.to_json(), KINDS)
     assert again.setting == report.setting and again.parts == report.parts
-
-
-def test_unknown_part_is_skipped(report):
-    again = Report.from_json(report.to_json(), {"grid": PrefillAndDecode, "other": Roofline})
-    assert list(again.parts) == ["grid"]
+    known = Report.from_json(report.to_json(), {"grid": PrefillAndDecode, "other": Roofline})
+    assert list(known.parts) == ["grid"], "an unknown part is skipped"
 
 
 def test_setting_names_model_and_machine(report):
@@ -46,30 +43,24 @@ def test_setting_names_model_and_machine(report):
     assert setting.name.endswith("cores")
 
 
-def changed(report: Report, change) -> str:
-    data = json.loads(report.to_json())
-    change(data)
-    return json.dumps(data)
-
-
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         (lambda data: data.update(format="trace"), "is not a measurement"),
         (lambda data: data.pop("version"), "names no version"),
         (lambda data: data.update(version=99), "newer than this app reads"),
-        (lambda data: data.update(parts=[]), "has no parts"),
         (lambda data: data.pop("setting"), "damaged at setting"),
         (lambda data: data["setting"]["machine"].update(cores=0), "setting.machine.cores"),
         (lambda data: data["parts"]["text"].pop("text"), "text.text: is missing"),
         (lambda data: data["parts"]["text"]["cached_ms"].append(-1), r"text.cached_ms\[5\]"),
-        (lambda data: data["parts"]["grid"]["cells"][0].update(prompt="a"), r"cells\[0\].prompt"),
         (lambda data: data["parts"]["roof"]["passes"][0].update(kind="x"), r"kind: must be one of"),
     ],
 )
 def test_damaged_file_is_refused_naming_the_place(report, change, problem):
+    data = json.loads(report.to_json())
+    change(data)
     with pytest.raises(MeasurementError, match=problem):
-        Report.from_json(changed(report, change), KINDS)
+        Report.from_json(json.dumps(data), KINDS)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def llama_operations(tokens: int, cached: int, mlp: int) -> int:
     return 2 * weights * tokens + attention + 2 * VOCAB * HIDDEN
 
 
-@pytest.mark.parametrize(("tokens", "cached"), [(1, 0), (7, 0), (1, 20)])
+@pytest.mark.parametrize(("tokens", "cached"), [(7, 0), (1, 20)])
 def test_operation_counts_follow_from_model_shapes(tokens, cached):
     mlp = 3 * HIDDEN * INNER
     wanted = llama_operations(tokens, cached, mlp)
@@ -100,7 +100,7 @@ def test_pass_has_intensity_rate_and_predicted_speed():
     assert result.of_kind(BATCH) == [batch]
 
 
-@pytest.mark.parametrize("architecture", ["llama", "mixtral", "mamba"])
+@pytest.mark.parametrize("architecture", ["llama", "mamba"])
 def test_roofline_measures_ceilings_passes_and_layers(architecture):
     model = shared(architecture)
     measurement = RooflineMeasurement(model, SMALL)
@@ -121,21 +121,22 @@ def test_roofline_measures_ceilings_passes_and_layers(architecture):
     assert result.roof(decode.intensity) > 0
 
 
-def hooks_of(model):
-    return [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in layers_of(model.hf)]
-
-
 def test_layers_are_found_and_left_without_hooks():
     for architecture in ARCHITECTURES:
         model = shared(architecture)
         layers = layers_of(model.hf)
         assert len(layers) == model.config.num_hidden_layers, architecture
     model = shared("llama")
-    before = hooks_of(model)
+
+    def hooks() -> list[tuple[dict, dict]]:
+        layers = layers_of(model.hf)
+        return [(dict(one._forward_hooks), dict(one._forward_pre_hooks)) for one in layers]
+
+    before = hooks()
     found = measured_layers(model)
     assert found.layer_bytes == 4 * (2 * HIDDEN**2 + 2 * HIDDEN * KV + 3 * HIDDEN * INNER + 64)
     assert found.head_bytes == 4 * HIDDEN * VOCAB and 0 < found.layer_ms < found.step_ms
-    assert hooks_of(model) == before
+    assert hooks() == before
     assert found.reading_ms(1e6) == pytest.approx(found.layer_bytes / 1e3)
     assert found.overhead_ms(1e-3) == 0
 
@@ -156,15 +157,9 @@ def test_plan_stays_within_the_context():
         Plan.usual(shared("llama"), [0])
 
 
-def test_counting_operations_leaves_no_hooks():
-    model = shared("llama")
-    before = torch.nn.modules.module._global_forward_pre_hooks.copy()
-    operations(model, 2)
-    assert torch.nn.modules.module._global_forward_pre_hooks == before
-
-
 def test_other_passes_can_run_while_operations_are_counted():
     model, other = shared("llama"), shared("gpt2")
+    hooks = torch.nn.modules.module._global_forward_pre_hooks.copy()
     alone, others_alone = operations(model, 7), operations(other, 3)
     meanwhile = []
 
@@ -179,3 +174,4 @@ def test_other_passes_can_run_while_operations_are_counted():
     finally:
         hook.remove()
     assert meanwhile == [others_alone]
+    assert torch.nn.modules.module._global_forward_pre_hooks == hooks

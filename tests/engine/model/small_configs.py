@@ -26,96 +26,33 @@ CONTEXT = 128
 MODEL_TYPES = tuple(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
 
 # Replaces the default in every configuration with a key of this name.
-SMALL = {
-    "vocab_size": VOCAB,
-    "max_position_embeddings": CONTEXT,
-    "n_positions": CONTEXT,
-    "n_ctx": CONTEXT,
-    "max_seq_len": CONTEXT,
-    "hidden_size": 32,
-    "d_model": 32,
-    "n_embd": 32,
-    "emb_dim": 32,
-    "embedding_size": 32,
-    "num_hidden_layers": 2,
-    "num_layers": 2,
-    "n_layer": 2,
-    "n_layers": 2,
-    "decoder_layers": 2,
-    "encoder_layers": 2,
-    "num_decoder_layers": 2,
-    "num_encoder_layers": 2,
-    "num_attention_heads": 4,
-    "num_heads": 4,
-    "n_head": 4,
-    "n_heads": 4,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "num_encoder_attention_heads": 4,
-    "num_decoder_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "kv_channels": 8,
-    "intermediate_size": 48,
-    "ffn_dim": 48,
-    "encoder_ffn_dim": 48,
-    "decoder_ffn_dim": 48,
-    "moe_intermediate_size": 16,
-    "shared_expert_intermediate_size": 16,
-    "shared_experts_intermediate_size": 16,
-    "shared_intermediate_size": 16,
-    "expert_ffn_hidden_size": 16,
-    "ffn_hidden_size": 48,
-    "num_experts": 4,
-    "num_local_experts": 4,
-    "n_routed_experts": 4,
-    "moe_num_experts": 4,
-    "num_experts_per_tok": 2,
-    "num_experts_per_token": 2,
-    "moe_topk": 2,
-    "moe_k": 2,
-    "n_group": 1,
-    "topk_group": 1,
-    "num_expert_group": 1,
-    "q_lora_rank": 16,
-    "kv_lora_rank": 16,
-    "qk_rope_head_dim": 8,
-    "qk_nope_head_dim": 8,
-    "qk_head_dim": 16,
-    "v_head_dim": 8,
-    "index_head_dim": 16,
-    "index_n_heads": 16,  # with few heads, all are often zero at once: ties, which rounding decides
-    "index_topk": 8,
-    "first_k_dense_replace": 1,
-    "sliding_window": WINDOW,
-    "sliding_window_size": WINDOW,
-    "attention_chunk_size": WINDOW,
-    "local_attention": WINDOW,
-    "keep_window_size": WINDOW,
-    "attention_window_size": WINDOW,
-    "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
-    "linear_num_key_heads": 2,
-    "linear_num_value_heads": 4,
-    "mamba_d_state": 8,
-    "mamba_n_heads": 8,
-    "mamba_d_head": 8,
-    "mamba_n_groups": 1,
-    "mamba_chunk_size": 16,
-    "mamba_expand": 2,
-    "mamba_dt_rank": 4,
-    "state_size": 8,
-    "time_step_rank": 4,
-    "chunk_size": 16,
-    "expand": 2,
-    "max_window_layers": 1,
-    "num_nextn_predict_layers": 0,
-    "type_vocab_size": 2,
-    "query_pre_attn_scalar": 8,
-    "rotary_dim": 8,
-    "num_kv_shared_layers": 0,
-    "dropout": 0.0,
+_NAMES = {
+    VOCAB: "vocab_size",
+    CONTEXT: "max_position_embeddings n_positions n_ctx max_seq_len",
+    32: "hidden_size d_model n_embd emb_dim embedding_size",
+    48: "intermediate_size ffn_dim encoder_ffn_dim decoder_ffn_dim ffn_hidden_size",
+    WINDOW: "sliding_window sliding_window_size attention_chunk_size local_attention"
+    " keep_window_size attention_window_size",
+    16: "moe_intermediate_size shared_expert_intermediate_size shared_experts_intermediate_size"
+    " shared_intermediate_size expert_ffn_hidden_size q_lora_rank kv_lora_rank qk_head_dim"
+    " index_head_dim mamba_chunk_size chunk_size"
+    " index_n_heads",  # with few heads, all are often zero at once: ties, which rounding decides
+    8: "head_dim kv_channels qk_rope_head_dim qk_nope_head_dim v_head_dim index_topk"
+    " linear_key_head_dim linear_value_head_dim mamba_d_state mamba_n_heads mamba_d_head state_size"
+    " query_pre_attn_scalar rotary_dim",
+    4: "num_attention_heads num_heads n_head n_heads encoder_attention_heads"
+    " decoder_attention_heads num_encoder_attention_heads num_decoder_attention_heads num_experts"
+    " num_local_experts n_routed_experts moe_num_experts linear_num_value_heads mamba_dt_rank"
+    " time_step_rank",
+    2: "num_hidden_layers num_layers n_layer n_layers decoder_layers encoder_layers"
+    " num_decoder_layers num_encoder_layers num_key_value_heads num_experts_per_tok"
+    " num_experts_per_token moe_topk moe_k linear_num_key_heads mamba_expand expand"
+    " type_vocab_size",
+    1: "n_group topk_group num_expert_group first_k_dense_replace mamba_n_groups max_window_layers",
+    0: "num_nextn_predict_layers num_kv_shared_layers",
 }
+SMALL: dict[str, object] = {"dropout": 0.0}
+SMALL |= {name: size for size, names in _NAMES.items() for name in names.split()}
 
 
 def _longrope(size: int) -> dict[str, object]:
@@ -186,15 +123,9 @@ CHANGES: dict[str, dict[str, object]] = {
         },
     },
     "deepseek_v4": {
-        "layer_types": [
-            "heavily_compressed_attention",
-            "compressed_sparse_attention",
-        ],
+        "layer_types": ["heavily_compressed_attention", "compressed_sparse_attention"],
         "mlp_layer_types": ["hash_moe", "moe"],
-        "compress_rates": {
-            "compressed_sparse_attention": 4,
-            "heavily_compressed_attention": 8,
-        },
+        "compress_rates": {"compressed_sparse_attention": 4, "heavily_compressed_attention": 8},
         "num_key_value_heads": 1,
         "qk_rope_head_dim": 8,
         "head_dim": 16,
@@ -296,17 +227,10 @@ CHANGES: dict[str, dict[str, object]] = {
     "zaya": {"num_experts_per_tok": 1, "router_hidden_size": 16},
 }
 # Special tokens: inside the small vocabulary, and None only if the default is None.
-_SPECIAL = (
-    "bos_token_id",
-    "eos_token_id",
-    "pad_token_id",
-    "decoder_start_token_id",
-    "forced_eos_token_id",
-    "mask_token_id",
-    "cls_token_id",
-    "sep_token_id",
-    "eod_token_id",
-)
+_SPECIAL = [
+    *("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"),
+    *("forced_eos_token_id", "mask_token_id", "cls_token_id", "sep_token_id", "eod_token_id"),
+]
 
 
 def small_config(model_type: str) -> PretrainedConfig:

@@ -1,26 +1,25 @@
 """Chat templates: the text that a chat model reads, and the message for each failure."""
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 import tokenizers
 import transformers
 
-from engine.decoder import Decoder
 from engine.errors import PromptError, TokenizerError
-from engine.model import LanguageModel, chat_template, load_model
+from engine.model import chat_template, load_model
 from engine.model.vocabulary import MAX_PROMPT_BYTES, Vocabulary
-from tests.engine import tiny_models
+from tests.engine import kinds_of_tokenizer, tiny_models
 
 SPECIAL = ["<s>", "<|end|>", "<|user|>", "<|reply|>"]
-START, END, USER, REPLY = range(256, 260)
+START, END = 256, 257
 PLAIN = (
     "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|reply|>{% endif %}"
 )
 WITH_START = "{{ bos_token }}" + PLAIN
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit")
 
 
 def tokenizer(template: object = None, *, adds_start: bool = True):
@@ -57,32 +56,18 @@ def fails(kind: type[Exception], template: object, message: str = "Hi") -> str:
     return said
 
 
-def test_message_is_rendered_up_to_the_reply():
-    chat = vocabulary(PLAIN)
-    assert chat.has_chat_template
-    assert chat.chat("Hi") == "<|user|>Hi<|end|><|reply|>"
-    ids = chat.chat_ids("Hi")
-    assert ids == [USER, *Vocabulary(tokenizer(adds_start=False), 260).encode("Hi"), END, REPLY]
-    assert [chat.is_special(token_id) for token_id in ids] == [True, False, False, True, True]
-
-
-def test_start_of_text_appears_once():
-    chat = vocabulary(WITH_START)
-    assert chat.encode("Hi")[0] == START, "in front of plain text the tokenizer puts it itself"
-    assert chat.chat_ids("Hi").count(START) == 1
-    assert START not in vocabulary(PLAIN).chat_ids("Hi"), "the template decides, not the tokenizer"
-
-
 @pytest.mark.parametrize("template", [PLAIN, WITH_START, {"default": WITH_START, "rag": "x"}])
-@pytest.mark.parametrize("message", ["Hi", "  two  spaces\n", "🙂 <|end|> {{ 7 * 7 }} {% if %}"])
-def test_chat_ids_match_transformers(template, message):
-    expected = tokenizer(template).apply_chat_template(
-        [{"role": "user", "content": message}],
-        add_generation_prompt=True,
-        return_dict=False,
-        sanitize_control_tokens=True,
-    )
-    assert vocabulary(template).chat_ids(message) == expected
+def test_chat_ids_match_transformers(template):
+    chat = vocabulary(template)
+    assert chat.has_chat_template
+    for message in ("Hi", "  two  spaces\n", "🙂 <|end|> {{ 7 * 7 }} {% if %}"):
+        expected = tokenizer(template).apply_chat_template(
+            [{"role": "user", "content": message}],
+            add_generation_prompt=True,
+            return_dict=False,
+            sanitize_control_tokens=True,
+        )
+        assert chat.chat_ids(message) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,16 +92,6 @@ def test_built_in_system_message_is_found(template, system):
     assert found == [*own, {"role": "user", "content": "Hi"}]
 
 
-def test_message_is_not_rendered_as_template():
-    assert "{{ 7 * 7 }}" in vocabulary(PLAIN).chat("{{ 7 * 7 }}")
-
-
-def test_default_template_is_used_among_several():
-    chat = vocabulary({"tool_use": "tools", "default": PLAIN})
-    assert chat.has_chat_template
-    assert chat.chat("Hi") == "<|user|>Hi<|end|><|reply|>"
-
-
 @pytest.mark.parametrize("template", [None, "", {}, {"tool_use": PLAIN}])
 def test_chat_without_a_template_is_refused(template):
     assert not vocabulary(template).has_chat_template
@@ -136,12 +111,9 @@ def test_chat_without_a_tokenizer_is_refused():
         ("{{ raise_exception('Only assistants may speak.') }}", "(Only assistants may speak)"),
         ("{{ raise_exception('one\ntwo') }}", "(one)"),
         ("{% if %}", "Expected an expression"),
-        ("{% for message in messages %}", "Unexpected end of template"),
         ("{{ messages[7].content }}", "has no element 7"),
-        ("{{ messages[0].content + 3 }}", "concatenate"),
         ("{{ 1 // 0 }}", "by zero"),
         ("{% include 'config.json' %}", "loader"),
-        ("{{ 'x' * 10 ** 15 }}", "MemoryError"),
     ],
 )
 def test_template_failure_is_reported_in_one_sentence(template, said):
@@ -172,39 +144,37 @@ def test_a_template_cannot_leave_its_sandbox(template):
 
 
 @pytest.mark.parametrize(
-    "template",
+    ("template", "said"),
     [
-        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-        "{{ 7 ** (10 ** 8) }}",  # one instruction, while the template is still compiled
+        (
+            "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+            "takes longer than 0.2 seconds",
+        ),
+        # One instruction, while the template is still compiled.
+        pytest.param("{{ 7 ** (10 ** 8) }}", "than 0.2 seconds", marks=pytest.mark.long),
+        pytest.param("{{ 'x' * 2 ** 31 }}", "(MemoryError)", marks=ON_LINUX),
+        pytest.param(
+            "{% set ns = namespace(x='x') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}"
+            "{% endfor %}{{ ns.x }}",
+            "(MemoryError)",
+            marks=[pytest.mark.long, ON_LINUX],
+        ),
+        pytest.param(
+            "{{ '%1000000000d' % 3 }}", "(MemoryError)", marks=[pytest.mark.long, ON_LINUX]
+        ),
     ],
-    ids=["loops", "power"],
+    ids=["loops", "power", "product", "doubling", "format"],
 )
-def test_endless_template_is_stopped(template, monkeypatch):
+def test_endless_or_huge_template_is_stopped(template, said, monkeypatch):
     with monkeypatch.context() as here:
-        here.setattr(chat_template, "SECONDS", 0.2)
-        assert "takes longer than 0.2 seconds" in fails(TokenizerError, template)
-    assert vocabulary(PLAIN).chat("Hi") == "<|user|>Hi<|end|><|reply|>", "the next one is rendered"
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ 'x' * 2 ** 31 }}",
-        "{% set ns = namespace(x='x') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}"
-        "{% endfor %}{{ ns.x }}",
-        "{{ '%1000000000d' % 3 }}",
-    ],
-    ids=["product", "doubling", "format"],
-)
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit")
-def test_template_using_too_much_memory_is_stopped(template):
-    assert "(MemoryError)" in fails(TokenizerError, template)
+        here.setattr(chat_template, "SECONDS", 0.2 if "seconds" in said else 60)
+        assert said in fails(TokenizerError, template)
     assert vocabulary(PLAIN).chat("Hi") == "<|user|>Hi<|end|><|reply|>", "the next one is rendered"
 
 
 def test_template_output_over_the_limit_is_refused():
     said = fails(PromptError, "{{ 'x' * 5000000 }}")
-    assert "makes 5,000,000 bytes of this message, more than the 4,000,000" in said
+    assert "makes 5,000,000 bytes" in said
 
 
 def test_rendering_process_is_reused_and_restarted_if_killed():
@@ -235,43 +205,16 @@ def test_failure_to_start_rendering_process_is_reported(monkeypatch):
     assert "cannot be rendered" in fails(TokenizerError, PLAIN)
 
 
-def test_threads_get_their_own_answers():
-    chat = vocabulary(PLAIN)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(chat.chat, map(str, range(40))))
-    assert found == [f"<|user|>{place}<|end|><|reply|>" for place in range(40)]
-
-
 # --- Control tokens that the user types ----------------------------------------------------------
 
 
 def sentencepiece(template: str, scheme: str):
-    """A tokenizer like Llama's: a mark for spaces, bytes for unknown characters.
-
-    `scheme` decides whether a mark is put before a text.
-    """
-    pieces = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), *"▁abcdefghijklmnopqrstuvwxyz"]
-    pieces += [*"<>|/?H", "▁H", "▁t"]
-    backend = tokenizers.Tokenizer(
-        tokenizers.models.BPE(
-            {piece: place for place, piece in enumerate(pieces)},
-            [("▁", "H"), ("▁", "t")],
-            unk_token="<unk>",
-            byte_fallback=True,
-        )
+    """A tokenizer like Llama's; `scheme` decides whether a mark is put before a text."""
+    made = kinds_of_tokenizer.sentencepiece(metaspace=True)
+    made.backend_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(
+        prepend_scheme=scheme, split=False
     )
-    backend.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(prepend_scheme=scheme, split=False)
-    backend.decoder = tokenizers.decoders.Sequence(
-        [
-            tokenizers.decoders.Replace("▁", " "),
-            tokenizers.decoders.ByteFallback(),
-            tokenizers.decoders.Fuse(),
-        ]
-    )
-    backend.add_special_tokens(SPECIAL)
-    made = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=backend, bos_token="<s>", eos_token="<|end|>"
-    )
+    made.add_special_tokens({"eos_token": "<|end|>", "additional_special_tokens": SPECIAL})
     made.chat_template = template
     return made
 
@@ -287,23 +230,22 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize("typed", TYPED)
 @pytest.mark.parametrize("template", [WITH_START, PLAIN.replace("content", "content | trim")])
 @pytest.mark.parametrize(
     "made",
     [tokenizer, partial(sentencepiece, scheme="first"), partial(sentencepiece, scheme="never")],
     ids=["bytes", "sentencepiece", "without a space"],
 )
-def test_typed_control_tokens_stay_plain_text(made, template, typed):
-    chat = Vocabulary(made(template), 400)
-    ids = chat.chat_ids(typed)
-    special, expected = (
-        [token for token in found if chat.is_special(token)] for found in (ids, chat.chat_ids("a"))
-    )
-    assert special == expected, "only the template writes control tokens"
-    shown = typed.strip() if "trim" in template else typed
-    text = b"".join(chat.token_bytes(token) for token in ids).decode()
-    assert text.removeprefix("<s>") == f"<|user|>{shown}<|end|><|reply|>", "no character is lost"
+def test_typed_control_tokens_stay_plain_text(made, template):
+    chat = kinds_of_tokenizer.whole(made(template))
+    expected = [token for token in chat.chat_ids("a") if chat.is_special(token)]
+    for typed in TYPED:
+        ids = chat.chat_ids(typed)
+        special = [token for token in ids if chat.is_special(token)]
+        assert special == expected, "only the template writes control tokens"
+        shown = typed.strip() if "trim" in template else typed
+        text = b"".join(chat.token_bytes(token) for token in ids).decode()
+        assert text.removeprefix("<s>") == f"<|user|>{shown}<|end|><|reply|>", typed
 
 
 def test_typed_copy_of_a_template_token_is_text():
@@ -322,12 +264,8 @@ def test_control_token_markers_cannot_be_typed():
     assert ids.count(END) == 1
 
 
-@pytest.mark.parametrize("template", ["{{ '' }}", "{% if false %}x{% endif %}"])
-def test_template_with_empty_output_is_refused(template):
-    assert "makes nothing of this message" in fails(TokenizerError, template)
-
-
 def test_empty_and_oversized_messages_are_refused():
+    assert "makes nothing of this message" in fails(TokenizerError, "{{ '' }}")
     assert "empty" in fails(PromptError, PLAIN, "")
     assert "bytes" in fails(PromptError, PLAIN, "x" * (MAX_PROMPT_BYTES + 1))
     assert "bytes" in fails(PromptError, "{{ messages[0].content * 5000 }}", "x" * 1000)
@@ -336,17 +274,3 @@ def test_empty_and_oversized_messages_are_refused():
 def test_a_lone_surrogate_is_replaced():
     assert vocabulary(PLAIN).chat("a\ud800b") == "<|user|>a?b<|end|><|reply|>"
     assert vocabulary("{{ '\ud800' }}x").chat_ids("Hi")
-
-
-def test_decoder_starts_from_chat_ids():
-    hf = tiny_models.build("llama", seed=3, vocab_size=260)
-    model = LanguageModel(hf, tokenizer(WITH_START), name="tiny chat model")
-    ids = model.vocabulary.chat_ids("Hi")
-    decoder = Decoder(model, ids)
-    decoder.step()
-    assert decoder.prompt_ids == ids and len(decoder.steps) == 1
-
-
-def test_the_bundled_model_has_no_template(text_model):
-    assert not text_model.vocabulary.has_chat_template
-    assert text_model.tokenizer.chat_template is None

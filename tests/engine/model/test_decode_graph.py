@@ -31,7 +31,7 @@ def with_graphs(model: LanguageModel, capture=as_it_is) -> LanguageModel:
     return model
 
 
-@pytest.fixture(params=["llama", "gpt2", "qwen3"])
+@pytest.fixture(params=["llama", pytest.param("gpt2", marks=pytest.mark.long)])
 def plain(request) -> LanguageModel:
     return LanguageModel(tiny_models.build(request.param))
 

@@ -26,6 +26,7 @@ KINDS = {
     "deepseek_v4": "one by one",
     "minimax_m3_vl_text": "one by one",
 }
+SHORT = ("bart", "llama4_text", "deepseek_v4")
 REFUSED = {
     "minimax": "cache of its own",
     "recurrent_gemma": "keeps what it has read inside the model",
@@ -34,7 +35,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("model_type", KINDS)
+@pytest.mark.parametrize(
+    "model_type",
+    [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in KINDS],
+)
 def test_supported_architecture_matches_generate_and_its_reruns(model_type):
     outcome = checked(model_type)
     assert (outcome.result, outcome.reason) == (EQUAL, "")

@@ -1,7 +1,6 @@
 """The growing layer against transformers': same bits, separate forks, true sizes, few copies."""
 
 import copy
-import functools
 
 import numpy as np
 import pytest
@@ -59,7 +58,7 @@ class Both:
             assert torch.equal(self.ours.values, self.theirs.values)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_operations_match_the_transformers_cache(seed):
     random = np.random.default_rng(seed)
     all_of_them, rows = [Both()], [1]
@@ -95,9 +94,11 @@ def test_random_operations_match_the_transformers_cache(seed):
 def test_only_first_fork_to_grow_writes_in_place():
     parent = Both()
     parent.update(0, 10)
-    first, second = parent.fork(), parent.fork()
     room = parent.ours.keys.data_ptr()
-
+    parent.do("crop", -4)
+    parent.update(1, 4)
+    assert parent.ours.keys.data_ptr() == room, "with no fork a rewind copies nothing"
+    first, second = parent.fork(), parent.fork()
     first.update(1, 1)
     assert first.ours.keys.data_ptr() == room
     for later in (second, parent):
@@ -105,30 +106,6 @@ def test_only_first_fork_to_grow_writes_in_place():
         assert later.ours.keys.data_ptr() != room
     for one in (first, second, parent):
         one.check()
-
-
-def test_cropped_fork_does_not_overwrite_its_parent():
-    parent = Both()
-    parent.update(0, 10)
-    fork = parent.fork()
-    fork.do("crop", -4)
-    fork.update(1, 2)
-    parent.check()
-    cropped = Both()
-    cropped.update(0, 10)
-    room = cropped.ours.keys.data_ptr()
-    cropped.do("crop", -4)
-    cropped.update(1, 2)
-    assert cropped.ours.keys.data_ptr() == room, "with no fork a rewind copies nothing"
-
-
-def test_failed_pass_in_a_fork_leaves_others_intact():
-    parent = Both()
-    parent.update(0, 10)
-    fork = parent.ours.fork()
-    fork.update(*states(9, 3))  # written after the positions that the parent reads, then discarded
-    del fork
-    parent.update(1, 1)
 
 
 def test_deep_copies_are_independent():
@@ -159,32 +136,27 @@ def test_offloaded_states_can_be_extended():
     one.update(1, 1)
 
 
-def test_growth_does_not_copy_at_every_step():
+def test_growth_copies_seldom_and_spares_little_room():
     layer, moves, before = GrowingLayer(), 0, None
-    for position in range(4096):
+    for position in range(2048):
         layer.update(*states(position, 1))
         moves += layer.keys.data_ptr() != before
         before = layer.keys.data_ptr()
-    assert moves < 40
-
-
-def test_spare_room_stays_under_an_eighth_plus_block():
+    assert moves < 32
     for positions in (1, 63, 64, 65, 500, 4096, 100_000):
         room = room_for(positions)
-        assert positions <= room < positions * 9 / 8 + BLOCK
-        assert room % BLOCK == 0
+        assert positions <= room < positions * 9 / 8 + BLOCK and room % BLOCK == 0
 
 
-@pytest.mark.parametrize("tokens", [1, BLOCK, TOKENS])
-def test_sizes_count_the_whole_room_as_held(tokens):
+def test_sizes_count_the_whole_room_as_held():
     config = tiny_models.build("llama").config
     cache = caches.new_cache(config)
     for index in range(len(cache.layers)):
-        cache.update(torch.zeros(1, 2, tokens, 8), torch.zeros(1, 2, tokens, 8), index)
+        cache.update(torch.zeros(1, 2, TOKENS, 8), torch.zeros(1, 2, TOKENS, 8), index)
     formula = formula_of(config, torch.float32)
     size = cache_size(cache)
-    assert size.logical == formula.bytes_at(tokens)
-    assert size.held == formula.bytes_at(tokens, GROWN)
+    assert size.logical == formula.bytes_at(TOKENS)
+    assert size.held == formula.bytes_at(TOKENS, GROWN)
     caches.crop(cache, 1)
     assert cache_size(cache).logical == formula.bytes_at(1)
     assert cache_size(cache).held == size.held
@@ -192,12 +164,13 @@ def test_sizes_count_the_whole_room_as_held(tokens):
     assert cache_size(cache, fork).held == size.held, "shared memory counts once"
 
 
-@pytest.mark.parametrize("architecture", tiny_models.ARCHITECTURES)
-def test_only_full_attention_layers_are_replaced(architecture):
-    config = tiny_models.CONFIGS[architecture]()
-    theirs, ours = DynamicCache(config=config), caches.new_cache(config)
-    for one, other in zip(theirs.layers, ours.layers, strict=True):
-        assert type(other) is (GrowingLayer if type(one) is DynamicLayer else type(one))
+def test_only_full_attention_layers_are_replaced():
+    for architecture in tiny_models.ARCHITECTURES:
+        config = tiny_models.CONFIGS[architecture]()
+        theirs, ours = DynamicCache(config=config), caches.new_cache(config)
+        for one, other in zip(theirs.layers, ours.layers, strict=True):
+            expected = GrowingLayer if type(one) is DynamicLayer else type(one)
+            assert type(other) is expected, architecture
 
 
 # In models: the bits of a step do not depend on how its cache grew.
@@ -217,34 +190,27 @@ def logits_with(model: LanguageModel, cache: DynamicCache, ids: list[int], parit
     return np.stack(found)
 
 
-@functools.cache
-def _bundled(dtype: str) -> LanguageModel:
-    return load_model(device="cpu", dtype=dtype)
-
-
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
-@pytest.mark.parametrize("architecture", ["llama", "gpt2", "bloom", "phi", "gemma3", "qwen3_next"])
+@pytest.mark.parametrize("architecture", ["llama", "bloom", "gemma3", "qwen3_next"])
 def test_logits_match_the_transformers_cache(architecture, dtype, attention):
     model = LanguageModel(tiny_models.build(architecture, dtype=dtype))
     model.hf.set_attn_implementation(attention)
-    ids = tiny_models.prompt(5, min(TOKENS, model.context_length or TOKENS))
+    ids = tiny_models.prompt(5, TOKENS)
     parity = attention == "eager"
     expected = logits_with(model, DynamicCache(config=model.hf.config), ids, parity)
     assert np.array_equal(logits_with(model, model.new_cache(), ids, parity), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_bundled_model_logits_match_the_transformers_cache(dtype, attention):
-    model = _bundled(dtype)
+    model = load_model(device="cpu", dtype=dtype)
     model.hf.set_attn_implementation(attention)
-    try:
-        ids = tiny_models.prompt(5, TOKENS)
-        expected = logits_with(model, DynamicCache(config=model.hf.config), ids, True)
-        assert np.array_equal(logits_with(model, model.new_cache(), ids, True), expected)
-    finally:
-        model.hf.set_attn_implementation("sdpa")
+    ids = tiny_models.prompt(5, TOKENS)
+    expected = logits_with(model, DynamicCache(config=model.hf.config), ids, True)
+    assert np.array_equal(logits_with(model, model.new_cache(), ids, True), expected)
 
 
 def test_rows_match_transformers_cache_bit_for_bit(monkeypatch):
@@ -268,19 +234,3 @@ def test_rows_match_transformers_cache_bit_for_bit(monkeypatch):
         LanguageModel, "new_cache", lambda model: DynamicCache(config=model.hf.config)
     )
     assert all(map(np.array_equal, ours, run()))
-
-
-def test_forks_and_rewinds_repeat_bits_across_growth():
-    model = LanguageModel(tiny_models.build("llama", max_position_embeddings=512))
-    ids = tiny_models.prompt(2, TOKENS)
-    runner = Runner(model)
-    runner.extend(ids[:5])
-    live = [runner.extend([token_id]).forward.logits for token_id in ids[5:]]
-    for keep in (TOKENS - 1, BLOCK + 8, BLOCK, BLOCK - 1, 7):
-        fork = runner.fork()
-        fork.truncate(keep)
-        fork.extend([1])  # a different text, which this one must not see
-        runner.truncate(keep)
-        for position in range(keep, TOKENS):
-            found = runner.extend([ids[position]]).forward.logits
-            assert np.array_equal(found, live[position - 5]), f"after {keep}, at {position}"

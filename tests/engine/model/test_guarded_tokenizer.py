@@ -48,7 +48,14 @@ def copy_of(tokenizer: PreTrainedTokenizerFast, **arguments) -> PreTrainedTokeni
 
 @pytest.mark.parametrize(
     ("kind", "of_class"),
-    [*((kind, ...) for kind in KINDS), ("Metaspace BPE", "Llama"), ("Unigram", "T5")],
+    [
+        ("byte level", ...),
+        ("Unigram", "T5"),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (("WordPiece", ...), ("SentencePiece BPE", ...), ("Metaspace BPE", "Llama"))
+        ),
+    ],
 )
 def test_guarded_tokenizer_matches_the_unguarded_one(kind, of_class, tmp_path):
     copy_of(KINDS[kind](), chat_template=TEMPLATE).save_pretrained(tmp_path)
@@ -107,8 +114,7 @@ def test_untrusted_tokenizer_files_are_parsed_out_of_process(tmp_path, monkeypat
 def test_oversized_tokenizer_settings_are_refused(tmp_path):
     byte_level().save_pretrained(tmp_path)
     (tmp_path / "chat_template.jinja").write_text("x" * 1_500_000)
-    said = r"has 1\.5 MB of settings besides its tokens, and at most 1 MB are taken in; check"
-    with pytest.raises(TokenizerError, match=said):
+    with pytest.raises(TokenizerError, match=r"has 1\.5 MB of settings"):
         read_tokenizer(tmp_path)
 
 
@@ -132,7 +138,7 @@ GOES_TOO_FAR = {
     "doubles 40 times": (
         {"normalizer": {"type": "Sequence", "normalizers": [DOUBLED] * 40}},
         "ꙮ",
-        (TokenizerError, "takes more than .* to cut this text; change the text"),
+        (TokenizerError, "takes more than .* to cut this text"),
     ),
     "tries all ways": (
         {"normalizer": replaced({"Regex": "a*a*(?!a|$)"}, "")},
@@ -156,7 +162,7 @@ GOES_TOO_FAR = {
     "makes a novel of it": (
         {"normalizer": replaced({"String": "ꙮ"}, "x" * 200_000)},
         "ꙮ",
-        (TokenizerError, r"makes 200,000 characters or tokens of 1; change the text"),
+        (TokenizerError, r"makes 200,000 characters or tokens of 1"),
     ),
     "panics": (
         {"normalizer": replaced({"Regex": "(a+)+$"}, "a")},
@@ -172,7 +178,13 @@ GOES_TOO_FAR = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit of memory")
-@pytest.mark.parametrize("case", GOES_TOO_FAR)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(name, marks=pytest.mark.long if name == "compares all pieces" else ())
+        for name in GOES_TOO_FAR
+    ],
+)
 def test_runaway_tokenizing_is_refused_without_affecting_later_texts(tmp_path, monkeypatch, case):
     changes, text, (kind, said) = GOES_TOO_FAR[case]
     monkeypatch.setattr(module, "MEGABYTES", 300)
@@ -202,7 +214,7 @@ def in_python(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def test_python_tokenizer_matches_unguarded_and_is_time_limited(tmp_path, monkeypatch):
+def test_python_tokenizer_matches_the_unguarded_one(tmp_path):
     in_python(tmp_path)
     free = whole(AutoTokenizer.from_pretrained(tmp_path))
     loaded = load_tokenizer(str(tmp_path))
@@ -211,24 +223,32 @@ def test_python_tokenizer_matches_unguarded_and_is_time_limited(tmp_path, monkey
         assert guarded.encode(text) == free.encode(text), text
         assert guarded.chat_ids(text) == free.chat_ids(text), text
         assert loaded.tokenize(text) == text_tokenizer(free).tokenize(text), text
+
+
+@pytest.mark.long
+def test_python_tokenizer_is_limited_in_time(tmp_path, monkeypatch):
+    in_python(tmp_path)
+    loaded = load_tokenizer(str(tmp_path))
+    guarded = loaded._vocabulary
+    ids = guarded.encode("ab")
     with monkeypatch.context() as here:
         here.setattr(module, "CUT_SECONDS", 0.3)
         for cut in (guarded.encode, loaded.tokenize):
             said = "0 seconds of processor time to cut this text"
             with pytest.raises(TokenizerError, match=said):
                 cut(LONG_WORD)
-    assert guarded.encode("ab") == free.encode("ab")
+    assert guarded.encode("ab") == ids
 
 
 def test_oversized_files_of_python_tokenizer_are_refused(tmp_path):
     in_python(tmp_path)
     data = json.loads((tmp_path / "vocab.json").read_text("utf-8"))
     for more, said in (
-        ({"x" * 1_500 + str(n): n for n in range(6_000)}, "9.1 MB, and at most 8 MB are read"),
-        ({"x": [[]] * 20_001}, "20,003 lists and objects, and at most 20,000 are read"),
+        ({"x" * 1_500 + str(n): n for n in range(6_000)}, "9.1 MB"),
+        ({"x": [[]] * 20_001}, "20,003 lists and objects"),
     ):
         (tmp_path / "extra.json").write_text(json.dumps(data | more))
-        with pytest.raises(TokenizerError, match=f"runs in Python .*: extra.json has {said}; cho"):
+        with pytest.raises(TokenizerError, match=f"runs in Python .*: extra.json has {said}"):
             read_tokenizer(tmp_path)
 
 

@@ -5,8 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from tests.engine import tiny_models
 
 # By this clock one way to run a step costs a thousand times as much as the other. Then the bundled
 # model is loaded as usual. Each clock gets its own process, forked from one that has only imported
-# the engine. That one reports at its start how its threads wait.
+# the engine.
 TEXT_OF_A_SEED = """
 import json, os, sys, time
 
@@ -58,28 +56,24 @@ for slow in json.loads(sys.argv[1]):
 """
 
 
-def environment(**more: str) -> dict[str, str]:
-    """The environment of a process that reports how its threads wait, with no choice made yet."""
-    ours = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    return ours | {"PYTHONPATH": os.getcwd(), "OMP_DISPLAY_ENV": "TRUE"} | more
-
-
 def run(code: str, *arguments: str, **more: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", code, *arguments]
+    """Run code in a process that reports how its threads wait, with no choice made yet."""
+    ours = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     ran = subprocess.run(
-        command, capture_output=True, text=True, env=environment(**more), timeout=600
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        env=ours | {"PYTHONPATH": os.getcwd(), "OMP_DISPLAY_ENV": "TRUE"} | more,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr
     return ran
 
 
-@pytest.fixture(scope="module")
-def texts_of_a_seed() -> subprocess.CompletedProcess:
-    return run(TEXT_OF_A_SEED, json.dumps([[True, False], [False, True]]))
-
-
-def test_timing_does_not_change_a_seeded_text(texts_of_a_seed):
-    found = [json.loads(line) for line in texts_of_a_seed.stdout.splitlines()]
+@pytest.mark.long
+def test_timing_does_not_change_a_seeded_text():
+    ran = run(TEXT_OF_A_SEED, json.dumps([[True, False], [False, True]]))
+    found = [json.loads(line) for line in ran.stdout.splitlines()]
     assert len(found) == 2
     facts, token_ids = found[0]
     assert facts["kernels"]["threads"] == facts["kernels"]["prefill_threads"] == 1
@@ -88,21 +82,36 @@ def test_timing_does_not_change_a_seeded_text(texts_of_a_seed):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "size", "expected"),
+    ("asked", "expected"),
     [
-        pytest.param(torch.bfloat16, 2e7, Kernels(False, 1, 1), id="small, half precision"),
-        pytest.param(torch.float16, 2e9, Kernels(False, 3, 3), id="large, half precision"),
-        pytest.param(torch.float32, 4e7, Kernels(True, 1, 1, True), id="small, float32"),
-        pytest.param(torch.float32, 4e9, Kernels(True, 3, 3, True), id="large, float32"),
+        ({}, "PASSIVE"),
+        pytest.param({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE", marks=pytest.mark.long),
+    ],
+    ids=["unasked", "as the environment asks"],
+)
+def test_threads_sleep_while_they_wait(asked, expected):
+    ran = run("import engine, torch; torch.ones(9).sum()", **asked)
+    found = re.search(r"OMP_WAIT_POLICY\s*=\s*'(\w+)'", ran.stderr)
+    if found is None:
+        pytest.skip("this PyTorch does not run its threads by OpenMP")
+    assert found[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "has_both", "expected"),
+    [
+        pytest.param(torch.bfloat16, 2e7, True, Kernels(False, 1, 1), id="small, half precision"),
+        pytest.param(torch.float16, 2e9, True, Kernels(False, 3, 3), id="large, half precision"),
+        pytest.param(torch.float32, 4e7, True, Kernels(True, 1, 1, True), id="small, float32"),
+        pytest.param(torch.float32, 4e9, True, Kernels(True, 3, 3, True), id="large, float32"),
+        pytest.param(torch.float32, 4e9, False, Kernels(True, 3, 3), id="either MKL or oneDNN"),
     ],
 )
-@pytest.mark.parametrize("has_both", [True, False], ids=["MKL and oneDNN", "either"])
 def test_kernels_follow_from_dtype_size_and_libraries(
     monkeypatch, three_threads, has_both, dtype, size, expected
 ):
     monkeypatch.setattr(kernels, "has_onednn_float32", lambda: has_both)
-    wanted = expected if has_both else replace(expected, onednn_float32=False)
-    assert cpu_kernels(dtype, int(size)) == wanted
+    assert cpu_kernels(dtype, int(size)) == expected
 
 
 @pytest.mark.parametrize(
@@ -135,22 +144,16 @@ def test_small_model_repeats_bits_on_any_core_count(three_threads):
     np.testing.assert_array_equal(*logits)
 
 
-def test_step_thread_count_does_not_depend_on_timing(monkeypatch, three_threads):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_steps_of_a_large_model_use_all_threads(monkeypatch, three_threads, dtype):
     monkeypatch.setattr(kernels, "_SMALL_BYTES", 0)
-    seen = []
-    for dtype in (torch.float32, torch.bfloat16):
-        hf = tiny_models.build("llama", dtype=dtype)
-        model = LanguageModel(hf)
-        assert model.kernels.threads == 3
-        slow = hf.register_forward_pre_hook(lambda *_: time.sleep(0.02))
-        look = hf.register_forward_pre_hook(lambda *_: seen.append(torch.get_num_threads()))
-        decoder = Decoder(model, tiny_models.prompt(0), SamplingSettings())
-        decoder.step()
-        slow.remove()  # the first step was far slower than the next steps
-        for _ in decoder.run(4):
-            pass
-        look.remove()
-    assert seen == [3] * 8
+    hf, seen = tiny_models.build("llama", dtype=dtype), []
+    model = LanguageModel(hf)
+    assert model.kernels.threads == 3
+    hf.register_forward_pre_hook(lambda *_: seen.append(torch.get_num_threads()))
+    for _ in Decoder(model, tiny_models.prompt(0), SamplingSettings()).run(4):
+        pass
+    assert seen == [3] * 4
 
 
 def test_given_kernels_are_used_and_recorded_in_trace():
@@ -170,52 +173,25 @@ def test_given_kernels_are_used_and_recorded_in_trace():
     assert Kernels(**recorded) == elsewhere
 
 
-def test_onednn_switch_is_restored_after_use():
-    before = torch._C._get_mkldnn_enabled()
-    with kernels.Kernels(onednn=False).apply(tokens=1):
-        assert not torch._C._get_mkldnn_enabled()
-    assert torch._C._get_mkldnn_enabled() == before
-    with pytest.raises(ZeroDivisionError), Kernels(onednn=False).apply(tokens=1):
+@pytest.mark.parametrize(
+    ("own", "tokens", "within"),
+    [
+        pytest.param(Kernels(onednn=False, threads=1), 1, (False, 1), id="a step"),
+        pytest.param(Kernels(onednn=False, threads=1), 9, (True, 1), id="a short prompt"),
+        pytest.param(Kernels(threads=1), 1000, (True, 3), id="a prefill takes all threads"),
+        pytest.param(Kernels(threads=1, prefill_threads=2), 1000, (True, 2), id="or its own"),
+    ],
+)
+def test_process_settings_are_replaced_for_a_pass(three_threads, own, tokens, within):
+    def now() -> tuple[bool, int]:
+        return torch._C._get_mkldnn_enabled(), torch.get_num_threads()
+
+    with own.apply(tokens):
+        assert now() == within
+    assert now() == (True, 3), "a leak would slow down whatever comes next"
+    with pytest.raises(ZeroDivisionError), own.apply(tokens):
         raise ZeroDivisionError
-    assert torch._C._get_mkldnn_enabled() == before, "an error must not leave the switch off"
-
-
-def test_thread_count_is_restored_after_use(three_threads):
-    with Kernels(threads=1).apply(tokens=1):
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == 3, "a leak would slow down whatever comes next"
-
-
-def test_a_long_prefill_takes_all_threads(three_threads):
-    with Kernels(threads=1).apply(tokens=1000):
-        assert torch.get_num_threads() == 3
-
-
-def test_long_prefill_uses_its_own_thread_setting(three_threads):
-    with Kernels(threads=1, prefill_threads=2).apply(tokens=1000):
-        assert torch.get_num_threads() == 2
-    assert torch.get_num_threads() == 3
-
-
-def test_a_prefill_goes_through_onednn():
-    with Kernels(onednn=False).apply(tokens=9):
-        assert torch._C._get_mkldnn_enabled()
-
-
-def how_threads_wait(ran: subprocess.CompletedProcess) -> str:
-    found = re.search(r"OMP_WAIT_POLICY\s*=\s*'(\w+)'", ran.stderr)
-    if found is None:
-        pytest.skip("this PyTorch does not run its threads by OpenMP")
-    return found[1]
-
-
-def test_threads_sleep_while_they_wait(texts_of_a_seed):
-    assert how_threads_wait(texts_of_a_seed) == "PASSIVE"
-
-
-def test_wait_policy_in_environment_is_respected():
-    ran = run("import engine, torch; torch.ones(9).sum()", OMP_WAIT_POLICY="ACTIVE")
-    assert how_threads_wait(ran) == "ACTIVE"
+    assert now() == (True, 3), "an error must not leave them changed"
 
 
 @pytest.mark.parametrize(("onednn", "expected"), [(False, [True, False]), (True, [True, True])])

@@ -1,6 +1,5 @@
 """Cache layers that can be cropped, repeated and shared: listed by exact type, and tested."""
 
-import numpy as np
 import pytest
 import torch
 from transformers import DynamicCache
@@ -12,59 +11,23 @@ from transformers.cache_utils import (
 )
 
 from engine.decoder import Decoder
-from engine.decoding.batch import Row
 from engine.model import LanguageModel
 from engine.model import cache as caches
 from engine.model.cache import can_repeat
 from tests.engine.model import small_configs
-from tests.engine.runs import GREEDY, assert_same_run, finished, generate, rows, sampling
-from tests.engine.twins import finished as batch_finished
-from tests.engine.twins import is_twin, lone
-
-PROMPT = [5, 11, 3, 29, 17]
-TOKENS = 40
-
-
-@pytest.fixture(scope="module")
-def deepseek_v4() -> LanguageModel:
-    """Layers that compress every 4 and every 8 positions, and a window of 12."""
-    return LanguageModel(small_configs.build("deepseek_v4"))
-
+from tests.engine.runs import assert_same_run, finished, rows, sampling
 
 # Layers that a model brings along, with more state than their base classes.
 
 
-def test_deepseek_v4_equals_generate(deepseek_v4):
-    decoder = finished(Decoder(deepseek_v4, PROMPT, GREEDY), TOKENS)
-    ids, logits = generate(deepseek_v4, PROMPT, TOKENS)
-    assert decoder.token_ids == ids
-    np.testing.assert_allclose(rows(decoder), logits, atol=1e-4, rtol=0)
-
-
-@pytest.mark.parametrize("keep", [1, 4, 5, 6])  # before the window is full
-def test_deepseek_v4_rewinds_exactly(deepseek_v4, keep):
-    decoder = finished(Decoder(deepseek_v4, PROMPT, sampling(1)), 7)
+def test_deepseek_v4_rewinds_exactly_before_its_window_is_full():
+    """Try layers that compress every 4 and every 8 positions, and a window of 12."""
+    model = LanguageModel(small_configs.build("deepseek_v4"))
+    decoder = finished(Decoder(model, [5, 11, 3, 29, 17], sampling(1)), 7)
     ids, logits = decoder.token_ids, rows(decoder)
-    decoder.rewind(keep)
-    assert_same_run(finished(decoder, 7), ids, logits, f"After rewind({keep})")
-
-
-def test_forks_of_deepseek_v4_are_independent(deepseek_v4):
-    reference = finished(Decoder(deepseek_v4, PROMPT, sampling(1)), TOKENS)
-    decoder = finished(Decoder(deepseek_v4, PROMPT, sampling(1)), 11)
-    twin = decoder.fork()
-    for token_id in range(6):
-        twin.step(token_id)
-    assert_same_run(finished(decoder, TOKENS), reference.token_ids, rows(reference), "Forked")
-
-
-def test_deepseek_v4_batch_rows_run_one_by_one(deepseek_v4):
-    jobs = [Row(PROMPT, sampling(seed), 20) for seed in range(3)]
-    batch = batch_finished(deepseek_v4, jobs)
-    assert batch.rows_together == 1
-    assert "one by one" in batch.notices[0]
-    for job, text in zip(jobs, batch.texts, strict=True):
-        assert is_twin(text, lone(deepseek_v4, job))
+    for keep in (1, 4, 5, 6):
+        decoder.rewind(keep)
+        assert_same_run(finished(decoder, 7), ids, logits, f"After rewind({keep})")
 
 
 NEW = torch.ones(1, 2, 1, 4)  # (1, heads, tokens, size)

@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import pytest
 import torch
 
 from engine.model.kernels import ENGINE_LOCK
@@ -34,35 +35,25 @@ class Interrupted:
         self.others.append(self.model.forward(OTHER, self.model.new_cache(), 0).logits)
 
 
-def test_interrupted_pass_keeps_its_logits_and_time():
-    for architecture in ("llama", "mixtral", "mamba"):
-        model = shared(architecture)
-        whole = model.forward(TEXT, model.new_cache(), 0).logits
-        other = model.forward(OTHER, model.new_cache(), 0).logits
-        pause, cache = Interrupted(model), model.new_cache()
-        with allowed(pause):
-            forward = model.forward(TEXT[:-1], cache, 0)
-            last = model.forward(TEXT[-1:], cache, len(TEXT) - 1)
-        assert len(pause.others) == 2 * len(layers_of(model.hf)), architecture
-        assert all(np.array_equal(one, other) for one in pause.others), architecture
-        assert np.allclose(last.logits, whole, atol=1e-4), architecture
-        assert forward.ms < 0 and last.ms < 0, "hundreds of seconds were taken off"
-
-
-def test_interrupted_pass_keeps_its_bits_and_threads():
-    model = shared("llama")
+@pytest.mark.parametrize("architecture", ["llama", "mixtral", "mamba"])
+def test_interrupted_pass_keeps_its_logits_time_and_threads(architecture):
+    model, seen = shared(architecture), []
+    other = model.forward(OTHER, model.new_cache(), 0).logits
     whole = model.forward(TEXT, model.new_cache(), 0).logits
-    seen: list[int] = []
-    look = model.hf.model.layers[-1].register_forward_hook(
+    pause = Interrupted(model)
+    look = layers_of(model.hf)[-1].register_forward_hook(
         lambda *_: seen.append(torch.get_num_threads())
     )
     try:
-        with allowed(Interrupted(model)):
-            again = model.forward(TEXT, model.new_cache(), 0).logits
+        with allowed(pause):
+            forward = model.forward(TEXT, model.new_cache(), 0)
     finally:
         look.remove()
-    assert np.array_equal(again, whole)
-    assert seen and set(seen) == {model.kernels.threads or torch.get_num_threads()}
+    assert np.array_equal(forward.logits, whole)
+    assert forward.ms < 0, "hundreds of seconds were taken off"
+    assert set(seen) == {model.kernels.threads or torch.get_num_threads()}
+    assert len(pause.others) == len(layers_of(model.hf))
+    assert all(np.array_equal(one, other) for one in pause.others)
 
 
 def test_pass_holding_the_lock_is_not_interrupted():

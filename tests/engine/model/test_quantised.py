@@ -116,7 +116,9 @@ def twin_cache(model: LanguageModel, how: Quantisation):
     return cache
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2", "falcon", "bloom", *WINDOWED])
+@pytest.mark.parametrize(
+    "name", ["llama", "bloom", "mistral", pytest.param("gemma3", marks=pytest.mark.long)]
+)
 def test_each_row_matches_its_own_quantised_cache(name):
     # In float64 no number lies so close to the edge between two codes that rounding decides.
     model = tiny_models.shared(name, dtype=torch.float64)
@@ -156,23 +158,21 @@ def test_row_bytes_match_codes_and_residual():
     assert row_bytes(cache) == [model.cache_formula.bytes_at(20), four, 20 * numbers_of * 4]
 
 
-@pytest.mark.parametrize("name", ["mamba", "falcon_h1", "lfm2"])
-def test_models_with_other_states_are_refused(name):
-    assert "keeps other states than one key and one value" in why_not(tiny_models.shared(name))
+def test_models_with_other_states_are_refused():
+    for name in ("mamba", "falcon_h1"):
+        reason = why_not(tiny_models.shared(name))
+        assert "keeps other states than one key and one value" in reason
     assert why_not(tiny_models.shared("llama")) == why_not(tiny_models.shared("gemma3")) == ""
-
-
-def test_latent_cache_is_refused():
-    model = LanguageModel(small_configs.build("deepseek_v3"), name="latent")
-    assert why_not(model).startswith("latent caches one latent vector for all heads (MLA)")
+    latent = LanguageModel(small_configs.build("deepseek_v3"), name="latent")
+    assert why_not(latent).startswith("latent caches one latent vector for all heads (MLA)")
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"bits": 3}, "bits cannot be stored, got 3; use 8, 4 or 2"),
-        ({"group": 1}, "group is out of range, got 1; use a whole number from 2 to 1,024"),
-        ({"residual": -1}, "residual is out of range"),
+        ({"bits": 3}, "bits .*got 3"),
+        ({"group": 1}, "group .*got 1"),
+        ({"residual": -1}, "residual"),
         ({"keys": "by row"}, "keys is not an axis"),
     ],
 )
@@ -183,9 +183,7 @@ def test_a_setting_out_of_range_is_refused(changes, words):
 
 def test_setting_that_misfits_model_or_text_is_refused():
     model = tiny_models.shared("llama")
-    with pytest.raises(
-        SettingError, match=r"group does not divide the 8 channels of a head.*got 3"
-    ):
+    with pytest.raises(SettingError, match=r"group does not divide the 8 channels.*got 3"):
         compared_cache(model, [Quantisation(group=3)])
     compared_cache(model, [Quantisation(group=3, values=PER_CHANNEL)])
     with pytest.raises(SettingError, match="residual keeps all 20 positions of the text exact"):

@@ -41,9 +41,7 @@ def decoder_of(place: int, models: list[LanguageModel], parity: bool) -> Decoder
     ("architectures", "parity"),
     [
         (["llama"], False),
-        (["llama"], True),
-        (["gemma2"], True),
-        (["mamba"], False),
+        pytest.param(["mamba"], False, marks=pytest.mark.long),
         (["llama", "gpt2"], True),
         (["mistral", "falcon_h1"], False),
     ],

@@ -12,17 +12,9 @@ There are three kinds of tokenizer at toy size. Their rules differ only in the s
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
-from tokenizers import (
-    AddedToken,
-    Regex,
-    Tokenizer,
-    decoders,
-    models,
-    pre_tokenizers,
-    trainers,
-)
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from engine.errors import PromptError, TokenizerError
@@ -113,10 +105,7 @@ def test_words_with_end_markers_are_kept_apart():
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.BPEDecoder()
     trainer = trainers.BpeTrainer(
-        vocab_size=200,
-        special_tokens=["<unk>"],
-        end_of_word_suffix="</w>",
-        show_progress=False,
+        vocab_size=200, special_tokens=["<unk>"], end_of_word_suffix="</w>", show_progress=False
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
     vocabulary = whole(PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>"))
@@ -134,30 +123,17 @@ def bundled() -> Vocabulary:
     return whole(AutoTokenizer.from_pretrained(BUNDLED_FOLDER))
 
 
-@given(text=any_text)
-@settings(max_examples=50)
-def test_the_bundled_tokens_spell_the_text(bundled, text):
-    token_ids = bundled.encode(text)
-    assert spelled(bundled, token_ids) == text.encode()
-    assert streamed(bundled, token_ids) == text
-
-
-def test_every_byte_has_a_bundled_token(bundled):
-    spellings = {bundled.token_bytes(token_id) for token_id in range(bundled.size)}
-    assert {bytes([byte]) for byte in range(256)} <= spellings
-
-
-def test_bundled_tokens_have_distinct_spellings(bundled):
+def test_bundled_tokens_spell_every_byte_and_are_distinct(bundled):
     ordinary = [i for i in range(bundled.size) if not bundled.is_special(i)]
-    assert len({bundled.token_bytes(i) for i in ordinary}) == len(ordinary)
+    spellings = {bundled.token_bytes(i) for i in ordinary}
+    assert {bytes([byte]) for byte in range(256)} <= spellings
+    assert len(spellings) == len(ordinary)
 
 
 # --- Unfinished characters -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "vocabulary", [BYTE_LEVEL, REPLACE, METASPACE], ids=["byte level", "replace", "metaspace"]
-)
+@pytest.mark.parametrize("vocabulary", [BYTE_LEVEL, REPLACE], ids=["byte level", "replace"])
 def test_split_character_appears_with_its_last_byte(vocabulary):
     token_ids = vocabulary.encode("a🙂")[-4:]
     assert [vocabulary.token_bytes(i) for i in token_ids] == [b"\xf0", b"\x9f", b"\x99", b"\x82"]
@@ -167,16 +143,6 @@ def test_split_character_appears_with_its_last_byte(vocabulary):
         (stream.feed(vocabulary.token_bytes(token_id)), stream.state[0]) for token_id in token_ids
     ]
     assert seen == [("", b"\xf0"), ("", b"\xf0\x9f"), ("", b"\xf0\x9f\x99"), ("🙂", b"")]
-
-
-def test_a_stream_goes_back_to_an_earlier_state():
-    stream = TextStream()
-    stream.feed(b"a\xe2\x82")
-    state = stream.state
-    assert stream.feed(b"\xac") == "€"
-    stream.restore(state)
-    assert stream.state[0] == b"\xe2\x82"
-    assert stream.feed(b"!") == "\ufffd!"
 
 
 @given(st.binary(max_size=40), st.lists(st.integers(0, 40), max_size=8))
@@ -191,10 +157,8 @@ def test_bytes_cut_anywhere_give_the_same_text(data, cuts):
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"abc", "abc"),
         (b"", ""),
         ("é🙂".encode(), "é🙂"),
-        (b"\xe2", "<0xE2>"),
         (b"\xe2\x82", "<0xE2><0x82>"),
         (b"\x82a", "<0x82>a"),
         (b" \xf0\x9f", " <0xF0><0x9F>"),
@@ -282,15 +246,15 @@ def test_every_id_is_unknown_without_a_tokenizer():
     vocabulary = Vocabulary(None, 5)
     assert [vocabulary.label(i) for i in range(2)] == ["<id 0>", "<id 1>"]
     assert vocabulary.token_bytes(3) == b"" and not vocabulary.is_special(3)
-    with pytest.raises(TokenizerError, match="no tokenizer; give the prompt as token ids"):
+    with pytest.raises(TokenizerError, match="no tokenizer"):
         vocabulary.encode("a")
 
 
-@pytest.mark.parametrize("vocabulary", [BYTE_LEVEL, REPLACE, METASPACE, WORDPIECE])
-def test_every_id_has_bytes_and_a_label(vocabulary):
-    for token_id in range(vocabulary.size):
-        assert vocabulary.token_bytes(token_id), f"id {token_id} stands for nothing"
-        assert vocabulary.label(token_id)
+def test_every_id_has_bytes_and_a_label():
+    for vocabulary in (BYTE_LEVEL, REPLACE, METASPACE, WORDPIECE):
+        for token_id in range(vocabulary.size):
+            assert vocabulary.token_bytes(token_id), f"id {token_id} stands for nothing"
+            assert vocabulary.label(token_id)
 
 
 def test_piece_resembling_a_byte_is_text():
@@ -305,14 +269,12 @@ def test_piece_resembling_a_byte_is_text():
 
 
 def test_an_empty_prompt_is_refused():
-    with pytest.raises(PromptError, match="The prompt is empty; type at least one character"):
+    with pytest.raises(PromptError, match="prompt is empty"):
         BYTE_LEVEL.encode("")
 
 
-@pytest.mark.parametrize("text", ["a\ud800b", "\udfff", "\ud83d\ude42"])
-def test_a_lone_surrogate_becomes_a_question_mark(text):
-    expected = "".join("?" if "\ud800" <= c <= "\udfff" else c for c in text)
-    assert spelled(BYTE_LEVEL, BYTE_LEVEL.encode(text)) == expected.encode()
+def test_a_lone_surrogate_becomes_a_question_mark():
+    assert spelled(BYTE_LEVEL, BYTE_LEVEL.encode("a\ud800b \ud83d\ude42\udfff")) == b"a?b ???"
 
 
 def test_a_huge_prompt_never_reaches_the_tokenizer(monkeypatch):
@@ -323,14 +285,8 @@ def test_a_huge_prompt_never_reaches_the_tokenizer(monkeypatch):
 
     monkeypatch.setattr(vocabulary, "tokenizer", refuse)
     for text in ("a" * (MAX_PROMPT_BYTES + 1), "é" * (MAX_PROMPT_BYTES // 2 + 1)):
-        with pytest.raises(PromptError, match="more than the 4,000,000 that are taken in; shorten"):
+        with pytest.raises(PromptError, match="more than the 4,000,000"):
             vocabulary.encode(text)
-
-
-def test_long_prompt_is_encoded_without_warning():
-    # Longer than the tokenizer's model_max_length; the decoder checks the length.
-    BYTE_LEVEL.tokenizer.model_max_length = 8
-    assert len(BYTE_LEVEL.encode("x y " * 50)) > 8
 
 
 def test_vocabulary_with_missing_ids_keeps_its_words():

@@ -8,6 +8,7 @@ import torch
 
 from engine.decoding.batch import Batch, Row
 from engine.errors import OutOfMemoryError
+from engine.model import LanguageModel
 from engine.runner import batch_runner
 from engine.runner.batch_runner import BatchRunner, Prompts
 from engine.runner.runner import Runner
@@ -39,6 +40,13 @@ def rows_of(runner: BatchRunner) -> list[np.ndarray]:
     return [np.stack(list(logits)) for logits in runner.logits]
 
 
+def alone(model: LanguageModel, ids: list[int], *tokens: int) -> np.ndarray:
+    """(vocab,) logits of a lone text that ends with these tokens, read one by one."""
+    runner = Runner(model)
+    runner.extend(ids)
+    return [runner.extend([token]) for token in tokens][-1].forward.logits
+
+
 def test_many_rows_are_split_into_equal_passes(llama, passes):
     runner = BatchRunner.prefilled(llama, prompts(PROMPT)).repeated(150)
     passes.clear()
@@ -47,9 +55,7 @@ def test_many_rows_are_split_into_equal_passes(llama, passes):
     assert passes == [50, 50, 50]
     for row, logits in enumerate(rows_of(runner)[0]):
         if row % 25 == 0:
-            alone = Runner(llama)
-            alone.extend(PROMPT)
-            expected = alone.extend([row % tiny_models.VOCAB]).forward.logits
+            expected = alone(llama, PROMPT, row % tiny_models.VOCAB)
             np.testing.assert_allclose(logits, expected, atol=CLOSE)
 
 
@@ -69,11 +75,7 @@ def test_empty_parts_cost_no_pass_after_rows_end(llama, passes, monkeypatch):
     assert passes == [2, 2], "what is left of two parts goes together"
     for logits, ids in zip(rows_of(runner), (PROMPT, NEGATIVE), strict=True):
         for row, token in zip(logits, (2, 9), strict=True):
-            alone = Runner(llama)
-            alone.extend(ids)
-            for _ in range(2):
-                alone.extend([token])
-            np.testing.assert_allclose(row, alone.extend([token]).forward.logits, atol=CLOSE)
+            np.testing.assert_allclose(row, alone(llama, ids, *[token] * 3), atol=CLOSE)
 
 
 @pytest.mark.parametrize(("most", "expected"), [(4, [3, 2]), (5, [5])])
@@ -86,9 +88,7 @@ def test_joined_rows_share_a_pass_if_they_fit(llama, passes, monkeypatch, most, 
     runner.extend([1, 2, 3, 4, 5])
     assert passes == expected
     for ids, token, logits in zip(texts, (1, 2, 3, 4, 5), rows_of(runner)[0], strict=True):
-        alone = Runner(llama)
-        alone.extend(ids)
-        np.testing.assert_allclose(logits, alone.extend([token]).forward.logits, atol=CLOSE)
+        np.testing.assert_allclose(logits, alone(llama, ids, token), atol=CLOSE)
 
 
 def test_longer_texts_get_fewer_rows_per_pass(llama, passes, monkeypatch):
@@ -100,17 +100,14 @@ def test_longer_texts_get_fewer_rows_per_pass(llama, passes, monkeypatch):
     for token in range(4):
         runner.extend([token] * 8)
     assert passes == [8, 8, 4, 4, 4, 4]
-    alone = Runner(llama)
-    alone.extend(PROMPT)
-    for token in range(4):
-        expected = alone.extend([token]).forward.logits
+    expected = alone(llama, PROMPT, *range(4))
     for logits in rows_of(runner)[0]:
         np.testing.assert_allclose(logits, expected, atol=CLOSE)
 
 
 def test_batch_in_several_passes_matches_single_decoders(llama, monkeypatch):
-    monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 5)
-    rows = [Row(PROMPT, sampling(seed), 20 - seed) for seed in range(13)]
+    monkeypatch.setattr(batch_runner, "MOST_AT_ONCE", 3)
+    rows = [Row(PROMPT, sampling(seed), 12 - seed) for seed in range(7)]
     batch = Batch(llama, rows)
     for _ in batch.run():
         pass

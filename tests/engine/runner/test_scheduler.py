@@ -2,25 +2,54 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from engine.errors import CancelledError
 from engine.runner.job import as_job, this_job
-from engine.runner.scheduler import LOOK_SECONDS, Kind, Scheduler, _Ticket
+from engine.runner.scheduler import LOOK_SECONDS, PATIENCE_SECONDS, Kind, Scheduler
 
 
-def waits(scheduler: Scheduler, count: int) -> None:
-    """Wait until `count` passes are waiting."""
+class Clock:
+    """The scheduler's clock, which stands still until the test moves it."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    own = Clock()
+    monkeypatch.setattr("engine.runner.scheduler.time", own)
+    return own
+
+
+def becomes(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds."""
     for _ in range(2_000):
-        line = scheduler.line()
-        if line["step"] + line["batch"] + line["prefill"] == count:
+        if condition():
             return
         time.sleep(0.005)
-    raise AssertionError(f"{count} passes should wait: {scheduler.line()}")
+    raise AssertionError("it never holds")
 
 
-def queued(scheduler: Scheduler, kinds: list[Kind]) -> tuple[list[int], list[threading.Thread]]:
+def started(scheduler: Scheduler, work: Callable[[], None]) -> threading.Thread:
+    """Start a thread and wait until its pass waits in line."""
+
+    def waiting() -> int:
+        return sum(scheduler.line().values()) - scheduler.line()["running"]
+
+    before = waiting()
+    thread = threading.Thread(target=work)
+    thread.start()
+    becomes(lambda: waiting() == before + 1)
+    return thread
+
+
+def queued(scheduler: Scheduler, *kinds: Kind) -> tuple[list[int], list[threading.Thread]]:
     """Queue passes of these kinds in turn; return the order in which they ran, and the threads."""
     ran: list[int] = []
 
@@ -28,55 +57,43 @@ def queued(scheduler: Scheduler, kinds: list[Kind]) -> tuple[list[int], list[thr
         with scheduler.turn(kinds[place]):
             ran.append(place)
 
-    threads = []
-    for place in range(len(kinds)):
-        thread = threading.Thread(target=work, args=(place,))
-        thread.start()
-        waits(scheduler, place + 1)
-        threads.append(thread)
+    threads = [started(scheduler, lambda place=place: work(place)) for place in range(len(kinds))]
     return ran, threads
+
+
+def ended(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_turns_go_by_kind_then_by_arrival():
     scheduler = Scheduler()
     with scheduler.turn(Kind.STEP):
-        kinds = [Kind.PREFILL, Kind.BATCH, Kind.STEP, Kind.PREFILL, Kind.STEP, Kind.BATCH]
-        ran, threads = queued(scheduler, kinds)
+        ran, threads = queued(
+            scheduler, Kind.PREFILL, Kind.BATCH, Kind.STEP, Kind.PREFILL, Kind.STEP, Kind.BATCH
+        )
         assert not ran
         assert scheduler.line() == {"running": 1, "step": 2, "batch": 2, "prefill": 2}
-    for thread in threads:
-        thread.join()
+    ended(threads)
     assert ran == [2, 4, 1, 5, 0, 3]
     assert scheduler.line() == {"running": 0, "step": 0, "batch": 0, "prefill": 0}
 
 
-def test_job_that_waited_long_goes_first(monkeypatch):
-    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
-    scheduler = Scheduler()
+@pytest.mark.parametrize(("patiences", "first"), [(0, "step"), (1.5, "step"), (2.5, "prefill")])
+def test_job_that_waited_long_goes_first(clock, patiences, first):
+    scheduler, ran = Scheduler(), []
+
+    def work(kind: Kind) -> None:
+        with scheduler.turn(kind):
+            ran.append(kind.name.lower())
+
     with scheduler.turn(Kind.STEP):
-        ran, threads = queued(scheduler, [Kind.PREFILL])
-        time.sleep(0.2)
-        more, later = queued(scheduler, [])
-        thread = threading.Thread(target=lambda: _ran(scheduler, ran))
-        thread.start()
-        waits(scheduler, 2)
-    for one in [*threads, *later, thread]:
-        one.join()
-    assert not more
-    assert ran == [0, "step"]
-
-
-def _ran(scheduler: Scheduler, ran: list) -> None:
-    with scheduler.turn(Kind.STEP):
-        ran.append("step")
-
-
-def test_nested_turn_reuses_the_outer_turn():
-    scheduler = Scheduler()
-    with scheduler.turn(Kind.BATCH), scheduler.turn(Kind.PREFILL):
-        assert scheduler.line()["running"] == 1
-    with scheduler.turn(Kind.STEP):
-        pass
+        threads = [started(scheduler, lambda: work(Kind.PREFILL))]
+        clock.now += patiences * PATIENCE_SECONDS
+        threads.append(started(scheduler, lambda: work(Kind.STEP)))
+    ended(threads)
+    assert ran[0] == first and len(ran) == 2
 
 
 def test_a_cancelled_job_leaves_the_line():
@@ -84,88 +101,40 @@ def test_a_cancelled_job_leaves_the_line():
     stop, caught = threading.Event(), []
 
     def work() -> None:
-        with as_job(stop.is_set):
-            try:
-                with scheduler.turn(Kind.STEP):
-                    caught.append("ran")
-            except CancelledError as error:
-                caught.append(error)
+        with as_job(stop.is_set), pytest.raises(CancelledError), scheduler.turn(Kind.STEP):
+            caught.append("ran")
+        caught.append("cancelled")
 
     with scheduler.turn(Kind.STEP):
-        thread = threading.Thread(target=work)
-        thread.start()
-        waits(scheduler, 1)
+        thread = started(scheduler, work)
         stop.set()
-        thread.join(10)
+        ended([thread])
         assert scheduler.line()["step"] == 0
-    assert len(caught) == 1 and isinstance(caught[0], CancelledError)
+    assert caught == ["cancelled"]
     assert scheduler.give_way() == 0, "it waits for a step that nobody takes"
 
 
-def test_waiting_job_is_told_its_place(monkeypatch):
-    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
+def test_job_that_waits_long_is_told_its_place_and_turn(clock):
     scheduler = Scheduler()
-    told = []
+    looks, told, unused, heard = [], [], [], []
 
-    def work() -> None:
-        with as_job(lambda: False, lambda *words: told.append(words)), scheduler.turn(Kind.STEP):
-            pass
+    def work(*listeners: Callable[..., None]) -> None:
+        with as_job(lambda: looks.append(1), *listeners), scheduler.turn(Kind.STEP):
+            heard.append("turn")
 
     with scheduler.turn(Kind.STEP):
-        _, threads = queued(scheduler, [Kind.STEP, Kind.STEP])
-        threads.append(threading.Thread(target=work))
-        threads[-1].start()
-        for _ in range(400):
-            if told:
-                break
-            time.sleep(0.01)
-    for thread in threads:
-        thread.join()
+        _, threads = queued(scheduler, Kind.STEP, Kind.STEP)
+        threads.append(started(scheduler, lambda: work(lambda *words: told.append(words))))
+        listeners = (lambda *words: unused.append(words)), heard.append
+        threads.append(started(scheduler, lambda: work(*listeners)))
+        becomes(lambda: len(looks) > 8)
+        assert not told and not heard, "a short wait is not reported"
+        clock.now += PATIENCE_SECONDS
+        becomes(lambda: told and heard)
+    ended(threads)
     assert told[0] == ("Waiting behind other passes", 3, None)
-
-
-@pytest.mark.parametrize("waits_for", [0, 3 * LOOK_SECONDS], ids=["at once", "a moment"])
-def test_short_wait_is_not_reported(waits_for, monkeypatch):
-    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 1_000.0)
-    scheduler, heard = Scheduler(), []
-
-    def work() -> None:
-        listening = as_job(lambda: False, lambda *told: heard.append(told), heard.append)
-        with listening, scheduler.turn(Kind.STEP):
-            heard.append("turn")
-
-    thread = threading.Thread(target=work)
-    if waits_for:
-        with scheduler.turn(Kind.STEP):
-            thread.start()
-            waits(scheduler, 1)
-            time.sleep(waits_for)
-    else:
-        thread.start()
-    thread.join()
-    assert heard == ["turn"]
-
-
-def test_listener_hears_its_place_and_its_turn(monkeypatch):
-    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 0.05)
-    scheduler = Scheduler()
-    heard, words = [], []
-
-    def work() -> None:
-        listening = as_job(lambda: False, lambda *told: words.append(told), heard.append)
-        with listening, scheduler.turn(Kind.STEP):
-            heard.append("turn")
-
-    with scheduler.turn(Kind.STEP):
-        thread = threading.Thread(target=work)
-        thread.start()
-        for _ in range(400):
-            if heard:
-                break
-            time.sleep(0.01)
-    thread.join()
-    assert heard[0] == 1 and heard[-2:] == [0, "turn"]
-    assert not words
+    assert heard[0] == 4 and heard[-2:] == [0, "turn"]
+    assert not unused
 
 
 def test_a_failed_pass_gives_the_turn_back():
@@ -199,46 +168,29 @@ def test_job_applies_only_to_its_thread_and_block():
     assert this_job() is before
 
 
-def test_ending_turn_wakes_only_the_next_job(monkeypatch):
-    monkeypatch.setattr("engine.runner.scheduler.PATIENCE_SECONDS", 1_000.0)
-    looks, rank = [], _Ticket.rank
-    monkeypatch.setattr(_Ticket, "rank", lambda *given: looks.append(1) or rank(*given))
-    scheduler, count = Scheduler(), 30
-    with scheduler.turn(Kind.STEP):
-        ran, threads = queued(scheduler, [Kind.STEP] * count)
-    for thread in threads:
-        thread.join()
-    assert ran == list(range(count))
-    assert len(looks) <= count * count, "each of those who wait went through the whole line"
-
-
 def test_turn_of_a_cancelled_job_is_passed_on():
-    scheduler = Scheduler()
-    stop, ran = threading.Event(), []
+    scheduler, ran = Scheduler(), []
+    stop, checks, goes_on = threading.Event(), threading.Event(), threading.Event()
+
+    def is_cancelled() -> bool:
+        if not stop.is_set():
+            return False
+        checks.set()
+        return goes_on.wait(10)  # the turn is handed over in the meantime
 
     def work() -> None:
-        # The turn is handed over while the job checks for cancellation.
-        with as_job(lambda: stop.is_set() and ended.wait(10)):
-            try:
-                with scheduler.turn(Kind.STEP):
-                    ran.append("cancelled")
-            except CancelledError:
-                ran.append("left")
+        with as_job(is_cancelled), pytest.raises(CancelledError), scheduler.turn(Kind.STEP):
+            ran.append("ran")
+        ran.append("cancelled")
 
-    ended = threading.Event()
     with scheduler.turn(Kind.STEP):
-        first = threading.Thread(target=work)
-        first.start()
-        waits(scheduler, 1)
-        second = threading.Thread(target=lambda: _ran(scheduler, ran))
-        second.start()
-        waits(scheduler, 2)
+        threads = [started(scheduler, work)]
+        others, more = queued(scheduler, Kind.STEP)
         stop.set()
-        time.sleep(2 * LOOK_SECONDS)  # until the job checks
-    ended.set()
-    first.join(10)
-    second.join(10)
-    assert ran == ["left", "step"]
+        assert checks.wait(10)
+    goes_on.set()
+    ended([*threads, *more])
+    assert (ran, others) == (["cancelled"], [0])
     assert scheduler.line()["running"] == 0 and scheduler.give_way() == 0
 
 
@@ -260,31 +212,28 @@ def test_long_work_gives_way_only_to_single_steps():
         assert done.wait(10), "another batch is no reason to wait"
         thread.join()
         done.clear()
-        ran, threads = queued(scheduler, [Kind.STEP])
+        ran, threads = queued(scheduler, Kind.STEP)
         thread = threading.Thread(target=work)
         thread.start()
         assert not done.wait(3 * LOOK_SECONDS), "a step waits"
-    for one in [thread, *threads]:
-        one.join(10)
+    ended([thread, *threads])
     assert went_on == [1, 0] and ran == [0]
     assert scheduler.give_way() == 0, "nobody steps any more"
 
 
 def test_giving_way_ends_by_timeout_or_cancellation():
     scheduler, took = Scheduler(), []
-    stop = threading.Event()
 
     def work() -> None:
         took.append(scheduler.give_way(0.06))
-        with as_job(stop.is_set), pytest.raises(CancelledError):
+        with as_job(lambda: True), pytest.raises(CancelledError):
             scheduler.give_way(1_000.0)
         took.append(0.0)
 
     with scheduler.turn(Kind.STEP):
         thread = threading.Thread(target=work)
         thread.start()
-        stop.set()
-        thread.join(10)
+        ended([thread])
     assert len(took) == 2 and took[0] >= 0.06
 
 
@@ -293,7 +242,7 @@ def test_long_pass_pauses_only_for_higher_priority_turns():
     with scheduler.turn(Kind.BATCH) as turn:
         turn.take()
         assert turn.seconds == 0 and not turn.is_wished, "nobody waits"
-        ran, threads = queued(scheduler, [Kind.PREFILL, Kind.STEP, Kind.BATCH, Kind.STEP])
+        ran, threads = queued(scheduler, Kind.PREFILL, Kind.STEP, Kind.BATCH, Kind.STEP)
         assert turn.is_wished
         with scheduler.turn(Kind.BATCH) as within:
             within.take()
@@ -304,44 +253,26 @@ def test_long_pass_pauses_only_for_higher_priority_turns():
         turn.take()
         assert ran == [1, 3], "who came later with the same kind waits for its end"
         assert scheduler.line()["running"] == 1
-    for thread in threads:
-        thread.join()
+        later, more = queued(scheduler, Kind.STEP)
+        before = turn.seconds
+        turn.take()
+        assert later == [0] and turn.seconds > before, "it pauses for every step"
+    ended([*threads, *more])
     assert ran == [1, 3, 2, 0]
 
 
-def test_long_pass_pauses_for_every_arriving_step():
-    scheduler, start = Scheduler(), time.monotonic()
-    with scheduler.turn(Kind.BATCH) as turn:
-        for _ in range(3):
-            for _ in range(2):  # one inner turn ends as the next begins
-                with scheduler.turn(Kind.BATCH):
-                    pass
-            ran, threads = queued(scheduler, [Kind.STEP])
-            with scheduler.turn(Kind.BATCH) as within:
-                within.take()
-            assert not ran
-            before = turn.seconds
+def test_pass_that_waited_long_does_not_pause(clock):
+    scheduler, found = Scheduler(), []
+
+    def work() -> None:
+        with scheduler.turn(Kind.PREFILL) as turn:
+            ran, more = queued(scheduler, Kind.STEP)
             turn.take()
-            assert ran == [0] and turn.seconds > before
-            threads[0].join()
-    assert turn.seconds <= time.monotonic() - start
+            found.append((list(ran), turn.is_wished, turn.seconds))
+        ended(more)
 
-
-def test_single_steps_and_long_waiters_do_not_pause():
-    scheduler = Scheduler()
-    with scheduler.turn(Kind.STEP) as turn:
-        ran, threads = queued(scheduler, [Kind.STEP])
-        assert not turn.is_wished
-    for thread in threads:
-        thread.join()
-    with scheduler.turn(Kind.PREFILL) as turn:
-        ran, threads = queued(scheduler, [Kind.STEP])
-        turn._ticket.since -= 10.0  # as if it had waited for that time
-        turn.take()
-        assert not ran and not turn.is_wished and turn.seconds == 0
-        turn._ticket.since = turn._ticket.began  # as if it had run for that time
-        assert turn.is_wished
-        turn.take()
-        assert ran == [0]
-    for thread in threads:
-        thread.join()
+    with scheduler.turn(Kind.STEP):
+        thread = started(scheduler, work)
+        clock.now += 10 * PATIENCE_SECONDS
+    ended([thread])
+    assert found == [([], False, 0.0)]

@@ -20,8 +20,6 @@ FALSE_ALARM = 1e-6  # the chance that a correct draw fails a test with a random 
 
 CHAINS = {
     "pure": {},
-    "temperature 0.7": {"temperature": 0.7},
-    "top-k 10": {"top_k": 10},
     "nucleus 0.9": {"top_p": 0.9},
     "min-p after a high temperature": {"temperature": 2.0, "min_p": 0.1},
     "everything": {"temperature": 0.8, "top_k": 20, "top_p": 0.95, "repetition_penalty": 1.3},
@@ -87,7 +85,7 @@ SCORES = st.integers(-80, 80).map(lambda eighths: eighths / 8) | st.just(-np.inf
 
 
 @given(
-    scores=st.lists(SCORES, min_size=1, max_size=12),
+    scores=st.lists(SCORES, min_size=1, max_size=200),
     u=st.floats(0, 1, exclude_max=True),
     temperature=st.sampled_from([0, 0.5, 1.0, 2.0]),
     top_k=st.integers(0, 12),
@@ -105,21 +103,15 @@ def test_a_draw_follows_the_dense_definition(scores, u, temperature, top_k, top_
     assert distribution.sample(u) == draw(probs, u)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("chain", [{}, {"top_p": 0.99}, {"temperature": 3.0}, {"min_p": 0.01}])
-def test_draws_from_tied_rows_follow_the_definition(seed, chain):
-    rng = np.random.Generator(np.random.PCG64(seed))
+def test_draws_from_tied_rows_follow_the_definition(chain):
+    rng = np.random.Generator(np.random.PCG64(0))
     row = (rng.integers(-32, 32, 20_000) / 8).astype(np.float32)  # 300 tokens share each score
     distribution = shape(row, SamplingSettings(**chain))
     dense = distribution.probs
     for u in [0.0, *rng.random(40).tolist(), 1 - 2**-53]:
         fresh = shape(row, SamplingSettings(**chain))  # not yet sorted by an earlier draw
         assert fresh.sample(u) == distribution.sample(u) == draw(dense, u)
-
-
-def test_equal_tokens_are_drawn_in_id_order():
-    distribution = shape(np.array([1, 2, 2, 1], np.float32), SamplingSettings(top_k=2))
-    assert [distribution.sample(u) for u in (0, 0.49, 0.5, 0.99)] == [1, 1, 2, 2]
 
 
 def test_concurrent_threads_get_the_same_seed_numbers():

@@ -27,33 +27,21 @@ def rows(vocab: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("vocab", SIZES)
-def test_full_sort_orders_by_score_then_id(vocab):
+def test_sorted_head_ranks_and_sums_match_a_full_sort(vocab):
+    rng = np.random.default_rng(0)
     for scores in rows(vocab):
-        row = RankedRow(scores)
-        row.sort_to_depth(row.count)
-        expected = np.lexsort((np.arange(vocab), -scores))[: row.count]
-        assert np.array_equal(row.ids, expected)
-        assert row.complete and row.count == np.count_nonzero(scores > -np.inf)
-
-
-@pytest.mark.parametrize("vocab", SIZES)
-@pytest.mark.parametrize("depth", [1, 50, 256, 1_000])
-def test_head_is_a_prefix_of_the_full_sort(vocab, depth):
-    for scores in rows(vocab):
-        row = RankedRow(scores)
-        row.sort_to_depth(min(depth, row.count))
-        order = np.lexsort((np.arange(vocab), -scores))
-        assert min(depth, row.count) <= row.depth <= row.count
-        assert np.array_equal(row.ids, order[: row.depth])
-        if not row.complete:
-            last = scores[row.ids[-1]]
-            assert np.count_nonzero(scores >= last) == row.depth, "a tie of the last is missing"
-
-
-@pytest.mark.parametrize("vocab", SIZES)
-def test_sums_match_float64(vocab):
-    for scores in rows(vocab):
-        row = RankedRow(scores)
+        order = np.lexsort((np.arange(vocab), -scores)).tolist()
+        count = np.count_nonzero(scores > -np.inf)
+        some = rng.integers(0, vocab, 5).tolist()
+        for depth in (0, 1, 50, 256, 1_000, vocab):
+            row = RankedRow(scores)
+            row.sort_to_depth(min(depth, count))
+            assert min(depth, count) <= row.depth <= row.count == count
+            assert row.ids.tolist() == order[: row.depth]
+            assert [row.rank(token_id) for token_id in some] == [order.index(i) + 1 for i in some]
+            if row.depth and not row.complete:
+                last = scores[row.ids[-1]]
+                assert np.count_nonzero(scores >= last) == row.depth, "a tie of the last is missing"
         shifts = scores[scores > -np.inf].astype(np.float64) - scores.max()
         weights = np.exp(shifts)
         assert row.total == pytest.approx(weights.sum(), rel=1e-13)
@@ -62,27 +50,8 @@ def test_sums_match_float64(vocab):
         assert row.weighted_shift == pytest.approx(product, rel=1e-12, abs=1e-300)
 
 
-@pytest.mark.parametrize("vocab", SIZES)
-def test_rank_breaks_ties_by_lower_id(vocab):
-    rng = np.random.default_rng(0)
-    for scores in rows(vocab):
-        order = np.lexsort((np.arange(vocab), -scores)).tolist()
-        row = RankedRow(scores)
-        for token_id in rng.integers(0, vocab, 5).tolist():
-            assert row.rank(token_id) == order.index(token_id) + 1
-
-
 @pytest.mark.parametrize(
-    "stage",
-    [
-        Banned([[0], [0], [3], [70]]),
-        LogitBias({0: 40.0, 3: -1.0}),
-        LogitBias({70: -1000.0}),
-        Temperature(1e-6),
-        Temperature(0.5),
-        Temperature(3.0),
-    ],
-    ids=repr,
+    "stage", [Banned([[0], [0], [3], [70]]), LogitBias({70: -1000.0}), Temperature(0.5)], ids=repr
 )
 def test_stage_reports_how_many_tokens_it_leaves(stage):
     for scores in rows(300):
@@ -115,7 +84,7 @@ def edits(scores: np.ndarray) -> list[dict[int, float]]:
     ]
 
 
-@pytest.mark.parametrize("vocab", [5, 300, 70_000])
+@pytest.mark.parametrize("vocab", [5, 300, 3_000])
 def test_edited_row_equals_a_fresh_row(vocab):
     compared = 0
     for scores in rows(vocab):
@@ -150,13 +119,13 @@ def test_edit_keeps_precision_of_a_tiny_entropy():
     assert row.entropy_bits == pytest.approx(fresh.entropy_bits, rel=1e-10, abs=0)
 
 
-@pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_edit_to_nan_or_infinity_is_refused(wrong):
+def test_edit_to_nan_or_infinity_is_refused():
     before = RankedRow(np.arange(9, dtype=np.float32))
-    scores = before.scores.copy()
-    scores[3] = wrong
-    with pytest.raises(LogitsError):
-        before.edited(scores, np.array([3]))
+    for wrong in (np.nan, np.inf):
+        scores = before.scores.copy()
+        scores[3] = wrong
+        with pytest.raises(LogitsError):
+            before.edited(scores, np.array([3]))
 
 
 def test_token_named_twice_is_counted_once():

@@ -8,7 +8,16 @@ from engine.trace import DrawnToken, ProposedToken, SpeculativeStep
 SIGNS = {"a": "accepted", "r": "rejected", "-": "not looked at"}
 
 
-def a_round(verdicts: str, index: int = 0) -> SpeculativeStep:
+COSTS = {
+    **dict.fromkeys(("target_cache_bytes", "target_cache_bytes_held"), 1),
+    **dict.fromkeys(("draft_cache_bytes", "draft_cache_bytes_held"), 1),
+    **{"is_prefill": False, "target_positions": 9, "draft_positions": 9},
+    **{"prefill_ms": 50.0, "target_ms": 5.0, "shape_ms": 1.0},
+}
+
+
+def a_round(verdicts: str) -> SpeculativeStep:
+    count = len(verdicts)
     proposed = tuple(
         ProposedToken(7, b"x", None, 1.0, None, None, None, SIGNS[sign]) for sign in verdicts
     )
@@ -16,23 +25,9 @@ def a_round(verdicts: str, index: int = 0) -> SpeculativeStep:
     ids = (7,) * (verdicts.count("a") + 1)
     drawn = DrawnToken(7, b"x", kind, None, 1.0, 1.0)
     rest = {"forced_acceptance": None, "text_invalid": False, "stop_reason": None}
-    costs = {
-        "is_prefill": False,
-        "target_passes": (len(verdicts) + 1,),
-        "draft_passes": (1,) * len(verdicts),
-        "target_positions": 9,
-        "draft_positions": 9,
-        "target_cache_bytes": 1,
-        "target_cache_bytes_held": 1,
-        "draft_cache_bytes": 1,
-        "draft_cache_bytes_held": 1,
-        "prefill_ms": 50.0,
-        "draft_ms": 2.0 * len(verdicts),
-        "target_ms": 5.0,
-        "shape_ms": 1.0,
-        "total_ms": 57.0 + 2.0 * len(verdicts),
-    }
-    return SpeculativeStep(index, 0, 4, proposed, drawn, ids, "", **rest, stop_string=None, **costs)
+    rest |= {"target_passes": (count + 1,), "draft_passes": (1,) * count, "stop_string": None}
+    rest |= {"draft_ms": 2.0 * count, "total_ms": 57.0 + 2.0 * count}
+    return SpeculativeStep(0, 0, 4, proposed, drawn, ids, "", **COSTS, **rest)
 
 
 ROUNDS = [a_round(verdicts) for verdicts in ("aaa", "ar-", "r--", "aar", "aa", "")]

@@ -17,8 +17,8 @@ def model() -> LanguageModel:
     return load_model(BUNDLED)
 
 
-@pytest.mark.parametrize("text", ["The dog saw the cat, and the dog", "Ja."])
-def test_rows_sum_to_1_over_earlier_positions(model: LanguageModel, text: str):
+def test_rows_sum_to_1_over_earlier_positions(model: LanguageModel):
+    text = "The dog saw the cat, and the dog"
     weights = attention_weights(model, text)
     count = len(model.vocabulary.encode(text))
     assert weights.shape == (8, 6, count, count)
@@ -42,13 +42,8 @@ def test_weights_match_the_formula_of_the_layer(model: LanguageModel):
         turn = 10_000.0 ** (-torch.arange(half) / half)
         cos, sin = torch.cos(turn), torch.sin(turn)
         last = q[0, :, 1]
-        turned = torch.cat(
-            [
-                last[:, :half] * cos - last[:, half:] * sin,
-                last[:, half:] * cos + last[:, :half] * sin,
-            ],
-            -1,
-        )
+        low, high = last[:, :half], last[:, half:]
+        turned = torch.cat([low * cos - high * sin, high * cos + low * sin], -1)
         first = (turned * k[0, :, 0]).sum(-1)
         same = (last * k[0, :, 1]).sum(-1)
         wanted = torch.softmax(torch.stack([first, same], -1) / own.head_dim**0.5, -1)

@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 
@@ -58,13 +58,17 @@ def every_text(architecture: str, seed: int) -> dict[tuple[int, ...], float]:
 
 
 def run(search: ExactSearch) -> ExactBest:
-    for _ in search.run():
-        pass
+    list(search.run())
     return search.result
 
 
-@pytest.mark.parametrize("penalty", [-1.0, 0.0, 0.7, 1.0, 2.0])
-@pytest.mark.parametrize(("architecture", "seed"), [*product(["llama", "gpt2"], range(4))])
+@pytest.mark.parametrize(
+    ("architecture", "seed", "penalty"),
+    [
+        *(("llama", 0, -1.0), ("gpt2", 1, 0.0), ("llama", 2, 0.7), ("llama", 3, 2.0)),
+        *(pytest.param("gpt2", n, p, marks=pytest.mark.long) for n in range(4) for p in (-1, 1, 2)),
+    ],
+)
 def test_search_finds_the_best_of_all_texts(architecture, seed, penalty):
     texts = every_text(architecture, seed)
     scores = {ids: total / len(ids) ** penalty for ids, total in texts.items()}
@@ -86,33 +90,26 @@ def test_recurrent_models_are_searched_too():
     assert found.is_proven and found.token_ids == max(texts, key=texts.get)
 
 
-def test_every_prefix_is_read_or_pruned_once():
+def test_every_prefix_is_read_or_pruned_once(monkeypatch):
     # Without an end, each of a beginning's VOCAB continuations is read, pruned or the last token.
     model = small("llama", 1)
-    model.eos_ids = ()
-    try:
-        found = run(ExactSearch(model, PROMPT, 3))
-    finally:
-        model.eos_ids = (VOCAB - 1,)
-    by_length = []
-    totals = {(): 0.0}
+    monkeypatch.setattr(model, "eos_ids", ())
+    found = run(ExactSearch(model, PROMPT, 3))
+    by_length, totals = [], {(): 0.0}
     for _ in range(3):
         by_length.append(sum(total > found.logprob + CLOSE for total in totals.values()))
+        with torch.inference_mode():
+            ids = torch.tensor([[*PROMPT, *beginning] for beginning in totals])
+            logits = model.hf(ids, use_cache=False).logits[:, -1].double()
+        rows = torch.log_softmax(logits, -1).tolist()
         totals = {
-            (*ids, token_id): total + logprob
-            for ids, total in totals.items()
-            for token_id, logprob in enumerate(after(model, ids))
+            (*beginning, token_id): total + logprob
+            for (beginning, total), row in zip(totals.items(), rows, strict=True)
+            for token_id, logprob in enumerate(row)
         }
     assert found.visited >= sum(by_length), "a beginning that may win was not read"
     # Beginnings of two tokens that were read are completed by a third.
-    going_on = sum(by_length[:2])
-    assert found.pruned + found.visited - 1 == VOCAB * going_on
-
-
-def after(model: LanguageModel, ids: tuple[int, ...]) -> list[float]:
-    with torch.inference_mode():
-        logits = model.hf(torch.tensor([[*PROMPT, *ids]]), use_cache=False).logits[0, -1]
-    return torch.log_softmax(logits.double(), -1).tolist()
+    assert found.pruned + found.visited - 1 == VOCAB * sum(by_length[:2])
 
 
 def test_beam_start_needs_no_more_visits():
@@ -170,16 +167,16 @@ def test_invalid_input_gives_a_clear_error():
     model = small("llama", 0)
     for tokens, said in (
         (0, "max_new_tokens must be at least 1"),
-        (33, "max_new_tokens must be at most 32 in an exact search, got 33; use 1 to 32"),
+        (33, "max_new_tokens must be at most 32"),
         (2.5, "max_new_tokens must be a whole number"),
     ):
         with pytest.raises(SettingError, match=said):
             ExactSearch(model, PROMPT, tokens)
-    with pytest.raises(SettingError, match="length_penalty must be from -10 to 10"):
+    with pytest.raises(SettingError, match="length_penalty"):
         ExactSearch(model, PROMPT, 4, length_penalty=np.inf)
-    with pytest.raises(SettingError, match="must be at most 2 in an exact search"):
+    with pytest.raises(SettingError, match="must be at most 2 "):
         ExactSearch(model, [1] * (tiny_models.CONTEXT - 2), 4)
-    with pytest.raises(SettingError, match="widths names no width"):
+    with pytest.raises(SettingError, match="widths"):
         SearchErrorStudy(model, PROMPT, 4, widths=())
 
 
@@ -220,7 +217,7 @@ def spelling(monkeypatch) -> Callable[[int], LanguageModel]:
     return made
 
 
-@pytest.mark.parametrize(("seed", "penalty"), [(0, 0.0), (1, 0.0), (1, 1.0), (2, 2.0), (3, -1.0)])
+@pytest.mark.parametrize(("seed", "penalty"), [(0, 0.0), (2, 2.0), (3, -1.0)])
 def test_constrained_search_finds_the_best_allowed_text(spelling, seed, penalty):
     texts = {ids: t for ids, t in every_text("llama", seed).items() if keeps_to_it(ids)}
     assert 20 < len(texts) < len(every_text("llama", seed)) / 10
@@ -231,18 +228,15 @@ def test_constrained_search_finds_the_best_allowed_text(spelling, seed, penalty)
     found = run(ExactSearch(model, PROMPT, TOKENS, **how))
     assert found.is_proven and found.token_ids == best
     assert found.logprob == pytest.approx(texts[best], abs=CLOSE)
-    assert found.visited < sum(may_begin("".join(SPELT[i] for i in ids)) for ids in beginnings())
+    # All beginnings that could be read: up to four tokens, none of which is the end.
+    beginnings = (ids for n in range(TOKENS) for ids in product(range(VOCAB - 1), repeat=n))
+    assert found.visited < sum(may_begin("".join(SPELT[i] for i in ids)) for ids in beginnings)
     study = SearchErrorStudy(model, PROMPT, TOKENS, widths=(1, 3), **how)
     list(study.run())
     assert study.result.best.token_ids == best
     for miss in study.result.misses:
         assert keeps_to_it(miss.token_ids)
         assert miss.logprob == pytest.approx(texts[miss.token_ids], abs=CLOSE)
-
-
-def beginnings() -> Iterator[tuple[int, ...]]:
-    """All beginnings that could be read: up to four tokens, none of which is the end."""
-    return (ids for length in range(TOKENS) for ids in product(range(VOCAB - 1), repeat=length))
 
 
 def test_dead_end_constraint_gives_a_clear_error(spelling):
@@ -256,19 +250,21 @@ def test_dead_end_constraint_gives_a_clear_error(spelling):
 # --- Search error ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_misses_match_a_search_of_all_texts(seed):
-    texts = every_text("llama", seed)
-    best = max(texts.values())
-    study = SearchErrorStudy(small("llama", seed), PROMPT, TOKENS, widths=(3, 1))
-    kinds = [progress.width for progress in study.run()]
-    assert kinds[:3] == [1, 3, None]
-    assert study.result.logprob == pytest.approx(best, abs=CLOSE)
-    assert [miss.width for miss in study.result.misses] == [1, 3]
-    for miss in study.result.misses:
-        assert miss.logprob == pytest.approx(texts[miss.token_ids], abs=CLOSE)
-        assert miss.nats == pytest.approx(best - texts[miss.token_ids], abs=2 * CLOSE)
-        assert miss.found == (best - texts[miss.token_ids] < CLOSE)
+def test_misses_match_a_search_of_all_texts():
+    nats = []
+    for seed in range(4):
+        texts = every_text("llama", seed)
+        best = max(texts.values())
+        study = SearchErrorStudy(small("llama", seed), PROMPT, TOKENS, widths=(3, 1))
+        assert [progress.width for progress in study.run()][:3] == [1, 3, None]
+        assert study.result.logprob == pytest.approx(best, abs=CLOSE)
+        assert [miss.width for miss in study.result.misses] == [1, 3]
+        for miss in study.result.misses:
+            assert miss.logprob == pytest.approx(texts[miss.token_ids], abs=CLOSE)
+            assert miss.nats == pytest.approx(best - texts[miss.token_ids], abs=2 * CLOSE)
+            assert miss.found == (best - texts[miss.token_ids] < CLOSE)
+            nats.append(miss.nats)
+    assert max(nats) > 0.05, "the cases are too easy to tell anything"
 
 
 def test_cancelled_study_resumes():
@@ -285,15 +281,6 @@ def test_cancelled_study_resumes():
     assert study.result.best.stopped == "cancelled"
     list(study.run())
     assert study.result.best.is_proven and len(study.result.misses) == 2
-
-
-def test_greedy_text_sometimes_misses_the_best():
-    misses = []
-    for seed in range(4):
-        study = SearchErrorStudy(small("llama", seed), PROMPT, TOKENS, widths=(1,))
-        list(study.run())
-        misses.append(study.result.misses[0].nats)
-    assert max(misses) > 0.05, "the cases are too easy to tell anything"
 
 
 def test_search_stays_exact_beyond_the_family_limit(monkeypatch):

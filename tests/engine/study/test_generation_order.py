@@ -1,6 +1,7 @@
 """The order in which a canvas was filled, and Kendall's tau."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -44,14 +45,11 @@ def test_tau_matches_small_cases_by_hand(first, second, expected):
 
 def test_tau_matches_scipy():
     generator = np.random.Generator(np.random.PCG64(1))
-    for length in (2, 3, 5, 17, 64, 200):
-        for values in (2, 3, 10, 10_000):
+    for length in (2, 5, 64):
+        for values in (2, 10, 10_000):
             first, second = generator.integers(0, values, (2, length))
             expected = scipy.stats.kendalltau(first, second).statistic
             assert kendall_tau(first, second) == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
-def test_rows_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="Rows of 1 and 2 values"):
         kendall_tau([1], [1, 2])
 
@@ -88,17 +86,11 @@ def test_remasked_token_counts_from_its_return():
     assert states(steps[2], gaps) == ("new", "committed", "committed", "committed")
 
 
-def test_states_mark_given_tokens():
+def test_confidence_map_covers_masks_and_committed_tokens():
     steps = run(always(WEAK, SURE, FIRM), [3, MASK, MASK])
     assert states(steps[0], gap_positions(steps)) == ("given", "new", "masked")
     assert gap_positions([]) == ()
-
-
-def test_confidence_map_covers_masks_and_committed_tokens():
-    steps = run(always(WEAK, SURE, FIRM), [3, MASK, MASK])
     assert confidence_map(steps) == pytest.approx(np.array([[0.97, 0.97], [0.9, 0.9]]))
-    old = [
-        type(step)(**{**vars(step), "committed_confidence": ()}) for step in steps
-    ]  # as in an older trace
-    table = confidence_map(old)
+    # As in an older trace:
+    table = confidence_map([replace(step, committed_confidence=()) for step in steps])
     assert math.isnan(table[0, 1]) and table[1, 1] == pytest.approx(0.9)

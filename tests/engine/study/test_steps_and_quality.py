@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +10,13 @@ import torch
 from engine.decoding.decoder import Decoder
 from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.errors import PromptError, SettingError
-from engine.model import continuation, fill_gaps, load_diffusion_model, load_model
+from engine.model import (
+    LanguageModel,
+    continuation,
+    fill_gaps,
+    load_diffusion_model,
+    load_model,
+)
 from engine.sampling import SamplingSettings
 from engine.study.steps_and_quality import Plan, bits_per_byte, summaries
 from tests.engine import tiny_models
@@ -65,27 +72,16 @@ def test_bits_per_byte_match_a_plain_pass(models, plan, passages):
         assert passage.bits_per_byte == pytest.approx(bits / size, rel=0.02)
 
 
-def test_a_tiny_model_is_scored_exactly():
-    model = tiny_models.shared("llama")
-
-    class Bytes:
-        """A vocabulary in which every token is two bytes."""
-
-        def token_bytes(self, token_id):
-            return b"ab"
-
-        def is_special(self, token_id):
-            return token_id == 95
-
-    judge = type("Judge", (), {})()
-    judge.__dict__.update(model.__dict__, vocabulary=Bytes())
-    judge.__class__ = type(model)
+def test_a_tiny_model_is_scored_exactly(monkeypatch):
+    model = LanguageModel(tiny_models.build("llama"))
+    two_bytes = SimpleNamespace(token_bytes=lambda _: b"ab", is_special=lambda id_: id_ == 95)
+    monkeypatch.setattr(model, "vocabulary", two_bytes)
     ids = [*tiny_models.prompt(1, 6), 95]
     with torch.inference_mode():
         rows = model.hf(torch.tensor([ids])).logits[0].double().log_softmax(-1)
     nats = -sum(float(rows[place - 1, ids[place]]) for place in range(2, 7))
     # Four tokens of two bytes; the last one adds surprise and no text.
-    assert bits_per_byte(judge, ids, 2) == pytest.approx(nats / math.log(2) / 8, rel=1e-4)
+    assert bits_per_byte(model, ids, 2) == pytest.approx(nats / math.log(2) / 8, rel=1e-4)
 
 
 def test_plan_skips_finished_passages_and_can_stop(models, plan, passages):
@@ -112,9 +108,9 @@ def test_summaries_have_mean_and_spread(passages):
 def test_unmeasurable_plans_are_refused(models, plan):
     model, target = models
     begins = Plan(fill_gaps(model, "[2] sat"), (1,), (0,), SETTINGS)
-    with pytest.raises(PromptError, match=r"begins with a gap.*; put a word before it\."):
+    with pytest.raises(PromptError, match="begins with a gap"):
         next(begins.run(model, target))
-    with pytest.raises(SettingError, match="steps must be at most the number of masks, 8, got 9"):
+    with pytest.raises(SettingError, match="steps must be at most"):
         next(replace(plan, step_counts=(9,)).run(model, target))
     for seeds in ((), (1, 1)):
         with pytest.raises(SettingError, match="seeds"):

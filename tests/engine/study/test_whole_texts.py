@@ -1,6 +1,5 @@
 """All texts of a constraint, against every token path tried one by one."""
 
-import itertools
 import math
 import threading
 
@@ -11,7 +10,7 @@ import torch
 from engine.errors import PromptError, SettingError
 from engine.model import LanguageModel
 from engine.sampling.samplers import Constraint
-from engine.study.whole_texts import Walk
+from engine.study.whole_texts import ENOUGH, Walk
 from tests.engine.grammar.language import alt, may_end, may_follow, seq, text, times
 
 PROMPT = "the"
@@ -25,7 +24,7 @@ def model(text_hf, tokenizer) -> LanguageModel:
 
 
 def walked(model, constraint=CONSTRAINT, **limits):
-    walk = Walk(model, PROMPT, constraint, **limits)
+    walk = Walk(model, PROMPT, constraint, **{"enough": 0} | limits)
     return walk, list(walk.run())
 
 
@@ -62,7 +61,7 @@ def brute_force(model: LanguageModel) -> dict[bytes, tuple[int, float, float]]:
 
 
 def test_walk_matches_brute_force_for_every_text(model):
-    walk, steps = walked(model, enough=0)
+    walk, steps = walked(model)
     result, expected = walk.result, brute_force(model)
     assert result.is_exact and result.missing == result.masked_missing == 0
     assert {each.text.encode() for each in result.texts} == set(expected) and len(expected) == 12
@@ -86,18 +85,18 @@ def test_walk_matches_brute_force_for_every_text(model):
 
 
 def test_masking_changes_nothing_with_a_single_path(model):
-    result = walked(model, Constraint("choices", ["a", "b"]), enough=0)[0].result
+    result = walked(model, Constraint("choices", ["a", "b"]))[0].result
     assert result.total_variation > 0
-    single = walked(model, Constraint("choices", ["b"]), enough=0)[0].result
+    single = walked(model, Constraint("choices", ["b"]))[0].result
     assert (single.total_variation, single.kl_bits) == pytest.approx((0, 0), abs=1e-12)
     assert single.texts[0].conditional == pytest.approx(1) == single.texts[0].masked
 
 
 def test_shortened_walk_bounds_the_missing_mass(model):
-    whole = walked(model, enough=0)[0].result
+    whole = walked(model)[0].result
     exact = {each.text: each for each in whole.texts}
-    for most in (1, 3, 8, 15):
-        part = walked(model, most_passes=most, enough=0)[0].result
+    for most in (1, 8):
+        part = walked(model, most_passes=most)[0].result
         assert part.passes == most and not part.is_exact
         assert part.mass <= whole.mass * (1 + 1e-6) <= (part.mass + part.missing) * (1 + 2e-6)
         drawn = math.fsum(each.masked for each in part.texts)
@@ -108,10 +107,9 @@ def test_shortened_walk_bounds_the_missing_mass(model):
 
 def test_endless_constraint_stops_early_or_at_limits(model):
     endless = Constraint("regex", "a+")
-    walk, steps = walked(model, endless, most_passes=40)
-    result = walk.result
-    assert not result.is_exact and result.missing > 0 and len(steps) <= 40
-    short = walked(model, endless, most_tokens=2, enough=0)[0].result
+    walk, steps = walked(model, endless, most_passes=40, enough=ENOUGH)
+    assert not walk.result.is_exact and walk.result.missing > 0 and len(steps) <= 40
+    short = walked(model, endless, most_tokens=2)[0].result
     assert 0 < short.masked_missing < 1 and not short.is_exact
     assert max(len(each.text) for each in short.texts) >= 2
 
@@ -126,7 +124,7 @@ def test_cancelled_walk_resumes(model):
     assert list(walk.run(cancel)) == []
     for _ in walk.run():
         pass
-    whole = walked(model, enough=0)[0].result
+    whole = walked(model)[0].result
     assert [(t.text, t.paths) for t in walk.result.texts] == [
         (t.text, t.paths) for t in whole.texts
     ]
@@ -144,15 +142,9 @@ def test_invalid_walk_is_refused(model, text_model):
 def test_dropped_children_count_as_missing(model, monkeypatch):
     monkeypatch.setattr("engine.study.whole_texts._MOST_CHILDREN", 3)
     anything = Constraint("regex", "[a-z]{0,3}")
-    result = walked(model, anything, most_passes=1, enough=0)[0].result
-    assert result.missing == pytest.approx(1 - result.mass - _refused(model, anything), abs=1e-6), (
-        "what was not remembered is missing"
-    )
-    assert list(itertools.islice((t.text for t in result.texts), 2)) == [""]
-
-
-def _refused(model, constraint) -> float:
-    """The probability of tokens that may not begin a text."""
+    result = walked(model, anything, most_passes=1)[0].result
+    place = model.places.at(anything.language, anything.source, ())
     row = logprobs(model, model.vocabulary.encode(PROMPT))
-    place = model.places.at(constraint.language, constraint.source, ())
-    return float(np.exp(row[~place.allowed]).sum())
+    refused = float(np.exp(row[~place.allowed]).sum())
+    assert result.missing == pytest.approx(1 - result.mass - refused, abs=1e-6)
+    assert [found.text for found in result.texts][:2] == [""]

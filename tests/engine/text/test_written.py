@@ -16,14 +16,9 @@ def vocabulary(tokenizer) -> Vocabulary:
 @pytest.fixture(scope="module")
 def ids(tokenizer) -> list[int]:
     """The bytes of the text one by one, with a special token between them."""
-    by_byte = [tokenizer.convert_tokens_to_ids(letter) for letter in byte_letters(tokenizer, TEXT)]
+    cut = tokenizer.backend_tokenizer.pre_tokenizer.pre_tokenize_str(TEXT)
+    by_byte = tokenizer.convert_tokens_to_ids([letter for piece, _ in cut for letter in piece])
     return [*by_byte[:9], tokenizer.eos_token_id, *by_byte[9:]]
-
-
-def byte_letters(tokenizer, text: str) -> str:
-    return "".join(
-        piece for piece, _ in tokenizer.backend_tokenizer.pre_tokenizer.pre_tokenize_str(text)
-    )
 
 
 def written(vocabulary: Vocabulary, ids: list[int]) -> WrittenText:

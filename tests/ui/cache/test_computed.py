@@ -20,6 +20,7 @@ from ui.cache.window import SECTION as WINDOW
 from ui.jobs import UNKNOWN
 from ui.labs.fields import SEPARATOR
 
+LONG_WINDOW = pytest.param(WINDOW, marks=pytest.mark.long)
 CONFIG = {
     "model_type": "llama",
     "vocab_size": 100,
@@ -93,16 +94,15 @@ def test_bytes_agree_and_block_size_needs_no_recount():
 def test_window_section_names_its_model_as_random():
     app = opened("window")
     assert any("random weights" in one.value for one in app.info)
-    assert any("The last token attends to 16, yet 31 change" in one.value for one in app.markdown)
+    assert any("attends to 16, yet 31 change" in one.value for one in app.markdown)
     assert any("is full" in one.value for one in app.text)
 
 
 def test_the_calculator_answers_how_many_users_fit():
     app = opened("calculator")
     assert "DeepSeek V3" in html(app) and "weights do not fit" in html(app)
-    assert html(app).count("<td>yes</td>") == len(published_sizes()) and "<td>NO</td>" not in html(
-        app
-    )
+    assert html(app).count("<td>yes</td>") == len(published_sizes())
+    assert "<td>NO</td>" not in html(app)
     held = app.session_state["state"].held
     field(app, "number_input", "cache_calculator_batch").set_value(0)
     app.run()
@@ -116,7 +116,7 @@ def test_the_calculator_answers_how_many_users_fit():
     assert any("typed in" in one.value for one in app.caption)
 
 
-def test_slow_counting_runs_in_background_until_ready(monkeypatch):
+def test_pasted_configuration_is_counted_in_background_or_refused(monkeypatch):
     slow, counts = threading.Event(), models.estimate
     monkeypatch.setattr(models, "GRACE_SECONDS", 0.05)
     monkeypatch.setattr(models, "estimate", lambda one: slow.wait(60) and counts(one))
@@ -124,27 +124,16 @@ def test_slow_counting_runs_in_background_until_ready(monkeypatch):
     held = app.session_state["state"].held
     held.change(shapes="Qwen3 0.6B", own="pasted", own_text=json.dumps(CONFIG | {"vocab_size": 77}))
     app.run()
-    assert any(
-        "Counting the weights of" in one.value and "Pasted configuration" in one.value
-        for one in app.caption
-    )
+    assert any("Counting" in one.value and "Pasted" in one.value for one in app.caption)
     slow.set()
     monkeypatch.setattr(models, "GRACE_SECONDS", 60.0)
     app.run()
     assert not app.exception and "Pasted configuration" in html(app)
     assert not any("Counting" in one.value for one in app.caption)
-
-
-def test_pasted_configuration_joins_table_or_is_refused():
-    app = opened("calculator")
-    held = app.session_state["state"].held
-    held.change(own="pasted", own_text=json.dumps(CONFIG))
-    app.run()
-    assert not app.error and "Pasted configuration" in html(app)
     held.change(own_text='{"model_type": "vit"}')
     app.run()
-    assert any("not a causal language model" in one.value for one in app.error)
-    assert "DeepSeek V3" in html(app)
+    assert any("vit" in one.value for one in app.error)
+    assert "Qwen3 0.6B" in html(app), "the others stay"
 
 
 def computed(bundled, **changes):
@@ -160,7 +149,7 @@ def test_context_beyond_training_is_computed_with_warning(bundled):
     app.session_state["state"].held.change(positions=10**6)
     app.run()
     (warning,) = app.warning
-    assert "DeepSeek V3 (163,840): computed beyond what a model was trained for" in warning.value
+    assert "DeepSeek V3 (163,840)" in warning.value
 
 
 def test_record_with_unknown_names_is_accepted(bundled):
@@ -180,7 +169,7 @@ def test_curves_are_dotted_beyond_the_context(bundled):
     assert len({one.line.color for one in figure.data}) == 4
 
 
-@pytest.mark.parametrize("section", [BYTES, WINDOW, CALCULATOR], ids=lambda one: one.key)
+@pytest.mark.parametrize("section", [BYTES, CALCULATOR, LONG_WINDOW], ids=lambda one: one.key)
 def test_results_load_from_file_and_fill_tables(bundled, section):
     if section.computed is not None:
         result = section.computed(bundled, section.inputs())

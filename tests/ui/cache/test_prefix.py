@@ -22,13 +22,11 @@ RESULT = PrefixResult(
 
 def test_notice_reports_time_saved_and_logit_difference():
     notice = SECTION.notice(RESULT)
-    assert notice.startswith("100 of 105 tokens are shared. ")
-    assert "takes 21 ms instead of 85 ms, 75 % less" in notice
+    assert notice.startswith("100 of 105 tokens") and "21 ms instead of 85 ms, 75 %" in notice
     assert "1.9 s together (computed)" in notice, "29 times 64 ms"
-    assert "Logits differ by up to 0.25, and the likeliest token is the same." in notice
-    alike = replace(RESULT, lengths=RESULT.lengths[:1])
-    assert "Reuse saves no time here: 21 ms against 21 ms." in SECTION.notice(alike)
-    assert "equal to the last bit" in SECTION.notice(alike)
+    assert "by up to 0.25, and the likeliest token is the same" in notice
+    alike = SECTION.notice(replace(RESULT, lengths=RESULT.lengths[:1]))
+    assert "no time here: 21 ms against 21 ms." in alike and "equal to the last bit" in alike
 
 
 def test_table_and_chart_show_the_measurements():
@@ -52,13 +50,10 @@ def test_overlong_prefix_is_refused_and_result_kept(model):
     assert held.work.is_done and [one.shared for one in result.lengths][-1] >= 6
     held.change(longest=tokens + 1)
     held.begin(UNKNOWN)
-    assert f"more than the {tokens} tokens that both prompts begin with" in held.error
-    assert held.result() == result
+    assert f"more than the {tokens} tokens" in held.error and held.result() == result
     held.change(longest=6, second="")
     held.begin(UNKNOWN)
-    assert (
-        "text that continues the second prompt is empty" in held.error and held.result() == result
-    )
+    assert "second prompt is empty" in held.error and held.result() == result
 
 
 def test_default_beginning_is_long_enough(bundled):

@@ -44,13 +44,9 @@ def test_notice_reports_bytes_changes_and_divergence(held):
     assert all(f"{one.bits} bits after {one.parted_after} token" in notice for one in parted)
     early = replace(result, along=tuple(replace(one, kl_bits=()) for one in result.along))
     assert SECTION.notice(early).startswith("Nothing is quantised before position 3")
-
-
-def test_notice_compares_8_bits_with_rounding(held):
-    result = held.result()
     largest = max(result.along[0].kl_bits)
     rounded = replace(result, rounding_kl_bits=tuple(largest for _ in result.read))
-    assert "change no more than rounding alone does" in SECTION.notice(rounded)
+    assert "no more than rounding alone" in SECTION.notice(rounded)
     assert "8 bits cost" in SECTION.notice(replace(result, rounding_kl_bits=(0.0,) * 24))
 
 
@@ -96,10 +92,9 @@ def test_charts_show_the_measured_values(held):
     ("changes", "words"),
     [
         ({"group": 12}, "does not divide the"),
-        ({"residual": 24}, "keeps all 24 positions of the text exact"),
-        ({"positions": 100_000}, "the context of"),
+        ({"residual": 24}, "keeps all 24 positions"),
         ({"prompt": ""}, "rompt"),
-        ({"text": SAMPLED_TEXT, "temperature": -1.0}, "Temperature must not be negative"),
+        ({"text": SAMPLED_TEXT, "temperature": -1.0}, "Temperature must"),
     ],
 )
 def test_refused_settings_keep_the_last_result(held, changes, words):
@@ -110,9 +105,8 @@ def test_refused_settings_keep_the_last_result(held, changes, words):
 
 
 def test_given_text_is_read_to_its_end(model):
-    held = SectionState(
-        "section", SECTION, model, replace(INPUTS, text=GIVEN_TEXT, prompt="w1|w2|" * 3)
-    )
+    inputs = replace(INPUTS, text=GIVEN_TEXT, prompt="w1|w2|" * 3)
+    held = SectionState("section", SECTION, model, inputs)
     held.begin(UNKNOWN)
     held.work.wait(60)
     result = held.result()

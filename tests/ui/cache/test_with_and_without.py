@@ -14,12 +14,10 @@ def table(result, name: str) -> list[tuple]:
 
 
 def test_notice_compares_last_steps_and_texts():
-    assert SECTION.notice(text()) == (
-        "At 15 positions a step takes 2.0 ms with the cache and 10.0 ms without, 5.0 times as "
-        "long. The first token took 8.0 ms, a pass over 4 tokens of the prompt; the same pass "
-        "without the cache took 10.0 ms. See Prefill and decode for longer prompts. Both texts are "
-        "the same: every step chose the same token."
-    )
+    same = SECTION.notice(text())
+    assert "2.0 ms with the cache and 10.0 ms without, 5.0 times" in same
+    assert "The first token took 8.0 ms, a pass over 4 tokens" in same
+    assert "Both texts are the same" in same
     different = SECTION.notice(text(difference=DIFFERENCE))
     assert "first differ at 9 tokens: “␣a” with the cache, “⟨U+202E⟩<b>” without" in different
     assert "a state of constant size" in SECTION.notice(text(is_state=True))
@@ -35,28 +33,23 @@ def test_totals_count_every_step():
     assert without[5] == "36.0 KiB"  # 18 passes, between one and two per step
 
 
-def test_rows_by_position_stay_while_steps_are_added():
+def test_rows_by_position_stay_and_outliers_are_marked():
     rows = table(text(), "By position")
     assert [row[0] for row in rows] == ["4 to 11", "12 to 15"]
     assert rows[1][1:] == (2.0, 2.0, 10.0, 10.0, 5.0)
     none = table(text(positions=(4,), uncached_ms=(10.0,), passes=(1,)), "By position")
     assert none[1][3] is None
-
-
-def test_outlier_steps_are_marked():
-    steps = table(text(), "Steps")
-    assert [row[0] for row in steps if row[4]] == [9]
+    assert [row[0] for row in table(text(), "Steps") if row[4]] == [9], "the outlier"
     assert text().uncached_outliers == [7]
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_chart_shows_curves_outliers_and_other_machine(dark):
-    figure = latency_figure(text(), dark)
+def test_chart_shows_curves_outliers_and_other_machine():
+    figure = latency_figure(text(), True)
     names = [one.name for one in figure.data if one.name]
     assert names == ["without the cache", "with the cache"]
     assert [list(one.x) for one in figure.data if not one.name] == [[11], [9]]
     assert figure.layout.yaxis.type is None
-    figure = latency_figure(text(uncached_ms=(900.0,) * 12), dark, Laid("<i>x</i>", text()))
+    figure = latency_figure(text(uncached_ms=(900.0,) * 12), True, Laid("<i>x</i>", text()))
     assert figure.layout.yaxis.type == "log"
     dashed = [one for one in figure.data if one.line.dash == "dash"]
     assert [one.name for one in dashed] == [

@@ -22,10 +22,13 @@ def test_heatmap_points_identify_their_cells():
     assert points.selected.textfont.color == points.textfont.color[1]  # no other text fades
 
 
-def test_shades_are_logarithmic_on_request():
+def test_shades_are_logarithmic_on_request_and_never_constant():
     grid = Grid("p", "x", "y", ["1", "2", "3"], [""], [[1, 10, 100]], log=True)
     assert shades(grid) == [[0, 0.5, 1]]
     assert math.isnan(shades(Grid("p", "x", "y", ["1"], [""], [[math.inf]]))[0][0])
+    same = Grid("p", "x", "y", ["1", "2", "3"], [""], [[5, math.nan, 5]])
+    assert same.is_constant and not GRID.is_constant
+    assert shades(same)[0][0] == shades(same)[0][2] == 0, "the background's colour"
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -73,9 +76,3 @@ def test_constant_metric_gets_a_padded_axis():
     assert list(figure.layout.yaxis.range) == pytest.approx([0.9, 1.1])
     assert figure.layout.xaxis.range is None
     assert front_figure([], "x", "y", 0).layout.yaxis.range is None
-
-
-def test_constant_metric_has_the_background_colour():
-    same = Grid("p", "x", "y", ["1", "2", "3"], [""], [[5, math.nan, 5]])
-    assert same.is_constant and not GRID.is_constant
-    assert shades(same)[0][0] == shades(same)[0][2] == 0

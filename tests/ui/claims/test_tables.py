@@ -19,28 +19,18 @@ from ui.claims.words import all_words
 from ui.words.language import localised, speaking
 
 TYPED = "0.5"
+JUDGED = (Judged(KEPT, TYPED, True, ""),)
+ABSURD = (Absurd("", TYPED, 9, -3.0),)
 
 
 @pytest.mark.parametrize(
     ("key", "result", "count"),
     [
         ("beam", BeamTexts((Searched(TYPED, GREEDY, TYPED, -1.0, 1.0),)), 2),
-        (
-            "broken_json",
-            BrokenJson((JsonRun(1, 1, TYPED, TYPED, (Judged(KEPT, TYPED, True, ""),)),)),
-            3,
-        ),
-        (
-            "determinism",
-            Determinism((Compared(TYPED, "", 0.0, (0.0,), 0, TYPED, TYPED),), ""),
-            3,
-        ),
+        ("broken_json", BrokenJson((JsonRun(1, 1, TYPED, TYPED, JUDGED),)), 3),
+        ("determinism", Determinism((Compared(TYPED, "", 0.0, (0.0,), 0, TYPED, TYPED),), ""), 3),
         ("speculative", Speedups((Sped(TYPED, 2, 1, 1, 3, 2, 1.0),), 2.0, True, (1.0,)), 1),
-        (
-            "tail",
-            Tails((), 9, (Tail(TYPED, (Absurd("", TYPED, 9, -3.0),), (), (), (), ()),)),
-            2,
-        ),
+        ("tail", Tails((), 9, (Tail(TYPED, ABSURD, (), (), (), ()),)), 2),
         ("truth", Truth((Answered(Fact("", TYPED, (TYPED,)), TYPED, TYPED, 1),), 1), 4),
     ],
 )

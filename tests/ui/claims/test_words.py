@@ -3,8 +3,6 @@
 import string
 from itertools import groupby
 
-import pytest
-
 from engine.claims.experiment import steady
 from engine.claims.uncertainty import Figure, counted, mean
 from engine.claims.verdict import ABOVE, BELOW, DEPENDS, FAILS, HOLDS, OPEN, Check, judge, noted
@@ -12,20 +10,16 @@ from ui.claims.claims import CLAIMS
 from ui.claims.words import KINDS, FigureName, all_words, interval
 
 
-def test_claims_and_their_words_match():
+def test_every_claim_has_words_whose_placeholders_are_figures():
     assert [claim.key for claim in CLAIMS] == list(all_words())
     topics = [claim.topic for claim in CLAIMS]
     assert [topic for topic, _ in groupby(topics)] == list(dict.fromkeys(topics))
-
-
-@pytest.mark.parametrize("key", all_words())
-def test_every_placeholder_names_a_figure(key):
-    words = all_words()[key]
-    ends = ("", "_low", "_high", "_n")
-    known = {name + end for name in words.figures for end in ends}
-    assert {mark for _, mark, _, _ in string.Formatter().parse(words.measured) if mark} <= known
-    assert {figure.kind for figure in words.figures.values()} <= set(KINDS)
-    assert words.overturned and words.each
+    for key, words in all_words().items():
+        ends = ("", "_low", "_high", "_n")
+        known = {name + end for name in words.figures for end in ends}
+        marks = {mark for _, mark, _, _ in string.Formatter().parse(words.measured) if mark}
+        assert marks <= known and words.overturned and words.each, key
+        assert {figure.kind for figure in words.figures.values()} <= set(KINDS), key
 
 
 def test_the_sentence_follows_from_the_figures():
@@ -42,18 +36,14 @@ def test_the_sentence_follows_from_the_figures():
     assert said(low, low)[0] == FAILS
     outcome, sentence = said(low, high)
     assert outcome == DEPENDS and "25 %" in sentence and "30 percentage points higher" in sentence
-    assert sentence.startswith(
-        "As claimed: repeated 4-grams, greedy minus nucleus. Not as claimed: texts that end in a"
-    )
+    assert sentence.startswith("As claimed: repeated 4-grams") and "Not as claimed: " in sentence
     some = mean([-0.2, 0.4, 0.4, -0.2, 0.4, 0.0])
     outcome, sentence = said(some, high)
-    assert outcome == OPEN and "Not decided: texts that end in a loop, greedy minus" in sentence
+    assert outcome == OPEN and "Not decided: texts that end in a loop" in sentence
     needed = Check("loops", some, ABOVE, 0.0).needed
-    assert sentence.endswith(
-        f"If the figures stay where they are, about {needed} prompts would decide it."
-    )
-    assert said(mean([-1.0, 1.0] * 3), high)[1].endswith("that more prompts decide little.")
-    assert said(mean([0.2, 0.4]), some)[1].endswith("An interval takes at least 5 prompts.")
+    assert f"about {needed} prompts would decide it" in sentence
+    assert "decide little" in said(mean([-1.0, 1.0] * 3), high)[1]
+    assert "at least 5 prompts" in said(mean([0.2, 0.4]), some)[1]
     unknown = mean([])
     assert "decide" not in said(unknown, unknown)[1], "no number of prompts is known to help"
 

@@ -18,22 +18,17 @@ from ui.jobs import UNKNOWN, Call
 from ui.texts.limits import MOST_TOKENS
 
 
-def test_column_text_matches_a_separate_decoder(comparison, model):
+def test_columns_match_separate_decoders(comparison, model):
     assert len(comparison.columns) == 4
     for column in comparison.columns:
         decoder = Decoder(model, PROMPT, comparison.inputs.effective(column))
-        alone = [step.token_id for step in decoder.run(column.length)]
-        assert column.length == 24
+        alone = [step.token_id for step in decoder.run(24)]
+        assert column.length == column.metrics.length == 24
         assert ids(column) == alone
-
-
-def test_column_metrics_match_its_steps(comparison):
-    column = comparison.columns[3]
-    finals = [column.text.distribution(i).final_entropy_bits for i in range(column.length)]
-    assert column.metrics.final_entropy_bits == pytest.approx(sum(finals) / len(finals))
-    assert column.metrics.length == column.length == 24
-    logprobs = [step.logprob for step in column.steps]
-    assert column.metrics.logprob == pytest.approx(sum(logprobs))
+        finals = [decoder.distribution(i).final_entropy_bits for i in range(24)]
+        assert column.metrics.final_entropy_bits == pytest.approx(sum(finals) / 24)
+        logprobs = [step.logprob for step in decoder.steps]
+        assert column.metrics.logprob == pytest.approx(sum(logprobs))
 
 
 def test_metrics_include_steps_without_a_distribution(comparison, monkeypatch):
@@ -82,32 +77,25 @@ def test_change_restarts_one_column_to_equal_length(comparison):
     comparison.adjust(column.number, temperature=2.0)
     settle(comparison)
     assert comparison.column(column.number).preset == OWN
-    assert [c.text is t for c, t in zip(comparison.columns, texts, strict=True)] == [
-        True,
-        False,
-        True,
-        True,
-    ]
+    kept = [c.text is text for c, text in zip(comparison.columns, texts, strict=True)]
+    assert kept == [True, False, True, True]
     assert {c.length for c in comparison.columns} == {24}
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
+def test_refused_value_is_reported_and_changes_nothing(comparison):
+    column = comparison.columns[1]
+    before = column.settings
+    for changes, said in (
         ({"temperature": -1.0}, "Temperature must not be negative, got -1.0"),
         ({"top_p": 1.5}, "Top-p must be above 0 and at most 1, got 1.5"),
         ({"top_k": 100_000}, "Top-k is above the vocabulary"),
-        ({"seed": None}, "Seed of this column is empty; use a whole number from 0"),
+        ({"seed": None}, "Seed of this column is empty"),
         ({"seed": 1.5}, "Seed of this column must be a whole number, got 1.5"),
-    ],
-)
-def test_refused_value_is_reported_and_changes_nothing(comparison, changes, sentence):
-    column = comparison.columns[1]
-    before = column.settings
-    comparison.adjust(column.number, **changes)
-    assert sentence in comparison.error
-    assert comparison.columns[1] is column
-    assert column.settings == before
+    ):
+        comparison.adjust(column.number, **changes)
+        assert said in comparison.error
+        assert comparison.columns[1] is column
+        assert column.settings == before
 
 
 def test_invalid_prompt_leaves_texts_unchanged(comparison):
@@ -118,7 +106,7 @@ def test_invalid_prompt_leaves_texts_unchanged(comparison):
         assert comparison.inputs.prompt == PROMPT
         assert [ids(column) for column in comparison.columns] == before
     comparison.change(max_tokens=MOST_TOKENS + 1)
-    assert "Max tokens is out of range, got 513; use a whole number from 1 to" in comparison.error
+    assert "Max tokens is out of range, got 513" in comparison.error
 
 
 def test_there_are_two_to_six_columns(comparison):
@@ -249,27 +237,21 @@ def test_cancelled_samples_are_kept_and_resume_identically(comparison, monkeypat
     assert list(run.frame()["text"]) == list(whole.frame()["text"])
 
 
-@pytest.mark.parametrize(
-    ("count", "sentence"),
-    [
-        (0, "Samples per setting is out of range, got 0; use a whole number from 1 to 200."),
-        (-5.0, "Samples per setting is out of range, got -5; use a whole number from 1 to 200."),
-        (1e6, "Samples per setting is out of range, got 1,000,000; use a whole number from 1 to"),
-        (2.5, "Samples per setting must be a whole number, got 2.5; use a whole number from 1 to"),
-        (None, "Samples per setting is empty; use a whole number from 1 to 200."),
-    ],
-)
-def test_count_out_of_range_is_refused(comparison, count, sentence):
-    comparison.sample(count, UNKNOWN)
+def test_count_out_of_range_leaves_the_last_samples(comparison):
+    comparison.sample(0, UNKNOWN)
     assert comparison.sampling is None
-    assert comparison.error.startswith(sentence)
-
-
-def test_a_refused_count_leaves_the_last_samples(comparison):
     comparison.sample(1, UNKNOWN)
     run = comparison.sampling
-    comparison.sample(0, UNKNOWN)
-    assert comparison.error and comparison.sampling is run and not run.is_cancelled
+    for count, said in (
+        (0, "is out of range, got 0; use a whole number from 1 to 200."),
+        (-5.0, "is out of range, got -5"),
+        (1e6, "is out of range, got 1,000,000"),
+        (2.5, "must be a whole number, got 2.5"),
+        (None, "is empty"),
+    ):
+        comparison.sample(count, UNKNOWN)
+        assert comparison.error.startswith(f"Samples per setting {said}")
+        assert comparison.sampling is run and not run.is_cancelled
     run.wait()
 
 
@@ -282,7 +264,9 @@ def test_reason_is_given_when_all_texts_end(comparison):
     assert comparison.why_over == "Every text has ended; adjust a column, or press Rewind."
 
 
-@pytest.mark.parametrize("preset", ["Pure sampling", "Creative"])
+@pytest.mark.parametrize(
+    "preset", ["Creative", pytest.param("Pure sampling", marks=pytest.mark.long)]
+)
 def test_vary_seed_leaves_only_seeds_different(comparison, preset):
     assert comparison.columns[0].settings.is_greedy, "which draws nothing, so it is passed over"
     comparison.set_settings(2, PRESETS[preset])

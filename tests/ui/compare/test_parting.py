@@ -13,11 +13,6 @@ from tests.ui.step.visitor import unpacked
 from ui.compare.view import parting_data, parting_place
 
 
-def message_of(comparison) -> dict:
-    header, _ = unpacked(base64.b64decode(parting_data(comparison)["message"]))
-    return header
-
-
 def test_equal_texts_have_no_parting_place(comparison):
     for column in comparison.columns:
         comparison.set_settings(column.number, PRESETS["Greedy"])
@@ -26,23 +21,18 @@ def test_equal_texts_have_no_parting_place(comparison):
     assert parting_data(comparison) is None
 
 
-def test_parting_place_is_the_first_difference(comparison):
-    place = parting_place(comparison.columns)
-    texts = [ids(column) for column in comparison.columns]
-    assert len({tuple(text[:place]) for text in texts}) == 1
-    assert len({text[place] for text in texts}) > 1
-    header = message_of(comparison)
-    assert header["text_ids"] == texts[0][:place]
-    assert header["prompt_ids"] == list(comparison.columns[0].text.prompt_ids)
-
-
 @pytest.mark.parametrize("same_u", [True, False])
-def test_column_distributions_match_the_engine(comparison, model, same_u):
+def test_texts_part_with_the_distributions_of_the_engine(comparison, model, same_u):
     comparison.change(same_u=same_u, seed=5)
     comparison.adjust(2, min_p=0.01, repetition_penalty=1.3)
     settle(comparison)
     place = parting_place(comparison.columns)
-    header = message_of(comparison)
+    texts = [ids(column) for column in comparison.columns]
+    assert len({tuple(text[:place]) for text in texts}) == 1
+    assert len({text[place] for text in texts}) > 1
+    header, _ = unpacked(base64.b64decode(parting_data(comparison)["message"]))
+    assert header["text_ids"] == texts[0][:place]
+    assert header["prompt_ids"] == list(comparison.columns[0].text.prompt_ids)
     assert len(header["columns"]) == len(comparison.columns)
     raws = []
     for column, shown in zip(comparison.columns, header["columns"], strict=True):

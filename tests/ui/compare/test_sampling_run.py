@@ -1,6 +1,6 @@
 """Figures of samples are computed once for each number of texts."""
 
-import pytest
+from unittest.mock import Mock
 
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
@@ -11,26 +11,13 @@ from ui.compare.sampling_run import SamplingRun
 PATIENCE_S = 60
 
 
-@pytest.fixture
-def run() -> SamplingRun:
+def test_summaries_and_csv_are_computed_once_per_count(monkeypatch):
     model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
     columns = [(1, "a", SamplingSettings()), (2, "b", SamplingSettings(temperature=0.5))]
-    return SamplingRun(model, "w1", columns, count=3, first_seed=0, max_tokens=4)
-
-
-def counted(monkeypatch, name: str) -> list:
-    calls, real = [], getattr(sampling_run, name)
-
-    def noted(*arguments):
-        calls.append(arguments)
-        return real(*arguments)
-
-    monkeypatch.setattr(sampling_run, name, noted)
-    return calls
-
-
-def test_summaries_and_csv_are_computed_once_per_count(run, monkeypatch):
-    summed, written = counted(monkeypatch, "summary"), counted(monkeypatch, "spreadsheet_csv")
+    run = SamplingRun(model, "w1", columns, count=3, first_seed=0, max_tokens=4)
+    summed, written = Mock(wraps=sampling_run.summary), Mock(wraps=sampling_run.spreadsheet_csv)
+    monkeypatch.setattr(sampling_run, "summary", summed)
+    monkeypatch.setattr(sampling_run, "spreadsheet_csv", written)
     assert run.summaries() == {}
     head = run.csv()
     run.start()
@@ -40,6 +27,6 @@ def test_summaries_and_csv_are_computed_once_per_count(run, monkeypatch):
     for _ in range(5):  # reruns of the page
         assert run.summaries() is first[0]
         assert run.csv() is first[1]
-    assert (len(summed), len(written)) == (2, 2)
+    assert (summed.call_count, written.call_count) == (2, 2)
     assert first[1].count(b"\r\n") > head.count(b"\r\n")
     assert {number: found.count for number, found in first[0].items()} == {1: 3, 2: 3}

@@ -43,12 +43,17 @@ def _info(label: str, usual: float, picture: str) -> Info:
 
 
 @dataclass(frozen=True)
-class Middle(CutStage):
-    """A cut to a run of ranks in the middle."""
+class MadeUp:
+    """One number, and off at 0."""
 
     amount: float
-    setting: ClassVar[str] = "middle"
     off: ClassVar[float] = 0
+
+
+class Middle(MadeUp, CutStage):
+    """A cut to a run of ranks in the middle."""
+
+    setting: ClassVar[str] = "middle"
     info: ClassVar[Info] = _info("Middle", 2, "window")
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
@@ -57,13 +62,10 @@ class Middle(CutStage):
         return kept if kept.mass > 0 else survivors  # every rule leaves something to draw
 
 
-@dataclass(frozen=True)
-class EveryOther(CutStage):
+class EveryOther(MadeUp, CutStage):
     """A cut to every other rank."""
 
-    amount: float
     setting: ClassVar[str] = "every_other"
-    off: ClassVar[float] = 0
     info: ClassVar[Info] = _info("Every other", 1, "window")
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
@@ -73,13 +75,10 @@ class EveryOther(CutStage):
         return ranked_after(self.setting, scores)
 
 
-@dataclass(frozen=True)
-class Few(EditStage):
+class Few(MadeUp, EditStage):
     """A ban of nearly all tokens, as by a constraint."""
 
-    amount: float
     setting: ClassVar[str] = "few"
-    off: ClassVar[float] = 0
     info: ClassVar[Info] = _info("Few", 1, "edit")
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
@@ -89,13 +88,10 @@ class Few(EditStage):
         return ranked_after(self.setting, scores)
 
 
-@dataclass(frozen=True)
-class Nudge(TokenEdit):
+class Nudge(MadeUp, TokenEdit):
     """New scores for a few tokens; one of these tokens is removed."""
 
-    amount: float
     setting: ClassVar[str] = "nudge"
-    off: ClassVar[float] = 0
     info: ClassVar[Info] = _info("Nudge", 1, "edit")
 
     def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
@@ -106,13 +102,10 @@ class Nudge(TokenEdit):
         return ids, values
 
 
-@dataclass(frozen=True)
-class Shake(EditStage):
+class Shake(MadeUp, EditStage):
     """New scores for all tokens, in a new order."""
 
-    amount: float
     setting: ClassVar[str] = "shake"
-    off: ClassVar[float] = 0
     info: ClassVar[Info] = _info("Shake", 1, "edit")
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
@@ -120,13 +113,10 @@ class Shake(EditStage):
         return ranked_after(self.setting, survivors.scores + wave * np.float32(self.amount))
 
 
-@dataclass(frozen=True)
-class Cool(ScaleStage):
+class Cool(MadeUp, ScaleStage):
     """A division of all scores by one number."""
 
-    amount: float
     setting: ClassVar[str] = "cool"
-    off: ClassVar[float] = 0
     info: ClassVar[Info] = _info("Cool", 1, "scale")
 
     def temperature_of(self, survivors: Survivors) -> float:

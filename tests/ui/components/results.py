@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,14 +12,13 @@ from engine.errors import NoCandidatesError
 from engine.sampling.distribution import Distribution, StageResult
 from engine.sampling.survivors import Survivors
 from tests.ui.components.cases import Case
-from tests.ui.words import sentences
 from ui.texts.settings import plain_settings, shown_samplers
 
 LEADING = 15  # rows of the table
 DENSE, SPACED = 30, 40  # ranks of a curve
 
 
-def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dict:
+def results(rng: np.random.Generator, case: Case) -> dict:
     """Return a case in the browser's form, with the engine's results."""
     settings = plain_settings(case.settings, shown_samplers(case.settings))
     given = {
@@ -44,7 +43,7 @@ def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dic
             "tempered": distribution.entropy_bits,
             "final": distribution.final_entropy_bits,
         },
-        "stages": [stage(distribution, result, labels) for result in distribution.stages],
+        "stages": [stage(distribution, result) for result in distribution.stages],
         "candidates": [list(candidate) for candidate in distribution.candidates(LEADING)],
         "draws": [draw(distribution, u) for u in case.us],
         "ways": [way(distribution, token) for token in followed(rng, case)],
@@ -52,19 +51,8 @@ def results(rng: np.random.Generator, case: Case, labels: dict[int, str]) -> dic
     }
 
 
-def stage(distribution: Distribution, result: StageResult, labels: dict[int, str]) -> dict:
-    """Return one sampler's remaining tokens, figures and sentences."""
-
-    def label_of(token: int) -> str:
-        return labels.get(token, f"id {token}")
-
-    def text(templates: Mapping[str, str]) -> str:
-        # The removed tokens had some mass, even if it is too small for a difference of sums.
-        least = 5e-324 if result.survivors < result.before.count else 0.0
-        figures = result.figures | {"mass_removed": max(result.mass_removed, least)}
-        template = sentences.template_of(templates, result.case)
-        return sentences.render(template, figures, sentences.names_of(result, label_of))
-
+def stage(distribution: Distribution, result: StageResult) -> dict:
+    """Return one sampler's remaining tokens and figures."""
     after = result.after
     ids = np.asarray(after.ids, np.uint32)
     return {
@@ -78,8 +66,6 @@ def stage(distribution: Distribution, result: StageResult, labels: dict[int, str
         "entropy": result.entropy_bits,
         "figures": {name: finite(value) for name, value in result.figures.items()},
         "case": result.case,
-        "says": text(result.stage.info.says),
-        "note": text(result.stage.info.note),
         "moved_ids": result.moved_ids if result.stage.kind == "edit" else [],
         "mass": mass_level(distribution, result) if result.stage.info.picture == "mass" else None,
     }

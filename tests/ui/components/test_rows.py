@@ -43,43 +43,26 @@ def large_row(seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, 3, LARGE).astype(np.float32)
 
 
-def test_tokens_are_packed_in_rank_order():
-    header, row = packed([1, 3, -2, 2])
-    assert header["possible"] == header["vocab"] == header["runs"] == 4
-    assert row.values.tolist() == [3, 2, 1, -2]
-    assert row.counts.tolist() == [1, 1, 1, 1]
-    assert row.ids.tolist() == header["leading_ids"] == [1, 3, 0, 2]
+@pytest.mark.parametrize(
+    ("logits", "values", "counts", "ids"),
+    [
+        ([1, 3, -2, 2], [3, 2, 1, -2], [1, 1, 1, 1], [1, 3, 0, 2]),
+        ([2, 5, 2, 5, 2], [5, 2], [2, 3], [1, 3, 0, 2, 4]),
+        ([0.0, -0.0, 1.0, 0.0], [1, 0], [1, 3], [2, 0, 1, 3]),
+        ([-np.inf, 1, -np.inf, 2, 0], [2, 1, 0], [1, 1, 1], [3, 1, 4]),
+        ([-7.5] * 1001, [-7.5], [1001], list(range(1001))),
+    ],
+)
+def test_equal_scores_form_runs_in_rank_order(logits, values, counts, ids):
+    header, row = packed(logits)
+    assert (row.values.tolist(), row.counts.tolist(), row.ids.tolist()) == (values, counts, ids)
+    assert not np.signbit(row.values[row.values == 0]).any()
+    assert (header["vocab"], header["possible"]) == (len(logits), len(ids))
+    assert (header["runs"], header["known"]) == (len(values), len(ids))
+    assert header["leading_ids"] == ids[: len(header["leading_ids"])]
 
 
-def test_equal_scores_form_one_run_by_id():
-    _, row = packed([2, 5, 2, 5, 2])
-    assert row.values.tolist() == [5, 2]
-    assert row.counts.tolist() == [2, 3]
-    assert row.ids.tolist() == [1, 3, 0, 2, 4]
-
-
-def test_both_zeros_are_one_score():
-    _, row = packed([0.0, -0.0, 1.0, 0.0])
-    assert row.values.tolist() == [1, 0]
-    assert not np.signbit(row.values).any()
-    assert row.ids.tolist() == [2, 0, 1, 3]
-
-
-def test_impossible_tokens_are_left_out():
-    header, row = packed([-np.inf, 1, -np.inf, 2, 0])
-    assert (header["vocab"], header["possible"], header["known"]) == (5, 3, 3)
-    assert row.ids.tolist() == [3, 1, 4]
-    assert row.counts.sum() == 3
-
-
-def test_a_row_of_equal_scores_is_one_run():
-    header, row = packed(np.full(1001, -7.5))
-    assert header["runs"] == 1
-    assert (row.values.tolist(), row.counts.tolist()) == ([-7.5], [1001])
-    assert row.ids.tolist() == list(range(1001))
-
-
-@pytest.mark.parametrize("vocab", [1, 2, 3, 5, 65_535, 65_536, 65_537])
+@pytest.mark.parametrize("vocab", [1, 3, 65_536, 65_537])
 def test_arrays_are_aligned_for_every_vocabulary_size(vocab):
     logits = np.random.default_rng(vocab).integers(0, 50, vocab).astype(np.float32)
     header, row = packed(logits)
@@ -92,18 +75,11 @@ def test_arrays_are_aligned_for_every_vocabulary_size(vocab):
 
 def test_a_bfloat16_row_is_small():
     logits = (large_row().view(np.uint32) & 0xFFFF_0000).view(np.float32)
+    logits.setflags(write=False)
     header, data = pack_row(RankedRow(logits))
     assert header["exact"]
     assert header["runs"] < 5_000
     assert len(data) < 60_000
-
-
-def test_packing_does_not_change_the_row():
-    logits = large_row()
-    logits.setflags(write=False)
-    before = logits.copy()
-    pack_row(RankedRow(logits))
-    assert np.array_equal(logits, before)
 
 
 @pytest.mark.parametrize(

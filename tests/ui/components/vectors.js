@@ -20,8 +20,6 @@ import { read_message } from '../../../ui/components/js/wire/message.js';
  * @property {string} case
  * @property {number[]} moved_ids
  * @property {{id: number, level: number | null} | null} mass
- * @property {string} says
- * @property {string} note
  *
  * @typedef {{name: string, removed: number, kept: number, in_ranking: boolean, first_rank?: number, last_rank?:
  *   number, is_contiguous?: boolean, is_upper?: boolean, is_lower?: boolean}} LineVector
@@ -80,7 +78,7 @@ export function* read_rows() {
     const { name, header, offset, bytes, cases } = JSON.parse(line);
     const own = arrays.buffer.slice(arrays.byteOffset + offset, arrays.byteOffset + offset + bytes);
     const packed = unpack_row(header, /** @type {ArrayBuffer} */ (own), 0);
-    yield { name, row: row_of(packed, { labels: new Map(header.labels) }), cases };
+    yield { name, row: row_of(packed), cases };
   }
 }
 

@@ -55,8 +55,6 @@ SIZES = {
     70_000: 0.01,
     151_936: 0.01,
 }
-# Labels of some tokens; ids label the others.
-LABELS = ("␣Paris", "⏎", "<script>", "“quoted”", "مرحبا", "🙂" * 30, "a" * 24, "b" * 25, "")
 
 
 def main() -> None:
@@ -86,13 +84,12 @@ def write_rows(folder: Path, chains: int, seed: int) -> None:
             cases = list(cases_on(rng, logits))
             header, data = pack_row(RankedRow(logits))
             del header["leading_ids"]
-            labels = {int(i): LABELS[i % len(LABELS)] for i in rng.integers(0, logits.size, 40)}
             line = {
                 "name": f"row {number} of seed {seed}: {kind}, {logits.size} tokens",
-                "header": header | {"labels": list(labels.items())},
+                "header": header,
                 "offset": offset,
                 "bytes": len(data),
-                "cases": [results(rng, case, labels) for case in cases],
+                "cases": [results(rng, case) for case in cases],
             }
             lines.write(json.dumps(line, allow_nan=False, default=np.generic.item) + "\n")
             arrays.write(data)
@@ -173,7 +170,7 @@ def write_told(folder: Path, chains: int, seed: int) -> None:
                 "name": f"{'light' if is_light else 'made-up'} row {number} of seed {seed}",
                 "offset": offset,
                 "bytes": len(data),
-                "case": results(rng, case, {}),
+                "case": results(rng, case),
             }
             lines.write(json.dumps(line, allow_nan=False, default=np.generic.item) + "\n")
             arrays.write(data)

@@ -55,7 +55,7 @@ def lab(model) -> BeamLab:
 # --- The tree -------------------------------------------------------------------------------------
 
 
-def test_every_path_leads_back_to_the_first_step(search):
+def test_paths_and_best_hypothesis_match_the_search(search):
     steps = search.steps
     for step in steps:
         for at, one in enumerate(step.candidates):
@@ -63,13 +63,9 @@ def test_every_path_leads_back_to_the_first_step(search):
             assert [place[0] for place in way] == list(range(step.index + 1))
             total = sum(steps[place[0]].candidates[place[1]].logprob for place in way)
             assert total == pytest.approx(one.total)
-
-
-def test_best_hypothesis_matches_the_search(search):
-    for taken in range(1, len(search.steps) + 1):
-        steps = search.steps[:taken]
-        assert ids_of(steps, best_place(steps)) == steps[-1].ids_after
-    assert text_of(search.steps, best_place(search.steps)) == search.text
+        taken = steps[: step.index + 1]
+        assert ids_of(taken, best_place(taken)) == step.ids_after
+    assert text_of(steps, best_place(steps)) == search.text
     assert best_place([]) is None
 
 
@@ -95,15 +91,14 @@ def test_wide_tree_shows_all_kept_hypotheses(model):
     for fate in (KEPT, FINISHED):
         assert shown.count(fate) == every.count(fate) > 0
     assert tree.hidden == len(every) - len(shown) > 0
-    assert f"{tree.hidden} pruned hypotheses are not shown." == view.hidden(tree)
+    assert view.hidden(tree).startswith(f"{tree.hidden} pruned")
     assert tree.rows <= 20 + MOST_ROWS
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_chart_distinguishes_fates_by_shape_and_colour(search, dark):
+def test_chart_distinguishes_fates_by_shape_and_colour(search):
     tree = tree_of(search.steps, 8, 11)
     chosen = tree.nodes[0].place
-    figure = tree_figure(tree, labels_of(search.model.vocabulary).__getitem__, chosen, dark)
+    figure = tree_figure(tree, labels_of(search.model.vocabulary).__getitem__, chosen, True)
     fates = {trace.name: trace for trace in figure.data if trace.name in (KEPT, PRUNED, FINISHED)}
     looks = {(trace.marker.symbol, trace.marker.color) for trace in fates.values()}
     assert len(looks) == 3
@@ -112,13 +107,7 @@ def test_chart_distinguishes_fates_by_shape_and_colour(search, dark):
     assert len(figure.layout.annotations) == len(tree.nodes)
     ring = next(trace for trace in figure.data if trace.name == "chosen")
     assert list(ring.x) == [chosen[0] + 1]
-    tree_figure(tree_of(search.steps, 0, 0), str, None, dark)
-
-
-def test_markup_in_tokens_is_escaped(search):
-    figure = tree_figure(tree_of(search.steps, 0, 3), lambda token_id: MARKUP, None)
-    shown = [note.text for note in figure.layout.annotations]
-    assert all(MARKUP not in text and "<br>" in text for text in shown)
+    tree_figure(tree_of(search.steps, 0, 0), str, None)
 
 
 def test_stage_view_mutes_shared_text_of_hypotheses(search):
@@ -138,15 +127,14 @@ def test_stage_view_mutes_shared_text_of_hypotheses(search):
 
 
 def test_notice_compares_the_search_with_greedy(model, search):
-    said = r"Greedy decoding chose “[^”]+”; in step \d+ no beam continues"
-    assert re.match(said, view.notice(search))
+    assert "no beam continues" in view.notice(search)
     greedy = BeamSearch(model, PROMPT, BeamSettings(width=1, max_new_tokens=5))
     list(greedy.run())
-    assert view.notice(greedy).startswith("So far the best hypothesis is the text of greedy")
+    assert view.notice(greedy).startswith("So far the best")
     begun = BeamSearch(model, PROMPT, BeamSettings(width=4))
     for _ in range(3):
         begun.step()
-    assert "The best hypothesis leaves greedy decoding at token 2" in view.notice(begun)
+    assert "at token 2" in view.notice(begun)
 
 
 def test_node_lists_following_tokens_with_fates(search):
@@ -157,23 +145,19 @@ def test_node_lists_following_tokens_with_fates(search):
     assert MARKUP not in shown and "kept" in shown and "16,374 other tokens" in shown
     assert view.hypothesis(MARKUP, steps, place).count("&lt;") >= 1
     pruned = next((1, at) for at, one in enumerate(steps[1].candidates) if one.fate == PRUNED)
-    assert "was pruned, so nothing follows it" in view.no_more(steps, pruned)
+    assert "was pruned" in view.no_more(steps, pruned)
     ended = next((11, at) for at, one in enumerate(steps[11].candidates) if one.fate == FINISHED)
-    assert "This text is complete" in view.no_more(steps, ended)
+    assert "is complete" in view.no_more(steps, ended)
 
 
 # --- The lab --------------------------------------------------------------------------------------
 
 
-def test_lab_opens_with_the_best_node_chosen(lab):
-    assert len(lab.text.steps) == BeamLab.first_steps
-    step, at = lab.chosen
-    assert (step, lab.text.steps[step].candidates[at].beam) == (5, 0)
-    assert lab.columns == (1, 5)
-
-
-def test_chosen_node_and_columns_follow_navigation(lab, model):
+def test_chosen_node_and_columns_follow_navigation(lab):
     twin = settled(lab.copy())
+    assert len(twin.text.steps) == BeamLab.first_steps and twin.columns == (1, 5)
+    step, at = twin.chosen
+    assert (step, twin.text.steps[step].candidates[at].beam) == (5, 0), "the best one"
     twin.choose((3, 1))
     twin.show(shown=2, last=3)
     assert twin.chosen == (3, 1) and twin.columns == (2, 3)
@@ -217,10 +201,8 @@ def test_inputs_are_restored_and_exact_ones_keep_text(lab, model):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"width": 65}, "width must be at most 64, got 65"),
-        ({"groups": 3}, "groups must divide the width of 4, got 3; use one of 1, 2, 4."),
-        ({"diversity_penalty": 1.0}, "diversity_penalty needs more than one group"),
-        ({"length_penalty": 99.0}, "length_penalty must be from -10 to 10"),
+        ({"width": 65}, "width must be"),
+        ({"groups": 3}, "groups must divide"),
         ({"prompt": ""}, "prompt"),
     ],
 )
@@ -235,7 +217,7 @@ def test_refused_change_keeps_the_search(lab, changes, said):
 
 def test_texts_of_beam_greedy_and_sampling_are_compared(lab, model):
     twin = settled(lab.copy())
-    twin.change(max_new_tokens=10)
+    twin.change(max_new_tokens=6)
     twin.begin(UNKNOWN)
     twin.texts.wait(60)
     work = twin.texts
@@ -243,7 +225,7 @@ def test_texts_of_beam_greedy_and_sampling_are_compared(lab, model):
     kinds = [one.kind for one in work.texts]
     assert kinds == [BEAM] * 4 + [GREEDY] + [SAMPLE] * SAMPLES
     best = work.texts[0]
-    whole = BeamSearch(model, PROMPT, BeamSettings(max_new_tokens=10))
+    whole = BeamSearch(model, PROMPT, BeamSettings(max_new_tokens=6))
     list(whole.run())
     assert best.token_ids == whole.hypotheses[0].token_ids
     # In bfloat16, the model rounds differently when it reads a text alone.
@@ -251,7 +233,7 @@ def test_texts_of_beam_greedy_and_sampling_are_compared(lab, model):
     assert best.distinct_1 == distinct_n([best.token_ids], 1)
     assert best.score == pytest.approx(whole.hypotheses[0].score)
     said = view.texts_notice(work.texts)
-    assert "nats more than greedy’s" in said and "likelier than the samples" in said
+    assert "greedy’s" in said and "the samples" in said
     shown = view.texts_list(PROMPT, work.texts)
     assert shown.count("<li>") == work.count and shown.index("beam 1") < shown.index("sample")
     figure = likely_figure(work.texts)
@@ -299,7 +281,7 @@ def test_exact_search_reports_misses_of_each_width(lab):
     assert work.is_done and found.best.is_proven and work.texts_done == work.count == 5
     assert [miss.width for miss in found.misses] == [1, 2, 4, 8]
     said = view.verdict(found, work.inputs)
-    assert said.startswith("Proven: no text of at most 8 tokens is likelier than “")
+    assert said.startswith("Proven: ")
     own = found.misses[2]
     assert ("misses it by" in said) == (not own.found)
     assert f"{found.best.visited:,} beginnings read" in view.proof(found, "bfloat16")
@@ -312,7 +294,7 @@ def test_unproven_result_is_reported_with_its_interval(model):
     list(study.run())
     best = study.result.best
     said = view.verdict(study.result, BeamInputs())
-    assert said.startswith("Out of reach (3 beginnings read): no text of at most 8 tokens")
+    assert said.startswith("Out of reach (3 ")
     assert f"between {number(best.score, 3)} and {number(best.bound, 3)}." in said
     assert best.bound > best.score
     cancelled = SearchErrorStudy(model, PROMPT, 8, widths=(4,))
@@ -321,22 +303,21 @@ def test_unproven_result_is_reported_with_its_interval(model):
         if progress.exact:
             cancel.set()
     said = view.verdict(cancelled.result, BeamInputs())
-    assert said.startswith("Out of reach (cancelled, 1 beginning read): no text of at most")
+    assert said.startswith("Out of reach (cancelled, 1 ")
 
 
 def test_invalid_exact_search_is_refused(lab):
     twin = settled(lab.copy())
     twin.change(exact_tokens=33)
     twin.begin_exact(UNKNOWN)
-    assert "max_new_tokens must be at most 32 in an exact search" in twin.error
-    assert twin.exact is None
+    assert "max_new_tokens must be" in twin.error and twin.exact is None
     with pytest.raises(DecodingError):
         BeamInputs(width=0).settings  # noqa: B018
 
 
 def test_second_tab_does_not_cancel_first_tab_work(lab):
     first = settled(lab.copy())
-    first.change(prompt="Once a ship", max_new_tokens=6)
+    first.change(prompt="Once a ship", max_new_tokens=3)
     first.begin(UNKNOWN)
     twin = first.copy()
     assert twin.texts in (None, first.texts) and not first.texts.is_cancelled
@@ -344,7 +325,10 @@ def test_second_tab_does_not_cancel_first_tab_work(lab):
     assert first.copy().texts is first.texts
 
 
-@pytest.mark.parametrize(("begin", "work"), [("begin", "texts"), ("begin_exact", "exact")])
+@pytest.mark.parametrize(
+    ("begin", "work"),
+    [pytest.param("begin", "texts", marks=pytest.mark.long), ("begin_exact", "exact")],
+)
 def test_work_is_kept_only_once_started(lab, monkeypatch, begin, work):
     """Streamlit ends a drawing at the next call to it if a new one is due."""
     twin = settled(lab.copy())

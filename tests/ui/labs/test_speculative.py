@@ -68,20 +68,26 @@ def test_each_proposer_can_be_selected(lab, model):
     assert lab.text.steps[0].proposed, "the prompt repeats, so there is a match"
 
 
-def test_max_tokens_apply_from_the_next_round(lab):
-    text, count = lab.text, len(lab.text.token_ids)
+def test_max_tokens_apply_and_a_record_restores_the_rounds(lab, model):
+    lab.change(forced=True, acceptance=0.5)
+    text, count = settled(lab).text, len(lab.text.token_ids)
     lab.change(max_tokens=count + 2)
     assert lab.text is text
     lab.player.play()
     settled(lab)
     assert len(lab.text.token_ids) == count + 2 and not lab.player.can_go_on
+    data = json.loads(json.dumps(lab.record()))
+    again = settled(SpeculativeLab.restored(data, lambda source, revision: model))
+    assert again.inputs == lab.inputs and again.text.token_ids == lab.text.token_ids
+    twin = lab.copy()
+    assert twin.text.token_ids == lab.text.token_ids and twin.work is None
 
 
 def test_unsuitable_draft_falls_back_to_prompt_lookup():
     target = LanguageModel(tiny_models.build("llama"), name="mine")
     target.vocabulary.encode = lambda text: tiny_models.prompt(2)
     other = SpeculativeLab(target, steps=2)
-    assert "another tokenizer than mine, so prompt lookup proposes" in other.fell_back
+    assert "another tokenizer than mine" in other.fell_back
     assert settled(other).text.draft is None and len(other.text.steps) == 2
 
 
@@ -119,17 +125,7 @@ def test_a_record_downloads_no_draft(lab, model, monkeypatch):
 def test_visitor_loads_only_allowed_drafts(lab, monkeypatch):
     monkeypatch.setenv("DECODING_MODELS", "bundled")
     lab.load_draft("models/draft")
-    assert "not among the models that may be loaded here" in lab.error and not lab.player.is_busy
-
-
-def test_rounds_are_restored_from_the_record(lab, model):
-    lab.change(forced=True, acceptance=0.5)
-    settled(lab)
-    data = json.loads(json.dumps(lab.record()))
-    again = settled(SpeculativeLab.restored(data, lambda source, revision: model))
-    assert again.inputs == lab.inputs and again.text.token_ids == lab.text.token_ids
-    twin = lab.copy()
-    assert twin.text.token_ids == lab.text.token_ids and twin.work is None
+    assert "not among the models" in lab.error and not lab.player.is_busy
 
 
 def test_speed_trial_resumes_after_a_cancel(monkeypatch):
@@ -181,7 +177,6 @@ def test_texts_are_escaped(monkeypatch):
     step = text.steps[0]
     monkeypatch.setattr(type(step), "looked_at", 0)
     assert "<img" not in view._proposed(odd, step, False)
-    assert "<script" not in view._proposed(odd, step, False)
 
 
 REST = ("draft_u", "draft_probability", "target_probability", "ratio", "u", "verdict")
@@ -192,7 +187,7 @@ def test_notice_summarises_the_rounds():
     found = Acceptance.of(text.steps)
     said = view.notice(text)
     assert f"accepted {sum(found.accepted)} of the {sum(found.looked_at)} proposals" in said
-    assert "rejected ⟨" in said or "rejected " in said
+    assert "rejected " in said
     forced = rounds_of(forced_acceptance=1.0)
     assert "forced to 1.00" in view.notice(forced) and view.INVALID in view.notice(forced)
     assert view.INVALID in view.written(forced, "x") and view.INVALID not in view.written(text, "x")
@@ -201,15 +196,14 @@ def test_notice_summarises_the_rounds():
     assert view.notice(silent).startswith("Nothing was proposed yet")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_overlap_chart_shows_the_shared_probability(dark):
+def test_overlap_shows_shared_probability_or_forced_acceptance():
     text = rounds_of()
     step = next(s for s in text.steps if s.looked_at > s.accepted)
     found = text.distribution(step.index, step.accepted)
     bars = view.bars(found, step, text)
     assert any("(proposed)" in bar.label for bar in bars)
     assert any("(drawn)" in bar.label for bar in bars)
-    figure = charts.overlap_figure(bars, dark)
+    figure = charts.overlap_figure(bars, True)
     shared, more, less = (part.x for part in figure.data)
     for bar, both, target, draft in zip(bars, shared, more, less, strict=True):
         assert both + target == pytest.approx(bar.target)
@@ -219,10 +213,15 @@ def test_overlap_chart_shows_the_shared_probability(dark):
     behind = next(s for s in text.steps if s.looked_at < len(s.proposed))
     unseen = text.distribution(behind.index, len(behind.proposed) - 1)
     assert "it was never examined" in view.overlap_sentence(unseen, behind)
+    forced = rounds_of(forced_acceptance=0.5)
+    step = next(s for s in forced.steps if s.looked_at > s.accepted)
+    found = forced.distribution(step.index, step.accepted)
+    assert "the forced acceptance, 0.500" in view.overlap_sentence(found, step)
+    assert "in the residual" not in view.rounds(forced.steps, None)
+    assert "in the residual" in view.rounds(text.steps, None)
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_speed_trial_is_shown_in_words_and_charts(dark):
+def test_speed_trial_is_shown_in_words_and_charts():
     trial = SpeedTrial(
         tiny_models.shared("llama"),
         tiny_models.prompt(2),
@@ -241,20 +240,11 @@ def test_speed_trial_is_shown_in_words_and_charts(dark):
     assert view.LOSS_SENTENCES[point.waterfall.largest.name] in said
     assert set(view.LOSS_NAMES) == set(view.LOSS_SENTENCES) == set(LOSSES)
     assert view.speed_table(curve).count("<tr>") == 3
-    fall = charts.waterfall_figure(point, view.LOSS_NAMES, dark)
+    fall = charts.waterfall_figure(point, view.LOSS_NAMES, True)
     assert fall.data[0].x[0] == point.waterfall.tokens
     assert fall.data[-1].x[0] == point.measured
-    measured, formula = charts.curve_figure(curve, dark).data
+    measured, formula = charts.curve_figure(curve, True).data
     assert list(measured.y) == [one.measured for one in curve.points]
     assert list(formula.y) == [one.predicted for one in curve.points]
-    bars = charts.acceptance_figure(point.acceptance, dark).data
+    bars = charts.acceptance_figure(point.acceptance, True).data
     assert list(bars[0].y) == list(point.acceptance.conditional)
-
-
-def test_forced_acceptance_is_distinguished_from_the_rule():
-    text = rounds_of(forced_acceptance=0.5)
-    step = next(s for s in text.steps if s.looked_at > s.accepted)
-    found = text.distribution(step.index, step.accepted)
-    assert "is not below the forced acceptance, 0.500" in view.overlap_sentence(found, step)
-    assert "in the residual" not in view.rounds(text.steps, None)
-    assert "in the residual" in view.rounds(rounds_of().steps, None)

@@ -22,12 +22,8 @@ def test_points_sentence_lists_points_by_activity():
     listed = "14 for 2 tasks, 8 for 1 prediction, 8.4 for 1 answer, 1 for 1 step read."
     assert points_sentence(Progress.of(entries)) == f"**31.4 points:** {listed}"
     assert points_sentence(NOTHING).startswith("**0 points.**")
-
-
-def test_answer_points_never_fall_below_zero():
-    entries = [*one_of_each(), answer("wrong", right=False, sure=1.0)]
-    assert "**19 points:**" in points_sentence(Progress.of(entries))
-    assert ", 0 for 2 answers," in points_sentence(Progress.of(entries))
+    wrong = points_sentence(Progress.of([*one_of_each(), answer("wrong", right=False, sure=1.0)]))
+    assert "**19 points:**" in wrong and ", 0 for 2 answers," in wrong, "never below 0"
 
 
 def lacking(entries: list) -> list[str]:
@@ -38,13 +34,11 @@ def test_badge_lists_missing_requirements():
     near = [predicted("a", gap=0.05), predicted("b", gap=0.5)]
     alone = [task(f"t{n}") for n in range(9)]
     loop, own, eye, fit = lacking([*near, *alone, task("helped", helped=True), answer()])
-    assert loop == "task 2 of step Loops in lesson Greedy decoding."
-    assert own == "1 task that you solve without seeing its solution."
-    assert eye == "2 predictions that come within a tenth of the scale."
-    assert fit == "19 quiz answers."
+    assert loop.startswith("task 2 of step Loops") and own.startswith("1 task ")
+    assert eye.startswith("2 predictions ") and fit == "19 quiz answers."
 
 
-@pytest.mark.parametrize(("right", "sure"), [(16, 0.8), (18, 0.9), (14, 0.8)])
+@pytest.mark.parametrize(("right", "sure"), [(18, 0.9), (14, 0.8)])
 def test_all_badges_can_be_earned(right, sure):
     given = [answer(f"q{n}", right=n < right, sure=sure) for n in range(20)]
     near = [predicted(f"p{n}", gap=0.01) for n in range(3)]
@@ -55,7 +49,7 @@ def test_all_badges_can_be_earned(right, sure):
 @pytest.mark.parametrize(("right", "sure", "gap"), [(12, 0.9, 30), (20, 0.8, 20)])
 def test_calibration_badge_reports_the_difference(right, sure, gap):
     given = [answer(f"q{n}", right=n < right, sure=sure) for n in range(20)]
-    assert f"differ by {gap} percentage points, and may differ by 10." in lacking(given)[3]
+    assert f"differ by {gap} percentage points" in lacking(given)[3]
 
 
 def test_every_lesson_claim_and_question_has_its_concept():
@@ -79,19 +73,12 @@ def test_concept_map_is_complete_in_every_language(code):
     assert len(words) == 1 + len({one.topic for one in found}) + len(found)
 
 
-def test_a_search_finds_rows_that_hold_every_word():
+def test_search_and_links_of_concepts():
     assert all(one.holds("  ") for one in concepts())
     assert [one.key for one in concepts() if one.holds("RANDOM draws token")] == ["draw"]
-
-
-def test_links_keep_the_path_and_are_escaped():
     (draw,) = [one for one in concepts() if one.key == "draw"]
     table = concepts_table([draw], {"path": "hour"})
-    for query in (
-        "lesson=the_loop&amp;step=round",
-        "try=draw",
-        "lesson=the_loop&amp;question=draw",
-    ):
+    for query in ("lesson=the_loop&amp;step=round", "try=draw"):
         assert f'href="?path=hour&amp;{query}"' in table
     assert table.count("<a ") == 3 and 'data-name="Experiment"' in table
 
@@ -100,7 +87,7 @@ def test_links_keep_the_path_and_are_escaped():
     ("before", "after", "said"),
     [
         ('"the_loop/round"', '"the_loop/rounds"', "one_step.concepts.forward_pass.lesson names"),
-        ('page = "step"', 'page = "steps"', "one_step.concepts.forward_pass.try.page must be one"),
+        ('page = "step"', 'page = "steps"', "one_step.concepts.forward_pass.try.page must"),
     ],
 )
 def test_map_mistake_is_reported_with_its_place(tmp_path, monkeypatch, before, after, said):

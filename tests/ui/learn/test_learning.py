@@ -71,9 +71,7 @@ def test_progress_is_shared_between_tabs(lesson):
     "data",
     [
         None,
-        {},
         {"hints": [], "reached": [["a"]], "figures": []},
-        {"hints": [["a/b/c", "hint"]], "reached": [], "figures": []},
         {"hints": [], "reached": [["x" * 201, "a"]], "figures": []},
         {"hints": [], "reached": [], "figures": [["a/b/c", 1]]},
     ],

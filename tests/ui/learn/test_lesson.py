@@ -34,59 +34,32 @@ def test_lesson_is_read_from_its_files(tmp_path: Path):
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("minutes = 3", "", "two/lesson.toml: minutes is missing; add it."),
-        ("minutes = 3", "minutes = 0", "minutes must be a whole number of at least 1, got 0; mend"),
+        ("minutes = 3", "", "two/lesson.toml: minutes is missing"),
+        ("minutes = 3", "minutes = 0", "minutes must be"),
         ("minutes = 3", "minutes = ", "two/lesson.toml is no TOML"),
-        ("minutes = 3", "minuts = 3", "minuts is not known to this version; use minutes."),
-        ('"press"', '"read"', 'steps has the key "read" twice; give each a key of its own.'),
-        ('kind = "step"', 'kind = "stop"', "steps.press.panel.kind must be one of those this"),
-        (
-            '"transport", ',
-            '"transports", ',
-            'panel.parts names "transports", which is not known; use',
-        ),
-        ('"temperature"', '"warmth"', 'samplers names "warmth", which is not known; use one of'),
-        ('= "generated"', '= "generate"', 'tasks.two.solved.1.check names "generate", which is'),
-        ("at_least = 2", 'at_least = "2"', "solved.1.at_least must be a whole number or a number"),
-        (", at_least = 2", "", "tasks.two.solved.1 compares with nothing; add one of is, is_not"),
-        (
-            "at_least = 2",
-            "at_last = 2",
-            "solved.1.at_last is not known to this version; use at_least",
-        ),
-        ("times = 2", 'times = "two"', "solution.1.times must be a whole number, got 'two'; mend"),
-        (', token = " Rome"', "", "tasks.two.mistakes.forced.actions.1.token is missing; add it."),
-        (
-            STEP,
-            'kind = "beam"\ninputs = { width = "four" }',
-            "panel.inputs is refused: Its width must",
-        ),
-        (
-            STEP,
-            'kind = "beam"\ninputs = { wide = 4 }',
-            'panel.inputs names "wide", which is not known',
-        ),
-        (
-            '" Rome" }]',
-            f'" Rome" }}]\n{LAST}',
-            'steps.last.panel.parts names "loops", which is not',
-        ),
-        ('"read"', '"read"\npanel = { kind = "same" }', "steps.read.panel is missing; add one"),
-        ('"read"', '"read"\nfigures = [{ as = "x" }]', "steps.read.panel is missing; add one"),
-        ('check = "forced", ', "", "tasks.two.mistakes.forced.when.1.check is missing; add it."),
-        (
-            "solution = [{",
-            "solution = [3, {",
-            "solution.1 must be an object, got 3; mend that value.",
-        ),
-        ('key = "forced"', 'key = "hint"', 'tasks.two.mistakes has the key "hint" twice; give'),
+        ("minutes = 3", "minuts = 3", "minuts is not known"),
+        ('"press"', '"read"', 'steps has the key "read" twice'),
+        ('kind = "step"', 'kind = "stop"', "steps.press.panel.kind must be"),
+        ('"transport", ', '"transports", ', 'panel.parts names "transports"'),
+        ('"temperature"', '"warmth"', 'samplers names "warmth"'),
+        ('= "generated"', '= "generate"', 'tasks.two.solved.1.check names "generate"'),
+        ("at_least = 2", 'at_least = "2"', "solved.1.at_least must be"),
+        (", at_least = 2", "", "tasks.two.solved.1 compares with nothing"),
+        ("times = 2", 'times = "two"', "solution.1.times must be"),
+        (', token = " Rome"', "", "tasks.two.mistakes.forced.actions.1.token is missing"),
+        (STEP, 'kind = "beam"\ninputs = { width = "four" }', "panel.inputs is refused"),
+        (STEP, 'kind = "beam"\ninputs = { wide = 4 }', 'panel.inputs names "wide"'),
+        ('" Rome" }]', f'" Rome" }}]\n{LAST}', 'steps.last.panel.parts names "loops"'),
+        ('"read"', '"read"\npanel = { kind = "same" }', "steps.read.panel is missing"),
+        ('"read"', '"read"\nfigures = [{ as = "x" }]', "steps.read.panel is missing"),
+        ("solution = [{", "solution = [3, {", "solution.1 must be an object"),
+        ('key = "forced"', 'key = "hint"', 'tasks.two.mistakes has the key "hint" twice'),
     ],
 )
 def test_structure_mistake_is_reported(tmp_path: Path, before: str, after: str, said: str):
     assert before in LESSON
-    folder = write(tmp_path / "two", LESSON.replace(before, after))
     with pytest.raises(LessonError) as refused:
-        read_lesson(folder)
+        read_lesson(write(tmp_path / "two", LESSON.replace(before, after)))
     assert said in str(refused.value)
 
 
@@ -94,24 +67,17 @@ def test_structure_mistake_is_reported(tmp_path: Path, before: str, after: str, 
     ("before", "after", "said"),
     [
         ("# Two tokens\n", "", "two/en.md: ## read: To be read stands too deep"),
-        ("#### hint\nIt is the blue button.\n", "", "press/two/hint lacks words; add a heading"),
-        ("#### hint", "#### The hint", "The hint has no key; write the key of lesson.toml"),
-        ("#### hint", "#### hints", "press/two/hint lacks words"),
-        ("#### hint", "#### hint\n#### more", "press/two/hint lacks words"),
-        (
-            "{generated}.\n\n#### hint",
-            "{hands}.\n\n#### hint",
-            "press/two/solved shows {hands}; there is generated here.",
-        ),
-        ("## read: To be read", "## press: Once more", "comes twice; give each heading a key"),
-        ("Its goal.", "Its goal.\n## other: What?", "other is no key of lesson.toml; remove it"),
+        ("#### hint\nIt is the blue button.\n", "", "press/two/hint lacks words"),
+        ("#### hint", "#### The hint", "The hint has no key"),
+        ("{generated}.\n", "{hands}.\n", "press/two/solved shows {hands}"),
+        ("## read: To be read", "## press: Once more", "comes twice"),
+        ("Its goal.", "Its goal.\n## other: What?", "other is no"),
     ],
 )
 def test_wording_mistake_is_reported(tmp_path: Path, before: str, after: str, said: str):
     assert before in WORDS
-    folder = write(tmp_path / "two", words=WORDS.replace(before, after, 1))
     with pytest.raises(LessonError) as refused:
-        read_lesson(folder)
+        read_lesson(write(tmp_path / "two", words=WORDS.replace(before, after, 1)))
     assert said in str(refused.value)
 
 
@@ -126,23 +92,21 @@ def test_missing_translation_falls_back_to_english(tmp_path: Path):
     assert missing["en"] == [] and "press/two/hint" in missing["de"]
 
 
-def test_only_names_in_braces_become_figures():
+def test_german_matches_english_entries_and_figures():
+    assert len(WORDED) > 20
+    for folder in WORDED:
+        words = read_words(folder)
+        english, german = words["en"].entries, words["de"].entries
+        assert german.keys() == english.keys(), folder
+        for key, entry in english.items():
+            assert german[key].figures() == entry.figures(), (folder, key)
+            assert bool(german[key].title) == bool(entry.title), (folder, key)
+            assert bool(german[key].text) == bool(entry.text), (folder, key)
+
+
+def test_names_in_braces_become_figures_without_line_breaks():
     text = 'It has {generated} tokens: {"a": 1} {other}'
     assert with_figures(text, {"generated": "4"}) == 'It has 4 tokens: {"a": 1} {other}'
-
-
-@pytest.mark.parametrize("folder", WORDED, ids=lambda folder: "/".join(folder.parts[-2:]))
-def test_german_matches_english_entries_and_figures(folder: Path):
-    words = read_words(folder)
-    english, german = words["en"].entries, words["de"].entries
-    assert german.keys() == english.keys()
-    for key, entry in english.items():
-        assert german[key].figures() == entry.figures(), key
-        assert bool(german[key].title) == bool(entry.title), key
-        assert bool(german[key].text) == bool(entry.text), key
-
-
-def test_no_line_breaks_within_a_figure():
     said = with_figures("At T = {t} it has {share}; `k = 5` stays.", {"t": "4", "share": "19.6 %"})
     assert said == "At T\u00a0=\u00a04 it has 19.6\u00a0%; `k = 5` stays."
     assert unbroken("14 Bit, 16.384 Token") == "14\u00a0Bit, 16.384 Token"

@@ -46,11 +46,7 @@ def measured(panel: Panel, live: Any, measure: str, /, **arguments: Any) -> Any:
     return panel.measures[measure](live, **arguments)
 
 
-def test_every_panel_kind_has_a_small_example():
-    assert [*SMALL, "cache", "claim", "inside"] == list(PANELS)
-
-
-@pytest.mark.parametrize("kind", SMALL)
+@pytest.mark.parametrize("kind", list(PANELS)[: len(SMALL)])
 def test_panel_steps_restarts_and_is_restored(kind: str):
     panel, model = panel_of(SMALL[kind]), lesson_model()
     live = settled(panel.begun(model))
@@ -116,10 +112,15 @@ def test_measures_match_the_step_on_screen(panel, live):
     assert 0 < measured(panel, live, "uncertainty") <= 1
 
 
-def test_measures_follow_new_settings_on_recorded_step(panel, live):
-    do(panel, live, {"do": "step"}, {"do": "settings", "top_k": 1})
-    assert measured(panel, live, "generated") == 1 and not measured(panel, live, "token_to_come")
-    assert measured(panel, live, "kept") == 1
+def test_actions_are_counted_until_a_restart(panel, live):
+    do(panel, live, {"do": "step", "times": 3}, {"do": "back"}, {"do": "settings", "top_k": 1})
+    assert [measured(panel, live, "done", action=name) for name in ("step", "back")] == [3, 1]
+    assert measured(panel, live, "generated") == 2 and not measured(panel, live, "token_to_come")
+    assert measured(panel, live, "kept") == 1, "the recorded step, with the new settings"
+    do(panel, live, {"do": "stop", "max_tokens": 3}, {"do": "run"})
+    assert measured(panel, live, "done", action="step") == 0
+    assert measured(panel, live, "generated") == measured(panel, live, "max_tokens") == 3
+    assert measured(panel, live, "stopped_by") == "max_tokens"
 
 
 def test_forcing_a_past_step_branches(panel, live):
@@ -127,22 +128,6 @@ def test_forcing_a_past_step_branches(panel, live):
     do(panel, live, *actions, {"do": "force", "token": " Rome"})
     assert measured(panel, live, "branches") == 2 and measured(panel, live, "text") == " Rome"
     assert measured(panel, live, "forced") == 1 and measured(panel, live, "not_likeliest") == 1
-
-
-def test_actions_are_counted_until_a_restart(panel, live):
-    do(panel, live, {"do": "step", "times": 3}, {"do": "back"}, {"do": "reroll", "times": 2})
-    assert {
-        name: measured(panel, live, "done", action=name) for name in ("step", "back", "reroll")
-    } == {"step": 3, "back": 1, "reroll": 2}
-    do(panel, live)
-    assert measured(panel, live, "done", action="step") == 0
-
-
-def test_a_stop_rule_ends_a_run(panel, live):
-    do(panel, live, {"do": "stop", "max_tokens": 3}, {"do": "run"})
-    assert measured(panel, live, "generated") == 3
-    assert measured(panel, live, "stopped_by") == "max_tokens"
-    assert measured(panel, live, "max_tokens") == 3
 
 
 def test_guidance_and_contrastive_search_are_measured(panel, live):
@@ -178,10 +163,14 @@ def test_multi_number_samplers_are_set_moved_and_measured(panel, live):
     assert measured(panel, live, "samplers") == "xtc top_p"
     do(panel, live, {"do": "switch_on", "sampler": "dry"})
     assert measured(panel, live, "setting", name="dry", field="multiplier") == 0.8
-    with pytest.raises(DecodingError, match="figure is none of dry, got 'mu'; use multiplier"):
+    with pytest.raises(DecodingError, match="got 'warmth'"):
+        measured(panel, live, "setting", name="warmth")
+    with pytest.raises(DecodingError, match="of dry, got 'mu'"):
         measured(panel, live, "figure", sampler="dry", name="mu")
-    with pytest.raises(DecodingError, match="is no number of xtc, got 'tau'; use threshold"):
+    with pytest.raises(DecodingError, match="of xtc, got 'tau'"):
         measured(panel, live, "setting", name="xtc", field="tau")
+    with pytest.raises(DecodingError, match="temperature must"):
+        do(panel, live, {"do": "settings", "temperature": -1})
 
 
 def test_tokens_are_biased_and_banned(panel, live):
@@ -201,20 +190,8 @@ def test_measures_read_the_exported_code(panel, live):
     assert "max_new_tokens=7" in measured(panel, live, "exported", program="transformers")
     assert measured(panel, live, "differing", program="transformers") == "seed"
     assert settings_named("top_k min_p contrastive_search") == "Top-k, Min-p, contrastive search"
-    with pytest.raises(DecodingError, match="is none of Export code, got 'none'; use transformers"):
+    with pytest.raises(DecodingError, match="Export code, got 'none'"):
         measured(panel, live, "lacking", program="none")
-
-
-def test_invalid_action_or_measure_is_refused(panel, live):
-    with pytest.raises(DecodingError, match="temperature must not be negative"):
-        do(panel, live, {"do": "settings", "temperature": -1})
-    with pytest.raises(DecodingError, match="is no setting of one number"):
-        measured(panel, live, "setting", name="warmth")
-
-
-def test_continued_panel_can_show_other_parts(panel):
-    other = panel.continued(("loop",))
-    assert other.parts == ("loop",) and other.prompt == panel.prompt
 
 
 # --- decoder pages --------------------------------------------------------------------------------
@@ -231,7 +208,7 @@ def test_decoder_inputs_can_be_changed_and_measured():
     assert measured(panel, live, "number", name="width") == 2
     with pytest.raises(DecodingError, match="must be"):
         do(panel, live, {"do": "inputs", "width": 0})
-    with pytest.raises(DecodingError, match='"widths" is no input of that kind'):
+    with pytest.raises(DecodingError, match='"widths"'):
         measured(panel, live, "number", name="widths")
 
 
@@ -284,14 +261,8 @@ def test_every_claim_can_be_a_panel():
         assert measured(panel, live, "outcome") == "" and panel.page == "Claims"
 
 
-@pytest.mark.parametrize(
-    ("text", "to", "share"),
-    [
-        ("The dog saw the cat, and the dog", 3, 0.9),
-        ("The king met the queen. Then the king", 3, 0.8),
-    ],
-)
-def test_induction_head_attends_after_the_same_word(text, to, share):
+def test_induction_head_attends_after_the_same_word():
+    text, to, share = "The dog saw the cat, and the dog", 3, 0.9
     panel, model = panel_of({"kind": "inside", "section": "attention"}), lesson_model()
     live = panel.begun(model)
     do(panel, live, {"do": "inputs", "text": text, "layer": 3, "head": 3})
@@ -301,8 +272,8 @@ def test_induction_head_attends_after_the_same_word(text, to, share):
     assert measured(panel, again, "attention", to=to) > share
 
 
-@pytest.mark.parametrize("text", ["Once upon a time, there was a little girl.", "spoon green the"])
-def test_loss_matches_the_model_probabilities(text):
+def test_loss_matches_the_model_probabilities():
+    text = "Once upon a time, there was a little girl."
     panel, model = panel_of({"kind": "inside", "section": "loss"}), lesson_model()
     live = panel.begun(model)
     do(panel, live, {"do": "inputs", "text": text})
@@ -313,20 +284,20 @@ def test_loss_matches_the_model_probabilities(text):
     assert measured(panel, live, "tokens_predicted") == len(ids) - 1
 
 
-@pytest.mark.parametrize(("read", "bits"), [(1, 12.41), (300, 1.76)])
-def test_training_loss_matches_the_model_log(read, bits):
+def test_training_loss_matches_the_model_log():
     panel, model = panel_of({"kind": "inside", "section": "training"}), lesson_model()
     live = panel.begun(model)
-    do(panel, live, {"do": "inputs", "read": read})
-    assert measured(panel, live, "loss") == pytest.approx(bits, abs=0.01)
+    for read, bits in ((1, 12.41), (300, 1.76)):
+        do(panel, live, {"do": "inputs", "read": read})
+        assert measured(panel, live, "loss") == pytest.approx(bits, abs=0.01)
 
 
-@pytest.mark.parametrize("part", list(PARTS))
-def test_weights_section_counts_all_model_parameters(part):
+def test_weights_section_counts_all_model_parameters():
     panel, model = panel_of({"kind": "inside", "section": "weights"}), lesson_model()
     live = panel.begun(model)
-    do(panel, live, {"do": "inputs", "part": part})
-    result = live.held.result()
-    assert sum(result.counts.values()) == model.parameters
-    tensor = dict(model.hf.named_parameters())[result.name]
-    assert result.corner[0, 0] == float(tensor.flatten()[0])
+    for part in PARTS:
+        do(panel, live, {"do": "inputs", "part": part})
+        result = live.held.result()
+        assert sum(result.counts.values()) == model.parameters
+        tensor = dict(model.hf.named_parameters())[result.name]
+        assert result.corner[0, 0] == float(tensor.flatten()[0])

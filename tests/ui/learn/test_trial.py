@@ -8,6 +8,8 @@ from tests.ui.learn.written import LESSON, WORDS, write
 from ui.learn.command import main, trials
 from ui.learn.lesson import as_words, lesson_model, read_lesson
 
+FORCED = '"force", token = " Rome"'
+
 
 def problems(folder: Path) -> dict[str, str]:
     lesson = read_lesson(folder)
@@ -18,31 +20,11 @@ def problems(folder: Path) -> dict[str, str]:
     ("before", "after", "place", "said"),
     [
         ("times = 2", "times = 1", "press/two", "does not solve it: generated at_least 2 (1)."),
-        ("at_least = 2", "at_least = 0", "press/two", "It is solved before anything is done"),
-        (
-            '"force", token = " Rome"',
-            '"step", times = 2',
-            "press/two/forced",
-            "The mistake solves the task",
-        ),
-        (
-            '"force", token = " Rome"',
-            '"step"',
-            "press/two/forced",
-            "No hint comes: forced at_least 1 (0).",
-        ),
-        (
-            "at_least = 1, as",
-            "at_least = 0, as",
-            "press/two",
-            "The hint forced comes before anything is done",
-        ),
-        (
-            '" Rome"',
-            '" Rome Paris"',
-            "press/two/forced",
-            'It is refused: " Rome Paris" is 2 tokens',
-        ),
+        ("at_least = 2", "at_least = 0", "press/two", "solved before anything is done"),
+        (FORCED, '"step", times = 2', "press/two/forced", "The mistake solves the task"),
+        (FORCED, '"step"', "press/two/forced", "No hint comes: forced at_least 1 (0)."),
+        ("at_least = 1, as", "at_least = 0, as", "press/two", "The hint forced comes before"),
+        ('" Rome"', '" Rome Paris"', "press/two/forced", "is 2 tokens"),
     ],
 )
 def test_lesson_problem_is_reported_at_its_place(
@@ -57,9 +39,8 @@ def test_trial_reports_a_mistake_hidden_by_another(tmp_path: Path):
     more = LESSON.replace("[[steps.tasks.mistakes]]", OTHER + "[[steps.tasks.mistakes]]")
     folder = write(tmp_path / "two", more)
     (folder / "en.md").write_text((folder / "en.md").read_text() + "\n#### any\nHm.\n")
-    assert problems(folder) == {
-        "press/two/forced": "The hint any comes instead; put the more special mistake first."
-    }
+    (problem,) = problems(folder).items()
+    assert problem[0] == "press/two/forced" and "any comes instead" in problem[1]
 
 
 OTHER = """
@@ -82,7 +63,7 @@ def test_command_prints_results_and_exit_status(tmp_path: Path, capsys):
     assert "de.md lacks read, press" in printed
     (folder / "lesson.toml").unlink()
     assert main([str(folder)]) == 1
-    assert "two/lesson.toml is missing; copy lessons/template." in capsys.readouterr().out
+    assert "two/lesson.toml is missing" in capsys.readouterr().out
 
 
 FIGURE = """
@@ -104,16 +85,9 @@ def test_figure_of_another_state_is_shown_in_words(tmp_path: Path):
     assert shown.entry("press/two/forced").text == "3, not {hands} of {generated}."
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ('do = "step", times = 3', 'do = "force", token = " Rome Paris"', "It is refused"),
-        ("generated", "last_token", "There is nothing to measure."),
-    ],
-)
-def test_unmeasurable_figure_is_reported(tmp_path: Path, before: str, after: str, said: str):
-    figure = FIGURE.replace(before, after)
-    if after == "last_token":
-        figure = figure.partition("actions")[0]
-    found = problems(write(tmp_path / "two", LESSON + figure))
-    assert said in found["press/after_three"]
+def test_unmeasurable_figure_is_reported(tmp_path: Path):
+    refused = FIGURE.replace('"step", times = 3', FORCED[:-1] + ' Paris"')
+    unmeasured = FIGURE.replace("generated", "last_token").partition("actions")[0]
+    for figure, said in ((refused, "refused"), (unmeasured, "nothing to measure")):
+        found = problems(write(tmp_path / "two", LESSON + figure))
+        assert said in found["press/after_three"]

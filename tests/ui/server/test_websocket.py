@@ -183,13 +183,9 @@ def test_disconnect_is_noticed_during_an_answer(client, made):
     "first",
     [
         "no JSON",
-        "[]",
-        "{}",
         '{"kind": "hello"}',
         '{"kind": "hello", "page": "none"}',
         '{"kind": "step", "page": "echo"}',
-        json.dumps({**HELLO, "x": "y" * websocket.LARGEST_FRAME}),
-        '{"kind": "hello", "page": "echo", "x": NaN}',
         '{"kind": "hello", "page": "echo", "x": ' + "[" * 900 + "]" * 900 + "}",
     ],
 )
@@ -202,20 +198,12 @@ def test_connection_closes_if_first_frame_is_not_hello(client, made, first):
     assert made == []
 
 
-@pytest.mark.parametrize(
-    "frame", ["no JSON", "[1, 2]", "null", '{"a": ' + "[" * 99 + "]" * 99 + "}"]
-)
+@pytest.mark.parametrize("frame", [{"text": "[1, 2]"}, {"bytes": b"{}"}])
 def test_connection_closes_on_an_invalid_event(socket, made, frame):
-    socket.send_text(frame)
+    socket.send({"type": "websocket.receive", **frame})
     with pytest.raises(WebSocketDisconnect):
         socket.receive_bytes()
     assert made[0].is_closed.wait(20)
-
-
-def test_connection_closes_on_binary_frames(socket, made):
-    socket.send_bytes(b"{}")
-    with pytest.raises(WebSocketDisconnect):
-        socket.receive_bytes()
 
 
 @pytest.mark.parametrize(
@@ -242,6 +230,8 @@ def test_page_error_is_reported_with_a_number(socket, made):
 
 def test_frames_are_bounded_in_length_and_depth():
     assert parsed('{"a": [[1]]}') == {"a": [[1]]}
-    for text in (None, "x" * (websocket.LARGEST_FRAME + 1), "[" * 200_000, '{"a": Infinity}', "3"):
+    deep = '{"a": ' + "[" * 99 + "]" * 99 + "}"
+    long = '{"a": "' + "x" * websocket.LARGEST_FRAME + '"}'
+    for text in (None, "no JSON", long, deep, "[" * 200_000, '{"a": Infinity}', "null", "3", "[]"):
         with pytest.raises(BadFrame):
             parsed(text)

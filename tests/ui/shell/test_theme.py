@@ -32,19 +32,6 @@ def test_streamlit_colours_match_the_theme(dark):
     assert config["theme"]["dark" if dark else "light"] == wanted
 
 
-def test_no_other_file_names_a_colour():
-    named = re.compile(r"#(?:[0-9a-fA-F]{3,4}){1,2}\b")
-    files = [*(ROOT / "ui").rglob("*.py"), *(ROOT / "ui").rglob("*.css")]
-    found = [
-        f"{file.relative_to(ROOT)}: {line.strip()}"
-        for file in files
-        if file != Path(theme.__file__)
-        for line in file.read_text("utf-8").splitlines()
-        if named.search(line)
-    ]
-    assert not found, "\n".join(found)
-
-
 def test_every_colour_that_a_style_uses_is_defined():
     defined = set(re.findall(r"(--dv-[\w-]+):", theme.css()))
     for file in (ROOT / "ui").rglob("*.css"):

@@ -17,7 +17,6 @@ def page():
 @pytest.mark.parametrize(
     ("due", "drawings"),
     [
-        ([None], 1),
         ([0.5], 1),
         pytest.param([0.5, None], 2, id="ended between setting the clock and drawing"),
         pytest.param([None, 0.5], 2, id="begun by drawing"),

@@ -110,3 +110,14 @@ def opened(visit: str = "", tab: str = "", **fields) -> Iterator[LivePage]:
         page = LivePage(socket, visit, tab)
         page.hello(**fields)
         yield page
+
+
+@contextlib.contextmanager
+def reconnected(page: LivePage, length: int | None = None, **fields) -> Iterator[LivePage]:
+    """Connect the same page again, which shows the first `length` steps."""
+    with client().websocket_connect("/live") as socket:
+        again = LivePage(socket, page.visit, page.tab)
+        again.client, again.run, again.branch = page.client, page.run, page.branch
+        again.steps, again.fields = page.steps[:length], page.fields
+        again.hello(**{"have": again.have, **fields})
+        yield again

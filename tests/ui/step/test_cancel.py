@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from engine.model import LanguageModel
 from engine.runner import runner
 from engine.runner.scheduler import SCHEDULER, Kind
 from tests.ui.step.live_page import LivePage, client, opened
@@ -12,6 +13,7 @@ from ui.models.chooser import Choice
 from ui.models.first_model import load
 from ui.server import websocket
 from ui.step import busy, channel
+from ui.step.session import Session
 from ui.texts.examples import EXAMPLES
 from ui.visits.store import Keeper
 from ui.visits.visits import Abandoned, Visits
@@ -83,15 +85,29 @@ def cancelled(page: LivePage, kind: str, **fields) -> dict:
     return header
 
 
-def evict(page: LivePage, visits: Visits) -> None:
-    """Release the caches of this page's texts."""
-    visits.open(page.visit, page.tab, "x", lambda: False).present("step").release()
+def shown_session(page: LivePage) -> Session:
+    return channel.VISITS.open(page.visit, page.tab, "x", lambda: False).present("step")
+
+
+def stops_before(page: LivePage, model: LanguageModel, count: int, monkeypatch) -> list[int]:
+    """Cancel during a model's pass number `count`; the list grows by the length of each pass."""
+    forward, read = model.forward, []
+
+    def slow(ids, *more, **named):
+        read.append(len(ids))
+        if len(read) == count:
+            stop(page)
+            wait_for_stop()
+        return forward(ids, *more, **named)
+
+    monkeypatch.setattr(model, "forward", slow)
+    return read
 
 
 EVENTS = [
     ("start", {"prompt": LONG}, busy.cancelled("start", 0)),
     ("start", {"prompt": LONG, "guided": True, "negative_prompt": "A dog"}, "the prompt was not"),
-    ("step", {}, "Cancelled: no token was added; the text on screen stays."),
+    ("step", {}, "no token was added"),
     ("step", {"count": 5}, "no token was added"),
     ("run", {"playing": True}, "no token was added"),
     ("propose", {}, busy.SCORES),
@@ -100,16 +116,20 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize("is_evicted", [False, True])
-@pytest.mark.parametrize(("kind", "fields", "sentence"), EVENTS)
-def test_cancelled_event_leaves_the_text_unchanged(
-    page, visits, kind, fields, sentence, is_evicted
-):
+@pytest.mark.parametrize(
+    ("kind", "fields", "said", "is_evicted"),
+    [
+        *((*event, False) for event in EVENTS),
+        (*EVENTS[2], True),
+        *(pytest.param(*event, True, marks=pytest.mark.long) for event in EVENTS[3:]),
+    ],
+)
+def test_cancelled_event_leaves_the_text_unchanged(page, kind, fields, said, is_evicted):
     ids, run, shown = page.ids, page.run, page.last["index"]
     if is_evicted:
-        evict(page, visits)
+        shown_session(page).release()
     header = cancelled(page, kind, **fields)
-    assert header["cancelled"] and sentence in header["error"]
+    assert header["cancelled"] and said in header["error"]
     assert (page.ids, page.run, header["index"]) == (ids, run, shown)
     assert header["step"]["is_pending"] is False, "the last token's step is on screen"
     header = page.do("step")
@@ -117,7 +137,7 @@ def test_cancelled_event_leaves_the_text_unchanged(
     assert page.ids == of_a_twin()
 
 
-def test_a_cancelled_search_keeps_its_text(page, visits):
+def test_a_cancelled_search_keeps_its_text(page):
     page.do("start", prompt=OWN, strategy={"top_k": 4, "penalty_alpha": 0.6})
     page.do("step")
     header = cancelled(page, "step")
@@ -128,18 +148,9 @@ def test_a_cancelled_search_keeps_its_text(page, visits):
 def test_prefill_is_cancelled_between_two_chunks(page, monkeypatch):
     monkeypatch.setattr(runner, "CHUNK", CHUNK)
     monkeypatch.setattr(websocket, "BUSY_SECONDS", 0.02)
-    read = []
-    assert page_model(page).can_chunk  # known from here on: the check takes passes
-    forward = page_model(page).forward
-
-    def slow(ids, *more, **named):
-        read.append(len(ids))
-        if len(read) == 2:
-            stop(page)
-            wait_for_stop()
-        return forward(ids, *more, **named)
-
-    monkeypatch.setattr(page_model(page), "forward", slow)
+    model = shown_session(page).model
+    assert model.can_chunk  # known from here on: the check takes passes
+    read = stops_before(page, model, 2, monkeypatch)
     text = page.ids
     page.socket.send_json(page.event("start", prompt=LONG))
     page.read()
@@ -181,10 +192,9 @@ def test_cancelled_reopen_keeps_both_texts(page):
     assert page.ids == ids
 
 
-def test_model_load_for_a_reopened_text_is_cancelled(page, monkeypatch, model, visits):
+def test_model_load_for_a_reopened_text_is_cancelled(page, monkeypatch, model):
     ids = page.ids
-    session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
-    session.load(model)
+    shown_session(page).load(model)
     (earlier,) = page.read()["earlier"]
     other = page.text["model"]["name"]
 
@@ -206,18 +216,6 @@ def test_model_load_for_a_reopened_text_is_cancelled(page, monkeypatch, model, v
     assert page.ids == ids
 
 
-def test_prefill_on_a_new_model_can_be_cancelled(page, model, visits):
-    session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
-    with SCHEDULER.turn(Kind.STEP):
-        session.load(model)
-        until_passes_wait()
-        stop(page)
-        header = page.read()
-    page.read()
-    assert header["number"] is None and header["error"] == busy.PROMPT and header["row"] is None
-    assert page.do("step")["length"] == 1
-
-
 @pytest.fixture
 def reopened(page, visits, monkeypatch, tmp_path):
     """The page at a server that has just started, before its hello."""
@@ -231,16 +229,7 @@ def reopened(page, visits, monkeypatch, tmp_path):
 
 def test_replay_after_a_restart_can_be_cancelled(page, reopened, monkeypatch):
     bundled = load("bundled", None, lambda *told: None, lambda: False)
-    forward, read = bundled.forward, []
-
-    def third(*given, **named):
-        read.append(0)
-        if len(read) == 3:
-            stop(reopened)
-            wait_for_stop()
-        return forward(*given, **named)
-
-    monkeypatch.setattr(bundled, "forward", third)
+    stops_before(reopened, bundled, 3, monkeypatch)
     assert "you cancelled it after 3" in reopened.hello()["said"]
     assert reopened.read()["kind"] == "answer"
     assert reopened.ids == page.ids[:3]
@@ -264,22 +253,22 @@ def test_model_load_after_a_restart_can_be_cancelled(reopened, monkeypatch):
     assert earlier["prompt"] == OWN
 
 
-QUESTIONS = [("row", {}), ("admit", {"token_id": 300}), ("find", {"query": "a"})]
-
-
-@pytest.mark.parametrize(("kind", "fields"), QUESTIONS)
-def test_question_that_needs_a_pass_can_be_cancelled(page, model, visits, kind, fields):
-    session = visits.open(page.visit, page.tab, "x", lambda: False).present("step")
+@pytest.mark.parametrize(
+    ("kind", "fields"), [("row", {}), ("admit", {"token_id": 300}), ("find", {"query": "a"})]
+)
+def test_question_and_prefill_on_new_model_are_cancelled(page, model, kind, fields):
     with SCHEDULER.turn(Kind.STEP):
-        session.load(model)
+        shown_session(page).load(model)
         until_passes_wait()
         stop(page)
-        page.read()
-    page.read()  # the prompt has not been read yet
+        header = page.read()
+    page.read()
+    assert header["number"] is None and header["error"] == busy.PROMPT and header["row"] is None
     header = cancelled(page, kind, **fields)
     assert (header["error"], header["cancelled"]) == (busy.QUESTION, True)
     assert header.get("row") is None
     assert page.do(kind, **fields)["error"] == ""
+    assert page.do("step")["length"] == 1
 
 
 def test_manual_step_keeps_token_when_scores_are_cancelled(page):
@@ -291,25 +280,11 @@ def test_manual_step_keeps_token_when_scores_are_cancelled(page):
 
 def test_cancelled_run_keeps_its_tokens(page, monkeypatch):
     monkeypatch.setattr("ui.step.actions.RUN_BUDGET_S", 60)
-    forward, read = page_model(page).forward, []
-
-    def third(*given, **named):
-        read.append(0)
-        if len(read) == 3:
-            stop(page)
-            wait_for_stop()
-        return forward(*given, **named)
-
-    monkeypatch.setattr(page_model(page), "forward", third)
+    stops_before(page, shown_session(page).model, 3, monkeypatch)
     page.socket.send_json(page.event("run", playing=True, limits={"max_tokens": 30}))
     header = page.read()
     assert header["error"] == "Cancelled after 3 tokens, which stay." and len(page.ids) == 7
     assert header["index"] == 6
-
-
-def page_model(page: LivePage):
-    visit = channel.VISITS.open(page.visit, page.tab, "x", lambda: False)
-    return visit.present("step").model
 
 
 def wait_for_stop() -> None:

@@ -18,8 +18,8 @@ from engine.decoder import Decoder
 from engine.model import BUNDLED
 from engine.sampling import SamplingSettings
 from tests.engine.test_panics import PANICS, backtracking
-from tests.ui import hostile
-from tests.ui.step.live_page import SETTINGS, LivePage, client, opened
+from tests.ui.step.live_page import SETTINGS, LivePage, client, opened, reconnected
+from tests.ui.visits.test_in_hand import Holder
 from ui.models.chooser import Choice, shared_model
 from ui.step import channel
 from ui.step.events import ACTIONS, QUESTIONS
@@ -28,7 +28,6 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.texts import Beginning
 from ui.visits import visits as visits_module
 from ui.visits.handover import STEP, HandedOver
-from ui.visits.in_hand import Prompt
 from ui.visits.store import Keeper
 from ui.visits.tab import TAB, this_person, this_visit
 from ui.visits.visits import VISITS, Visits
@@ -106,12 +105,12 @@ def test_tokenizer_panic_is_reported_and_keeps_the_text(visits, monkeypatch):
 def test_requested_steps_complete_across_several_answers(visits, monkeypatch):
     monkeypatch.setattr("ui.step.actions.STEPS_BUDGET_S", 0.0)
     with opened() as page:
-        left, answers = 30, 0
+        left, answers = 6, 0
         while left:
             page.socket.send_json(page.event("step", count=left))
             left = page.read()["left"]
             answers += 1
-        assert (len(page.steps), answers) == (30, 30)
+        assert (len(page.steps), answers) == (6, 6)
 
 
 def test_repeated_event_is_applied_once_and_answered_twice(visits):
@@ -129,16 +128,12 @@ def test_a_lost_connection_loses_nothing(visits):
         page.do("step", count=5)
         unanswered = page.event("step")
         page.socket.send_json(unanswered)
-        header = page.read()
-        state = page.steps[:5]
-        with client().websocket_connect("/live") as socket:
-            again = LivePage(socket, page.visit, page.tab)
-            again.client, again.run, again.branch = page.client, page.run, page.branch
-            again.steps, again.fields = state, page.fields
-            header = again.hello(have=again.have)
+        page.read()
+        with reconnected(page, 5) as again:
+            header = again.last
             assert header["text"] is None and header["first"] == 4 and header["length"] == 6
             assert again.visit == page.visit
-            socket.send_json(unanswered)
+            again.socket.send_json(unanswered)
             assert again.read()["length"] == 6
             assert again.ids == page.ids
 
@@ -154,12 +149,8 @@ def test_reload_restores_text_settings_and_position(visits):
         ids = page.ids
     with opened(page.visit) as again:
         header = again.last
-        assert (again.visit, again.ids, header["branch"], header["index"]) == (
-            page.visit,
-            ids,
-            2,
-            1,
-        )
+        assert (again.visit, again.ids) == (page.visit, ids)
+        assert (header["branch"], header["index"]) == (2, 1)
         assert again.text["settings"]["order"] == ["top_p", "xtc"]
         assert again.text["settings"]["top_p"] == 0.7
         assert len(header["branches"]) == 2
@@ -197,16 +188,10 @@ def test_server_restart_restores_texts_branches_and_settings(visits, monkeypatch
         visits.keep()
         page.do("step", count=2)  # not kept: the server ends before that
         started_again(monkeypatch, tmp_path)
-        with client().websocket_connect("/live") as socket:
-            again = LivePage(socket, page.visit, page.tab)
-            again.client, again.run, again.branch = page.client, page.run, page.branch
-            again.steps, again.fields = list(page.steps), page.fields
-            header = again.hello(have=page.have, settings=page.settings)
-            assert header["text"] is None, "it is the text that the page has"
+        with reconnected(page, settings=page.settings) as again:
+            assert again.last["text"] is None, "it is the text that the page has"
             assert again.ids == page.ids and len(again.ids) == 8
-            assert header["said"] == (
-                "Your text of 8 tokens was generated again; all tokens are the same."
-            )
+            assert "8 tokens was generated again; all tokens are the same" in again.last["said"]
     assert ids == page.ids[:6]
     started_again(monkeypatch, tmp_path)
     with opened(page.visit) as later:
@@ -222,7 +207,7 @@ def test_server_restart_restores_texts_branches_and_settings(visits, monkeypatch
         assert later.text["prompt"] == "A text of before" and len(later.steps) == 3
 
 
-@pytest.mark.parametrize("steps", [2, 40])
+@pytest.mark.parametrize("steps", [2, pytest.param(40, marks=pytest.mark.long)])
 def test_page_rebuilds_its_text_when_server_kept_nothing(visits, monkeypatch, tmp_path, steps):
     with opened() as page:
         page.do("start", prompt=OWN)
@@ -230,54 +215,13 @@ def test_page_rebuilds_its_text_when_server_kept_nothing(visits, monkeypatch, tm
         page.do("force", index=1, token_id=300)
         page.do("step", count=steps)
     started_again(monkeypatch, tmp_path / "where nothing was kept")
-    with client().websocket_connect("/live") as socket:
-        again = LivePage(socket, page.visit, page.tab)
-        again.run, again.steps, again.fields = page.run, list(page.steps), page.fields
-        have = page.have | {"prompt": OWN, "chat": False}
-        header = again.hello(have=have, settings=page.settings)
+    have = page.have | {"prompt": OWN, "chat": False}
+    with reconnected(page, have=have, settings=page.settings) as again:
+        header = again.last
         assert (header["run"], header["text"], header["error"]) == (page.run, None, "")
         assert again.ids == page.ids and len(again.ids) == 2 + steps
         again.do("sync", whole=True)
         assert again.text["prompt"] == OWN and again.steps[1]["forced"]
-
-
-def test_restart_does_not_reapply_an_acknowledged_event(visits, monkeypatch, tmp_path):
-    with opened() as page:
-        page.do("step", count=3)
-        event = page.event("step")
-        page.socket.send_json(event)
-        page.read()
-        visits.keep()
-        started_again(monkeypatch, tmp_path)
-        with client().websocket_connect("/live") as socket:
-            again = LivePage(socket, page.visit, page.tab)
-            again.client = page.client
-            again.hello()
-            socket.send_json(event)
-            assert again.read()["length"] == 4
-
-
-def test_replay_reports_tokens_that_differ(visits, monkeypatch, tmp_path):
-    with opened() as page:
-        page.do("step", count=5)
-        visits.keep()
-    store = Keeper(tmp_path)
-    records, _ = store.records(page.visit)
-    record = records[STEP]
-    trace = record["text"]["branches"][0]["trace"]
-    trace["steps"]["tokens"][2] += 1
-    trace["model"]["torch"] = "0.1"
-    store.put(page.visit, STEP, record)
-    store.close()
-    started_again(monkeypatch, tmp_path)
-    with opened(page.visit) as again:
-        said = again.last["said"]
-        assert said.startswith(
-            "Your text of 5 tokens was generated again; from token 3 on it differs, because "
-            "PyTorch was 0.1 then and is "
-        )
-        assert len(again.steps) == 5
-        assert again.last["earlier"][0]["tokens"] == 5, "the record is kept"
 
 
 def trace_of(record: dict) -> dict:
@@ -288,14 +232,10 @@ def trace_of(record: dict) -> dict:
     "damage",
     [
         lambda record: record.pop("text"),
-        lambda record: record["text"].pop("branches"),
         lambda record: record["text"].update(branches=[]),
-        lambda record: trace_of(record)["steps"].update(tokens=["a"]),
-        lambda record: trace_of(record)["steps"].update(tokens=[-1]),
         lambda record: record["text"]["settings"].update(chain=[["top_p", {"p": 7}]]),
         lambda record: record["text"]["beginning"].update(prompt=3),
         lambda record: record["text"].update(current=9),
-        lambda record: record["text"].update(max_tokens="many"),
         lambda record: trace_of(record).update(settings=[]),
         lambda record: trace_of(record)["model"].update(source="/no/such/folder"),
         lambda record: trace_of(record)["model"].update(tokenizer_hash="0" * 64),
@@ -334,19 +274,6 @@ def test_hand_over_starts_and_keeps_the_previous_text(visits, model):
         (before,) = again.last["earlier"]
         again.do("reopen", text_number=before["number"])
         assert again.ids == page.ids
-
-
-def test_model_change_is_pushed_and_keeps_the_text(visits, model, bundled):
-    with opened() as page:
-        page.do("step", count=3)
-        ids = page.ids
-        session = visits.open(page.visit, page.tab, "x", lambda: False).present(STEP)
-        session.load(model)
-        header = page.read()
-        assert header["number"] is None
-        assert page.text["model"]["vocab_size"] == len(hostile.VOCAB)
-        page.do("reopen", text_number=header["earlier"][0]["number"])
-        assert page.text["model"]["name"] == bundled.name and page.ids == ids
 
 
 def test_read_only_text_survives_restart_and_becomes_editable(
@@ -389,28 +316,6 @@ def test_read_only_text_survives_restart_and_becomes_editable(
 
 def packed(trace: dict) -> str:
     return base64.b64encode(gzip.compress(json.dumps(trace).encode())).decode()
-
-
-def test_guided_text_and_contrastive_search_survive_a_restart(visits, monkeypatch, tmp_path):
-    search = {"top_k": 4, "penalty_alpha": 0.5}
-    with opened() as page:
-        page.do("start", prompt=OWN, guided=True, negative_prompt="A dog", guidance_scale=2)
-        page.do("step", guidance_scale=2)
-        page.do("step", guidance_scale=3, count=2)
-        page.do("settings", guidance_scale=1)
-        guided = page.ids
-        page.do("start", prompt=OWN, strategy=search)
-        page.do("step", strategy=search)
-        page.do("step", strategy=search | {"penalty_alpha": 0.1}, count=2)
-        found = page.ids
-        visits.keep()
-    started_again(monkeypatch, tmp_path)
-    with opened(page.visit) as again:
-        assert again.ids == found and "are the same" in again.last["said"]
-        assert again.text["strategy"] == {"top_k": 4, "penalty_alpha": 0.1}
-        (earlier,) = again.last["earlier"]
-        again.do("reopen", text_number=earlier["number"])
-        assert again.ids == guided and again.text["guidance_scale"] == 1
 
 
 def test_new_start_interrupts_a_replay_and_keeps_texts(visits, monkeypatch, tmp_path):
@@ -470,7 +375,7 @@ def test_forged_events_are_answered_and_keep_the_text(visits):
         assert page.last["error"] == ""
 
 
-@pytest.mark.parametrize("kind", [3, None, "explode", "hello", ["step"]])
+@pytest.mark.parametrize("kind", [None, "hello", ["step"]])
 def test_event_of_unknown_kind_is_refused(visits, kind):
     with opened() as page:
         page.socket.send_json({"client": page.client, "number": 1, "kind": kind})
@@ -529,7 +434,7 @@ def test_session_text_never_reaches_another_visitor(visits):
 def test_closed_visits_release_their_memory(visits, monkeypatch):
     monkeypatch.setattr("ui.visits.visits.LEAVE_SECONDS", 0.0)
     sessions, texts = weakref.WeakSet(), weakref.WeakSet()
-    for _ in range(20):
+    for _ in range(6):
         with opened() as page:
             page.do("step", count=2)
             session = visits.open(page.visit, page.tab, "x", lambda: False).present(STEP)
@@ -564,7 +469,7 @@ def test_visit_is_refused_while_its_address_is_full(visits, monkeypatch):
 def test_prompt_from_another_page_starts_or_is_offered(visits):
     with opened() as page:
         visit, tab = page.visit, page.tab
-    elsewhere = _Elsewhere("tokens", "Once")
+    elsewhere = Elsewhere("tokens", "Once")
     held = visits.open(visit, tab, "test")
     held.put("tokens", elsewhere)
     held.note_prompts()
@@ -584,17 +489,10 @@ def test_prompt_from_another_page_starts_or_is_offered(visits):
 
 
 @dataclass
-class _Elsewhere:
-    name: str
-    prompt: str
+class Elsewhere(Holder):
+    """A page of another kind."""
+
     version: int = 0
-
-    @property
-    def prompt_held(self) -> Prompt:
-        return Prompt(self.prompt)
-
-    def take_prompt(self, prompt: Prompt, settings=None) -> None:
-        self.prompt = prompt.text
 
     def record(self) -> None:
         return None

@@ -8,7 +8,6 @@ from engine.decoding.contrastive import ContrastiveSearch
 from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Banned
 from tests.ui.step.visitor import PROMPT, Visitor
-from ui.step.events import EventError, parse
 from ui.step.record import TextRecord
 from ui.step.session import Session
 from ui.texts.texts import Contrastive
@@ -24,11 +23,6 @@ def visitor(bundled) -> Visitor:
     return visitor
 
 
-@pytest.fixture
-def session(visitor) -> Session:
-    return visitor.session
-
-
 def steps(visitor: Visitor, count: int, alpha: float = 0.6) -> list[int]:
     for _ in range(count):
         visitor.do("step", strategy=Contrastive(5, alpha))
@@ -37,6 +31,8 @@ def steps(visitor: Visitor, count: int, alpha: float = 0.6) -> list[int]:
 
 
 def test_step_back_and_rewind_follow_the_search(visitor, session, bundled):
+    header = visitor.read_all()[0]
+    assert "search" not in header and header["row"] is None and header["error"] == ""
     tokens = steps(visitor, 6)
     alone = ContrastiveSearch(bundled, PROMPT, 5, 0.6)
     list(alone.run(6))
@@ -75,16 +71,13 @@ def test_alpha_changes_at_once_and_k_at_start(visitor, session):
     ("kind", "fields"), [("propose", {}), ("reroll", {"index": 1}), ("force", {"token_id": 7})]
 )
 def test_propose_reroll_and_force_are_refused(visitor, session, kind, fields):
-    tokens = list(steps(visitor, 2))
+    visitor.do("step", strategy=SEARCH)
+    visitor.do("step", manual=True, strategy=SEARCH)
+    tokens = list(session.decoder.token_ids)
+    assert len(tokens) == 2 and not session.is_pending, "taken at once"
     visitor.do(kind, strategy=SEARCH, **fields)
     assert "choose Sampling and press Start" in session.error
     assert session.decoder.token_ids == tokens
-    assert not session.is_pending
-
-
-def test_manual_mode_takes_the_step_at_once(visitor, session):
-    visitor.do("step", manual=True, strategy=SEARCH)
-    assert len(session.decoder.steps) == 1
     assert not session.is_pending
 
 
@@ -107,13 +100,6 @@ def test_editing_samplers_apply_at_once_and_survive_restart(visitor, session):
     assert visitor.ask("snippets", settings=settings)["snippets"][0]["code"].count("bad_words") == 1
 
 
-def test_a_refused_sampler_changes_neither_samplers_nor_alpha(visitor, session):
-    outside = SamplingSettings(banned=Banned([[10**6]]))
-    visitor.do("settings", settings=outside, strategy=Contrastive(5, 0.1))
-    assert "banned" in session.error and session.refused
-    assert session.search.chain == () and session.search.penalty_alpha == 0.6
-
-
 def test_sampler_settings_wait_for_the_next_sampled_text(visitor, session):
     settings = SamplingSettings(temperature=0.3, seed=9)
     visitor.do("settings", settings=settings, strategy=SEARCH)
@@ -124,29 +110,31 @@ def test_sampler_settings_wait_for_the_next_sampled_text(visitor, session):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "more", "sentence"),
+    ("strategy", "more", "said"),
     [
         (Contrastive(0, 0.6), {}, "top_k must be"),
         (Contrastive(10**6, 0.6), {}, "top_k must be at most 64"),
         (Contrastive(4, 1.5), {}, "penalty_alpha must be from 0 to 1, got 1.5"),
-        (
-            SEARCH,
-            {"negative_prompt": "no", "guidance_scale": 2.0},
-            "Contrastive search takes no negative prompt; close Guidance, or choose Sampling.",
-        ),
+        (SEARCH, {"negative_prompt": "no", "guidance_scale": 2.0}, "takes no negative prompt"),
     ],
 )
-def test_invalid_search_is_refused_and_keeps_the_text(visitor, session, strategy, more, sentence):
+def test_invalid_search_is_refused_and_keeps_the_text(visitor, session, strategy, more, said):
     tokens = list(steps(visitor, 2))
     visitor.do("start", prompt=PROMPT, strategy=strategy, **more)
-    assert sentence in session.error
+    assert said in session.error
     assert session.decoder.token_ids == tokens
 
 
-def test_refused_alpha_sends_the_settings_in_force(visitor, session):
-    visitor.do("settings", strategy=Contrastive(5, 2.0), settings=SamplingSettings(top_k=3))
-    assert "penalty_alpha" in session.error and session.refused
-    assert session.settings.top_k != 3
+def test_refused_settings_leave_samplers_and_alpha(visitor, session):
+    outside = SamplingSettings(banned=Banned([[10**6]]))
+    for strategy, settings, said in (
+        (Contrastive(5, 0.1), outside, "banned"),
+        (Contrastive(5, 2.0), SamplingSettings(top_k=3), "penalty_alpha"),
+    ):
+        visitor.do("settings", settings=settings, strategy=strategy)
+        assert said in session.error and session.refused
+        assert session.search.chain == () and session.search.penalty_alpha == 0.6
+        assert session.settings.top_k != 3
     assert visitor.read_all()[0]["in_force"]["strategy"] == {"top_k": 5, "penalty_alpha": 0.6}
 
 
@@ -185,11 +173,6 @@ def test_step_on_screen_includes_its_candidates(visitor, session):
     assert header["text"]["strategy"] == {"top_k": 5, "penalty_alpha": 0.6}
 
 
-def test_no_candidates_are_sent_before_the_first_step(visitor, session):
-    header = visitor.read_all()[0]
-    assert "search" not in header and header["row"] is None and header["error"] == ""
-
-
 def test_trace_and_exported_code_include_the_search(visitor, session):
     steps(visitor, 2)
     trace = json.loads(visitor.ask("trace", strategy=SEARCH)["trace"])
@@ -206,13 +189,3 @@ def test_score_questions_have_no_answer_during_search(visitor, session):
     assert visitor.ask("find", query="the") == {"found": None, "error": ""}
     found = visitor.ask("tokenize", query="the")["tokenized"]
     assert [token["raw_rank"] for token in found] == [None]
-
-
-def test_event_carries_its_strategy():
-    sent = {"client": "c", "number": 1, "kind": "start", "prompt": "a"}
-    assert parse(sent).strategy is None
-    search = {"top_k": 6, "penalty_alpha": 1}
-    assert parse(sent | {"strategy": search}).strategy == Contrastive(6, 1)
-    for broken in ("search", [4], {"top_k": "4"}, {"top_k": 4.5}, {"penalty_alpha": None}):
-        with pytest.raises(EventError):
-            parse(sent | {"strategy": broken})

@@ -1,10 +1,12 @@
 """Events from the browser: understood, or refused in words."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from engine.errors import DecodingError, SettingError
 from engine.sampling import STAGES
@@ -20,8 +22,9 @@ from ui.step.events import (
     parse_hello,
     sender,
 )
-from ui.texts.limits import LONGEST_STOP_STRING, MOST_STOP_STRINGS
+from ui.texts.limits import LONGEST_PROMPT, LONGEST_STOP_STRING, MOST_STOP_STRINGS
 from ui.texts.settings import FIRST
+from ui.texts.texts import Contrastive
 
 SENT = {
     "client": "c1",
@@ -55,13 +58,17 @@ def test_event_is_parsed_with_all_its_fields():
     assert (event.token_id, event.index) == (300, 4)
     assert event.manual
     assert not event.playing
+    for kind in (*ACTIONS, *QUESTIONS):
+        assert parse({**SENT, "kind": kind}) == structs.replace(event, kind=kind)
 
 
 def test_missing_fields_get_their_defaults():
     event = parse({"client": "c1", "number": 1, "kind": "step"})
     assert event.settings.chain == ()
     assert event.order == FIRST
-    assert event.token_id is None
+    assert (event.at, event.max_tokens, event.count) == (Place("", 0, 0), 64, 1)
+    assert event.token_id is event.index is event.negative_prompt is event.strategy is None
+    assert not (event.playing or event.manual or event.whole or event.what_if or event.chat)
 
 
 @pytest.mark.parametrize(
@@ -69,11 +76,13 @@ def test_missing_fields_get_their_defaults():
     [
         ({"kind": "explode"}, "kind must be one of those this version knows, got 'explode'"),
         ({"number": "seven"}, "number must be a whole number, got 'seven'"),
+        ({"number": -1}, "number must be"),
         ({"number": 1.5}, "number must be a whole number, got 1.5"),
         ({"number": math.nan}, "number must be a whole number, got nan"),
         ({"number": 10**400}, "number must be a whole number of at most"),
         ({"at": []}, "at must be an object"),
         ({"at": {"branch": "x"}}, "at.branch must be a whole number, got 'x'"),
+        ({"count": 0}, "count must be"),
         ({"count": 65}, "count must be a whole number of at most 64, got 65"),
         ({"setting": "x" * 100}, "setting must be text of length 64 or less"),
         ({"limits": {"stop_strings": [1]}}, "limits.stop_strings[0] must be text, got 1"),
@@ -96,59 +105,75 @@ def test_malformed_field_is_refused_by_its_path(change, said):
     assert said in message and message.endswith("reload the page.") and len(message) < 250
 
 
-@pytest.mark.parametrize("data", [None, 3, "step", [], {}])
+@pytest.mark.parametrize("data", [None, "step", [], {}])
 def test_non_event_is_refused_and_has_no_sender(data):
     with pytest.raises(DecodingError):
         parse(data)
     assert sender(data) == ("", 0)
 
 
-def test_out_of_range_setting_is_refused_by_name():
-    data = {**SENT, "settings": {"order": ["top_p"], "top_p": 1.4}}
-    with pytest.raises(SettingError, match=r"top_p must be above 0 and at most 1, got 1\.4"):
-        parse(data)
-    assert sender(data) == ("c1", 7)
-
-
-def test_outdated_page_is_told_to_reload():
-    data = {**SENT, "settings": {"temperature": 0.7, "top_k": 50, "seed": 3}}
-    with pytest.raises(EventError, match="reload the page"):
-        parse(data)
-    assert sender(data) == ("c1", 7)
-
-
-@pytest.mark.parametrize("kind", (*ACTIONS, *QUESTIONS))
-def test_every_event_kind_carries_settings_and_order(kind):
-    event = parse({**SENT, "kind": kind})
-    assert event.kind == kind
-    assert event.settings.temperature == 0.7
-    assert event.order == ("top_p", "min_p", "temperature", "top_k")
-
-
-def test_long_query_is_truncated():
-    event = parse({**SENT, "kind": "tokenize", "query": "x" * 20_000})
-    assert len(event.query) == LONGEST_QUERY
-
-
-def test_stop_strings_are_accepted_up_to_the_limits():
-    longest = ["x" * LONGEST_STOP_STRING] * MOST_STOP_STRINGS
-    assert parse({**SENT, "limits": {"stop_strings": longest}}).stop_strings == tuple(longest)
-
-
 @pytest.mark.parametrize(
-    ("stop_strings", "sentence"),
+    ("change", "kind", "said"),
     [
-        (["."] * 200_000, "There are 200,000 stop strings; use at most 32, one per line."),
-        (["."] * (MOST_STOP_STRINGS + 1), "There are 33 stop strings; use at most 32"),
-        (["\n", "x" * (LONGEST_STOP_STRING + 1)], "A stop string has 201 characters; use at most"),
+        (
+            {"settings": {"order": ["top_p"], "top_p": 1.4}},
+            SettingError,
+            "top_p must be above 0 and at most 1, got 1.4",
+        ),
+        ({"limits": {"stop_strings": ["."] * 200_000}}, DecodingError, "200,000 stop strings"),
+        (
+            {"limits": {"stop_strings": ["."] * (MOST_STOP_STRINGS + 1)}},
+            DecodingError,
+            "33 stop strings; use at most 32",
+        ),
+        (
+            {"limits": {"stop_strings": ["\n", "x" * (LONGEST_STOP_STRING + 1)]}},
+            DecodingError,
+            "A stop string has 201 characters",
+        ),
+        *(
+            (
+                {"guided": True, name: "x" * (LONGEST_PROMPT + 1)},
+                EventError,
+                f"The {name.replace('_', ' ')} has 20,001 characters; use at most 20,",
+            )
+            for name in ("query", "prompt", "negative_prompt")
+        ),
     ],
+    ids=lambda value: str(value)[:40],
 )
-def test_stop_strings_beyond_the_limits_are_refused(stop_strings, sentence):
-    data = {**SENT, "limits": {"stop_strings": stop_strings}}
-    with pytest.raises(DecodingError) as error:
-        parse(data)
-    assert str(error.value).startswith(sentence)
-    assert sender(data) == ("c1", 7)
+def test_value_out_of_range_is_refused_by_name(change, kind, said):
+    with pytest.raises(kind, match=re.escape(said)):
+        parse({**SENT, **change})
+    assert sender({**SENT, **change}) == ("c1", 7)
+
+
+def test_texts_are_accepted_up_to_their_limits():
+    longest = "x" * LONGEST_PROMPT
+    stops = ["x" * LONGEST_STOP_STRING] * MOST_STOP_STRINGS
+    texts = {"prompt": longest, "negative_prompt": longest, "guided": True, "query": longest}
+    event = parse({**SENT, **texts, "limits": {"stop_strings": stops}})
+    assert event.prompt == event.negative_prompt == longest
+    assert len(event.query) == LONGEST_QUERY and event.is_question is False
+    assert event.stop_strings == tuple(stops)
+    assert sender({"client": longest, "number": 3}) == ("", 0)
+
+
+def test_negative_prompt_is_read_only_with_guidance():
+    sent = {**SENT, "negative_prompt": "b", "guidance_scale": 2}
+    assert parse(SENT).negative_prompt is None
+    assert parse({**sent, "guided": False}).negative_prompt is None
+    event = parse({**sent, "guided": True})
+    assert (event.negative_prompt, event.guidance_scale) == ("b", 2)
+
+
+def test_event_carries_its_strategy():
+    assert parse(SENT).strategy is None
+    search = {"top_k": 6, "penalty_alpha": 1}
+    assert parse({**SENT, "strategy": search}).strategy == Contrastive(6, 1)
+    for broken in ("search", [4], {"top_k": "4"}, {"top_k": 4.5}, {"penalty_alpha": None}):
+        with pytest.raises(EventError):
+            parse({**SENT, "strategy": broken})
 
 
 JSON = st.recursive(
@@ -192,6 +217,8 @@ def test_hello_carries_the_page_state():
     assert hello.have == Have("r", 1, (4, 5), frozenset({1}))
     assert (hello.client, hello.settings) == ("c1", None)
     assert parse_hello({"client": "c1", "settings": SENT["settings"]}).settings.seed == 3
+    assert parse_hello({"language": "de"}).language == "de"
+    assert parse_hello({"language": "xx"}).language == parse_hello({}).language == "en"
 
 
 @pytest.mark.parametrize(

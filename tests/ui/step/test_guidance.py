@@ -10,7 +10,6 @@ from engine.errors import SettingError
 from engine.sampling.ranking import RankedRow
 from engine.trace import Trace
 from tests.ui.step.visitor import Visitor
-from ui.step.events import parse
 from ui.step.session import Session
 from ui.texts.texts import Beginning, checked_scale, new_text
 
@@ -23,11 +22,6 @@ def visitor(bundled) -> Visitor:
     visitor.do("start", prompt=PROMPT, negative_prompt=NEGATIVE, guidance_scale=2.0)
     assert visitor.session.error == ""
     return visitor
-
-
-@pytest.fixture
-def session(visitor) -> Session:
-    return visitor.session
 
 
 def steps(visitor: Visitor, count: int, scale: float) -> list[int]:
@@ -48,6 +42,9 @@ def test_guided_text_matches_the_engine(visitor, session, bundled):
 def test_scale_change_applies_from_the_next_step(visitor, session):
     steps(visitor, 2, 2.0)
     visitor.do("settings", guidance_scale=3.5)
+    assert session.decoder.guidance_scale == 3.5
+    visitor.do("settings", guidance_scale=0.2)
+    assert "Guidance scale must be from 1 to 100" in session.error
     assert session.decoder.guidance_scale == 3.5
     visitor.do("step", guidance_scale=3.5)
     assert [step.guidance_scale for step in session.decoder.steps] == [2.0, 2.0, 3.5]
@@ -119,36 +116,24 @@ def test_scale_1_disables_guidance(visitor, session):
 
 
 @pytest.mark.parametrize(
-    ("fields", "sentence"),
+    ("negative_prompt", "scale", "said"),
     [
-        (
-            {"negative_prompt": "", "guidance_scale": 2.0},
-            "The negative prompt is empty; type at least one character, or close Guidance.",
-        ),
-        (
-            {"negative_prompt": NEGATIVE, "guidance_scale": 0.5},
-            "Guidance scale must be from 1 to 100, got 0.5; 1 is without guidance, 1.5 is a good "
-            "start.",
-        ),
-        ({"negative_prompt": NEGATIVE, "guidance_scale": 1e9}, "from 1 to 100, got 1,000,000,000"),
-        ({"negative_prompt": "a " * 9000, "guidance_scale": 2.0}, "The negative prompt has"),
+        ("", 2.0, "The negative prompt is empty"),
+        (NEGATIVE, 0.5, "Guidance scale must be from 1 to 100, got 0.5"),
+        ("a " * 9000, 2.0, "The negative prompt has"),
     ],
 )
-def test_invalid_guidance_is_refused_and_keeps_the_text(visitor, session, fields, sentence):
+def test_invalid_guidance_is_refused_and_keeps_the_text(
+    visitor, session, negative_prompt, scale, said
+):
     before = steps(visitor, 2, 2.0)
-    visitor.do("start", prompt=PROMPT, **fields)
-    assert sentence in session.error
+    visitor.do("start", prompt=PROMPT, negative_prompt=negative_prompt, guidance_scale=scale)
+    assert said in session.error
     assert session.decoder.token_ids == before
     assert session.decoder.guidance_scale == 2.0
 
 
-def test_refused_scale_leaves_settings_unchanged(visitor, session):
-    visitor.do("settings", guidance_scale=0.2)
-    assert "Guidance scale must be from 1 to 100" in session.error
-    assert session.decoder.guidance_scale == 2.0
-
-
-@pytest.mark.parametrize("scale", [float("nan"), -1.0, 0.99, 100.5, float("inf")])
+@pytest.mark.parametrize("scale", [math.nan, 0.99, 100.5, math.inf])
 def test_out_of_range_scale_is_refused(scale):
     with pytest.raises(SettingError, match="must be from 1 to 100"):
         checked_scale(scale)
@@ -179,7 +164,7 @@ def assert_row_at(session, header, data, scale: float) -> None:
     assert {int(rows.prompt.argmax()), int(rows.negative.argmax())} <= {each[0] for each in told}
 
 
-def test_row_of_a_step_uses_its_recorded_scale(visitor, session):
+def test_step_is_sent_at_its_recorded_scale(visitor, session):
     visitor.do("step", guidance_scale=2.0)
     header, data = visitor.read_all(whole=True)
     assert_row_at(session, header, data, 2.0)
@@ -190,6 +175,11 @@ def test_row_of_a_step_uses_its_recorded_scale(visitor, session):
     assert header["text"]["guidance_scale"] == 2.0
     ids = [token_id for token_id, *_ in header["text"]["negative_tokens"]]
     assert tuple(ids) == session.decoder.guidance.negative_prompt_ids
+    sent = dict(zip(header["step_fields"], header["steps"][0], strict=True))
+    step = session.decoder.steps[0]
+    assert 0 < sent["negative_forward_ms"] < sent["forward_ms"]
+    assert 0 < sent["negative_cache_bytes"] == step.negative_cache_bytes < sent["cache_bytes"]
+    assert sent["guidance_scale"] == 2.0
 
 
 def test_past_step_is_shown_at_the_requested_scale(visitor, session):
@@ -206,27 +196,9 @@ def test_past_step_is_shown_at_the_requested_scale(visitor, session):
     assert visitor.read()[0]["row_key"] == first
 
 
-def test_step_reports_the_cost_of_its_negative_pass(visitor, session):
-    visitor.do("step", guidance_scale=2.0)
-    header, _ = visitor.read_all(whole=True)
-    sent = dict(zip(header["step_fields"], header["steps"][0], strict=True))
-    step = session.decoder.steps[0]
-    assert 0 < sent["negative_forward_ms"] < sent["forward_ms"]
-    assert 0 < sent["negative_cache_bytes"] == step.negative_cache_bytes < sent["cache_bytes"]
-    assert sent["guidance_scale"] == 2.0
-
-
 def test_pending_row_uses_the_current_scale(visitor, session):
     steps(visitor, 1, 2.0)
     visitor.do("propose", guidance_scale=3.0, manual=True)
     header, data = visitor.read_all(whole=True)
     assert header["step"]["is_pending"] and header["step"]["recorded_scale"] is None
     assert_row_at(session, header, data, 3.0)
-
-
-def test_event_carries_negative_prompt_only_when_guided():
-    sent = {"client": "c", "number": 1, "kind": "start", "prompt": "a"}
-    assert parse(sent).negative_prompt is None
-    assert parse(sent | {"guided": False, "negative_prompt": "b"}).negative_prompt is None
-    event = parse(sent | {"guided": True, "negative_prompt": "b", "guidance_scale": 2})
-    assert (event.negative_prompt, event.guidance_scale) == ("b", 2)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.model import LanguageModel
+from engine.decoder import Decoder
+from engine.errors import OutOfMemoryError, SettingError
 from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Mirostat, Temperature, TopP, Xtc
 from tests.ui import hostile
@@ -14,22 +14,20 @@ from ui.step.session import Session
 from ui.texts.settings import FIRST, breaker_ids, parse_settings
 
 
-@pytest.fixture
-def visitor(bundled) -> Visitor:
-    return Visitor(Session(bundled, PROMPT, SamplingSettings()))
-
-
-def test_first_message_is_complete(visitor):
+def test_first_message_is_complete(visitor, session):
     header, row = visitor.read(whole=True)
     assert header["kind"] == "state"
-    assert header["text"]["prompt"] == PROMPT
-    assert header["text"]["model"]["vocab_size"] == visitor.session.model.vocab_size
-    assert [label for _, label, _ in header["text"]["prompt_tokens"]][1] == "␣upon"
+    text = header["text"]
+    assert text["prompt"] == PROMPT
+    assert text["model"]["vocab_size"] == session.model.vocab_size
+    assert [label for _, label, _ in text["prompt_tokens"]][1] == "␣upon"
+    assert (text["settings"]["order"], text["settings"]["top_k"]) == (list(FIRST), 0)
+    breakers = breaker_ids(session.model.vocabulary)
+    assert text["stage_defaults"]["dry"]["breakers"] == list(breakers)
     assert header["length"] == 0 and header["steps"] == []
     assert header["step"]["is_pending"]
     values = np.frombuffer(row, "<f4", header["row"]["runs"])
-    logits = visitor.session.logits()
-    assert np.array_equal(values, np.unique(logits)[::-1])
+    assert np.array_equal(values, np.unique(session.logits())[::-1])
 
 
 def test_later_message_contains_only_new_parts(visitor):
@@ -102,62 +100,31 @@ def test_labels_are_sent_once_per_vocabulary(visitor):
     assert set(leading) <= seen
 
 
-def test_inspected_step_shows_its_recorded_values(visitor):
-    visitor.steps(4)
+def test_past_step_shows_its_recorded_values(visitor, session):
+    recorded = SamplingSettings(chain=[TopP(0.9), Xtc(0.2, 0.7), Temperature(0.5)], seed=8)
+    visitor.settings = recorded
+    visitor.steps(3)
+    visitor.settings = SamplingSettings(top_k=3)
     visitor.do("inspect", index=1)
     header, _ = visitor.read()
-    step = visitor.session.decoder.steps[1]
+    step = session.decoder.steps[1]
     assert header["index"] == 1
-    assert header["step"]["chosen"] == step.token_id
-    assert header["step"]["u"] == step.u
-    assert header["step"]["recorded_settings"]["temperature"] == 0.8
-    assert header["shaped"]["settings"]["temperature"] == 0.8
+    assert (header["step"]["chosen"], header["step"]["u"]) == (step.token_id, step.u)
+    for shown in (header["step"]["recorded_settings"], header["shaped"]["settings"]):
+        assert parse_settings(shown)[0] == recorded
+    visitor.do("inspect", index=1, what_if=True)
+    shown = visitor.read()[0]["shaped"]["settings"]
+    assert parse_settings(shown)[0] == visitor.settings
 
 
-def test_finished_text_has_no_next_row(visitor, monkeypatch):
-    session = visitor.session
-    end = next(iter(session.model.eos_ids))
-    visitor.do("force", token_id=end, index=0)
+def test_finished_text_has_no_next_row(visitor, session):
+    visitor.do("force", token_id=next(iter(session.model.eos_ids)), index=0)
     header, _ = visitor.read()
     assert header["stop"]["is_over"]
     assert "end-of-text token" in header["stop"]["sentence"]
     visitor.do("inspect", index=1)
     header, _ = visitor.read()
     assert header["row_key"] == "" and header["row"] is None
-
-
-def test_first_message_has_sampler_order_and_defaults(visitor):
-    header, _ = visitor.read()
-    text = header["text"]
-    assert text["settings"]["order"] == list(FIRST)
-    assert text["settings"]["top_k"] == 0
-    breakers = breaker_ids(visitor.session.model.vocabulary)
-    assert text["stage_defaults"]["dry"]["breakers"] == list(breakers)
-
-
-def test_inactive_samplers_keep_their_places(visitor):
-    order = ("top_p", "dry", "temperature", "xtc")
-    visitor.settings = SamplingSettings(chain=[TopP(0.9), Temperature(0.5)], seed=8)
-    visitor.do("settings", order=order)
-    header, _ = visitor.read_all()
-    assert header["text"]["settings"] == {
-        "order": list(order),
-        "top_p": 0.9,
-        "dry": None,
-        "temperature": 0.5,
-        "xtc": None,
-        "seed": 8,
-    }
-
-
-def test_past_step_reports_its_own_chain(visitor):
-    recorded = SamplingSettings(chain=[TopP(0.9), Xtc(0.2, 0.7), Temperature(0.5)], seed=8)
-    visitor.settings = recorded
-    visitor.steps(2)
-    visitor.settings = SamplingSettings(top_k=3)
-    visitor.do("inspect", index=1)
-    header, _ = visitor.read()
-    assert parse_settings(header["step"]["recorded_settings"])[0] == recorded
 
 
 def test_step_reports_its_xtc_number_for_any_chain(visitor):
@@ -181,44 +148,31 @@ def test_step_reports_its_xtc_number_for_any_chain(visitor):
     assert visitor.read()[0]["step"]["xtc_u"] == recorded[1], "the step's own seed counts"
 
 
-def test_every_step_reports_its_mirostat_state(visitor):
+def test_every_step_reports_its_mirostat_state(visitor, session):
+    def states() -> list:
+        place = STEP_FIELDS.index("stage_states")
+        return [step[place] for step in visitor.read_all()[0]["steps"]]
+
+    def mu_of(index: int) -> float:
+        visitor.do("inspect", index=index)
+        return visitor.read_all()[0]["shaped"]["outcomes"][0]["figures"]["mu"]
+
+    visitor.steps(1)
+    assert states() == [[]], "without mirostat"
     visitor.settings = SamplingSettings(mirostat=Mirostat(tau=3.0), seed=4)
     visitor.do("start", prompt="Once upon a time")
     visitor.steps(4)
-    session = visitor.session
     mus = [step.mirostat_mu for step in session.decoder.steps]
     assert mus[0] == 6.0 and len(set(mus)) == 4
-    header, _ = visitor.read_all()
-    place = STEP_FIELDS.index("stage_states")
-    assert [step[place] for step in header["steps"]] == [[["mirostat", "mu", mu]] for mu in mus]
-    for index, mu in enumerate(mus):
-        visitor.do("inspect", index=index)
-        assert told_mu(visitor) == mu
-    visitor.do("inspect", index=4)
-    upcoming = told_mu(visitor)
+    assert states() == [[["mirostat", "mu", mu]] for mu in mus]
+    assert [mu_of(index) for index in range(4)] == mus
+    upcoming = mu_of(4)
     visitor.do("step")
     assert session.decoder.steps[4].mirostat_mu == upcoming
-
-
-def told_mu(visitor) -> float:
-    return visitor.read_all()[0]["shaped"]["outcomes"][0]["figures"]["mu"]
-
-
-def test_changed_tau_resets_mirostat(visitor):
-    visitor.settings = SamplingSettings(mirostat=Mirostat(tau=3.0), seed=4)
-    visitor.steps(2)
     visitor.settings = SamplingSettings(mirostat=Mirostat(tau=2.0), seed=4)
-    visitor.do("settings")
-    visitor.do("inspect", index=2)
-    assert told_mu(visitor) == 4.0
+    assert mu_of(5) == 4.0, "a new tau starts over"
     visitor.do("step")
-    assert visitor.session.decoder.steps[2].mirostat_mu == 4.0
-
-
-def test_a_step_without_mirostat_has_no_state(visitor):
-    visitor.steps(2)
-    place = STEP_FIELDS.index("stage_states")
-    assert [step[place] for step in visitor.read_all()[0]["steps"]] == [[], []]
+    assert session.decoder.steps[5].mirostat_mu == 4.0
 
 
 def test_refused_settings_send_those_in_force(visitor):
@@ -256,26 +210,22 @@ def test_edited_tokens_are_sent_with_labels(visitor):
     assert token_id in labels
 
 
-def test_hostile_labels_are_sent_as_text():
-    model = LanguageModel(hostile.language_model(), hostile.tokenizer(), name="hostile")
-    session = Session(model, "w1|<b>bold</b>", SamplingSettings())
-    visitor = Visitor(session)
-    visitor.settings = SamplingSettings(seed=1)
-    visitor.steps(5)
+def test_small_hostile_vocabulary_is_sent_whole_as_text(model):
+    visitor = Visitor(Session(model, "w1|<b>bold</b>", SamplingSettings(top_p=0.9)))
     header, _ = visitor.read()
+    assert header["row"]["exact"] and "shaped" not in header
     labels = {label for _, label in header["row"]["labels"]}
+    assert len(header["row"]["labels"]) == len(hostile.VOCAB)
     assert {"<script>alert(1)</script>", "⟨U+200B⟩", "␍⏎", "◌\u0301", "w" * 300} <= labels
 
 
 def test_failed_forward_pass_is_reported_and_keeps_text(visitor, monkeypatch):
-    from engine.errors import OutOfMemoryError
-
     visitor.steps(2)
 
     def fail(self, settings=None):
         raise OutOfMemoryError("The device ran out of memory; use a shorter prompt.")
 
-    monkeypatch.setattr("engine.decoder.Decoder.next_distribution", fail)
+    monkeypatch.setattr(Decoder, "next_distribution", fail)
     visitor.do("inspect", index=2)
     header, _ = visitor.read()
     assert "out of memory" in header["error"]

@@ -58,7 +58,7 @@ def test_long_normalised_text_shows_only_first_steps():
     cut = grown.tokenize(" ".join(f"@{place}" for place in range(200)))
     (side,) = json.loads(packed([Shown("", "", grown, cut)]))
     first, *_, last = side["makings"]
-    assert first["kind"] == "matches" and "steps are shown for the first 20,000" in last["reason"]
+    assert first["kind"] == "matches" and "first 20,000" in last["reason"]
 
 
 def test_slow_steps_are_omitted_but_tokens_shown(state, tmp_path, monkeypatch):
@@ -70,7 +70,7 @@ def test_slow_steps_are_omitted_but_tokens_shown(state, tmp_path, monkeypatch):
     state.change(prompt=" ".join("a" * length for length in range(115, 150)), first=str(tmp_path))
     first, _ = sides(state)
     assert {one["kind"] for one in first["makings"]} == {"none"} and len(first["tokens"]) >= 35
-    assert "takes more than 0 seconds of processor time" in first["makings"][0]["reason"]
+    assert "seconds of processor time" in first["makings"][0]["reason"]
     state.change(prompt="aa")
     assert sides(state)[0]["makings"][0]["kind"] == "cuts"
 
@@ -78,13 +78,11 @@ def test_slow_steps_are_omitted_but_tokens_shown(state, tmp_path, monkeypatch):
 def test_long_texts_are_shortened_or_refused(state):
     state.change(prompt="ab" * (LONGEST // 2))
     first, second = sides(state)
-    assert (
-        len(second["tokens"]) == MOST_DRAWN < LONGEST and "the CSV file has all" in second["note"]
-    )
+    assert len(second["tokens"]) == MOST_DRAWN < LONGEST and "CSV" in second["note"]
     assert f"at most {MOST_SYMBOLS}" in first["makings"][0]["reason"]
     assert len(token_frame(state.shown()[1])) == LONGEST + 1
     state.change(prompt="a" * (LONGEST + 1))
-    with pytest.raises(DecodingError, match=r"5,001 characters.*at most 5,000; shorten it"):
+    with pytest.raises(DecodingError, match=r"5,001 characters.*at most 5,000"):
         state.shown()
     state.begin(UNKNOWN)
     assert "at most 5,000" in state.error and state.work is None
@@ -102,21 +100,17 @@ def test_tables_count_words_stages_samples_and_prices(state):
         rows = dict(figures(shown, state.cut, measure, state.inputs.prompt))
         assert list(rows) == ["Your text", *(sample.name for sample in samples())]
         assert all(value is None or value > 0 for values in rows.values() for value in values)
-        assert rows["English"][0] is not None and (rows["Chinese"][0] is None) == (
-            measure == "words"
-        )
+        assert rows["English"][0] and (rows["Chinese"][0] is None) == (measure == "words")
     figure = sample_figure("tokens", ["one", "two"], list(rows.items()), dark=True)
     assert len(figure.data) == 2 and len(figure.data[0].x) == len(rows)
     tokens = len(shown[0].cut.tokens)
-    assert price_table(shown, 2.0, 10.0).rows[0][2:] == (
-        f"$ {2 * tokens}.00",
-        f"$ {10 * tokens}.00",
-    )
+    prices = price_table(shown, 2.0, 10.0).rows[0][2:]
+    assert prices == (f"$ {2 * tokens}.00", f"$ {10 * tokens}.00")
 
 
 def test_notice_counts_tokens_and_hostile_texts_stay_text(state):
-    assert "“\u2068␣STRAWBERRY\u2069” is cut most, into 6 tokens." in notice(state.shown())
-    assert "ByT5 (bytes) makes 3.2 times as many." in notice(state.shown())
+    assert "“\u2068␣STRAWBERRY\u2069” is cut most, into 6" in notice(state.shown())
+    assert "3.2 times as many" in notice(state.shown())
     state.change(prompt="the cat")
     assert "a single id for each" in notice(state.shown())
     for text in [*HOSTILE, *(one.text for one in experiments())]:

@@ -24,18 +24,14 @@ from ui.tune.values import INITIAL, parse_values, unescaped
         ("0,1 to 0,4 step 0,1; 2", (0.1, 0.2, 0.3, 0.4, 2)),
         ("0.1 to 0.4 step 0.1", (0.1, 0.2, 0.3, 0.4)),
         ("0:1:0.25", (0, 0.25, 0.5, 0.75, 1)),
-        ("40..10 by 10, 0", (40, 30, 20, 10, 0)),
+        ("40..10 by 10, 0, 1.0", (40, 30, 20, 10, 0, 1)),
         ("1e-3, .5, +2.", (0.001, 0.5, 2)),
     ],
 )
 def test_lists_and_ranges_are_read(text, values):
-    assert parse_values("X values", text) == values
-
-
-def test_whole_numbers_are_parsed_as_integers():
-    assert all(
-        isinstance(value, int) for value in parse_values("X values", "10 to 50 step 20, 1.0")
-    )
+    found = parse_values("X values", text)
+    assert found == values
+    assert all(isinstance(value, int) == (value == int(value)) for value in found)
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,15 @@ from ui.words.errors import told
 from ui.words.language import speaking
 
 
-@pytest.mark.parametrize("text", [*hostile.VOCAB, "<script>x</script>", "<b>&amp;", "a\u202eb"])
-def test_no_text_becomes_markup(text):
-    row = {"seed": 0, "length": 1, "text": text, "ended": True, "stop_reason": "eos"}
-    row |= {"error": math.nan, "perplexity": 1.0, "distinct_2": 1.0, "seq_rep_4": 0.0}
-    html = texts_list(text, pd.DataFrame([row]))
-    for tag in ("<script", "<img", "<b>", "<a ", "<svg", "\u202e"):
-        assert tag not in html
-    assert small_heatmaps([Grid(text, "", "", ["<b>"], ["<b>"], [[1.0]])], False).count("<b>") == 0
+def test_no_text_becomes_markup():
+    for text in (*hostile.VOCAB, "<script>x</script>", "<b>&amp;", "a\u202eb"):
+        row = {"seed": 0, "length": 1, "text": text, "ended": True, "stop_reason": "eos"}
+        row |= {"error": math.nan, "perplexity": 1.0, "distinct_2": 1.0, "seq_rep_4": 0.0}
+        html = texts_list(text, pd.DataFrame([row]))
+        for tag in ("<script", "<img", "<b>", "<a ", "<svg", "\u202e"):
+            assert tag not in html
+        heatmaps = small_heatmaps([Grid(text, "", "", ["<b>"], ["<b>"], [[1.0]])], False)
+        assert "<b>" not in heatmaps
 
 
 def test_star_marks_the_better_end_if_any():
@@ -43,9 +44,7 @@ def test_recorded_message_is_restored_in_any_language():
     back = _message(json.loads(json.dumps(_recorded(notice))))
     assert (back, back.values) == (notice, notice.values) and _message("as it was") == "as it was"
     with speaking("de"):
-        assert told(back).startswith(
-            "Ein Text konnte nicht weitergehen: top_k muss eine ganze Zahl"
-        )
+        assert told(back).startswith("Ein Text konnte nicht weitergehen: top_k muss")
     for broken in (["{a:>99999999}", 1], ["use 0 to {steps}", 1, 2], [[]], {}, []):
         with pytest.raises(BrokenRecord):
             _message(broken)

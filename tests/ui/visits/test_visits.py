@@ -59,14 +59,6 @@ def gone() -> bool:
     return False
 
 
-def test_tab_finds_its_visit_from_any_connection(visits):
-    token, tab = secret(), secret()
-    visit = visits.open(token, tab, "page")
-    assert visits.open(token, tab, "live") is visit
-    assert visit.page("notes", Notes) is visit.page("notes", Notes)
-    assert visit.present("notes") and visit.present("other") is None
-
-
 def test_reload_keeps_visit_and_duplicate_gets_copy(visits):
     token = secret()
     first = visits.open(token, secret(), "one", gone)
@@ -76,6 +68,8 @@ def test_reload_keeps_visit_and_duplicate_gets_copy(visits):
     other = visits.open(token, secret(), "four")
     assert other is not first and other.token != token and is_secret(other.token)
     assert visits.open(token, tab, "five") is first
+    assert first.present("notes") is None
+    assert first.page("notes", Notes) is first.page("notes", Notes) is first.present("notes")
 
 
 def test_a_copy_has_all_pages_and_is_independent(visits):
@@ -112,28 +106,21 @@ def test_copying_does_not_block_other_visits(visits):
     assert other.present("notes").text == "late"
 
 
-def test_changed_state_is_written_once(visits, keeper, monkeypatch):
+def test_changed_state_is_written_once_unless_busy(visits, keeper, monkeypatch):
     token = secret()
     notes = visits.open(token, secret(), "one").page("notes", lambda: Notes("a"))
-    written = []
-    monkeypatch.setattr(keeper, "put", lambda *record: written.append(record[:3]) or "")
+    written, put = [], keeper.put
+    monkeypatch.setattr(keeper, "put", lambda *record: written.append(record[2]) or put(*record))
     for _ in range(3):
         visits.look()
-    assert written == [(token, "notes", {"text": "a"})]
-    notes.text = "b"
-    visits.look()
-    assert written[1:] == [(token, "notes", {"text": "b"})]
-
-
-def test_busy_state_is_written_later(visits, keeper):
-    token = secret()
-    notes = visits.open(token, secret(), "one").page("notes", lambda: Notes("a"))
-    notes.is_busy = True
-    visits.look()
-    assert keeper.records(token) == ({}, [])
-    notes.is_busy = False
+    assert written == [{"text": "a"}]
+    notes.text, notes.is_busy = "b", True
     visits.look()
     assert keeper.records(token) == ({"notes": {"text": "a"}}, [])
+    notes.is_busy = False
+    visits.look()
+    assert written[1:] == [{"text": "b"}]
+    assert keeper.records(token) == ({"notes": {"text": "b"}}, [])
 
 
 def test_failing_state_does_not_affect_other_records(visits, keeper, caplog):
@@ -161,38 +148,26 @@ def test_oversized_state_is_reported_once_to_its_visitor(visits, monkeypatch):
     assert other.notices == []
 
 
-def test_abandoned_visit_leaves_memory_and_is_restored(visits, monkeypatch):
-    token = secret()
-    notes = visits.open(token, secret(), "one", gone).page("notes", lambda: Notes("a"))
+def test_visit_leaves_memory_once_written_and_abandoned(visits, monkeypatch):
+    token, tab = secret(), secret()
+    visit = visits.open(token, tab, "one")
+    notes = visit.page("notes", lambda: Notes("a"))
+    monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
     visits.look()
-    assert len(visits) == 1, "a lost network of a few seconds loses nothing"
+    assert len(visits) == 1, "its page is connected"
+    visit.leave(tab, "one")
+    notes.text, notes.is_busy = "b", True
+    visits.look()
+    assert len(visits) == 1, "its last change is not written"
+    notes.is_busy = False
+    monkeypatch.setattr(module, "LEAVE_SECONDS", 60.0)
+    visits.look()
+    assert (len(visits), notes.released) == (1, 0), "the network may come back"
     monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
     visits.look()
     assert (len(visits), notes.released) == (0, 1)
     again = visits.open(token, secret(), "two").page("notes", Notes, restored)
-    assert again is not notes and again.text == "a"
-
-
-def test_present_visit_stays_in_memory(visits, monkeypatch):
-    monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
-    visit = visits.open(secret(), tab := secret(), "one")
-    visit.page("notes", Notes)
-    visits.look()
-    assert len(visits) == 1
-    visit.leave(tab, "one")
-    visits.look()
-    assert len(visits) == 0
-
-
-def test_unwritten_visit_stays_in_memory(visits, monkeypatch):
-    monkeypatch.setattr(module, "LEAVE_SECONDS", 0.0)
-    notes = visits.open(secret(), secret(), "one", gone).page("notes", Notes)
-    notes.is_busy = True
-    visits.look()
-    assert len(visits) == 1
-    notes.is_busy = False
-    visits.look()
-    assert len(visits) == 0
+    assert again is not notes and again.text == "b"
 
 
 def test_number_of_visits_in_memory_is_limited(visits, monkeypatch):

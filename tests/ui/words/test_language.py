@@ -1,9 +1,11 @@
 """Pages in other languages: English as the fallback, and files that match the code."""
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -32,6 +34,7 @@ from ui.words.update_translations import (
     untranslated,
 )
 
+SAID = {"say", "say_counted", "counted", "meaning"}
 OTHERS = [code for code in LANGUAGES if code != ENGLISH]
 
 
@@ -59,18 +62,12 @@ def test_translation_keeps_the_placeholders(code):
             assert places(form) in [places(one) for one in english], form
 
 
-def test_english_uses_the_text_in_code():
-    assert language() == ENGLISH and say("Opening the page") == "Opening the page"
-    assert say("{one} of {two}", one=1, two="2") == "1 of 2"
-    assert marked("Step") == "Step" and sentences(ENGLISH) == {}
-    assert [say_counted(n, "{count} step", "{count} steps") for n in (0, 1, 2_000)] == [
-        "0 steps",
-        "1 step",
-        "2,000 steps",
-    ]
-
-
 def test_missing_translation_falls_back_to_english():
+    assert language() == ENGLISH and say("Compare") == marked("Compare") == "Compare"
+    assert sentences(ENGLISH) == {}
+    assert [say_counted(n, "{count} step", "{count} steps") for n in (0, 1, 2_000)] == [
+        "0 steps", "1 step", "2,000 steps",
+    ]  # fmt: skip
     with speaking("de"):
         assert language() == "de"
         assert say("Compare") == "Vergleichen"
@@ -83,13 +80,12 @@ def test_missing_translation_falls_back_to_english():
 def test_translated_sampler_table_changes_only_words():
     with speaking("de"):
         other = table()
-    assert table() == english_table()
-    assert other["order"] == english_table()["order"]
-    by_name = {one["name"]: one for one in other["samplers"]}
-    assert by_name["temperature"]["label"] == "Temperatur"
-    for one in english_table()["samplers"]:
-        assert by_name[one["name"]]["formula"] == one["formula"]
-    assert [one["name"] for one in other["samplers"]] == english_table()["order"]
+    english = table()
+    assert english == english_table() and other["order"] == english["order"]
+    labels = {one["name"]: one["label"] for one in other["samplers"]}
+    assert labels["temperature"] == "Temperatur" and list(labels) == english["order"]
+    formulas = [[one["formula"] for one in made["samplers"]] for made in (english, other)]
+    assert formulas[0] == formulas[1]
 
 
 def test_data_words_are_read_from_listed_keys():
@@ -137,9 +133,29 @@ for module in pkgutil.walk_packages(ui.__path__, "ui."):
 """
 
 
-def test_nothing_is_translated_at_import():
+def said_at_import(node: ast.AST) -> Iterator[str]:
+    """Yield calls that translate while a module is imported, outside of all functions."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in SAID:
+        yield ast.unparse(node)
+    for child in ast.iter_child_nodes(node):
+        yield from said_at_import(child)
+
+
+def test_no_module_level_text_is_translated():
     # An import would keep the first visitor's language. If that visitor has left, a request for the
     # language ends the import halfway, also for other threads that wait for the same module.
+    files = list((ROOT / "ui").rglob("*.py"))
+    assert (
+        files
+        and [said for file in files for said in said_at_import(ast.parse(file.read_text("utf-8")))]
+        == []
+    )
+
+
+@pytest.mark.long
+def test_nothing_is_translated_at_import():
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL], cwd=ROOT, capture_output=True, text=True
     )

@@ -40,10 +40,10 @@ def test_model_loads_from_folder_and_steps(folder):
         assert len(list(Decoder(model, "Hello").run(4))) <= 4
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
-def test_requested_dtype_is_used(folder, dtype):
-    assert load_model(folder, dtype=dtype).dtype == getattr(torch, dtype)
-    assert load_model(folder, dtype=getattr(torch, dtype)).dtype == getattr(torch, dtype)
+def test_requested_dtype_is_used(folder):
+    for dtype in ("bfloat16", "float16", "float32", torch.bfloat16):
+        loaded = load_model(folder, dtype=dtype)
+        assert loaded.dtype == (getattr(torch, dtype) if isinstance(dtype, str) else dtype)
 
 
 def test_auto_keeps_a_float32_checkpoint_float32(folder):
@@ -53,29 +53,10 @@ def test_auto_keeps_a_float32_checkpoint_float32(folder):
     assert load_model(folder).dtype == torch.float32
 
 
-def test_auto_loads_bfloat16_checkpoint_as_bfloat16_or_float32(tmp_path):
-    tiny_model().to(torch.bfloat16).save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
-    assert load_model(tmp_path).dtype in (torch.bfloat16, torch.float32)
-
-
-def test_sharded_model_loads(tmp_path):
-    tiny_model().save_pretrained(tmp_path, max_shard_size="20KB")
-    tiny_tokenizer().save_pretrained(tmp_path)
-    assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    assert load_model(tmp_path).notices == ()
-
-
 def test_pickles_next_to_safetensors_are_ignored(folder):
     canary(folder / "pytorch_model.bin")
     assert load_model(folder).notices == ()
     assert not (folder / "opened").exists()
-
-
-def test_tied_weights_do_not_count_as_missing(tmp_path):
-    tiny_model(tie_word_embeddings=True).save_pretrained(tmp_path)
-    tiny_tokenizer().save_pretrained(tmp_path)
-    assert load_model(tmp_path).notices == ()
 
 
 # --- Notices: it loads with something to report --------------------------------------------------
@@ -96,16 +77,15 @@ def test_tokenizer_smaller_than_output_gets_a_notice(tmp_path):
     tiny_tokenizer().save_pretrained(tmp_path)
     model = load_model(tmp_path)
     (notice,) = model.notices
-    assert "The tokenizer has 260 entries and the model scores 320; the other 60 ids" in notice
+    assert "260 entries and the model scores 320; the other 60 ids" in notice
     assert "<id 260>" in notice and model.vocabulary.label(260) == "<id 260>"
 
 
 def test_unused_tensors_are_mentioned(folder):
     weights = load_file(folder / "model.safetensors")
     save_file(weights | {"extra.weight": torch.zeros(3)}, folder / "model.safetensors")
-    assert load_model(folder).notices == (
-        "1 tensors in the weights are not used by this architecture.",
-    )
+    (notice,) = load_model(folder).notices
+    assert notice.startswith("1 tensors in the weights are not used")
 
 
 def test_all_end_tokens_within_vocabulary_are_kept(folder):
@@ -119,16 +99,8 @@ def test_all_end_tokens_within_vocabulary_are_kept(folder):
 @pytest.mark.parametrize(
     "source",
     [
-        *["../x/y z", "/no/such/folder", "a/b/c", "", " ", "C:\\models\\x", "\\\\host\\x", "a\nb"],
-        *[
-            "-x",
-            "http://localhost/x",
-            "file:///etc",
-            "owner/",
-            "/name",
-            "owner//name",
-            "a\x00b",
-        ],
+        *["../x/y z", "/no/such/folder", "a/b/c", "", " ", "C:\\models\\x", "a\nb", "-x"],
+        *["http://localhost/x", "owner/", "owner//name", "a\x00b"],
     ],
     ids=lambda source: repr(source[:24]),
 )
@@ -137,21 +109,16 @@ def test_source_neither_folder_nor_hub_id_is_refused(source):
         load_model(source)
 
 
-@pytest.mark.parametrize("source", ["owner/name", "name", "..", "a..b/c--d", "owner/" + "n" * 200])
-def test_hub_id_without_connection_or_copy_is_refused(source, tmp_path, monkeypatch):
+def test_hub_id_without_connection_or_copy_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if source == "..":
-        fails(NotAModelError, source, "config.json")  # this is a folder
-    else:
+    for source in ("owner/name", "name", "a..b/c--d"):
         fails(ModelNotFoundError, source, source)
-
-
-def test_overlong_source_is_refused():
     with pytest.raises(ModelNotFoundError):
         load_model("x" * 10_000)
+    fails(NotAModelError, "..", "config.json")  # this is a folder
 
 
-@pytest.mark.parametrize("source", [None, 3, True, b"bundled", ["a"]])
+@pytest.mark.parametrize("source", [None, 3, b"bundled", ["a"]])
 def test_source_that_is_not_text_is_refused(source):
     with pytest.raises((ModelError, SettingError)):
         load_model(source)
@@ -184,21 +151,16 @@ def test_an_adapter_is_named_with_its_base(folder):
 @pytest.mark.parametrize("content", ['{"eos_token_id": 2,}', "[1]"])
 def test_a_damaged_generation_config_is_named(folder, content):
     (folder / "generation_config.json").write_text(content)
-    fails(
-        NotAModelError, folder, "The generation_config.json of tiny-llama cannot be used", "repair"
-    )
+    fails(NotAModelError, folder, "generation_config.json of tiny-llama cannot be used")
 
 
-@pytest.mark.parametrize("method", ["gptq", "awq"])
-def test_quantised_weights_without_their_package_are_refused(folder, method):
-    edit_json(
-        folder / "config.json",
-        quantization_config={"quant_method": method, "bits": 4, "group_size": 128},
-    )
-    fails(WeightsError, folder, f"are quantised ({method})", "or choose 16-bit weights")
+def test_quantised_weights_without_their_package_are_refused(folder):
+    settings = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    edit_json(folder / "config.json", quantization_config=settings)
+    fails(WeightsError, folder, "are quantised (gptq)", "or choose 16-bit weights")
 
 
-@pytest.mark.parametrize("kind", ["linear", "dynamic", "yarn"])
+@pytest.mark.parametrize("kind", ["linear", "dynamic"])
 def test_scaled_positions_decode_past_the_trained_length(folder, kind):
     edit_json(folder / "config.json", rope_parameters={"rope_type": kind, "factor": 4.0})
     model = load_model(folder, device="cpu")
@@ -217,16 +179,16 @@ def test_empty_folder_is_refused(tmp_path):
 
 
 def test_revision_of_a_folder_is_refused(folder):
-    fails(SettingError, folder, "revision applies to hub ids only, got 'main'", revision="main")
+    fails(SettingError, folder, "revision applies to hub ids only", revision="main")
     fails(SettingError, "bundled", "revision applies to hub ids only", revision="main")
 
 
-@pytest.mark.parametrize("device", ["tpu", "cuda:99", "", "CPU", "cpu:7", None, 3])
+@pytest.mark.parametrize("device", ["tpu", "cuda:99", "", "cpu:7", None])
 def test_unavailable_device_is_refused(folder, device):
     fails(SettingError, folder, "device is not available", "use auto or one of cpu", device=device)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float64", "", "fp32", None, torch.int8, 3])
+@pytest.mark.parametrize("dtype", ["int8", "float64", "", None, torch.int8])
 def test_unsupported_dtype_is_refused(folder, dtype):
     fails(SettingError, folder, "dtype is not a dtype", "use auto or one of float32", dtype=dtype)
 
@@ -236,32 +198,19 @@ def test_unsupported_dtype_is_refused(folder, dtype):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "not json", "{", '{"model_type": ', "[" * 100_000, "\xff\xfe".encode("latin-1")],
-    ids=["empty", "words", "cut", "cut in a value", "deep", "no text"],
+    [b"", b'{"model_type": ', b"[" * 100_000, b"\xff\xfe"],
+    ids=["empty", "cut", "deep", "no text"],
 )
 def test_config_that_is_not_json_is_refused(folder, content):
-    data = content if isinstance(content, bytes) else content.encode()
-    (folder / "config.json").write_bytes(data)
+    (folder / "config.json").write_bytes(content)
     fails(NotAModelError, folder, "config.json of tiny-llama is not valid JSON", "download")
-
-
-def test_masked_diffusion_model_needs_its_own_loader(folder):
-    edit_json(folder / "config.json", is_causal=False)
-    fails(
-        NotAModelError,
-        folder,
-        "tiny-llama is a masked diffusion model, not a causal language model; open it with "
-        "load_diffusion_model.",
-    )
-    edit_json(folder / "config.json", is_causal=True)
-    assert load_model(folder).vocab_size == VOCAB
 
 
 @pytest.mark.parametrize(
     "config",
     [
-        *[[], 3, "llama", None, {}, {"model_type": "no-such-model"}, {"model_type": None}],
-        *[{"model_type": 3}, {"model_type": ["llama"]}, {"hidden_size": 3}],
+        *[[], "llama", None, {}, {"model_type": "no-such-model"}, {"model_type": None}],
+        *[{"model_type": 3}, {"model_type": ["llama"]}],
     ],
     ids=str,
 )
@@ -276,32 +225,22 @@ def test_config_of_unknown_model_is_refused(folder, config):
     "changes",
     [
         {"hidden_size": "wide"},
-        {"hidden_size": -32},
         {"hidden_size": 0},
         {"hidden_size": None},
         {"hidden_size": 33},
-        {"num_attention_heads": 0},
-        {"num_key_value_heads": 3},
         {"num_key_value_heads": 0},
-        {"num_hidden_layers": "two"},
         {"num_hidden_layers": -1},
         {"num_hidden_layers": 10},
         {"vocab_size": 0},
-        {"vocab_size": -1},
         {"hidden_act": "no-such-function"},
         {"rope_parameters": {"rope_type": "no-such-type"}},
-        {"rope_parameters": 3},
-        {"head_dim": 0},
         {"dtype": "no-such-dtype"},
-        {"dtype": 3},
-        {"intermediate_size": "x"},
         {"max_position_embeddings": "x"},
         {"layer_types": ["no_such_attention"] * 2},
         {"pad_token_id": 10_000},
         {"eos_token_id": "x"},
         {"architectures": 3},
         {"quantization_config": {"quant_method": "no-such-method"}},
-        {"quantization_config": 3},
     ],
     ids=str,
 )
@@ -362,7 +301,7 @@ def test_folder_without_tokenizer_is_refused(folder):
     fails(TokenizerError, folder, "add its")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", "3", '{"model": {"type": "Magic"}}'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"model": {"type": "Magic"}}'])
 def test_damaged_tokenizer_is_refused(folder, content):
     (folder / "tokenizer.json").write_text(content)
     fails(TokenizerError, folder, "add its tokenizer.json")

@@ -4,7 +4,6 @@ import json
 import random
 import shutil
 import struct
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,31 +15,13 @@ from engine.model import load_model
 from tests.engine.model.loading.folders import canary, fails, tiny_model, tiny_tokenizer
 
 
-def cut(path: Path, size: int) -> None:
-    path.write_bytes(path.read_bytes()[:size])
-
-
-def header_size(path: Path) -> int:
-    return 8 + struct.unpack("<Q", path.read_bytes()[:8])[0]
-
-
-@pytest.mark.parametrize(
-    "place", ["empty", "in the length", "in the header", "after the header", "in the data", "last"]
-)
+@pytest.mark.parametrize("place", ["empty", "in the length", "in the header", "last"])
 def test_truncated_weights_are_refused(folder, place):
     path = folder / "model.safetensors"
-    header, size = header_size(path), path.stat().st_size
-    cut(
-        path,
-        {
-            "empty": 0,
-            "in the length": 5,
-            "in the header": header // 2,
-            "after the header": header,
-            "in the data": (header + size) // 2,
-            "last": size - 1,
-        }[place],
-    )
+    data = path.read_bytes()
+    header = 8 + struct.unpack("<Q", data[:8])[0]
+    ends = {"empty": 0, "in the length": 5, "in the header": header // 2, "last": len(data) - 1}
+    path.write_bytes(data[: ends[place]])
     fails(WeightsError, folder, "model.safetensors of tiny-llama is damaged or cut short")
 
 
@@ -60,14 +41,15 @@ def test_index_naming_a_missing_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        *["", "{", "[]", "3", "{}", '{"weight_map": 3}', '{"weight_map": {"a": 3}}'],
-        *['{"weight_map": {"a": ["b"]}}', '{"weight_map": {"a": null}}', "[" * 100_000],
+        *["", "[]", "{}", '{"weight_map": 3}', '{"weight_map": {"a": 3}}', "[" * 100_000],
         *['{"weight_map": {"a": "a\\u0000b"}}', '{"weight_map": {"a": "../../x.safetensors"}}'],
+        b"\xff\xfe\x00",
     ],
-    ids=lambda content: content[:32],
+    ids=lambda content: str(content[:32]),
 )
 def test_damaged_index_is_refused(folder, content):
-    (folder / "model.safetensors.index.json").write_text(content)
+    data = content if isinstance(content, bytes) else content.encode()
+    (folder / "model.safetensors.index.json").write_bytes(data)
     fails(WeightsError, folder)
 
 
@@ -78,11 +60,6 @@ def test_index_pointing_outside_the_folder_is_refused(folder):
     shutil.copy(folder.parent / "elsewhere.safetensors", folder / "other.safetensors")
     index = {"metadata": {}, "weight_map": names}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    fails(WeightsError, folder)
-
-
-def test_index_that_is_not_text_is_refused(folder):
-    (folder / "model.safetensors.index.json").write_bytes(b"\xff\xfe\x00")
     fails(WeightsError, folder)
 
 
@@ -163,20 +140,17 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
     return bytes(copy)
 
 
-def test_damaged_weights_load_or_raise_a_named_error(folder):
+@pytest.mark.parametrize("cases", [25, pytest.param(100, marks=pytest.mark.long)])
+def test_damaged_weights_load_or_raise_a_named_error(folder, cases):
     path = folder / "model.safetensors"
-    data = path.read_bytes()
-    rng = random.Random(11)
-    outcomes = {"loaded": 0, "refused": 0}
-    for case in range(100):
+    data, rng, refused = path.read_bytes(), random.Random(11), 0
+    for case in range(cases):
         path.write_bytes(mutated(data, rng))
         try:
             Decoder(load_model(folder), [1, 2, 3]).step()
-            outcomes["loaded"] += 1
         except (ModelError, LogitsError) as error:
             assert str(error).endswith(".") and "\n" not in str(error)
-            outcomes["refused"] += 1
+            refused += 1
         except BaseException as error:
             raise AssertionError(f"case {case} raises {error!r}") from error
-    print(outcomes)
-    assert outcomes["refused"] > 50, f"most damage to a header should be noticed: {outcomes}"
+    assert refused > cases / 2, f"most damage to a header should be noticed: {refused}"

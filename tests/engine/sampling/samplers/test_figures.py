@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import NoCandidatesError
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, StageResult, shape
 from engine.sampling.samplers import (
+    NO_CONTEXT,
     Banned,
     Constraint,
     Context,
@@ -49,7 +50,7 @@ from tests.engine.sampling.samplers.cases import (
     said,
 )
 from tests.engine.sampling.samplers.test_twins import any_context, any_stage
-from tests.engine.sampling.test_stages import logits_of
+from tests.engine.sampling.test_samplers import logits_of
 
 ONE = (0, 0, 0, 1)
 COMMON = {"before", "after", "removed", "mass_removed", "entropy_before", "entropy_after"}
@@ -58,135 +59,91 @@ OF_EDITS = {"moved", "rose", "fell", "banned", "share_before", "share_after"}
 
 SIGMA = float(np.std(np.log(RISING)))
 H_RISING = -sum(p * math.log2(p) for p in RISING)
-TOP_TERM = -0.4 * math.log2(0.4)
+
+
+def tells(
+    stage: Stage, before: tuple, case: str, context: Context = NO_CONTEXT, **own: float
+) -> tuple:
+    """A row of `TOLD`."""
+    return stage, before, context, case, own
+
 
 # Stage, probabilities before, context, case, and the stage's own figures.
 TOLD: list[tuple[Stage, tuple, Context, str, dict[str, float]]] = [
-    (LogitBias({3: -LN2}), RISING, said(), "", {}),
-    (LogitBias({3: 0.0}), RISING, said(), "none", {}),
-    (RepetitionPenalty(2.0), RISING, said(3), "", {}),
-    (RepetitionPenalty(0.5), RISING, said(3), "raises", {}),
-    (RepetitionPenalty(2.0), RISING, said(), "none", {}),
-    (PresencePenalty(LN2), RISING, said(3, 3, 0, prompt=1), "", {"generated": 2}),
-    (PresencePenalty(-LN2), RISING, said(3), "raises", {"generated": 1}),
-    (PresencePenalty(LN2), ONE, said(0), "none", {"generated": 1}),
-    (PresencePenalty(LN2), RISING, said(3, prompt=1), "start", {"generated": 0}),
-    (FrequencyPenalty(LN2), RISING, said(3, 3, 0, prompt=1), "", {"generated": 2}),
-    (FrequencyPenalty(-LN2), RISING, said(3), "raises", {"generated": 1}),
-    (FrequencyPenalty(LN2), ONE, said(0), "none", {"generated": 1}),
-    (FrequencyPenalty(LN2), RISING, said(3, prompt=1), "start", {"generated": 0}),
-    (dry(1), RISING, said(0, 1, 0), "", {}),
-    (dry(3), RISING, said(0, 1, 0), "none", {}),
-    (NoRepeatNGram(1), RISING, said(3), "", {}),
-    (NoRepeatNGram(2), RISING, said(3), "none", {}),
-    (Banned([[3]]), RISING, said(), "", {}),
-    (Banned([[3, 2]]), RISING, said(), "none", {}),
-    (MinNewTokens(2), RISING, said(0, prompt=0, eos_ids=(3,)), "", {"generated": 1}),
-    (MinNewTokens(2), RISING, said(0, prompt=0), "none", {"generated": 1}),
-    (MinNewTokens(2), RISING, said(0, 1, eos_ids=(3,)), "enough", {"generated": 2}),
-    (AB_OR_B, RISING, said(places=LETTERS), "", {"allowed": 3, "tokens": 0}),
-    (
-        AB_OR_B,
-        RISING,
-        said(0, held=AB_OR_B, places=LETTERS),
-        "single",
-        {"allowed": 1, "tokens": 1, "mass_removed": 0.8},
+    tells(LogitBias({3: -LN2}), RISING, ""),
+    tells(LogitBias({3: 0.0}), RISING, "none"),
+    tells(RepetitionPenalty(2.0), RISING, "", said(3)),
+    tells(RepetitionPenalty(0.5), RISING, "raises", said(3)),
+    tells(RepetitionPenalty(2.0), RISING, "none"),
+    tells(PresencePenalty(LN2), RISING, "", said(3, 3, 0, prompt=1), generated=2),
+    tells(PresencePenalty(-LN2), RISING, "raises", said(3), generated=1),
+    tells(PresencePenalty(LN2), ONE, "none", said(0), generated=1),
+    tells(PresencePenalty(LN2), RISING, "start", said(3, prompt=1), generated=0),
+    tells(FrequencyPenalty(LN2), RISING, "", said(3, 3, 0, prompt=1), generated=2),
+    tells(FrequencyPenalty(-LN2), RISING, "raises", said(3), generated=1),
+    tells(FrequencyPenalty(LN2), ONE, "none", said(0), generated=1),
+    tells(FrequencyPenalty(LN2), RISING, "start", said(3, prompt=1), generated=0),
+    tells(dry(1), RISING, "", said(0, 1, 0)),
+    tells(dry(3), RISING, "none", said(0, 1, 0)),
+    tells(NoRepeatNGram(1), RISING, "", said(3)),
+    tells(NoRepeatNGram(2), RISING, "none", said(3)),
+    tells(Banned([[3]]), RISING, ""),
+    tells(Banned([[3, 2]]), RISING, "none"),
+    tells(MinNewTokens(2), RISING, "", said(0, eos_ids=(3,)), generated=1),
+    tells(MinNewTokens(2), RISING, "none", said(0), generated=1),
+    tells(MinNewTokens(2), RISING, "enough", said(0, 1, eos_ids=(3,)), generated=2),
+    tells(AB_OR_B, RISING, "", said(places=LETTERS), allowed=3, tokens=0),
+    tells(AB_OR_B, RISING, "single", said(0, held=AB_OR_B, places=LETTERS), allowed=1, tokens=1),
+    tells(AB_OR_B, RISING, "end", said(1, held=AB_OR_B, places=LETTERS), mass_removed=0.6),
+    tells(Constraint("regex", "[abc]+"), RISING, "none", said(places=ENDLESS), allowed=4),
+    tells(Temperature(0.5), RISING, "sharper"),
+    tells(Temperature(2), RISING, "flatter"),
+    tells(Temperature(1), RISING, "none"),
+    tells(Temperature(2), ONE, "single"),
+    tells(Temperature(0), RISING, "greedy"),
+    tells(  # 1.75 of at most 2 bits
+        DynamicTemperature(0, 4 / 7), HALVING, "sharper", temperature=0.5, entropy_share=7 / 8
     ),
-    (
-        AB_OR_B,
-        RISING,
-        said(1, held=AB_OR_B, places=LETTERS),
-        "end",
-        {"allowed": 1, "tokens": 1, "mass_removed": 0.6},
+    tells(DynamicTemperature(0, 2), ONE, "single", temperature=1, entropy=0, entropy_share=0),
+    tells(TopH(0.6), RISING, "", considered=4, entropy=H_RISING, limit=0.6 * H_RISING),
+    tells(TopH(1), EQUAL, "none", considered=4, entropy=2, limit=2),
+    tells(TopH(0.2), EQUAL, "short", considered=4, entropy=2, limit=0.4),
+    tells(TopK(2), RISING, "", tied=0),
+    tells(TopK(1), (0.3, 0.3, 0.3, 0.1), "tied", tied=2),
+    tells(TopK(2), EQUAL, "tied", tied=2),  # nothing is removed, and more than k stay
+    tells(TopK(4), RISING, "none", tied=0),
+    tells(TopP(0.5), RISING, ""),
+    tells(TopP(0.95), RISING, "none"),
+    tells(MinP(0.3), RISING, "", threshold=0.12),
+    tells(MinP(0.2), RISING, "none", threshold=0.08),
+    tells(TypicalP(0.85), RISING, "", entropy=H_RISING),
+    tells(TypicalP(0.45), RISING, "top", entropy=H_RISING),
+    tells(TypicalP(0.1), EQUAL, "none", entropy=2),
+    tells(EpsilonCutoff(0.25), RISING, "", threshold=0.25),
+    tells(EpsilonCutoff(0.05), RISING, "none", threshold=0.05),
+    tells(EpsilonCutoff(0.5), RISING, "short", threshold=0.5),
+    tells(EtaCutoff(0.25), HALVING, "", threshold=0.5 * 2**-1.75, entropy=1.75),
+    tells(EtaCutoff(0.04), HALVING, "none", threshold=0.04, entropy=1.75),
+    tells(PLess(), RISING, "", threshold=0.3),
+    tells(PLess(), EQUAL, "none", threshold=0.25),
+    tells(
+        *(TopNSigma(1), RISING, ""),
+        **{"highest": math.log(0.4), "sigma": SIGMA, "least_score": math.log(0.4) - SIGMA},
+        threshold=0.4 * math.exp(-SIGMA),
     ),
-    (Constraint("regex", "[abc]+"), RISING, said(places=ENDLESS), "none", {"allowed": 4}),
-    (Temperature(0.5), RISING, said(), "sharper", {}),
-    (Temperature(2), RISING, said(), "flatter", {}),
-    (Temperature(1), RISING, said(), "none", {}),
-    (Temperature(2), ONE, said(), "single", {}),
-    (Temperature(0), RISING, said(), "greedy", {}),
-    (
-        DynamicTemperature(0, 4 / 7),  # 1.75 of at most 2 bits
-        HALVING,
-        said(),
-        "sharper",
-        {"temperature": 0.5, "entropy": 1.75, "entropy_share": 7 / 8},
-    ),
-    (
-        DynamicTemperature(0, 2),
-        ONE,
-        said(),
-        "single",
-        {"temperature": 1, "entropy": 0, "entropy_share": 0},
-    ),
-    (
-        TopH(0.6),
-        RISING,
-        said(),
-        "",
-        {"considered": 4, "entropy": H_RISING, "limit": 0.6 * H_RISING},
-    ),
-    (TopH(1), EQUAL, said(), "none", {"considered": 4, "entropy": 2, "limit": 2}),
-    (TopH(0.2), EQUAL, said(), "short", {"considered": 4, "entropy": 2, "limit": 0.4}),
-    (TopK(2), RISING, said(), "", {"tied": 0}),
-    (TopK(1), (0.3, 0.3, 0.3, 0.1), said(), "tied", {"tied": 2}),
-    (TopK(2), EQUAL, said(), "tied", {"tied": 2}),  # nothing is removed, and more than k stay
-    (TopK(4), RISING, said(), "none", {"tied": 0}),
-    (TopP(0.5), RISING, said(), "", {}),
-    (TopP(0.95), RISING, said(), "none", {}),
-    (MinP(0.3), RISING, said(), "", {"threshold": 0.12}),
-    (MinP(0.2), RISING, said(), "none", {"threshold": 0.08}),
-    (TypicalP(0.85), RISING, said(), "", {"entropy": H_RISING}),
-    (TypicalP(0.45), RISING, said(), "top", {"entropy": H_RISING}),
-    (TypicalP(0.1), EQUAL, said(), "none", {"entropy": 2}),
-    (EpsilonCutoff(0.25), RISING, said(), "", {"threshold": 0.25}),
-    (EpsilonCutoff(0.05), RISING, said(), "none", {"threshold": 0.05}),
-    (EpsilonCutoff(0.5), RISING, said(), "short", {"threshold": 0.5}),
-    (EtaCutoff(0.25), HALVING, said(), "", {"threshold": 0.5 * 2**-1.75, "entropy": 1.75}),
-    (EtaCutoff(0.04), HALVING, said(), "none", {"threshold": 0.04, "entropy": 1.75}),
-    (EtaCutoff(0.81), EQUAL, said(), "none", {"threshold": 0.9 / 4, "entropy": 2}),
-    (PLess(), RISING, said(), "", {"threshold": 0.3}),
-    (PLess(), EQUAL, said(), "none", {"threshold": 0.25}),
-    (
-        TopNSigma(1),
-        RISING,
-        said(),
-        "",
-        {
-            "highest": math.log(0.4),
-            "sigma": SIGMA,
-            "least_score": math.log(0.4) - SIGMA,
-            "threshold": 0.4 * math.exp(-SIGMA),
-        },
-    ),
-    (TopNSigma(3), RISING, said(), "none", {"sigma": SIGMA}),
-    (TailFree(0.7), BENT, said(), "", {}),
-    (TailFree(0.5), RISING, said(), "none", {}),
-    (Xtc(0.25, 0.5), RISING, said(u=0.5), "rests", {"u": 0.5}),
-    (Xtc(0.35, 0.5), RISING, said(u=0.4), "few", {"u": 0.4}),
-    (Xtc(0.25, 0.5), RISING, said(u=0.4), "acts", {"u": 0.4}),
-    (Xtc(0.25, 0.5), RISING, said(u=0.4, eos_ids=(3,)), "spares", {"u": 0.4}),
-    (Xtc(0.35, 0.5), RISING, said(u=0.4, eos_ids=(3,)), "few", {"u": 0.4}),
-    (
-        Mirostat(5, 0.1),
-        HALVING,
-        said(mirostat=(5, 2.1)),
-        "",
-        {"mu": 2.1, "surprise_limit": 2.1, "threshold": 2**-2.1},
-    ),
-    (
-        Mirostat(2, 0.1),
-        HALVING,
-        said(),
-        "none",
-        {"mu": 4, "surprise_limit": 4, "threshold": 1 / 16},
-    ),
-    (
-        Mirostat(5, 0.1),
-        HALVING,
-        said(mirostat=(5, -3.0)),
-        "short",
-        {"mu": -3, "surprise_limit": 0, "threshold": 1},
+    tells(TopNSigma(3), RISING, "none", sigma=SIGMA),
+    tells(TailFree(0.7), BENT, ""),
+    tells(TailFree(0.5), RISING, "none"),
+    tells(Xtc(0.25, 0.5), RISING, "rests", said(u=0.5), u=0.5),
+    tells(Xtc(0.35, 0.5), RISING, "few", said(u=0.4), u=0.4),
+    tells(Xtc(0.25, 0.5), RISING, "acts", said(u=0.4), u=0.4),
+    tells(Xtc(0.25, 0.5), RISING, "spares", said(u=0.4, eos_ids=(3,)), u=0.4),
+    tells(Xtc(0.35, 0.5), RISING, "few", said(u=0.4, eos_ids=(3,)), u=0.4),
+    tells(Mirostat(5, 0.1), HALVING, "", said(mirostat=(5, 2.1)), mu=2.1, threshold=2**-2.1),
+    tells(Mirostat(2, 0.1), HALVING, "none", mu=4, surprise_limit=4, threshold=1 / 16),
+    tells(
+        *(Mirostat(5, 0.1), HALVING, "short", said(mirostat=(5, -3.0))),
+        **{"mu": -3, "surprise_limit": 0, "threshold": 1},
     ),
 ]
 
@@ -230,19 +187,10 @@ def test_edit_reports_moved_tokens_and_their_shares():
     chain = [Banned([[3]]), PresencePenalty(LN2)]
     ban, penalty = shape(logits_of(RISING), SamplingSettings(chain=chain), said(2, 3, 0)).stages
     assert ban.moved_ids == [3] and penalty.moved_ids == [2, 0]
-    figures = {name: ban.figures[name] for name in OF_EDITS}
-    assert figures == pytest.approx(
-        {"moved": 1, "rose": 0, "fell": 0, "banned": 1, "share_before": 0.4, "share_after": 0},
-        abs=1e-6,
-    )
-    figures = {name: penalty.figures[name] for name in OF_EDITS}
-    assert figures == pytest.approx(
-        {
-            **{"moved": 2, "rose": 0, "fell": 2, "banned": 0},
-            **{"share_before": 4 / 6, "share_after": 2 / 4},
-        },
-        abs=1e-6,
-    )
+    names = ("moved", "rose", "fell", "banned", "share_before", "share_after")
+    expected = ((ban, (1, 0, 0, 1, 0.4, 0)), (penalty, (2, 0, 2, 0, 4 / 6, 2 / 4)))
+    for result, figures in expected:
+        assert [result.figures[name] for name in names] == pytest.approx(figures, abs=1e-6)
     assert (penalty.figures["before"], penalty.figures["removed"]) == (3, 0)
 
 
@@ -255,33 +203,54 @@ def test_leading_moved_tokens_are_in_rank_order():
     assert result.figures["moved"] == result.figures["rose"] == 40
 
 
-@pytest.mark.parametrize("parity", [False, True])
-def test_parity_reports_the_same_figures(parity):
-    settings = {"logit_bias": {0: 0.1}, "temperature": 1.01, "typical_p": 0.2, "min_p": 0.1}
-    own = shape(logits_of(RISING), SamplingSettings(**settings))
-    theirs = shape(logits_of(RISING), SamplingSettings(**settings, parity=parity))
+def test_parity_reports_the_same_figures():
+    sampling = SamplingSettings(logit_bias={0: 0.1}, temperature=1.01, typical_p=0.2, min_p=0.1)
+    own = shape(logits_of(RISING), sampling)
+    theirs = shape(logits_of(RISING), sampling.replace(parity=True))
     for ours, other in zip(own.stages, theirs.stages, strict=True):
         assert ours.case == other.case and ours.moved_ids == other.moved_ids
         assert ours.figures == pytest.approx(other.figures, abs=1e-6)
     assert own.stages[-1].figures["above"] == 1 and own.stages[-1].case == "top"
 
 
-@given(st.integers(0, 10**6))
-def test_figures_are_consistent_on_random_chains(seed):
+def any_row(seed: int) -> tuple[np.ndarray, list[Stage], Context]:
+    """Random logits, a chain of random stages, and what they look at."""
     rng = np.random.default_rng(seed)
     vocab = int(rng.choice([4, 20, 300]))
     context = any_context(rng, vocab)
-    kinds = rng.permutation(len(DEFAULT_ORDER))[: rng.integers(1, 6)]
+    kinds = rng.permutation(len(DEFAULT_ORDER))[: rng.integers(1, 8)]
     chain = [any_stage(DEFAULT_ORDER[kind], rng, vocab, context.token_ids) for kind in kinds]
     logits = rng.standard_normal(vocab).astype(np.float32) * 3
-    if rng.random() < 0.3:
+    if rng.random() < 0.4:
         logits = np.round(logits)  # ties
+    return logits, chain, context
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=80, deadline=None)
+def test_any_chain_gives_a_distribution_and_true_figures(seed):
+    logits, chain, context = any_row(seed)
+    as_given = logits.copy()
     try:
-        results = shape(logits, SamplingSettings(chain=chain), context).stages
-    except NoCandidatesError:
+        result = shape(logits, SamplingSettings(chain=chain), context)
+    except NoCandidatesError as error:
+        assert any(f"{stage.setting} took" in str(error) for stage in chain)
         return
-    for result in results:
-        assert_figures_hold(result)
+    assert np.array_equal(logits, as_given), "shape modified the logits it was given"
+    for stage in result.stages:
+        assert_figures_hold(stage)
+    probs = result.probs
+    assert probs.sum() == pytest.approx(1) and np.all(probs >= 0)
+    assert np.count_nonzero(result.final_scores > -np.inf) == result.survivors >= 1
+    left = [logits.size, *(stage.survivors for stage in result.stages)]
+    assert left == sorted(left, reverse=True), "no stage brings a token back"
+    for u in (0.0, 0.3, 0.99999):
+        drawn = result.draw(u)
+        assert drawn.probability == pytest.approx(probs[drawn.token_id], abs=1e-9)
+        assert result.probability(drawn.token_id) == pytest.approx(drawn.probability, abs=1e-9)
+    for row in result.candidates(logits.size):
+        assert row.removed_by == result.removed_by(row.token_id)
+        assert row.final_prob == pytest.approx(probs[row.token_id])
 
 
 def assert_figures_hold(result: StageResult) -> None:
@@ -294,6 +263,7 @@ def assert_figures_hold(result: StageResult) -> None:
     assert figures["after"] == np.count_nonzero(new > -np.inf)
     gone = (old > -np.inf) & (new == -np.inf)
     assert figures["removed"] == np.count_nonzero(gone)
+    assert 0 <= figures["mass_removed"] <= 1 + 1e-12
     assert figures["mass_removed"] == pytest.approx(before[gone].sum(), abs=1e-9)
     for name, probs in (("entropy_before", before), ("entropy_after", after)):
         held = probs[probs > 0]

@@ -8,7 +8,7 @@ import pytest
 from engine.errors import SettingError
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings
 from engine.sampling.samplers import GROUPS, CutStage, Number, ScaleStage, Stage, TokenEdit
-from engine.sampling.samplers.info import DOWN, EITHER, UP
+from engine.sampling.samplers.info import EITHER
 
 PICTURES = {"rank", "mass", "threshold", "window", "edit", "scale"}
 NUMBERS = [(kind, number) for kind in DEFAULT_ORDER for number in kind.info.numbers]
@@ -42,32 +42,23 @@ def test_every_sampler_is_described(kind):
     assert info.in_text.lower() == info.label.lower()
     known = {"edit": TokenEdit, "scale": ScaleStage, "cut": CutStage}
     assert issubclass(kind, known[kind.kind])
-
-
-@BY_NAME
-def test_described_numbers_match_the_samplers_fields(kind):
-    numbers = [number.name for number in kind.info.numbers]
-    if kind.setting in ("banned", "constraint"):
-        assert numbers == []
-        return
-    names = [item.name for item in fields(kind) if item.name != "breakers"]
-    assert numbers == names
-    assert set(kind.info.pair or ()) <= set(names)
-    if kind.is_one_number():
-        assert kind.info.numbers[0].label == kind.info.label
+    if kind.setting not in ("banned", "constraint"):
+        names = [item.name for item in fields(kind) if item.name != "breakers"]
+        assert [number.name for number in info.numbers] == names
+        assert set(info.pair or ()) <= set(names)
 
 
 def test_labels_tell_samplers_apart():
     labels = [kind.info.label for kind in DEFAULT_ORDER]
     assert len(set(labels)) == len(STAGES)
     assert {kind.info.group for kind in DEFAULT_ORDER} == GROUPS.keys()
-    assert [STAGES[name].info.in_text for name in ("top_k", "dry", "xtc", "mirostat", "top_h")] == [
-        *("top-k", "DRY", "XTC", "Mirostat", "top-H")
-    ]
+    assert [STAGES[name].info.in_text for name in ("top_k", "dry")] == ["top-k", "DRY"]
 
 
 @BY_NUMBER
 def test_every_slider_position_is_accepted(kind, number):
+    if number.looser == EITHER:
+        assert issubclass(kind, TokenEdit), "only what acts on single tokens may depend on them"
     positions = number.positions()
     assert positions[0] == number.low and positions[-1] == pytest.approx(number.high)
     assert number.low <= number.usual <= number.high
@@ -99,7 +90,7 @@ def test_checks_follow_the_stated_bounds(kind, number):
         assert accepts(inside)
         outside = bound + beyond * (2 if number.whole else 1e-9 + 1e-6 * abs(bound))
         assert not accepts(outside) or outside in number.words
-    for nonsense in (math.nan, math.inf, "1", None, True, [1]):
+    for nonsense in (math.nan, math.inf, 10**400, "1", None, True, [1]):
         assert not accepts(nonsense)
     if number.whole:
         assert not accepts(number.usual + 0.5)
@@ -108,10 +99,3 @@ def test_checks_follow_the_stated_bounds(kind, number):
 def test_numbers_are_stored_as_plain_python_types():
     assert type(STAGES["top_k"](3.0).k) is int and type(STAGES["top_p"](1).p) is float
     assert type(STAGES["dry"](last_n=-1.0).last_n) is int
-
-
-@BY_NUMBER
-def test_every_number_has_a_valid_looser_direction(kind, number):
-    assert number.looser in (UP, DOWN, EITHER, None)
-    if number.looser == EITHER:
-        assert issubclass(kind, TokenEdit), "only what acts on single tokens may depend on them"

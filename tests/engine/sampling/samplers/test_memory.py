@@ -123,6 +123,7 @@ def test_rewind_and_fork_keep_the_stages_memory(model, lone):
     decoder = finished(Decoder(model, PROMPT, settings()), 30)
     for length in (22, 5, 0):
         decoder.rewind(length)
+        decoder.next_distribution(settings(seed=5, at_most=AtMost(1)))  # looking changes nothing
         assert taken(finished(decoder, 30)) == taken(lone)[:30]
     decoder.rewind(17)
     twin = decoder.fork()
@@ -173,8 +174,9 @@ def test_trace_keeps_the_stages_state(lone, tmp_path):
 def test_refused_step_leaves_the_stages_memory(model, lone):
     decoder = finished(Decoder(model, PROMPT, settings()), 9)
     decoder.settings = settings(banned=[[i] for i in range(tiny_models.VOCAB)])
-    with pytest.raises(NoCandidatesError):
-        decoder.step()
+    for refused in (decoder.step, decoder.next_distribution, decoder.step):
+        with pytest.raises(NoCandidatesError, match="banned took the last of them"):
+            refused()
     decoder.settings = settings()
     assert taken(finished(decoder, TOKENS)) == taken(lone)
 

@@ -1,12 +1,11 @@
 """Remarks about stages without effect are true: without these stages the draw is the same."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import NoCandidatesError
-from engine.sampling import DEFAULT_ORDER, SamplingSettings, shape
+from engine.sampling import SamplingSettings, shape
 from engine.sampling.samplers import (
     Banned,
     Constraint,
@@ -22,7 +21,7 @@ from engine.sampling.samplers import (
     Xtc,
     remarks,
 )
-from tests.engine.sampling.samplers.test_twins import any_context, any_stage
+from tests.engine.sampling.samplers.test_figures import any_row
 
 
 def off(chain) -> list[StageRemark]:
@@ -50,8 +49,7 @@ def test_neutral_values_are_reported_as_idle():
     chain = [Dry(multiplier=0), Temperature(1), TopP(1), Xtc(threshold=0.7), Mirostat()]
     assert names_off(*chain) == ["dry", "temperature", "top_p", "xtc"]
     reasons = {remark.stage.setting: remark.reason for remark in off(chain)}
-    assert reasons["xtc"] == "no two tokens can both reach a threshold above one half"
-    assert reasons["top_p"] == "at 1.0 it changes nothing"
+    assert "threshold above one half" in reasons["xtc"] and "1.0" in reasons["top_p"]
     assert names_off(Xtc(probability=0)) == ["xtc"]
 
 
@@ -71,15 +69,10 @@ def test_odd_combinations_with_effect_are_explained():
 @given(st.integers(0, 10**6), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_idle_stage_does_not_change_the_draw(seed, greedy):
-    rng = np.random.default_rng(seed)
-    vocab = int(rng.choice([4, 20]))
-    context = any_context(rng, vocab)
-    kinds = rng.permutation(len(DEFAULT_ORDER))[: rng.integers(1, 8)]
-    chain = [any_stage(DEFAULT_ORDER[kind], rng, vocab, context.token_ids) for kind in kinds]
+    logits, chain, context = any_row(seed)
     if greedy:
         chain = [stage for stage in chain if not isinstance(stage, Temperature)]
-        chain.insert(rng.integers(0, len(chain) + 1), Temperature(0))
-    logits = rng.standard_normal(vocab).astype(np.float32) * 3
+        chain.insert(seed % (len(chain) + 1), Temperature(0))
     try:
         full = shape(logits, SamplingSettings(chain=chain), context)
     except NoCandidatesError:
@@ -88,42 +81,6 @@ def test_idle_stage_does_not_change_the_draw(seed, greedy):
     rest = [stage for stage in chain if stage not in idle]
     left = shape(logits, SamplingSettings(chain=rest), context)
     assert full.probs == pytest.approx(left.probs, abs=1e-6), f"{idle} of {chain} had an effect"
-
-
-@given(st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
-def test_any_chain_leaves_a_proper_distribution(seed):
-    rng = np.random.default_rng(seed)
-    vocab = int(rng.choice([4, 20, 700]))
-    context = any_context(rng, vocab)
-    kinds = rng.permutation(len(DEFAULT_ORDER))[: rng.integers(1, len(DEFAULT_ORDER) + 1)]
-    chain = [any_stage(DEFAULT_ORDER[kind], rng, vocab, context.token_ids) for kind in kinds]
-    logits = rng.standard_normal(vocab).astype(np.float32) * 3
-    if rng.random() < 0.5:
-        logits = np.round(logits)  # ties
-    given_logits = logits.copy()
-    try:
-        result = shape(logits, SamplingSettings(chain=chain), context)
-    except NoCandidatesError as error:
-        assert any(f"{stage.setting} took" in str(error) for stage in chain)
-        return
-    assert np.array_equal(logits, given_logits), "shape modified the logits it was given"
-    probs = result.probs
-    assert probs.sum() == pytest.approx(1) and np.all(probs >= 0)
-    assert np.count_nonzero(result.final_scores > -np.inf) == result.survivors >= 1
-    left = [vocab, *(stage.survivors for stage in result.stages)]
-    assert left == sorted(left, reverse=True), "no stage brings a token back"
-    for stage in result.stages:
-        assert 0 <= stage.mass_removed <= 1 + 1e-12
-        held = stage.probs[stage.probs > 0]
-        assert stage.entropy_bits == pytest.approx(-(held * np.log2(held)).sum(), abs=1e-6)
-    for u in (0.0, 0.3, 0.99999):
-        drawn = result.draw(u)
-        assert drawn.probability == pytest.approx(probs[drawn.token_id], abs=1e-9)
-        assert result.probability(drawn.token_id) == pytest.approx(drawn.probability, abs=1e-9)
-    for row in result.candidates(vocab):
-        assert row.removed_by == result.removed_by(row.token_id)
-        assert row.final_prob == pytest.approx(probs[row.token_id])
 
 
 def test_unenforced_schema_keywords_are_reported():

@@ -7,7 +7,6 @@ import {
   exact_text,
   is_position,
   slider_of,
-  switch_of,
   typed_number,
 } from '../../../../ui/components/js/lib/fields.js';
 import { bare } from '../fixtures.js';
@@ -21,25 +20,14 @@ const TOP_P = { name: 'Top-p', low: 0.01, high: 1, step: 0.01 };
 const TEMPERATURE = { name: 'Temperature', low: 0, high: 2, step: 0.01, words: { 0: 'greedy' } };
 const LAST_N = { name: 'Last n', low: -1, high: 511, step: 16, whole: true, words: { '-1': 'all' } };
 
-test('a number shows all its digits, or its word', () => {
-  const shown = [0.7, 1, 0.0009, 1e-7, 0].map(value => exact_text(TEMPERATURE, value));
-  assert.deepEqual(shown, ['0.70', '1.00', '0.0009', '1e-7', 'greedy']);
-  assert.equal(exact_text(LAST_N, 15), '15');
-});
-
-test('a number may be typed with a decimal comma, or as its word', () => {
+test('a number shows all its digits or its word, and may be typed so', () => {
+  const shown = [0.7, 0.0009, 1e-7, 0].map(value => exact_text(TEMPERATURE, value));
+  assert.deepEqual([...shown, exact_text(LAST_N, 15)], ['0.70', '0.0009', '1e-7', 'greedy', '15']);
+  assert.ok([0.01, 0.29, 0.57, 1].every(value => is_position(TOP_P, value)));
+  assert.ok([0, 1.01, 0.575, NaN].every(value => !is_position(TOP_P, value)));
   const typed = ['0.7', ' .5 ', '0,7', '1e-3', '-2', 'Greedy', '1,000', '0x10', 'warm', '', '1 2', 'Infinity'];
   const numbers = typed.map(text => typed_number(TEMPERATURE, text));
   assert.deepEqual(numbers, [0.7, 0.5, 0.7, 1e-3, -2, 0, 1, NaN, NaN, NaN, NaN, NaN]);
-});
-
-test('a value is a position only if the slider can reach it', () => {
-  assert.ok([0.01, 0.29, 0.57, 1].every(value => is_position(TOP_P, value)));
-  assert.ok([0, 1.01, 0.575, NaN].every(value => !is_position(TOP_P, value)));
-  assert.deepEqual(
-    [-1, 15, 0, 16].map(value => is_position(LAST_N, value)),
-    [true, true, false, false],
-  );
 });
 
 /** @type {any} */
@@ -206,23 +194,5 @@ describe('fields', () => {
     assert.equal(input.value, '2', 'beyond its end the thumb stands at the end');
     slider.update(1, 0.5); // a separate end, as for top-k in a small vocabulary
     assert.equal(input.max, '0.5');
-  });
-
-  test('a switch toggles and shows its state', () => {
-    const page = mount((root, actions) => {
-      const { button, update } = switch_of('Top-k on', actions.turn);
-      root.append(button);
-      return { update: is_on => update(is_on, 'Switch off') };
-    });
-    page.update(/** @type {any} */ (true));
-    const button = page.one('switch', 'Top-k on');
-    assert.deepEqual([button.getAttribute('aria-checked'), button.title], ['true', 'Switch off']);
-    button.click();
-    page.update(/** @type {any} */ (false));
-    button.click();
-    assert.deepEqual(page.calls, [
-      ['turn', false],
-      ['turn', true],
-    ]);
   });
 });

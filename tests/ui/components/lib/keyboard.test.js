@@ -1,11 +1,10 @@
-// The keyboard: page shortcuts, menus, and reordering a list.
+// The keyboard: page shortcuts and menus.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { element } from '../../../../ui/components/js/lib/dom.js';
 import { listen } from '../../../../ui/components/js/lib/keys.js';
 import { create_menu } from '../../../../ui/components/js/lib/menu.js';
-import { create_reorder, moved } from '../../../../ui/components/js/lib/reorder.js';
 import { mount, press } from '../harness.js';
 
 /**
@@ -70,37 +69,4 @@ test('a menu closes on Escape and gives the focus back', () => {
   document.body.dispatchEvent(new window.Event('pointerdown', { bubbles: true }));
   assert.ok(!menu.node.hasAttribute('open'));
   menu.destroy();
-});
-
-test('the keyboard reorders a list', () => {
-  let order = ['top_k', 'top_p', 'min_p'];
-  /** @type {string[]} */
-  const said = [];
-  const page = page_with(root => {
-    const list = element('div');
-    const reorder = create_reorder(list, {
-      order: () => order,
-      set_order: changed => {
-        order = changed;
-      },
-      announce: text => said.push(text),
-      label_of: name => name.toUpperCase(),
-    });
-    for (const name of order) list.append(element('div', { 'data-sampler': name }, reorder.grip_for(name)));
-    root.append(list);
-  });
-  const grip = page.one('button', 'Move TOP_P');
-  press(grip, 'ArrowUp', { altKey: true });
-  assert.deepEqual(order, ['top_p', 'top_k', 'min_p']);
-  assert.equal(said.at(-1), 'TOP_P: place 1 of 3, first.');
-  press(grip, 'ArrowUp', { altKey: true });
-  assert.equal(said.at(-1), 'TOP_P is first already.');
-  press(grip, ' ');
-  press(grip, 'ArrowDown');
-  press(grip, 'ArrowDown');
-  assert.deepEqual(order, ['top_k', 'min_p', 'top_p']);
-  press(grip, 'Escape');
-  assert.deepEqual(order, ['top_p', 'top_k', 'min_p']);
-  assert.match(said.at(-1) ?? '', /^TOP_P put back/);
-  assert.deepEqual(moved(['a', 'b', 'c'], 0, 2), ['b', 'c', 'a']);
 });

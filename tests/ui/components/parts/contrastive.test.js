@@ -41,19 +41,11 @@ test('the table shows the figures of each candidate and marks the best', () => {
   ]);
   assert.match(page.text(), /Step 1: 2 forward passes; 3\.00 ms for the 2 candidates, 1\.00 ms to score them\.$/);
   assert.equal(page.root.querySelectorAll('td b, th b').length, 0);
-});
-
-test('another alpha marks a new winner and the taken token', () => {
-  assert.deepEqual(
-    page_of(0)
-      .rows()
-      .map(([token]) => token),
-    ['▶ ␣the', '✓ <b>'],
-  );
-});
-
-test('before the first step there is no table', () => {
-  const page = page_of(0.6);
-  page.change({ searched: null });
-  assert.deepEqual([page.all('table'), page.text()], [[], '']);
+  const names = page_of(0)
+    .rows()
+    .map(([token]) => token);
+  assert.deepEqual(names, ['▶ ␣the', '✓ <b>'], 'another alpha, another winner');
+  const early = page_of(0.6);
+  early.change({ searched: null });
+  assert.deepEqual([early.all('table'), early.text()], [[], ''], 'before the first step');
 });

@@ -26,7 +26,10 @@ function page_of(changes = {}) {
 
 test('Enter starts with the typed draft, Shift+Enter adds a line', () => {
   const page = page_of();
-  assert.match(page.area.placeholder, /its context holds 1,024 tokens/);
+  assert.match(page.area.placeholder, /1,024 tokens/);
+  assert.match(page.start.title, /^Begin again/);
+  page.change({ drafted: true });
+  assert.match(page.start.title, /^Begin with/);
   page.area.focus();
   begin_typing(page.area, 'The');
   const is_line = press(page.area, 'Enter', { shiftKey: true });
@@ -65,16 +68,14 @@ test('a folded prompt marks its line ends', () => {
   }
 });
 
-test('Start says whether it begins a new prompt', () => {
-  const page = page_of();
-  assert.equal(page.start.title, 'Begin again from this prompt (Enter)');
-  page.change({ drafted: true });
-  assert.equal(page.start.title, 'Begin with this prompt (Enter)');
-});
-
 test('one press opens an example or earlier text and closes the menu', () => {
-  const page = page_of({ examples: [EXAMPLE], earlier: [EARLIER] });
+  const page = page_of({ examples: [EXAMPLE] });
   const menu = /** @type {HTMLDetailsElement} */ (page.root.querySelector('details'));
+  menu.open = true;
+  assert.deepEqual(page.all('heading'), []);
+  page.change({ earlier: [EARLIER, { ...EARLIER, number: 4, prompt: 'The newest' }] });
+  assert.deepEqual(page.all('heading').map(text_of), ['Earlier texts of yours', 'Examples']);
+  assert.deepEqual([...page.root.querySelectorAll('li b')].map(text_of), ['The newest', 'Once upon', 'Loops']);
   const press_in_menu = (/** @type {RegExp} */ name) => {
     menu.open = true;
     page.one('button', name).click();
@@ -86,21 +87,6 @@ test('one press opens an example or earlier text and closes the menu', () => {
     ['try_example', EXAMPLE],
     ['reopen', 3],
   ]);
-});
-
-test('headings appear only if there are earlier texts', () => {
-  const page = page_of();
-  /** @type {HTMLDetailsElement} */ (page.root.querySelector('details')).open = true;
-  assert.deepEqual(page.all('heading'), []);
-  page.change({ earlier: [EARLIER] });
-  assert.deepEqual(page.all('heading').map(text_of), ['Earlier texts of yours', 'Examples']);
-});
-
-test('earlier texts come before the examples, newest first', () => {
-  const newer = { ...EARLIER, number: 4, prompt: 'The newest' };
-  const page = page_of({ examples: [EXAMPLE], earlier: [EARLIER, newer] });
-  const titles = [...page.root.querySelectorAll('li b')].map(text_of);
-  assert.deepEqual(titles, ['The newest', 'Once upon', 'Loops']);
 });
 
 test('hostile prompts are rendered as text', () => {

@@ -73,36 +73,20 @@ test('waiting Step presses merge into one event with a count', async () => {
 
 test('presses merge only with the presses directly before them', () => {
   const { link, sent, answer } = made();
-  for (const kind of ['step', 'step', 'back', 'step', 'step']) link.post(kind);
-  for (const number of [1, 2, 3]) answer(number);
+  for (const kind of ['step', 'step', 'step', 'back', 'step', 'step']) link.post(kind);
+  answer(1);
+  answer(2, { left: 1 }); // the remaining press goes before later events
+  for (const number of [3, 4]) answer(number);
   assert.deepEqual(
     sent.map(({ kind, count = 1 }) => [kind, count]),
     [
       ['step', 1],
+      ['step', 2],
       ['step', 1],
       ['back', 1],
       ['step', 2],
     ],
   );
-});
-
-test('remaining presses go before later events', () => {
-  const { link, sent, answer } = made();
-  for (const kind of ['step', 'step', 'step', 'back']) link.post(kind);
-  answer(1);
-  answer(2, { left: 1 });
-  answer(3);
-  assert.deepEqual(
-    sent.map(({ kind }) => kind),
-    ['step', 'step', 'step', 'back'],
-  );
-});
-
-test('an event caused by an answer is sent immediately', () => {
-  const { link, sent, answer } = made();
-  link.post('step', {}, () => link.post('step'));
-  answer(1);
-  assert.equal(sent.length, 2);
 });
 
 test('an event caused by an answer queues behind waiting events', () => {
@@ -115,6 +99,10 @@ test('an event caused by an answer queues behind waiting events', () => {
     sent.map(({ kind }) => kind),
     ['step', 'back', 'rewind'],
   );
+  link.post('play', {}, () => link.post('step'));
+  answer(3);
+  answer(4);
+  assert.equal(sent.length, 5, 'at once if none waits');
 });
 
 test('a question does not wait, and the newest replaces others', async () => {

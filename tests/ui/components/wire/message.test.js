@@ -2,10 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { raw_rank_of } from '../../../../ui/components/js/kernel/row.js';
-import { read_message, take_in, take_row } from '../../../../ui/components/js/wire/message.js';
+import { take_in, take_row } from '../../../../ui/components/js/wire/message.js';
 import { make_row, make_state } from '../fixtures.js';
-import { packed } from '../packed.js';
 
 const TEXT = {
   model: { source: 'm' },
@@ -55,35 +53,6 @@ test('steps are cut off and added where the message says', () => {
     state.steps.map(step => step.id),
     [5],
   );
-});
-
-test('a row brings its arrays, the engine’s results and its token’s rank', () => {
-  const arrays = [Float32Array.of(3, 2), Uint32Array.of(1, 3), Uint16Array.of(7, 8)];
-  const row = {
-    vocab: 9,
-    possible: 4,
-    exact: false,
-    runs: 2,
-    known: 2,
-    told: { highest: 3, total: 2.1, entropy_bits: 1.5 },
-    labels: [[7, '␣a']],
-  };
-  const mask = Uint8Array.of(5);
-  const outcomes = [{ name: 'x', kept: 'mask', mask: [0, 1] }];
-  const header = {
-    row_key: 'k',
-    row,
-    shaped: { settings: {}, outcomes, draw: null, offset: 20 },
-    step: { chosen: 1, standing: [4, 2] },
-  };
-  const state = make_state();
-  take_row(state, read_message(packed(header, [...arrays, mask])));
-  assert.ok(state.row);
-  assert.deepEqual([...state.row.values, ...state.row.counts, ...state.row.ids], [3, 2, 1, 3, 7, 8]);
-  assert.deepEqual([state.row.total, state.row.entropy_bits], [2.1, 1.5]);
-  assert.deepEqual([...(state.row.shaped?.outcomes[0].mask ?? [])], [5]);
-  assert.deepEqual([raw_rank_of(state.row, 1), state.row.labels.get(7)], [4, '␣a']);
-  assert.equal(state.row_key, 'k');
 });
 
 test('a late row for another step is ignored', () => {

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { raw_rank_of } from '../../../../ui/components/js/kernel/row.js';
 import { read_message, take_in, take_row } from '../../../../ui/components/js/wire/message.js';
+import { make_state } from '../fixtures.js';
 import { packed } from '../packed.js';
 
 const ROW = {
@@ -63,9 +65,14 @@ test('sampler results are read from the bytes after the row', () => {
   assert.deepEqual([...masked.mask], [5, 6, 7]);
   const { values, counts } = other.runs;
   assert.deepEqual([values, counts, other.order], given);
+  const standing = { chosen: 0, standing: [4, 2] };
+  const state = make_state();
+  take_row(state, read_message(packed({ ...STATE, step: standing }, ARRAYS)));
+  assert.ok(state.row);
+  assert.deepEqual([state.row_key, raw_rank_of(state.row, 0), state.row.labels.get(1)], ['k', 4, 'one']);
 });
 
-test('the whole row keeps earlier results and labels', () => {
+test('the whole row keeps earlier results and labels, a new row does not', () => {
   const shaped = { settings: {}, outcomes: [{ name: 'top_k' }], draw: null, offset: SIZE };
   const state = state_after({ ...STATE, text: TEXT, shaped });
   const whole = { ...ROW, exact: true, light: undefined, labels: [[5, 'five']] };
@@ -73,12 +80,8 @@ test('the whole row keeps earlier results and labels', () => {
   assert.equal(state.row.exact, true);
   assert.deepEqual(state.row.shaped?.outcomes, [{ name: 'top_k' }]);
   assert.deepEqual([...state.row.labels.keys()], [4, 1, 5]);
-});
-
-test('a new row starts without the results of the previous one', () => {
-  const shaped = { settings: {}, outcomes: [{ name: 'top_k' }], draw: null, offset: SIZE };
-  const state = state_after({ ...STATE, text: TEXT, shaped }, { ...STATE, row_key: 'l' });
-  assert.equal(state.row.shaped, null);
+  assert.ok(take_in(state, read_message(packed({ ...STATE, row_key: 'l' }, ARRAYS))));
+  assert.equal(state.row.shaped, null, 'a new row starts without them');
 });
 
 test('a new model drops the labels of the old one', () => {

@@ -30,35 +30,23 @@ const order = (values, more) => words.default_order_text(shown(values, more), ta
 test('a non-default order is compared with the default one', () => {
   // At T = 2: .46 .28 .17 .10, so the nucleus of .8 grows from 2 to 3.
   assert.equal(order({ temperature: 2, top_p: 0.8 }), '');
-  assert.equal(
+  assert.match(
     order({ top_p: 0.8, temperature: 2 }),
-    'In the default order (temperature, top-p) 3 tokens would be left instead of 2, and the same u draws the same token.',
+    /\(temperature, top-p\) 3 tokens .* instead of 2, and the same u draws the same token/,
   );
   assert.match(order({ top_k: 2, temperature: 2 }), /the result is the same here\.$/);
-});
-
-test('equal counts are not described as equal tokens', () => {
   // Two reach .2, so XTC removes the first; top-k keeps the second.
-  const other = 'In the default order (top-k, XTC) another token is left.';
-  assert.equal(order({ xtc: ALWAYS, top_k: 1 }), other);
+  assert.match(order({ xtc: ALWAYS, top_k: 1 }), /\(top-k, XTC\) another token is left\.$/);
   // A forced token has no u for comparing draws.
-  assert.equal(order({ xtc: ALWAYS, top_k: 1 }, { row: make_row([4, 3, 2, 1], { u: null }) }), other);
-  assert.equal(
+  const forced = order({ xtc: ALWAYS, top_k: 1 }, { row: make_row([4, 3, 2, 1], { u: null }) });
+  assert.match(forced, /another token is left\.$/);
+  assert.match(
     order({ temperature: 2, logit_bias: { bias: [[3, 2]] } }),
-    'In the default order (logit bias, temperature) the same 4 tokens are left, with other probabilities, ' +
-      'and the same u draws another token.',
+    /the same 4 tokens are left, with other probabilities, and the same u draws another token/,
   );
-});
-
-test('the comparison covers orders that leave no token', () => {
-  assert.equal(
-    order({ temperature: 0, banned: { sequences: [[0]] } }),
-    'In the default order (banned words, temperature) 1 token would be left, where none is left now.',
-  );
-  assert.equal(
-    order({ top_k: 2, banned: { sequences: [[0], [1], [2], [3]] } }),
-    'In the default order (banned words, top-k) no token would be left either.',
-  );
+  assert.match(order({ temperature: 0, banned: { sequences: [[0]] } }), /1 token .* where none is left now/);
+  const all = { sequences: [[0], [1], [2], [3]] };
+  assert.match(order({ top_k: 2, banned: all }), /no token would be left either/);
 });
 
 /**
@@ -75,18 +63,9 @@ function what_if(values, recorded) {
 }
 
 test('a what-if names the changed settings and the actual token', () => {
-  assert.equal(what_if({ temperature: 2 }, {}), 'temperature differs from this step’s own. It took “␣the”.');
-  assert.equal(
-    what_if({ temperature: 2, top_k: 2 }, { top_k: 3 }),
-    'temperature and top-k differ from this step’s own. It took “␣the”.',
-  );
+  assert.match(what_if({ temperature: 2 }, {}) ?? '', /^temperature differs .* It took “␣the”\.$/);
+  assert.match(what_if({ temperature: 2, top_k: 2 }, { top_k: 3 }) ?? '', /^temperature and top-k differ/);
   assert.equal(what_if({ top_k: 2 }, { top_k: 2 }), null);
-});
-
-test('a what-if says when only the order differs', () => {
-  const values = { temperature: 2, top_p: 0.8 };
-  assert.equal(
-    what_if({ top_p: 0.8, temperature: 2 }, values),
-    'The order of top-p and temperature differs from this step’s own. It took “␣the”.',
-  );
+  const turned = what_if({ top_p: 0.8, temperature: 2 }, { temperature: 2, top_p: 0.8 });
+  assert.match(turned ?? '', /^The order of top-p and temperature differs/);
 });

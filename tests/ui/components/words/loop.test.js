@@ -74,35 +74,19 @@ test('figures show samplers that did nothing or left nothing', () => {
 
 test('the walk reports its stage and its effect', () => {
   const { says } = shown({ temperature: 0.5, top_k: 2 });
-  assert.equal(
-    says(0),
-    'Stage 1 of 5: logits. The model gives each of its 4 tokens a score, its logit. “␣Paris” leads with −0.69, 0.51 ahead of “␣the”.',
-  );
+  assert.match(says(0), /^Stage 1 of 5: logits\. .* “␣Paris” leads with −0\.69, 0\.51 ahead of “␣the”\.$/);
   assert.match(says(1), /^Stage 2 of 5: temperature\. Temperature divides all scores by 0\.5/);
   assert.match(says(2), /^Stage 3 of 5: top-k\. Top-k keeps the top 2 tokens/);
-  assert.match(
-    says(3),
-    /^Stage 4 of 5: softmax\. The 2 tokens left held 93\.\d\d % of the probability; scaled up, they sum to 1\. /,
-  );
+  assert.match(says(3), /^Stage 4 of 5: softmax\. The 2 tokens left held 93\.\d\d %/);
   assert.equal(says(4), 'Stage 5 of 5: draw. u = 0.5000 falls into [0.0000, 0.7353), the stretch of “␣Paris”.');
-});
-
-test('the softmax sentence fits chains with and without a cut', () => {
-  assert.match(
-    shown({}).says(1),
-    /The softmax turns scores into probabilities that sum to 1\. “␣Paris” has 50\.00 %\.$/,
-  );
+  assert.match(shown({}).says(1), /“␣Paris” has 50\.00 %\.$/);
   const between = shown({ top_k: 3, temperature: 0.5, top_p: 0.5 });
   assert.match(between.says(4), /The one token left now has the whole probability/);
-});
-
-test('a what-if names the token actually picked', () => {
   const step = { is_pending: false, chosen: 1, u: 0.6, recorded_settings: settings_of({}) };
-  const { says } = shown({ top_k: 1 }, { step, steps: [make_step(1, { u: 0.6 })], is_what_if: true });
-  assert.equal(
-    says(3),
-    'Stage 4 of 4: draw. u = 0.6000 would fall into [0.0000, 1.0000), the stretch of “␣Paris”. In fact it picked “␣the”.',
-  );
+  const what_if = shown({ top_k: 1 }, { step, steps: [make_step(1, { u: 0.6 })], is_what_if: true });
+  assert.match(what_if.says(3), /would fall into \[0\.0000, 1\.0000\), .* In fact it picked “␣the”\.$/);
+  const manual = shown({}, { manual: true });
+  assert.match(bare(hint(manual.state, manual.view)), /^Proposed: “␣Paris”\. Press Enter or Step/);
 });
 
 test('a forced and a greedy step say so', () => {
@@ -129,11 +113,4 @@ test('the forward pass figure covers prefill, cache, reuse and two texts', () =>
     '8 + 8 from cache',
     '3.00 ms, 2 passes',
   ]);
-});
-
-test('the hint says what can be done', () => {
-  const { state, view } = shown({}, { manual: true });
-  assert.equal(bare(hint(state, view)), 'Proposed: “␣Paris”. Press Enter or Step to accept it, or choose another row.');
-  const plain = shown({});
-  assert.equal(hint(plain.state, plain.view), 'Click a stage to see the scores at that point.');
 });

@@ -24,10 +24,9 @@ def figures_of(*prices: float) -> list[ConstraintFigures]:
     ]
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_chart_shows_mass_price_and_sum_per_step(dark):
+def test_chart_shows_mass_price_and_sum_per_step():
     figures = figures_of(3.0, 0.0, 5.5, 1.0)
-    chart = price_figure(figures, ["a", "<b>", "c", "d"], 2, dark)
+    chart = price_figure(figures, ["a", "<b>", "c", "d"], 2, True)
     mass, free, forced, total = chart.data
     assert list(mass.x) == [1, 2, 3, 4] and mass.y[0] == pytest.approx(1 / 8)
     assert list(mass.marker.symbol) == ["circle", "square", "circle", "square"]

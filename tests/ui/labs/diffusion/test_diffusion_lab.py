@@ -8,7 +8,7 @@ import pytest
 from engine.trace import Trace
 from tests.ui.labs.settling import settled
 from ui.jobs import UNKNOWN
-from ui.labs.diffusion.lab import AFTER, DiffusionInputs, DiffusionLab, View, masked_model
+from ui.labs.diffusion.lab import AFTER, DiffusionInputs, DiffusionLab, masked_model
 from ui.labs.diffusion.picture import SIGNS, canvas, notice, percent
 
 SHORT = "The [6] sat on the mat."
@@ -36,28 +36,22 @@ def change(lab: DiffusionLab, **changes) -> None:
     settled(lab)
 
 
-def test_lab_opens_with_steps_that_remask_tokens(opened):
-    lab = opened
-    assert (
-        len(lab.text.steps) == DiffusionLab.first_steps and lab.player.can_go_on and not lab.error
-    )
+def test_lab_opens_with_remasking_and_steps_until_filled(lab):
+    assert len(lab.text.steps) == DiffusionLab.first_steps and not lab.error
     assert sum(len(step.remasked) for step in lab.text.steps) >= 1
     assert "masked again" in notice(lab) and "Kendall's tau" in notice(lab)
-
-
-def test_lab_steps_until_the_text_is_filled(lab):
     while lab.player.can_go_on:
         lab.player.step()
     assert len(lab.text.steps) == lab.inputs.steps and lab.text.stop_reason == "filled"
-    assert lab.text.text.startswith("Once upon a time, there was a")
-    assert ". She was very happy." in lab.text.text
+    lab.compare_pair()
+    assert lab.pair is None and lab.joint_task is None, "no two masks are left"
     lab.player.back()
     assert lab.player.can_go_on and lab.shown_steps == lab.inputs.steps - 1
 
 
 def test_canvas_can_follow_the_prompt(lab):
     change(lab, prompt="Once upon a time", where=AFTER, masks=5)
-    assert lab.adjusted == "Steps went from 14 to 5, to fit 5 masks."
+    assert "from 14 to 5" in lab.adjusted
     assert lab.inputs.steps == 5 and len(lab.text.canvas) == 9
     change(lab, masks=8)
     assert lab.adjusted == "" and lab.inputs.steps == 5
@@ -67,10 +61,7 @@ def test_steps_and_blocks_shrink_to_a_smaller_canvas(lab):
     change(lab, block_length=14)
     assert not lab.error and lab.inputs.block_length == 14 and lab.inputs.steps == 14
     change(lab, prompt=SHORT)
-    assert lab.adjusted == (
-        "Steps went from 14 to 6, to fit 6 masks. "
-        "Block length went from 14 to one block, to fit 6 masks."
-    )
+    assert "from 14 to 6" in lab.adjusted and "from 14 to one block" in lab.adjusted
     assert (lab.inputs.steps, lab.inputs.block_length) == (6, 0)
     change(lab, block_length=2, steps=6)
     change(lab, prompt="The [4] sat.")
@@ -79,7 +70,7 @@ def test_steps_and_blocks_shrink_to_a_smaller_canvas(lab):
 
 def test_random_order_turns_remasking_off(lab):
     change(lab, remasking="random")
-    assert lab.adjusted.startswith("Re-masking η went from 1 to 0: it compares confidences")
+    assert lab.adjusted.startswith("Re-masking η went from 1 to 0")
     assert not lab.error and lab.text.settings.eta == 0
     change(lab, remasking="entropy")
     assert lab.adjusted == ""
@@ -88,15 +79,13 @@ def test_random_order_turns_remasking_off(lab):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"steps": 512}, "steps must be at most the number of masks, 28, got 512"),
-        ({"block_length": 5}, "block_length must divide the 28 masks, got 5"),
+        ({"steps": 512}, "steps must be at most"),
+        ({"block_length": 5}, "block_length must divide"),
         ({"prompt": "no gap"}, "has no gap"),
-        ({"prompt": "a [300]"}, "more than the 256 positions"),
         ({"where": AFTER, "masks": 400}, "more than the 256 positions"),
-        ({"remasking": "random", "eta": 1.0}, "eta compares confidences, and the order is random"),
-        ({"eta": -1.0}, "eta must be a number of at least 0"),
-        ({"temperature": -1.0}, "Temperature must not be negative, got -1.0"),
-        ({"folder": "/nowhere"}, "There is no folder /nowhere"),
+        ({"remasking": "random", "eta": 1.0}, "eta compares"),
+        ({"temperature": -1.0}, "Temperature must"),
+        ({"folder": "/nowhere"}, "no folder /nowhere"),
         ({"where": "there"}, "where is not known"),
     ],
 )
@@ -109,7 +98,6 @@ def test_refused_change_keeps_the_text(lab, changes, said):
 
 def test_causal_model_folder_is_refused(lab):
     lab.change(folder="models/target")
-    assert "models/target" in lab.error or "target" in lab.error
     assert "causal language model" in lab.error and lab.inputs.folder == ""
     change(lab, folder="models/diffusion")
     assert not lab.error and lab.text.model is masked_model("models/diffusion")
@@ -144,32 +132,10 @@ def test_a_pair_is_compared_in_both_orders(lab, monkeypatch):
     assert lab.joint is None
 
 
-def test_nothing_is_compared_without_two_masks(lab):
-    change(lab, prompt=SHORT)
-    while lab.player.can_go_on:
-        lab.player.step()
-    lab.compare_pair()
-    assert lab.pair is None and lab.joint_task is None
-
-
-def test_passages_are_written_and_kept(lab):
+def test_passages_resume_after_a_cancel_and_are_kept(lab):
     change(lab, prompt=SHORT, steps=6)
     lab.take_seeds(1.0)
     assert lab.plan.step_counts == (1, 2, 4, 6) and lab.plan.count == 5
-    lab.begin(UNKNOWN)
-    lab.passages.wait(PATIENCE_S)
-    assert lab.passages.is_done and not lab.passages.problem
-    assert [passage.steps for passage in lab.passages.passages] == [None, 1, 2, 4, 6]
-    change(lab, seed=9)
-    assert lab.passages.is_done, "they stay on the page"
-    twin = lab.copy()
-    assert twin.passages is lab.passages and twin.text.ids == lab.text.ids
-    lab.release()
-
-
-def test_cancelled_run_keeps_passages_and_can_resume(lab):
-    change(lab, prompt=SHORT)
-    lab.take_seeds(2)
     lab.begin(UNKNOWN)
     lab.passages.cancel()
     lab.passages.wait(PATIENCE_S)
@@ -177,7 +143,14 @@ def test_cancelled_run_keeps_passages_and_can_resume(lab):
     assert len(before) < lab.passages.count
     lab.passages.start()
     lab.passages.wait(PATIENCE_S)
-    assert lab.passages.is_done and lab.passages.passages[: len(before)] == before
+    assert lab.passages.is_done and not lab.passages.problem
+    assert [passage.steps for passage in lab.passages.passages] == [None, 1, 2, 4, 6]
+    assert lab.passages.passages[: len(before)] == before
+    change(lab, seed=9)
+    assert lab.passages.is_done, "they stay on the page"
+    twin = lab.copy()
+    assert twin.passages is lab.passages and twin.text.ids == lab.text.ids
+    lab.release()
 
 
 def test_unmeasurable_prompt_or_seeds_are_refused(lab):
@@ -196,10 +169,10 @@ def test_notice_says_when_tokens_cannot_be_remasked(lab):
     for steps in range(1, lab.inputs.steps + 1):
         lab.look_at(steps=steps)
         shown.append(notice(lab))
-    assert any("with re-masking at 0 it stays" in text for text in shown)
+    assert any("it stays" in text for text in shown)
     assert not any("is masked again" in text for text in shown)
     change(lab, remasking="left_to_right", steps=0)
-    assert "strictly from left to right: Kendall's tau" in notice(lab)
+    assert "strictly from left to right" in notice(lab)
 
 
 def test_lab_is_restored_and_its_trace_round_trips(lab, model):
@@ -215,24 +188,14 @@ def test_lab_is_restored_and_its_trace_round_trips(lab, model):
 def test_inputs_are_fitted_to_the_masks():
     inputs = DiffusionInputs(steps=14, block_length=7)
     assert inputs.fitted(28) == DiffusionInputs(steps=12, block_length=7)
-    assert inputs.fitted(14) is not None and inputs.fitted(14) == inputs
+    assert inputs.fitted(14) == inputs
     assert DiffusionInputs(steps=0).fitted(3).steps == 0
     assert inputs.fitted(8) == DiffusionInputs(steps=8, block_length=0)
     assert DiffusionInputs(steps=1, block_length=2).fitted(8).steps == 4
-    assert View() == View(None, None, None)
-
-
-def test_shares_are_rounded_for_reading():
-    assert [percent(share) for share in (0, 0.001, 0.004, 0.5, 1)] == [
-        "0 %",
-        "<1 %",
-        "<1 %",
-        "50 %",
-        "100 %",
-    ]
 
 
 def test_stage_view_marks_states_with_legend_signs(opened):
+    assert [percent(share) for share in (0, 0.001, 0.5, 1)] == ["0 %", "<1 %", "50 %", "100 %"]
     tiles = re.findall(r'<li class="dv-([a-z-]+)">.*?</li>', canvas(opened, is_short=True))
     assert len(tiles) == len(opened.text.canvas)
     page = canvas(opened, is_short=True)

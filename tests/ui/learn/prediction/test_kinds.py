@@ -31,25 +31,22 @@ def probabilities(model, prompt=PROMPT, **settings) -> np.ndarray:
     return decoder.distribution(0).probs
 
 
-def test_named_and_other_tokens_sum_to_one(model):
-    token = model.vocabulary.label(7)
+def test_named_tokens_or_leading_ones_sum_to_one(model):
     prediction = read(
-        kind="next_token", prompt=PROMPT, tokens=[token], settings={"temperature": 0.5}
+        kind="next_token",
+        prompt=PROMPT,
+        tokens=[model.vocabulary.label(7)],
+        settings={"temperature": 0.5},
+        more_prompts=["w3"],
     )
     bars, truth = truth_of(prediction, model)
     probs = probabilities(model, temperature=0.5)
     assert bars.is_distribution and bars.labels[-1] == "All other tokens"
     assert truth == pytest.approx((probs[7], 1 - probs[7]))
-
-
-def test_another_prompt_uses_its_own_leading_tokens(model):
-    token = model.vocabulary.label(7)
-    prediction = read(kind="next_token", prompt=PROMPT, tokens=[token], more_prompts=["w3"])
-    bars, truth = truth_of(prediction, model, "w3")
-    leading = np.sort(probabilities(model, "w3"))[::-1][:4]
+    bars, truth = truth_of(prediction, model, "w3")  # another prompt has its own leading tokens
+    leading = np.sort(probabilities(model, "w3", temperature=0.5))[::-1][:4]
     assert sorted(truth[:-1], reverse=True) == pytest.approx(leading)
-    assert sum(truth) == pytest.approx(1)
-    assert len(bars.labels) == 5
+    assert sum(truth) == pytest.approx(1) and len(bars.labels) == 5
 
 
 def test_next_token_truth_includes_guidance_and_xtc(model):
@@ -67,13 +64,11 @@ def test_next_token_truth_includes_guidance_and_xtc(model):
     settings = SamplingSettings(xtc=Xtc(**xtc), seed=1)
     decoder = Decoder(model, PROMPT, settings, negative_prompt="w3", guidance_scale=2.0)
     assert truth[0] == pytest.approx(decoder.next_distribution().probs[7])
-    with pytest.raises(Refused, match="guidance_scale is refused: Guidance scale must be from"):
-        read(kind="next_token", prompt=PROMPT, guidance_scale=0.5)
 
 
 def test_text_of_several_tokens_is_refused(model):
     prediction = read(kind="next_token", prompt=PROMPT, tokens=["w1|w2"])
-    with pytest.raises(PredictionError, match="tokens in hostile, and this prediction needs one"):
+    with pytest.raises(PredictionError, match="needs one"):
         prediction.bars(model, PROMPT)
 
 
@@ -108,11 +103,8 @@ def test_per_step_figures_follow_the_generated_text(model):
     assert labels == tuple(
         f"{place} {token_label(step.text)}" for place, step in enumerate(decoder.steps, start=1)
     )
-
-
-def test_revealed_label_names_a_token_without_text():
     model = lesson_model()
-    (end,) = model.eos_ids
+    (end,) = model.eos_ids  # a token without text
     biased = {"logit_bias": {"bias": [[end, 1000]]}}
     data = {"kind": "per_step", "prompt": PROMPT, "figure": "tokens_kept", "settings": biased}
     prediction = read(**data, steps=3, high=40)
@@ -146,7 +138,7 @@ def test_tokens_per_word_include_the_leading_space(model):
     assert (bars.labels, bars.is_curve) == (("ab", "␣w1", "␣é"), False)
     encode = model.vocabulary.encode
     assert truth == tuple(len(encode(word)) for word in ("ab", " w1", " é"))
-    with pytest.raises(PredictionError, match="has 1 words, and this prediction needs 2 to 32"):
+    with pytest.raises(PredictionError, match="has 1 words"):
         prediction.bars(model, "ab")
 
 
@@ -190,22 +182,20 @@ CURVE = {"kind": "against_setting", "prompt": "x", "figure": "entropy", "setting
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"kind": "next"}, "kind must be one of those this version knows, got 'next'; use one of"),
-        (NEXT | {"prompt": ""}, "prompt must be text of length 1 or more"),
+        ({"kind": "next"}, "kind must be one of those this version knows, got 'next'"),
+        (NEXT | {"prompt": ""}, "prompt must be"),
         (NEXT | {"tokens": ["a", "a"]}, 'tokens has the key "a" twice'),
-        (NEXT | {"settings": {"top_p": 2}}, "settings is refused: top_p must be above 0"),
+        (NEXT | {"settings": {"top_p": 2}}, "settings is refused: top_p"),
+        (NEXT | {"guidance_scale": 0.5}, "guidance_scale is refused"),
         (CURVE | {"values": [1, 2]}, "high is missing"),
-        (CURVE | {"values": [1], "high": 1}, "values must be a list of length 2 or more"),
-        (CURVE | {"values": [-1, 1], "high": 1}, "values is refused: temperature must not"),
+        (CURVE | {"values": [1], "high": 1}, "values must be a list"),
+        (CURVE | {"values": [-1, 1], "high": 1}, "values is refused: temperature"),
         (CURVE | {"values": [1, 2], "high": 0}, "high is 0, not above low, 0"),
-        (CURVE | {"figure": "milliseconds"}, "figure must be one of those this version knows"),
-        (SEARCH | {"panel": {"kind": "step"}}, "panel.kind must be one of those this version"),
-        (SEARCH | {"input": "early_stopping"}, 'input names "early_stopping", which is not known'),
-        (SEARCH | {"values": [0.5, 1e300]}, "values is refused: Its width is too large"),
-        (SEARCH | {"figure": "price"}, 'figure names "price", which is not known; use logprob'),
-        (SEARCH | {"settings": {}}, "settings is not known to this version"),
-        ({"kind": "tokens_per_word", "prompt": "x y"}, "high is missing"),
-        (NEXT | {"kind": "per_step", "figure": "entropy", "steps": 99}, "steps must be a whole"),
+        (SEARCH | {"panel": {"kind": "step"}}, "panel.kind must be"),
+        (SEARCH | {"input": "early_stopping"}, 'input names "early_stopping"'),
+        (SEARCH | {"values": [0.5, 1e300]}, "values is refused: Its width"),
+        (SEARCH | {"figure": "price"}, 'figure names "price"'),
+        (SEARCH | {"settings": {}}, "settings is not known"),
     ],
 )
 def test_mistake_in_a_prediction_file_is_explained(data, said):

@@ -8,19 +8,15 @@ from ui.learn.quiz.view import confidences
 LEVELS = [level / 100 for level in range(101)]
 
 
-@pytest.mark.parametrize("answers", [2, 3, 4, 5])
-@pytest.mark.parametrize("belief", [0.25, 0.5, 0.6, 0.8, 1.0])
+@pytest.mark.parametrize("answers", [2, 3, 4])
+@pytest.mark.parametrize("belief", [0.25, 0.6, 1.0])
 def test_stating_the_true_belief_maximises_expected_points(answers, belief):
     def expected(said: float) -> float:
         return belief * points(said, True, answers) + (1 - belief) * points(said, False, answers)
 
     assert max(LEVELS, key=expected) == belief
-
-
-@pytest.mark.parametrize("answers", [2, 3, 4])
-def test_guess_scores_zero_points(answers):
-    for is_right in (True, False):
-        assert points(1 / answers, is_right, answers) == pytest.approx(0)
+    guesses = [points(1 / answers, is_right, answers) for is_right in (True, False)]
+    assert guesses == pytest.approx([0, 0])
 
 
 def test_brier_score_is_the_sum_of_squares():
@@ -36,8 +32,7 @@ def test_calibration_compares_confidence_with_accuracy():
     assert (given.answers, given.right) == (10, 0.6)
     assert given.excess == pytest.approx(0.2)
     said = calibration_sentence(given)
-    assert said.startswith("You were 80 % sure on average and right in 60 % of 10 answers.")
-    assert "a lower confidence" in said
+    assert "80 %" in said and "60 % of 10 answers" in said and "a lower confidence" in said
     assert "too few" in calibration_sentence(calibration([(0.8, True)]))
     assert "fits" in calibration_sentence(calibration([(0.9, True)] * 10))
     assert "a higher confidence" in calibration_sentence(calibration([(0.6, True)] * 10))

@@ -18,7 +18,7 @@ def store_in(folder) -> ProgressStore:
     return ProgressStore(Keeper(folder, FILE, TERMS))
 
 
-def test_progress_survives_a_killed_app(tmp_path):
+def test_progress_survives_a_killed_app_until_forgotten(tmp_path):
     store = store_in(tmp_path)
     assert store.of(PERSON) == NOTHING
     store.add(PERSON, *one_of_each())
@@ -27,6 +27,11 @@ def test_progress_survives_a_killed_app(tmp_path):
     assert found == Progress.of([*one_of_each(), step("next")])
     assert store_in(tmp_path).of(secrets.token_hex(16)) == NOTHING
     assert PERSON.encode() not in (tmp_path / FILE).read_bytes()
+    other = secrets.token_hex(16)
+    store.add(other, step())
+    store.forget(PERSON)
+    assert store.of(PERSON) == store_in(tmp_path).of(PERSON) == NOTHING
+    assert len(store.of(other)) == 1
 
 
 def test_progress_expires_a_year_after_last_change(tmp_path):
@@ -65,16 +70,6 @@ def test_concurrent_tabs_lose_nothing(tmp_path):
     assert len(store.of(PERSON)) == len(store_in(tmp_path).of(PERSON)) == 24
 
 
-def test_forget_deletes_the_progress_of_one_person(tmp_path):
-    store = store_in(tmp_path)
-    other = secrets.token_hex(16)
-    store.add(PERSON, step())
-    store.add(other, step())
-    store.forget(PERSON)
-    assert store.of(PERSON) == store_in(tmp_path).of(PERSON) == NOTHING
-    assert len(store.of(other)) == 1
-
-
 def test_unreadable_progress_is_refused_and_kept(tmp_path):
     keeper = Keeper(tmp_path, FILE)
     newer = NOTHING.record() | {"version": 99}
@@ -105,11 +100,8 @@ def test_unreachable_file_is_not_overwritten(tmp_path, monkeypatch):
     (tmp_path / "kept").unlink()
     hidden.rename(tmp_path / "kept")
     store.add(PERSON, step("after"))
-    assert {one.key for one in store_in(tmp_path / "kept").of(PERSON)} == {
-        "earlier",
-        "meanwhile",
-        "after",
-    }
+    found = {one.key for one in store_in(tmp_path / "kept").of(PERSON)}
+    assert found == {"earlier", "meanwhile", "after"}
 
 
 def test_progress_without_a_folder_ends_with_the_app():

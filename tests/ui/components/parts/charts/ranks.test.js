@@ -38,13 +38,7 @@ test('the running sum climbs over all ranks, before and after settings', () => {
 
 test('u is drawn as a line to the token it hits', () => {
   const { data, figures, text } = of({ top_k: 2 });
-  assert.deepEqual(
-    [data[SUMS.u].x.slice(1), data[SUMS.u].y],
-    [
-      [1, 1],
-      [0.5, 0.5, 0],
-    ],
-  );
+  assert.deepEqual([...data[SUMS.u].x.slice(1), ...data[SUMS.u].y], [1, 1, 0.5, 0.5, 0]);
   assert.equal(text('cumulative'), '2 of 4 kept, which hold 70.00 % · u = 0.500 falls on rank 1, “␣Paris”');
   assert.equal(figures.cumulative.marks[0].text, 'u = 0.500');
   assert.match(of({}).text('cumulative'), /^nothing is removed · u = 0\.500 falls on rank 2, “␣the”$/);
@@ -72,11 +66,9 @@ test('removed ranks are drawn as a separate area down to the axis', () => {
   assert.deepEqual([data[CURVE.chosen].x, rounded(data[CURVE.chosen].y)], [[2], [0.3]]);
   assert.equal(text('rank_curve'), '2 of 4 kept, which hold 70.00 % · “␣the” at rank 2');
   assert.deepEqual(figures.rank_curve.absent, []);
-});
-
-test('a single kept token is drawn as a point', () => {
-  assert.deepEqual(of({ top_k: 1 }).data[CURVE.points].x, [1]);
-  assert.deepEqual(of({ top_k: 2 }).data[CURVE.points].x, []);
+  assert.deepEqual([of({ top_k: 1 }).data[CURVE.points].x, data[CURVE.points].x], [[1], []], 'one token is a point');
+  const empty = of({}, { row: null });
+  assert.ok(empty.data.every(({ x }) => x.length === 0) && empty.text('rank_curve') === 'no scores here');
 });
 
 test('curve ticks use the number format of the language', t => {
@@ -84,10 +76,4 @@ test('curve ticks use the number format of the language', t => {
   speak({ '1,024.5': '1.024,5' });
   const { axes } = describe(shown(), { memory: {}, is_calm: true });
   assert.equal(axes.yaxis2.ticktext[2], '0,01 %');
-});
-
-test('both charts are empty without scores', () => {
-  const { data, text } = of({}, { row: null });
-  assert.ok(data.every(({ x }) => x.length === 0));
-  assert.equal(text('rank_curve'), 'no scores here');
 });

@@ -51,13 +51,8 @@ test('each token has a stretch as long as its probability, and u hits one', () =
   );
   assert.deepEqual([page.hit(), page.find('.dv-draw-marker')[0].style.left], [['␣the'], '50%']);
   assert.deepEqual(
-    page.rows().map(([label, prob]) => [label, prob]),
-    [
-      ['␣Paris', '40.00 %'],
-      ['␣the', '30.00 %'],
-      ['␣a', '20.00 %'],
-      ['␣London', '10.00 %'],
-    ],
+    page.rows().map(([label, prob]) => `${label} ${prob}`),
+    ['␣Paris 40.00 %', '␣the 30.00 %', '␣a 20.00 %', '␣London 10.00 %'],
   );
 });
 
@@ -82,28 +77,19 @@ test('the wheel shows the same stretches, clockwise from the top', () => {
   assert.ok(page.find('.dv-draw-bar')[0].classList.contains('dv-hidden'));
   assert.equal(page.find('.dv-wheel-pointer')[0].getAttribute('transform'), 'rotate(234.000)');
   assert.equal(page.find('.dv-wheel-hit')[0].getAttribute('d'), sector(0.4, 0.7));
+  assert.match(sector(0, 0.25), /^M0\.000 -100\.000A100 100 0 0 1 100\.000 -0\.000L26\.000 /);
+  assert.match(sector(0.2, 0.9), /A100 100 0 1 1/);
+  assert.equal(sector(0, 1).split('A').length - 1, 4, 'a full turn has two halves');
   assert.deepEqual(
     page.find('.dv-wheel-name').map(each => each.textContent),
     ['␣Paris', '␣the', '␣a', '␣London'],
   );
 });
 
-test('a sector has two arcs, and a full turn has two halves', () => {
-  assert.match(
-    sector(0, 0.25),
-    /^M0\.000 -100\.000A100 100 0 0 1 100\.000 -0\.000L26\.000 -0\.000A26 26 0 0 0 0\.000 -26\.000Z$/,
-  );
-  assert.match(sector(0.2, 0.9), /A100 100 0 1 1/);
-  assert.equal(sector(0, 1).split('A').length - 1, 4);
-});
-
 // --- sentences about it ---------------------------------------------------------------------------
 
 test('the story fits a next step, a taken step and a what-if', () => {
-  assert.equal(
-    page_of().story(),
-    'The next step has u = 0.5000. With these settings it draws “␣the”: its stretch is [0.4000, 0.7000), 30.00 % of all.',
-  );
+  assert.match(page_of().story(), /^The next step .* it draws “␣the”: its stretch is \[0\.4000, 0\.7000\), 30\.00 %/);
   const page = page_of(recorded({ top_k: 0 }));
   assert.equal(page.story(), 'u = 0.5000 drew “␣the”: its stretch is [0.4000, 0.7000), 30.00 % of all.');
   page.change({ is_what_if: true });
@@ -121,34 +107,26 @@ test('a narrow stretch has enough digits to tell u and both ends apart', () => {
   assert.match(page.story(), /has u = 0\.9999999990\. .*“␣the”: its stretch is \[0\.9999999944, 1\.0000000000\)/);
 });
 
-/** @type {[string, ReturnType<typeof shown>, RegExp, string][]} */
+/** @type {[ReturnType<typeof shown>, RegExp, RegExp][]} */
 const NOTHING = [
+  [shown({ temperature: 0 }), /Temperature 0 is greedy/, /^Nothing is drawn at temperature 0/],
   [
-    'greedy',
-    shown({ temperature: 0 }),
-    /Temperature 0 is greedy: nothing is drawn, the highest score is taken\./,
-    'Nothing is drawn at temperature 0: every draw would give the same token.',
-  ],
-  [
-    'no token left',
     shown({ banned: { sequences: [[0], [1], [2], [3]] } }),
-    /No tokens left to draw: Banned words removed the last token\. Take a token off Banned words/,
-    'No tokens left to draw.',
+    /Banned words removed the last token\. Take a token off/,
+    /^No tokens left/,
   ],
-  ['no scores', shown({}, { row: null }), /There are no scores here to draw from\./, 'No scores, no draws.'],
-  ['playing', shown({}, { mode: 'playing' }), /^The next step has u/, 'Pause to draw many times.'],
+  [shown({}, { row: null }), /no scores here/, /^No scores/],
+  [shown({}, { mode: 'playing' }), /^The next step has u/, /^Pause /],
 ];
-for (const [what, state, story, obstacle] of NOTHING) {
-  test(`${what}: drawing many times is disabled, with a reason`, () => {
+test('nothing to draw many times from is told with a reason', () => {
+  for (const [state, story, obstacle] of NOTHING) {
     const page = page_of(state);
     assert.match(page.story(), story);
-    assert.deepEqual([page.status(), page.many().disabled], [obstacle, true]);
-  });
-}
-
-test('a forced token has no u', () => {
+    assert.match(page.status(), obstacle);
+    assert.ok(page.many().disabled);
+  }
   const page = page_of(recorded({}, { taken: { forced: true, u: null }, step: { u: null } }));
-  assert.match(page.story(), /^“␣the” was forced: nothing was drawn\. Each token has a stretch/);
+  assert.match(page.story(), /^“␣the” was forced: nothing was drawn/);
   assert.deepEqual([page.hit(), page.find('.dv-draw-marker:not(.dv-hidden)')], [[], []]);
 });
 
@@ -156,7 +134,6 @@ test('a forced token has no u', () => {
 
 test('counts appear with expected counts, and more draws add up', () => {
   const page = page_of();
-  assert.equal(page.status(), 'Draw 1,000 times to see how near counts come to probabilities.');
   for (const total of [1000, 2000]) {
     page.many().click();
     const number = total.toLocaleString('en');
@@ -173,14 +150,13 @@ test('counts appear with expected counts, and more draws add up', () => {
 
 test('a new distribution or seed resets the draws', () => {
   const page = page_of(shown({ temperature: 1 }));
-  const idle = 'Draw 1,000 times to see how near counts come to probabilities.';
   const settings = settings_of({ temperature: 2 });
   const changes = [{ settings }, { row: make_row(logits_of(0.1, 0.2, 0.7)) }, { settings: { ...settings, seed: 8 } }];
   for (const change of changes) {
     page.many().click();
     assert.match(page.status(), /^1,000 draws gave/);
     page.change(change);
-    assert.deepEqual([page.status(), page.rows()[0][2]], [idle, '']);
+    assert.equal(page.rows()[0][2], '');
   }
   page.many().click();
   const first = page.rows();

@@ -82,13 +82,10 @@ test('an added sampler takes its place and the focus', () => {
   page.choose('Logit bias'); // waits for its first token
   assert.deepEqual([page.order()[0], page.state.settings.logit_bias], ['Logit bias', null]);
   assert.equal(document.activeElement, page.one('textbox', 'Add token to Logit bias'));
+  const values = Object.fromEntries(table.samplers.map(({ name, off }) => [name, off]));
   page.choose('P-less'); // it has no number
   assert.equal(document.activeElement, page.one('switch', 'P-less on'));
-});
-
-test('Add sampler is disabled once all samplers are on the page', () => {
-  const values = Object.fromEntries(table.samplers.map(({ name, off }) => [name, off]));
-  assert.ok(page_of(shown(values)).opener().disabled);
+  assert.ok(page_of(shown(values)).opener().disabled, 'all samplers are on the page');
 });
 
 test('only added samplers can be removed, and they remember their value', () => {
@@ -107,18 +104,19 @@ test('only added samplers can be removed, and they remember their value', () => 
 
 // --- order ----------------------------------------------------------------------------------------
 
-test('Alt and an arrow move a sampler, which keeps the focus', () => {
+test('keys move a sampler, which is dropped when the focus leaves', async () => {
   const page = page_of();
   page.grip('Top-k').focus();
   key('ArrowUp', { altKey: true });
   assert.deepEqual(page.taken(), [['set', { order: ['top_k', 'temperature', 'top_p', 'min_p'] }], ['settle']]);
-  assert.deepEqual(page.order(), ['Top-k', 'Temperature', 'Top-p', 'Min-p']);
-  assert.equal(document.activeElement, page.grip('Top-k'));
-  assert.equal(page.spoken(), 'Top-k: place 1 of 4, first.');
-});
-
-test('a grabbed sampler is dropped in place when the focus leaves', async () => {
-  const page = page_of();
+  assert.deepEqual([document.activeElement, page.spoken()], [page.grip('Top-k'), 'Top-k: place 1 of 4, first.']);
+  key('ArrowUp', { altKey: true });
+  assert.equal(page.spoken(), 'Top-k is first already.');
+  key(' ');
+  for (const each of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Escape']) key(each);
+  assert.match(page.spoken() ?? '', /^Top-k put back/);
+  assert.equal(page.order()[0], 'Top-k');
+  key('ArrowDown', { altKey: true });
   const grip = page.grip('Top-p');
   grip.focus();
   key('Enter');
@@ -145,48 +143,40 @@ test('a changed order reports its effect, and one press restores the default', (
 
 // --- the draw -------------------------------------------------------------------------------------
 
-/** @type {[string, () => ReturnType<typeof shown>, string][]} */
+/** @type {[ReturnType<typeof shown>, string][]} */
 const DRAWS = [
-  ['to come', () => shown({}), 'will be drawn with u = 0.5000'],
-  ['at its stage', () => shown({}, { point: 2 }), 'u = 0.5000 would draw ␣the, its stretch is [0.4000, 0.7000)'],
-  ['proposed', () => shown({}, { manual: true }), 'u = 0.5000 would draw ␣the, its stretch is [0.4000, 0.7000)'],
-  ['taken', () => recorded({}), 'u = 0.5000 drew ␣the, its stretch is [0.4000, 0.7000)'],
-  ['forced', () => recorded({}, { taken: { forced: true, u: null }, step: { u: null } }), 'forced: ␣the, no draw'],
-  ['greedy', () => shown({ temperature: 0 }), 'temperature 0 takes ␣Paris without a draw'],
-  ['was greedy', () => recorded({}, { taken: { u: null }, step: { u: null } }), '␣the was taken greedily, no draw'],
-  ['without tokens', () => shown({ banned: { sequences: [[0], [1], [2], [3]] } }), 'no tokens left to draw'],
-  ['without scores', () => shown({}, { row: null }), 'no scores yet'],
+  [shown({}), 'will be drawn with u = 0.5000'],
+  [shown({}, { point: 2 }), 'u = 0.5000 would draw ␣the, its stretch is [0.4000, 0.7000)'],
+  [shown({}, { manual: true }), 'u = 0.5000 would draw ␣the, its stretch is [0.4000, 0.7000)'],
+  [recorded({}), 'u = 0.5000 drew ␣the, its stretch is [0.4000, 0.7000)'],
+  [recorded({}, { taken: { forced: true, u: null }, step: { u: null } }), 'forced: ␣the, no draw'],
+  [shown({ temperature: 0 }), 'temperature 0 takes ␣Paris without a draw'],
+  [recorded({}, { taken: { u: null }, step: { u: null } }), '␣the was taken greedily, no draw'],
+  [shown({ banned: { sequences: [[0], [1], [2], [3]] } }), 'no tokens left to draw'],
+  [shown({}, { row: null }), 'no scores yet'],
 ];
-for (const [what, state, words] of DRAWS) {
-  test(`the draw is described: ${what}`, () => assert.equal(page_of(state()).draw(), words));
-}
-
-test('a what-if says which token the same u draws', () => {
+test('the draw is described for every kind of step', () => {
+  for (const [state, words] of DRAWS) assert.equal(page_of(state).draw(), words);
   const page = page_of(recorded({ top_k: 0 }));
-  const drawn = [3, 1].map(top_k => {
+  for (const [top_k, words] of /** @type {[number, string][]} */ ([
+    [3, 'would still draw ␣the, its stretch is [0.4444, 0.7778)'],
+    [1, 'would draw ␣Paris, its stretch is [0.0000, 1.0000)'],
+  ])) {
     page.change({ settings: settings_of({ top_k }), is_what_if: true });
-    return page.draw();
-  });
-  assert.deepEqual(drawn, [
-    'u = 0.5000 would still draw ␣the, its stretch is [0.4444, 0.7778)',
-    'u = 0.5000 would draw ␣Paris, its stretch is [0.0000, 1.0000)',
-  ]);
+    assert.equal(page.draw(), `u = 0.5000 ${words}`);
+  }
 });
 
-test('a seed typed at a recorded step applies from the next token', () => {
-  const page = page_of(recorded({}));
-  type(page.one('spinbutton', 'Seed'), '11');
-  assert.match(page.draw(), /; seed 11 holds from the next token on$/);
-  page.change({ row: make_row(FOUR), steps: [] });
-  assert.doesNotMatch(page.draw(), /holds from/);
-});
-
-test('the server checks a typed seed that is not a valid integer', async () => {
-  const sentence = 'Seed must be a whole number from 0 to 9,007,199,254,740,991.';
-  const page = live(create, shown({}), { check: async () => ({ sentence }) });
+test('a typed seed is checked and applies from the next token', async () => {
+  const sentence = 'Seed must be a whole number.';
+  const page = live(create, recorded({}), { check: async () => ({ sentence }) });
+  const draw = () => page.one('group', 'Draw').querySelector('.dv-effect').textContent;
   const field = page.one('spinbutton', 'Seed');
   type(field, '9007199254740991');
   assert.deepEqual(page.taken(), [['set', { seed: 9007199254740991 }], ['settle']]);
+  assert.match(draw(), /; seed [\d,]+ holds from the next token on$/);
+  page.change({ row: make_row(FOUR), steps: [] });
+  assert.doesNotMatch(draw(), /holds from/);
   type(field, '1.5');
   await settled();
   assert.deepEqual(page.taken(), [['check', 'seed', '', 1.5]]);

@@ -28,24 +28,12 @@ test('a source is applied with its language on leaving the field', () => {
   page.language().value = 'regex';
   page.language().dispatchEvent(new window.Event('change'));
   assert.deepEqual(page.sets(), [], 'a language alone changes nothing');
+  page.one('switch', 'Constraint on').click();
+  assert.deepEqual([page.sets(), document.activeElement], [[], page.source()], 'it waits for a source');
   leave_with(page.source(), '[0-9]+');
   assert.deepEqual(page.sets(), [{ constraint: { language: 'regex', source: '[0-9]+' } }]);
   leave_with(page.source(), '[0-9]+');
   assert.deepEqual(page.sets(), [], 'nothing new');
-});
-
-test('the current constraint is shown, and an empty source turns it off', () => {
-  const page = page_of({ language: 'lark', source: 'start: "a"' });
-  assert.deepEqual([page.language().value, page.source().value], ['lark', 'start: "a"']);
-  leave_with(page.source(), '  ');
-  assert.deepEqual(page.sets(), [{ constraint: null }]);
-});
-
-test('switching on without a source waits for one', () => {
-  const page = page_of(null);
-  page.one('switch', 'Constraint on').click();
-  assert.deepEqual(page.sets(), []);
-  assert.equal(document.activeElement, page.source());
 });
 
 test('Ctrl+Enter applies the source, and keys stay in the field', () => {
@@ -69,4 +57,6 @@ test('a refused source stays in the field for correction', () => {
   assert.deepEqual(page.sets().at(-1), { constraint: { language: 'regex', source: '[0-9]' } });
   page.change({ settings: { ...page.state.settings, constraint: { language: 'lark', source: 'start: "a"' } } });
   assert.deepEqual([page.language().value, page.source().value], ['lark', 'start: "a"'], 'another one from elsewhere');
+  leave_with(page.source(), '  ');
+  assert.deepEqual(page.sets().at(-1), { constraint: null });
 });

@@ -68,16 +68,7 @@ test('biases can be added, changed and removed, sorted by id', async () => {
   page.taken();
   const field = page.one('spinbutton', 'Bias of ␣Lyon');
   type(field, '-4.5');
-  assert.deepEqual(page.sets(), [
-    {
-      logit_bias: {
-        bias: [
-          [7, -4.5],
-          [40, 2],
-        ],
-      },
-    },
-  ]);
+  assert.deepEqual(page.sets()[0].logit_bias.bias.flat(), [7, -4.5, 40, 2]);
   type(field, '2000');
   await settled();
   assert.equal(page.one('alert').textContent, 'got 2000');
@@ -85,40 +76,27 @@ test('biases can be added, changed and removed, sorted by id', async () => {
   assert.deepEqual(page.sets(), [{ logit_bias: { bias: [[40, 2]] } }, { logit_bias: null }]);
 });
 
-test('a text of several tokens offers each of them', async () => {
-  const page = page_of({ ...BERLIN, ' Berlin': BERLIN.Berlin });
-  await page.add(BIAS, 'Berlin');
-  assert.equal(page.said(BIAS), '“Berlin” is 2 tokens. Choose one:');
-  assert.deepEqual(page.offered(BIAS), ['Ber', 'lin']);
-  page.choose(BIAS, 1);
-  assert.deepEqual(page.sets(), [{ logit_bias: { bias: [[51, 2]] } }]);
-  assert.deepEqual([page.offered(BIAS), page.box(BIAS).value], [[], '']);
-});
-
 test('a word is also offered after a space, likelier form first', async () => {
   const page = page_of({ ...BOY, ...BERLIN });
   await page.add(BIAS, 'boy');
-  assert.equal(page.said(BIAS), '“boy” is another token after a space. Choose one, or both:');
+  assert.match(page.said(BIAS), /^“boy” is another token after a space/);
   assert.deepEqual(page.offered(BIAS).at(-1), 'Both');
   assert.match(page.offered(BIAS).join(), /^␣boy \d+\.\d\d %,boy \d+\.\d\d %,Both$/);
   assert.deepEqual(page.sets(), [], 'nothing is biased before it is chosen');
   page.choose(BIAS, 2);
-  assert.deepEqual(page.sets(), [
-    {
-      logit_bias: {
-        bias: [
-          [0, 2],
-          [3, 2],
-        ],
-      },
-    },
-  ]);
+  assert.deepEqual(page.sets()[0].logit_bias.bias.flat(), [0, 2, 3, 2]);
   await page.add(BIAS, 'Berlin');
-  assert.equal(page.said(BIAS), '“Berlin” is 2, after a space 1 token. Choose one:');
+  assert.match(page.said(BIAS), /^“Berlin” is 2, after a space 1 token/);
   assert.deepEqual(
     page.offered(BIAS).map(text => text.split(' ')[0]),
     ['␣Berlin', 'Ber', 'lin'],
   );
+  page.choose(BIAS, 2);
+  assert.deepEqual(page.sets()[0].logit_bias.bias.at(-1), [51, 2]);
+  assert.deepEqual([page.offered(BIAS), page.box(BIAS).value], [[], '']);
+  const early = page_of(BOY, { row: null });
+  await early.add(BAN, 'boy');
+  assert.deepEqual(early.offered(BAN), ['␣boy', 'boy', 'Both'], 'without scores');
 });
 
 // --- banned words ---------------------------------------------------------------------------------
@@ -143,7 +121,7 @@ test('a word banned in one form is offered in the other', async () => {
   page.choose(BAN, 0);
   assert.deepEqual(page.sets(), [{ banned: { sequences: [[0]] } }]);
   await page.add(BAN, 'boy');
-  assert.equal(page.said(BAN), '“boy” is banned in one way already. This is the other:');
+  assert.match(page.said(BAN), /banned in one way already/);
   assert.equal(page.offered(BAN).length, 1);
   await page.add(BAN, 'Berlin');
   assert.equal(page.offered(BAN)[1], 'Berlin 2 tokens'); // the row makes its first token impossible
@@ -151,12 +129,6 @@ test('a word banned in one form is offered in the other', async () => {
   assert.deepEqual(page.sets(), [{ banned: { sequences: [[0], [2], [50, 51]] } }]);
   await page.add(BAN, ','); // not a word, so tokenized as typed
   assert.deepEqual(page.taken('tokenize'), [['tokenize', ',']]);
-});
-
-test('both forms are offered without probabilities if there are no scores', async () => {
-  const page = page_of(BOY, { row: null });
-  await page.add(BAN, 'boy');
-  assert.deepEqual(page.offered(BAN), ['␣boy', 'boy', 'Both']);
 });
 
 // --- both -----------------------------------------------------------------------------------------

@@ -90,15 +90,16 @@ describe('search', () => {
     const page = page_of({ find: async query => (query === 'over' ? null : some(Number(query))) });
     /** @type {[string, string, number][]} */
     const cases = [
-      ['0', 'No token of the vocabulary matches “0”.', 0],
-      ['1', '1 token matches “1”.', 1],
-      ['12', '12 tokens match “12”.', 12],
-      ['13', 'More than 12 tokens match “13”; these are the first.', 12],
-      ['over', 'There are no scores here to search in; press Back first.', 0],
+      ['0', 'No token', 0],
+      ['1', '1 token', 1],
+      ['12', '12 tokens', 12],
+      ['13', 'More than 12', 12],
+      ['over', 'There are no scores', 0],
     ];
-    for (const [query, sentence, number] of cases) {
+    for (const [query, start, number] of cases) {
       await page.look_for(query);
-      assert.deepEqual([page.status(), page.matches().length], [sentence, number]);
+      assert.ok(page.status().startsWith(start), page.status());
+      assert.equal(page.matches().length, number);
     }
   });
 
@@ -114,17 +115,10 @@ describe('search', () => {
     assert.match(page.matches().join(), /^␣the/);
     press(page.one('button', 'Why not ␣the?'), 'Escape');
     assert.deepEqual([page.field.value, document.activeElement, page.all('list')], ['', page.field, []]);
-  });
-
-  test('keys in the field do not trigger page shortcuts', () => {
-    const page = page_of({});
-    /** @type {string[]} */
-    const heard = [];
-    const listen = (/** @type {KeyboardEvent} */ event) => heard.push(event.key);
-    page.root.parentElement?.addEventListener('keydown', listen);
+    let heard = 0;
+    page.root.parentElement?.addEventListener('keydown', () => heard++, { once: true });
     press(page.field, 's');
-    page.root.parentElement?.removeEventListener('keydown', listen);
-    assert.deepEqual(heard, []);
+    assert.equal(heard, 0, 'no shortcut of the page');
   });
 
   test('a text of several tokens lists each as a choice', async () => {
@@ -141,16 +135,13 @@ describe('search', () => {
     assert.deepEqual(page.all('region'), []);
     await page.look_for('able'); // a single token needs no list
     assert.deepEqual(page.all('list', 'Tokens of the text'), []);
-  });
-
-  test('a single match shows its path at once until it is closed', async () => {
-    const page = page_of({ find: async () => found(1) });
-    await page.look_for('the');
-    page.one('table', 'Path of ␣the');
-    page.one('button', 'Close').click();
-    page.change({ row: make_row([1, 2, 3, 4]), row_key: 'other' });
+    const single = page_of({ find: async () => found(1) });
+    await single.look_for('the');
+    single.one('table', 'Path of ␣the'); // at once
+    single.one('button', 'Close').click();
+    single.change({ row: make_row([1, 2, 3, 4]), row_key: 'other' });
     await settled();
-    assert.deepEqual(page.all('table'), []);
+    assert.deepEqual(single.all('table'), []);
   });
 
   test('hostile labels are rendered as text', async () => {

@@ -23,13 +23,7 @@ describe('why not', () => {
    * @returns {Admission}
    */
   const admission = change => ({
-    setting: null,
-    field: null,
-    value: null,
-    settings: {},
-    lifted: false,
-    bias: null,
-    blocked_by: [],
+    ...{ setting: null, field: null, value: null, settings: {}, lifted: false, bias: null, blocked_by: [] },
     ...change,
   });
 
@@ -83,6 +77,11 @@ describe('why not', () => {
       ['Temperature', '2', '−2.41', '30.00 %', 'score lowered by 1.20'],
       ['Top-k', '2', '−2.41', '36.00 %', ''],
     ]);
+    const marked = [null, 0, 2, 4].map(point => {
+      page.change({ point });
+      return page.part.querySelector('[aria-current=step] th')?.textContent;
+    });
+    assert.deepEqual(marked, [undefined, 'Logits', 'Top-k', 'Top-k']);
   });
 
   test('a kept token names the range of u that draws it', async () => {
@@ -92,10 +91,7 @@ describe('why not', () => {
     assert.match(page.verdict(), /draws it, and u = 0\.6000 does\.$/);
     page.change({ point: 0 }); // nothing is drawn at this point
     assert.match(page.verdict(), /draws it\.$/);
-    assert.equal(
-      (await path_of(0, { temperature: 0 })).verdict(),
-      'It has the highest score, which temperature 0 takes.',
-    );
+    assert.match((await path_of(0, { temperature: 0 })).verdict(), /which temperature 0 takes/);
   });
 
   test('a removed token names its sampler and offers a change', async () => {
@@ -106,27 +102,17 @@ describe('why not', () => {
     assert.equal(await page.told(), 'This change of one setting would admit it:');
     assert.deepEqual(page.offers(), ['Set top-k 3']);
     page.taken();
+    page.one('button', 'Set top-k 3').focus();
     await page.apply();
     assert.deepEqual(page.taken('set'), [['set', settings]]);
+    assert.equal(document.activeElement, page.one('button', 'Close'));
     assert.match(page.verdict(), /^It stays, with 22\.22 %/);
     assert.deepEqual([page.offers(), await page.told()], [[], '']);
   });
 
-  test('focus moves to the next button after a change is applied', async () => {
-    const change = { setting: 'top_k', value: 3, settings: { top_k: 3 } };
-    const page = await path_of(2, { top_k: 2 }, {}, change);
-    await page.told();
-    page.one('button', 'Set top-k 3').focus();
-    await page.apply();
-    assert.equal(document.activeElement, page.one('button', 'Close'));
-  });
-
   test('samplers that remove the token together are named', async () => {
     const page = await path_of(3, { top_k: 2, top_p: 0.5 }, {}, { blocked_by: ['top_k', 'top_p'] });
-    assert.equal(
-      await page.told(),
-      'Switching off one sampler would not admit it: top-k and top-p remove it together.',
-    );
+    assert.match(await page.told(), /top-k and top-p remove it together/);
     assert.deepEqual(page.offers(), []);
   });
 
@@ -168,15 +154,6 @@ describe('why not', () => {
     assert.equal(page.rows().length, 3);
     page.change({ mode: 'paused' });
     assert.equal(page.rows().length, 2);
-  });
-
-  test('the stage on show is marked', async () => {
-    const page = await path_of(2, { temperature: 1.5, top_k: 2 });
-    const marked = [null, 0, 2, 4].map(point => {
-      page.change({ point });
-      return page.part.querySelector('[aria-current=step] th')?.textContent;
-    });
-    assert.deepEqual(marked, [undefined, 'Logits', 'Top-k', 'Top-k']);
   });
 
   test('impossible tokens and missing scores are explained', async () => {

@@ -28,13 +28,13 @@ function lines(values, rows = 15) {
   return [upper, lower].map(line => line && `${line.is_beyond ? 'beyond ' : ''}${line.after}: ${line.words}`);
 }
 
-test('no line appears if nothing is removed', () => {
-  assert.deepEqual(lines({ temperature: 2, top_k: 20 }), [null, null]);
-});
-
 test('the line below the kept tokens names the sampler that stops there', () => {
   assert.deepEqual(lines({ top_k: 3 }), [null, '3: top-k stops here · 3 tokens of 20 hold 90.00 %']);
   assert.deepEqual(lines({ top_k: 1 }), [null, '1: top-k stops here · 1 token of 20 holds 40.00 %']);
+  assert.deepEqual(lines({ temperature: 2, top_k: 20 }), [null, null], 'nothing is removed');
+  assert.match(lines({ top_k: 4, banned: { sequences: [[1]] } })[1] ?? '', /with gaps between them · 3 tokens/);
+  const none = lines({ temperature: 0, banned: { sequences: [[0]] } });
+  assert.deepEqual(none, [null, '0: banned words removed the last token']);
   assert.deepEqual(lines({ top_p: 0.85, top_k: 10 }), [null, '3: top-p stops here · 3 tokens of 20 hold 90.00 %']);
 });
 
@@ -46,17 +46,7 @@ test('the line above the kept tokens names the removing samplers', () => {
   ]);
   const both = { top_k: 4, xtc: ACTS, banned: { sequences: [[1]] } };
   assert.equal(lines(both)[0], '2: XTC and banned words removed the 2 above');
-});
-
-test('no cut is blamed for a token banned before it', () => {
-  assert.deepEqual(lines({ banned: { sequences: [[19]] }, xtc: ACTS })[1], null);
-});
-
-test('gaps among the kept tokens are reported', () => {
-  assert.match(
-    lines({ top_k: 4, banned: { sequences: [[1]] } })[1] ?? '',
-    /^4: top-k stops here, with gaps between them · 3 tokens/,
-  );
+  assert.equal(lines({ banned: { sequences: [[19]] }, xtc: ACTS })[1], null, 'no cut is blamed for a ban before it');
 });
 
 test('one line below the rows reports cuts beyond them', () => {
@@ -69,13 +59,6 @@ test('one line below the rows reports cuts beyond them', () => {
     lines({ xtc: { threshold: 0.003, probability: 1 } }, 3)[1] ?? '',
     /kept from rank 20 on · 1 token of 20 holds /,
   );
-});
-
-test('the line reports that no token is left', () => {
-  assert.deepEqual(lines({ temperature: 0, banned: { sequences: [[0]] } }), [
-    null,
-    '0: banned words removed the last token',
-  ]);
 });
 
 test('lines have room below their rows and are spoken', () => {
