@@ -72,22 +72,16 @@ def test_subclassed_layer_is_not_trusted():
     assert (cache.layers[0].seen, twin.layers[0].seen) == ([6], [7])
 
 
-def test_known_layer_with_extra_attribute_is_not_trusted():
-    cache = filled(DynamicLayer())
-    assert caches.can_crop(cache) and can_repeat(cache) and not caches.forgets(cache)
-    cache.layers[0].extra = torch.zeros(1, 2)
-    assert not caches.can_crop(cache) and not can_repeat(cache) and caches.forgets(cache)
-    twin = caches.fork(cache)
-    twin.layers[0].extra += 1
-    assert not cache.layers[0].extra.any(), "a fork wrote into its parent"
-
-
-def test_cache_with_extra_state_is_not_trusted():
-    cache = filled(DynamicLayer())
-    cache.linear_cache = [torch.zeros(1, 2)]
-    assert not caches.can_crop(cache) and not can_repeat(cache)
-    caches.fork(cache).linear_cache[0] += 1
-    assert not cache.linear_cache[0].any()
+def test_layer_or_cache_with_extra_state_is_not_trusted():
+    layer, whole = filled(DynamicLayer()), filled(DynamicLayer())
+    assert caches.can_crop(layer) and can_repeat(layer) and not caches.forgets(layer)
+    layer.layers[0].extra = torch.zeros(1, 2)
+    whole.linear_cache = [torch.zeros(1, 2)]
+    for cache in (layer, whole):
+        assert not caches.can_crop(cache) and not can_repeat(cache) and caches.forgets(cache)
+    caches.fork(layer).layers[0].extra += 1
+    caches.fork(whole).linear_cache[0] += 1
+    assert not layer.layers[0].extra.any() and not whole.linear_cache[0].any(), "a fork shares it"
 
 
 # Layers that transformers defines.

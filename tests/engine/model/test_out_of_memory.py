@@ -5,7 +5,12 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit")
+# Two processes that import the engine; the short forms simulate these errors (see test_weights.py
+# and the tests of the runner).
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to the limit"),
+]
 
 START = """
 import resource, sys
@@ -49,7 +54,6 @@ except OutOfMemoryError as error:
     assert told.startswith("cpu ran out of memory at 2,000 new positions;")
 
 
-@pytest.mark.long
 def test_model_over_memory_limit_is_not_called_damaged(tmp_path):
     code = """
 small, large = sys.argv[1:]

@@ -81,6 +81,7 @@ def test_rewinding_across_the_switch_repeats_tokens_and_logits(model):
         assert_same_run(decoder, ids, logits, f"After rewind({keep})")
 
 
+@pytest.mark.long
 def test_forks_and_lost_caches_survive_the_switch(model):
     lone = finished(Decoder(model, PROMPT, settings_of(4)), TOKENS)
     ids, logits = lone.token_ids, rows(lone)

@@ -40,7 +40,6 @@ def decoder_of(place: int, models: list[LanguageModel], parity: bool) -> Decoder
 @pytest.mark.parametrize(
     ("architectures", "parity"),
     [
-        (["llama"], False),
         pytest.param(["mamba"], False, marks=pytest.mark.long),
         (["llama", "gpt2"], True),
         (["mistral", "falcon_h1"], False),

@@ -261,6 +261,7 @@ def test_a_bad_chain_is_explained(make, said):
         ("top_p", 1.5, "must be above 0 and at most 1"),
         ("top_k", -1, "must be 0 or a positive whole number"),
         ("top_k", 2.5, "must be 0 or a positive whole number"),
+        ("top_k", False, "must be a number"),  # False == 0, its off value
         ("min_p", -0.1, "must be between 0 and 1"),
         ("min_p", 1.1, "must be between 0 and 1"),
         ("repetition_penalty", 0, "must be above 0"),

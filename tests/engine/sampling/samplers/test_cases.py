@@ -18,6 +18,7 @@ from engine.sampling.samplers import (
     NoRepeatNGram,
     Temperature,
     TopK,
+    TopP,
     TypicalP,
     Xtc,
 )
@@ -92,6 +93,13 @@ def test_stages_after_a_cut_see_only_survivors(chain, after):
     assert drawn == set(np.flatnonzero(kept).tolist())
     entropy = -sum(p * np.log2(p) for p in after if p > 0)
     assert result.final_entropy_bits == pytest.approx(entropy, abs=1e-6)
+
+
+@pytest.mark.parametrize(("p", "after"), [(0.5, (0, 0, 1, 0)), (0.7, (0, 0, 0.6, 0.4))])
+def test_top_p_is_exact_after_nearly_all_mass_has_gone(p, after):
+    chain = [Xtc(5e-5, 1), TopP(p)]  # XTC leaves the last two tokens
+    result = shape(logits_of((0.9998, 1e-4, 6e-5, 4e-5)), SamplingSettings(chain=chain))
+    assert result.probs == pytest.approx(list(after), abs=3e-7)
 
 
 # --- Mirostat's bound -----------------------------------------------------------------------------
