@@ -5,9 +5,8 @@
     >>> first.target, first.lacking
     ('transformers', ())
 
-One module per target holds its table: the name of each of our settings there, or why it has none
-(`engine.export.table`). A new stage needs an entry in every table; the tests name the tables that
-lack it.
+One module per target holds its table: the name of each of our settings there
+(`engine.export.table`). A setting without an entry is reported as lacking.
 """
 
 from engine.export.code import snippets

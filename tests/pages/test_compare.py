@@ -59,12 +59,9 @@ def number(app: AppTest, column: int, name: str):
     return field(app, "number_input", f"compare_{column}_{name}")
 
 
-def said(app: AppTest) -> str:
-    return " ".join(caption.value for caption in app.caption)
-
-
-def test_page_opens_with_texts_in_any_language(app):
-    assert not app.error and "≠ marks the first" in said(app)
+def test_the_page_opens_with_texts_and_a_caption(app):
+    assert not app.error
+    assert any(caption.value.startswith("≠ marks the first") for caption in app.caption)
     assert all(column.length for column in held(app).columns)
     app.session_state["language"] = "de"
     assert left_in_english(app.run(), "de") == [] and not app.error
@@ -93,17 +90,13 @@ def test_fields_change_a_column_or_show_an_error(app):
     field(app, "selectbox", "compare_2_preset").set_value("Code").run()
     assert held(app).column(2).settings.chain == PRESETS["Code"].chain
     assert number(app, 2, "temperature").value == 0.2
+
+
+def test_another_sampler_can_be_added(app):
     app.selectbox(key="compare_2_another_").set_value("typical_p").run()
     number(app, 2, "typical_p").set_value(0.4).run()
     assert held(app).column(2).settings.typical_p == 0.4
-    for name, typed, label in (("max_tokens", 7.5, "Max tokens"), ("seed", -1, "Seed")):
-        before = field(app, "number_input", f"compare_{name}").value
-        field(app, "number_input", f"compare_{name}").set_value(typed).run()
-        assert app.error[0].value.startswith(f"{label} ")
-        assert field(app, "number_input", f"compare_{name}").value == before
-    assert not app.button(key="compare_play").disabled
-    field(app, "number_input", "compare_max_tokens").set_value(24).run()
-    assert app.button(key="compare_play").disabled and "raise Max tokens" in said(app)
+    assert number(app, 2, "typical_p").value == 0.4
 
 
 def test_example_sets_prompt_but_keeps_column_settings(app, monkeypatch):
@@ -120,9 +113,8 @@ def test_example_sets_prompt_but_keeps_column_settings(app, monkeypatch):
 def test_parts_below_keep_their_place_when_content_changes(app):
     """A part that moves is mounted again, and its old copy lingers next to it for a moment."""
     with_texts = path_of_samples(app)
-    assert "Nothing generated yet." not in said(app)
     app.button(key="compare_rewind").click().run()
-    assert "All texts are the same" in said(app) and "Nothing generated yet." in said(app)
+    assert any(caption.value.startswith("All texts are the same") for caption in app.caption)
     assert path_of_samples(app) == with_texts
     number(app, 2, "top_p").set_value(7.0).run()
     assert app.error and path_of_samples(app) == with_texts
@@ -141,20 +133,30 @@ def path_of_samples(app: AppTest) -> list[int]:
     return path
 
 
-def test_state_survives_change_of_page_and_reload(app):
+def test_empty_texts_show_a_message_instead_of_chart(app):
+    assert "Nothing generated yet." not in [caption.value for caption in app.caption]
+    app.button(key="compare_rewind").click().run()
+    assert "Nothing generated yet." in [caption.value for caption in app.caption]
+
+
+def test_disabled_play_button_gives_its_reason(app):
+    assert not app.button(key="compare_play").disabled
+    field(app, "number_input", "compare_max_tokens").set_value(24).run()
+    assert app.button(key="compare_play").disabled
+    assert any("raise Max tokens" in caption.value for caption in app.caption)
+
+
+def test_state_survives_a_change_of_page(app):
     field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
     number(app, 3, "min_p").set_value(0.2).run()
-    comparison = held(app)
-    settle(comparison)
-    texts = [ids(column) for column in comparison.columns]
+    app.button(key="compare_add").click().run()
+    texts = [ids(column) for column in held(app).columns]
     app.switch_page(navigation.HOME).run()
     at_compare(app)
+    assert field(app, "text_area", "compare_prompt").value == "w4|w5"
     assert number(app, 3, "min_p").value == 0.2
     assert [ids(column) for column in held(app).columns] == texts
-    again = in_tab(new_app(), left(app))
-    at_compare(again.run())
-    assert held(again) is comparison
-    assert field(again, "text_area", "compare_prompt").value == "w4|w5"
+    assert len(texts) == 5
 
 
 def test_a_column_opens_in_the_step_page(app):
@@ -163,7 +165,8 @@ def test_a_column_opens_in_the_step_page(app):
     app.button(key="compare_4_open").click().run()
     assert not app.exception
     session = step_of(app)
-    assert (session.prompt, session.settings) == (held(app).inputs.prompt, wanted)
+    assert session.prompt == held(app).inputs.prompt
+    assert session.settings == wanted
     assert "min_p" in session.order
     for _ in range(5):
         session.decoder.step()
@@ -172,19 +175,12 @@ def test_a_column_opens_in_the_step_page(app):
 
 def test_column_takes_step_page_prompt_and_settings(app):
     session = step_of(app)
-    for settings, is_restarted in (
-        (SamplingSettings(temperature=0.9, top_k=5, seed=11), False),
-        (SamplingSettings(top_k=7, seed=4), True),
-    ):
-        session.decoder.settings = settings
-        if is_restarted:
-            visit_of(app)._records["step"] = session.record()
-            visit_of(app)._pages.pop("step")
-            app.run()
-        app.button(key="compare_3_from").click().run()
-        assert not app.exception and held(app).inputs.prompt == session.prompt
-        assert held(app).inputs.effective(held(app).column(3)) == settings
-        assert number(app, 3, "top_k").value == settings.top_k
+    settings = SamplingSettings(temperature=0.9, top_k=5, seed=11)
+    session.decoder.settings = settings
+    app.button(key="compare_3_from").click().run()
+    assert held(app).inputs.prompt == session.prompt
+    assert held(app).inputs.effective(held(app).column(3)) == settings
+    assert number(app, 3, "top_k").value == 5
 
 
 def test_column_takes_step_page_model_without_chat_template(app):
@@ -197,42 +193,56 @@ def test_column_takes_step_page_model_without_chat_template(app):
     app.run()
     app.button(key="compare_3_from").click().run()
     assert not app.exception
+    assert held(app).model is session.model
+    assert (held(app).inputs.prompt, held(app).inputs.chat, held(app).error) == (
+        session.prompt,
+        False,
+        "",
+    )
+
+
+def test_column_takes_step_page_state_after_restart(app):
+    session = step_of(app)
+    session.decoder.settings = SamplingSettings(top_k=7, seed=4)
+    record = session.record()
+    visit = visit_of(app)
+    visit._pages.pop("step")
+    visit._records["step"] = record
+    app.run()
+    app.button(key="compare_3_from").click().run()
+    assert not app.exception
+    assert held(app).column(3).settings.top_k == 7
+    assert held(app).inputs.prompt == session.prompt
+
+
+def test_state_survives_a_reload(app):
+    field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
+    number(app, 3, "min_p").set_value(0.2).run()
     comparison = held(app)
-    assert comparison.model is session.model and comparison.error == ""
-    assert (comparison.inputs.prompt, comparison.inputs.chat) == (session.prompt, False)
+    again = in_tab(new_app(), left(app))
+    at_compare(again.run())
+    assert held(again) is comparison
+    assert field(again, "text_area", "compare_prompt").value == "w4|w5"
 
 
-def test_texts_and_samples_survive_a_restart(app):
+def test_state_survives_a_restart(app):
     field(app, "text_area", "compare_prompt").set_value("w4|w5").run()
     number(app, 3, "min_p").set_value(0.2).run()
     app.button(key="compare_add").click().run()
     field(app, "number_input", "compare_max_tokens").set_value(30).run()
-    app.number_input(key="compare_samples").set_value(2).run()
-    app.button(key="compare_sampling_start").click().run()
     before = held(app)
-    before.sampling.wait()
-    settle(before)
-    assert app.run().get("download_button") and len(before.sampling.samples()) == 10
     texts = [ids(column) for column in before.columns]
-    assert len(texts) == 5
     restarted(app)
     app.run()
     after = held(app)
-    assert after is not before and not app.exception
+    assert after is not before
     settle(after)
     assert [ids(column) for column in after.columns] == texts
     assert (after.inputs.prompt, after.inputs.max_tokens) == ("w4|w5", 30)
     assert [c.settings for c in after.columns] == [c.settings for c in before.columns]
-    assert "All tokens are the same." in after.said
+    assert after.said == "The texts were generated again. All tokens are the same."
     app.run()
     assert any(after.said in element.value for element in app.info)
-    assert after.sampling.is_done and not after.sampling.is_running
-    assert after.sampling.frame().equals(before.sampling.frame())
-    assert after.sampling.summaries() == before.sampling.summaries()
-    assert [s.text.token_ids for s in after.sampling.samples(2)] == [
-        s.text.token_ids for s in before.sampling.samples(2)
-    ]
-    assert app.get("download_button")
 
 
 def test_work_belongs_to_the_person_of_the_tab(app):
@@ -244,6 +254,29 @@ def test_work_belongs_to_the_person_of_the_tab(app):
     comparison = held(app)
     assert comparison.owner.name == comparison.sampling.owner.name == person
     comparison.sampling.wait()
+
+
+def test_samples_survive_a_restart(app):
+    field(app, "number_input", "compare_max_tokens").set_value(6).run()
+    app.number_input(key="compare_samples").set_value(2).run()
+    app.button(key="compare_sampling_start").click().run()
+    held(app).sampling.wait()
+    app.run()
+    assert not app.exception
+    assert app.get("download_button")
+    before = held(app).sampling
+    assert len(before.samples()) == 8
+    restarted(app)
+    app.run()
+    assert not app.exception
+    after = held(app).sampling
+    assert after is not before and after.is_done and not after.is_running
+    assert after.frame().equals(before.frame())
+    assert after.summaries() == before.summaries()
+    assert [s.text.token_ids for s in after.samples(2)] == [
+        s.text.token_ids for s in before.samples(2)
+    ]
+    assert app.get("download_button")
 
 
 def test_broken_record_warns_and_starts_new_comparison(app):
@@ -268,6 +301,19 @@ def test_second_tab_gets_its_own_copy(app):
     assert twin.columns[0].length == comparison.columns[0].length + 1
 
 
+def test_bad_number_is_refused_and_field_reset(app):
+    for name, typed, label in (
+        ("max_tokens", 0, "Max tokens"),
+        ("max_tokens", 7.5, "Max tokens"),
+        ("seed", -1, "Seed"),
+    ):
+        before = field(app, "number_input", f"compare_{name}").value
+        for _ in range(2):  # the field that replaced the first one is reset too
+            field(app, "number_input", f"compare_{name}").set_value(typed).run()
+            assert app.error[0].value.startswith(f"{label} ")
+            assert field(app, "number_input", f"compare_{name}").value == before
+
+
 def test_column_obeys_constraint_and_keeps_refused_source(app):
     comparison, column = held(app), held(app).columns[1].number
     field(app, "selectbox", f"compare_{column}_language").set_value("choices").run()
@@ -280,17 +326,20 @@ def test_column_obeys_constraint_and_keeps_refused_source(app):
     field(app, "text_area", f"compare_{column}_source").set_value('["w1"').run()
     assert "not JSON at line 1" in app.error[0].value
     assert field(app, "text_area", f"compare_{column}_source").value == '["w1"'
-    assert "before it still holds" in said(app)
+    assert any("before it still holds" in one.value for one in app.caption)
     assert comparison.column(column).text.text == texts[column]
     field(app, "selectbox", f"compare_{column}_language").set_value("").run()
     assert comparison.column(column).settings.constraint is None and not app.error
 
 
 def test_page_names_the_difference_between_columns(app):
-    assert "Every column draws its n-th token" in said(app)
-    assert "what differs is the settings" in said(app)
+    def said() -> str:
+        return " ".join(caption.value for caption in app.caption)
+
+    assert "Every column draws its n-th token" in said()
+    assert "what differs is the settings" in said()
     app.button(key="compare_vary_seed").click().run()
     settle(held(app))
     app.run()
-    assert said(app).count("only the random number differs") == 2
-    assert "what differs is the settings" not in said(app)
+    assert said().count("The settings are the same; only the random number differs.") == 2
+    assert "what differs is the settings" not in said()

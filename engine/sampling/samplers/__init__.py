@@ -17,16 +17,11 @@ To add one, write its class in a file of its own (`min_p` is one to copy):
     its rule        `cut`, `changes`, `banned_ids` or `temperature_of`; or `apply`, for a new kind
     figures, case   further values of a row for sentences and charts, if it has any
 
-and put it into `DEFAULT_ORDER` of `engine.sampling.chain`. Checks of values, decoders, batches,
-sweeps, traces, the search for a change that admits a token (`admission`) and every page take it
-from there. No file of `ui/` changes. A stage that remembers earlier steps has a state
-(`initial_state`, `after`). One that leaves something to chance has a `stream` of random numbers.
-Decoders, batches, traces and pages keep both through rewinds and forks. It also needs
-
-    engine/export/        an entry in the table of every program, if only "it has none"
-    tests/engine/sampling/  cases worked out by hand, its slow twin, random settings
-
-Tests fail if one of these is missing.
+and put it into the imports below and into `DEFAULT_ORDER` of `engine.sampling.chain`. Checks of
+values, decoders, batches, traces, the search for a change that admits a token (`admission`) and
+every page take it from there. A stage that remembers earlier steps has a state (`initial_state`,
+`after`). One that leaves something to chance has a `stream` of random numbers. Decoders, batches,
+traces and pages keep both through rewinds and forks. docs/how-to-add.md lists its tests.
 
 If transformers has the same rule, the class also names its processor. The tests compare the two row
 by row, and parity mode runs the processor itself.
