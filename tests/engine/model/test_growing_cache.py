@@ -104,7 +104,10 @@ def test_only_first_fork_to_grow_writes_in_place():
     for later in (second, parent):
         later.update(2, 1)
         assert later.ours.keys.data_ptr() != room
-    for one in (first, second, parent):
+    cropped = first.fork()
+    cropped.do("crop", -4)
+    cropped.update(3, 2)
+    for one in (first, second, parent, cropped):
         one.check()
 
 

@@ -112,6 +112,7 @@ CASES = [
     Case(FrequencyPenalty(-LN2), RISING, parts(4, 2, 3, 4), said(0, 0)),
     # dry: 0 was followed by 1 before, so 1 would make it a repetition of one token, halved
     Case(dry(1), RISING, parts(1, 1, 3, 4), said(0, 1, 0)),
+    Case(dry(1), RISING, parts(0.5, 2, 3, 4), said(0, 0)),
     # "0 1" was followed by 2: one token longer than allowed, ln 2 * 2 ** 1 makes it a quarter
     Case(dry(1), RISING, parts(1, 2, 0.75, 4), said(0, 1, 2, 0, 1)),
     Case(dry(2), RISING, parts(1, 2, 1.5, 4), said(0, 1, 2, 0, 1)),

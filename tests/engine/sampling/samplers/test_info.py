@@ -68,6 +68,29 @@ def test_every_slider_position_is_accepted(kind, number):
         assert len(chain) == 1 or (kind.is_one_number() and kind.is_off(value))
 
 
+BOUNDS = {
+    "(0, 1]": "top_h.h top_p.p typical_p.p tail_free.z xtc.threshold mirostat.eta",
+    "(0, 1)": "epsilon_cutoff.epsilon eta_cutoff.epsilon",
+    "(0, 100]": "top_n_sigma.n mirostat.tau",
+    "[0, 1]": "min_p.ratio xtc.probability",
+    "[-100, 100]": "presence_penalty.penalty frequency_penalty.penalty",
+    "[-1000, 1000]": "logit_bias.bias",
+    "[0, 1000]": "dry.multiplier",
+    "[1, 1000]": "dry.base",
+    "[1, None]": "dry.allowed_length dry.last_n no_repeat_ngram.n min_new_tokens.n top_k.k",
+    "[0.001, 1000]": "repetition_penalty.penalty",
+    "[1e-06, 1000000.0]": "temperature.temperature dynamic_temperature.high",
+    "[0, 1000000.0]": "dynamic_temperature.low",
+    "[0.01, 100]": "dynamic_temperature.exponent",
+}
+
+
+@BY_NUMBER
+def test_accepted_range_is_the_one_documented(kind, number):
+    bounds = f"{'[('[number.open_below]}{number.least}, {number.most}{'])'[number.open_above]}"
+    assert f"{kind.setting}.{number.name}" in BOUNDS[bounds].split()
+
+
 @BY_NUMBER
 def test_checks_follow_the_stated_bounds(kind, number):
     def accepts(value: float) -> bool:

@@ -112,10 +112,9 @@ def any_context(rng: np.random.Generator, vocab: int) -> Context:
 @pytest.mark.parametrize(
     ("vocab", "least"),
     [
-        (4, 96),
+        (4, 400),
         (50, 96),
         (2_000, 32),
-        pytest.param(4, 400, marks=pytest.mark.long),
         pytest.param(50, 400, marks=pytest.mark.long),
         pytest.param(16_384, 32, marks=pytest.mark.long),
     ],
