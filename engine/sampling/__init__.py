@@ -11,8 +11,7 @@ Nothing here needs PyTorch or a model, except parity mode, which runs transforme
 
     settings         `SamplingSettings`
     presets          settings with a name
-    samplers/        the stages of the chain, a file for each
-    chain            `DEFAULT_ORDER`: the order of the samplers
+    samplers/        the stages of the chain, a file for each, and `DEFAULT_ORDER`, their order
     ranking          the row that they share
     survivors        the tokens left in that row
     distribution     `shape`: the chain over one row, and the distribution that it leaves
@@ -26,7 +25,6 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "admission": "admitting_change",
-        "chain": "DEFAULT_ORDER STAGES",
         "distribution": "Candidate Distribution Drawn StageResult shape",
         "presets": "PRESETS",
         "random": "draw",
@@ -34,7 +32,7 @@ __getattr__, __dir__, __all__ = door(
         "settings": "MAX_SEED SamplingSettings without_draw",
         "speculation": "SpeculativeSettings",
         "samplers": (
-            "GROUPS BanStage Banned Constraint Context Dry "
+            "DEFAULT_ORDER GROUPS STAGES BanStage Banned Constraint Context Dry "
             "DynamicTemperature LogitBias Mirostat Number ScaleStage Stage Xtc remarks"
         ),
         "survivors": "Survivors",

@@ -23,9 +23,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.errors import NoCandidatesError, SettingError, msg
-from engine.sampling.chain import STAGES
 from engine.sampling.ranking import RankedRow
-from engine.sampling.samplers import Banned, Context, CutStage, LogitBias, Number, Stage
+from engine.sampling.samplers import (
+    STAGES,
+    Banned,
+    Context,
+    CutStage,
+    LogitBias,
+    Number,
+    Stage,
+)
 from engine.sampling.samplers.info import DOWN, EITHER, UP
 from engine.sampling.settings import SamplingSettings
 from engine.sampling.survivors import Survivors

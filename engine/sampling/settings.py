@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.errors import SettingError, msg
-from engine.sampling.chain import DEFAULT_ORDER, STAGES
-from engine.sampling.samplers import Stage, Temperature
+from engine.sampling.samplers import DEFAULT_ORDER, STAGES, Stage, Temperature
 
 if TYPE_CHECKING:
     from engine.grammar import Places

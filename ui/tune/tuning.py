@@ -39,7 +39,7 @@ from ui.tune.sweep_job import (
     sweep_record,
     tokens_per_second,
 )
-from ui.tune.values import INITIAL, parse_values, unescaped
+from ui.tune.values import parse_values, unescaped
 from ui.visit_page import VisitPage
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.words.catalogue import setting_name
@@ -94,6 +94,13 @@ def values_name(axis: str) -> str:
     return say("{axis} values", axis=axis)
 
 
+def _first_values(setting: str) -> str:
+    """Write the values of a setting's first sweep as people write them; empty for no axis."""
+    if setting == NONE:
+        return ""
+    return ", ".join(f"{value:g}" for value in STAGES[setting].info.numbers[0].sweep)
+
+
 @dataclass(frozen=True)
 class AxisInput:
     """One axis as typed.
@@ -109,7 +116,7 @@ class AxisInput:
     @property
     def text(self) -> str:
         """The values as typed."""
-        return self.texts.get(self.setting, INITIAL.get(self.setting, ""))
+        return self.texts.get(self.setting, _first_values(self.setting))
 
     def typed(self, values: str) -> AxisInput:
         """Return a copy with new values for its setting."""

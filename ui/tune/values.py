@@ -1,8 +1,4 @@
-"""Lists of values as people write them: ``0.5, 0.7, 1`` or ``0.2 to 1.4 step 0.3``.
-
-Also the default sweep values of each setting. They are few, wide apart and include the off value,
-so that the first heatmap shows where to look closer.
-"""
+"""Lists of values as people write them: ``0.5, 0.7, 1`` or ``0.2 to 1.4 step 0.3``."""
 
 from __future__ import annotations
 
@@ -15,23 +11,6 @@ from engine.errors import SettingError
 from engine.study import MOST_TEXTS
 from ui.words.language import marked, say
 
-INITIAL = {
-    "temperature": "0.4, 0.7, 1, 1.3, 1.6",
-    "top_p": "0.5, 0.7, 0.9, 0.95, 1",
-    "top_k": "2, 10, 40, 100, 0",
-    "min_p": "0, 0.02, 0.05, 0.1, 0.2",
-    "repetition_penalty": "1, 1.05, 1.1, 1.2, 1.4",
-    "presence_penalty": "0, 0.25, 0.5, 1, 1.5",
-    "frequency_penalty": "0, 0.25, 0.5, 1, 1.5",
-    "no_repeat_ngram": "0, 2, 3, 4, 6",
-    "min_new_tokens": "0, 8, 16, 32",
-    "typical_p": "0.2, 0.5, 0.8, 0.95, 1",
-    "epsilon_cutoff": "0, 0.0003, 0.001, 0.003, 0.01",
-    "eta_cutoff": "0, 0.0003, 0.001, 0.003, 0.01",
-    "top_n_sigma": "0.5, 1, 1.5, 2, 0",
-    "tail_free": "0.5, 0.8, 0.95, 0.99, 1",
-    "top_h": "0.2, 0.4, 0.6, 0.8, 1",
-}
 LONGEST = 20_000  # characters
 LONGEST_NUMBER = 40  # characters: more than any setting needs, and short enough to quote
 LONGEST_RANGE = 4 * LONGEST_NUMBER

@@ -17,11 +17,11 @@ To add one, write its class in a file of its own (`min_p` is one to copy):
     its rule        `cut`, `changes`, `banned_ids` or `temperature_of`; or `apply`, for a new kind
     figures, case   further values of a row for sentences and charts, if it has any
 
-and put it into the imports below and into `DEFAULT_ORDER` of `engine.sampling.chain`. Checks of
-values, decoders, batches, traces, the search for a change that admits a token (`admission`) and
-every page take it from there. A stage that remembers earlier steps has a state (`initial_state`,
-`after`). One that leaves something to chance has a `stream` of random numbers. Decoders, batches,
-traces and pages keep both through rewinds and forks. docs/how-to-add.md lists its tests.
+and put it into `DEFAULT_ORDER` below. Checks of values, decoders, batches, traces, the search for a
+change that admits a token (`admission`) and every page take it from there. A stage that remembers
+earlier steps has a state (`initial_state`, `after`). One that leaves something to chance has a
+`stream` of random numbers. Decoders, batches, traces and pages keep both through rewinds and forks.
+docs/how-to-add.md lists its tests.
 
 If transformers has the same rule, the class also names its processor. The tests compare the two row
 by row, and parity mode runs the processor itself.
@@ -68,45 +68,58 @@ from engine.sampling.samplers.top_p import TopP
 from engine.sampling.samplers.typical_p import TypicalP
 from engine.sampling.samplers.xtc import Xtc
 
+# The order in which transformers applies those it has (GenerationMixin._get_logits_processor). The
+# others are where their makers have them. The OpenAI penalties and DRY follow the repetition
+# penalty, as in llama.cpp and vLLM. The dynamic temperature takes the temperature's place, as in
+# llama.cpp. The constraint is where transformers has its mask (prefix_allowed_tokens_fn), after the
+# bans. P-less, top-n-sigma and tail-free are among the cuts. XTC comes after the cuts and Mirostat
+# last, right before the draw, both as in llama.cpp.
+DEFAULT_ORDER: tuple[type[Stage], ...] = (
+    LogitBias,
+    RepetitionPenalty,
+    PresencePenalty,
+    FrequencyPenalty,
+    Dry,
+    NoRepeatNGram,
+    Banned,
+    MinNewTokens,
+    Constraint,
+    Temperature,
+    DynamicTemperature,
+    TopH,
+    TopK,
+    TopP,
+    MinP,
+    TypicalP,
+    EpsilonCutoff,
+    EtaCutoff,
+    PLess,
+    TopNSigma,
+    TailFree,
+    Xtc,
+    Mirostat,
+)
+STAGES: dict[str, type[Stage]] = {stage.setting: stage for stage in DEFAULT_ORDER}
+
 __all__ = [
+    "DEFAULT_ORDER",
     "GROUPS",
     "NO_CONTEXT",
+    "STAGES",
     "BanStage",
-    "Banned",
-    "Constraint",
     "ConstraintState",
     "Context",
     "CutStage",
-    "Dry",
-    "DynamicTemperature",
     "EditStage",
-    "EpsilonCutoff",
-    "EtaCutoff",
-    "FrequencyPenalty",
     "Info",
-    "LogitBias",
-    "MinNewTokens",
-    "MinP",
-    "Mirostat",
     "MirostatState",
-    "NoRepeatNGram",
     "Number",
-    "PLess",
     "Paper",
-    "PresencePenalty",
-    "RepetitionPenalty",
     "ScaleStage",
     "Stage",
     "StageRemark",
-    "TailFree",
-    "Temperature",
     "TokenEdit",
-    "TopH",
-    "TopK",
-    "TopNSigma",
-    "TopP",
-    "TypicalP",
-    "Xtc",
     "ranked_after",
     "remarks",
 ]
+__all__ += [kind.__name__ for kind in DEFAULT_ORDER]

@@ -21,6 +21,7 @@ def epsilon_number(label: str) -> Number:
         label,
         slider=(0, 0.01, 0.0001),
         usual=0.0009,
+        sweep=(0, 0.0003, 0.001, 0.003, 0.01),
         remedy=msg("use 0 to switch it off, 0.0003 to 0.004 is usual"),
         least=0,
         most=1,

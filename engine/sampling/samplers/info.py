@@ -65,6 +65,8 @@ class Number:
         label: the same for people.
         slider: start, end and step of its slider.
         usual: initial value of its slider.
+        sweep: values that a first sweep compares: few, wide apart, with the one that switches it
+            off, so that a heatmap shows where to look closer.
         remedy: what to do instead of giving a refused value, as half a sentence.
         least, most: bounds of the accepted values; None if there is no bound.
         open_below, open_above: whether the bound itself is refused.
@@ -82,6 +84,7 @@ class Number:
     slider: tuple[float, float, float]
     usual: float
     remedy: str
+    sweep: tuple[float, ...] = ()
     least: float | None = None
     most: float | None = None
     open_below: bool = False

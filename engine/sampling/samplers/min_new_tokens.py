@@ -52,6 +52,7 @@ class MinNewTokens(BanStage):
                 "Min new tokens",
                 slider=(0, 128, 1),
                 usual=32,
+                sweep=(0, 8, 16, 32),
                 remedy=msg("use 0 to switch it off, or a number of tokens"),
                 least=1,
                 whole=True,

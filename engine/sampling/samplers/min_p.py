@@ -47,6 +47,7 @@ class MinP(CutStage):
                 "Min-p",
                 slider=(0, 1, 0.005),
                 usual=0.05,
+                sweep=(0, 0.02, 0.05, 0.1, 0.2),
                 remedy=msg("use 0 to switch it off, 0.05 to 0.1 with a high temperature"),
                 least=0,
                 most=1,

@@ -51,6 +51,7 @@ class NoRepeatNGram(BanStage):
                 "No-repeat n-gram",
                 slider=(0, 10, 1),
                 usual=3,
+                sweep=(0, 2, 3, 4, 6),
                 remedy=msg("use 0 to switch it off, or the length of the n-grams, such as 3"),
                 least=1,
                 whole=True,

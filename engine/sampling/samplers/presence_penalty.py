@@ -20,6 +20,7 @@ def amount(label: str) -> Number:
         label,
         slider=(-2, 2, 0.05),
         usual=0.5,
+        sweep=(0, 0.25, 0.5, 1, 1.5),
         remedy=msg("use 0 to switch it off, 0.1 to 1 against repetition"),
         least=-100,
         most=100,

@@ -56,6 +56,7 @@ class RepetitionPenalty(TokenEdit):
                 "Repetition penalty",
                 slider=(1, 2, 0.01),
                 usual=1.2,
+                sweep=(1, 1.05, 1.1, 1.2, 1.4),
                 remedy=msg("use 1 to switch it off, 1.1 to 1.3 against loops"),
                 # Logits beyond float32's range would become infinite.
                 least=0.001,

@@ -54,6 +54,7 @@ class TailFree(CutStage):
                 "Tail-free",
                 slider=(0.01, 1, 0.01),
                 usual=0.95,
+                sweep=(0.5, 0.8, 0.95, 0.99, 1),
                 remedy=msg("use 1 to switch it off, 0.95 is usual"),
                 least=0,
                 most=1,

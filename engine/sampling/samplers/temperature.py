@@ -59,6 +59,7 @@ class Temperature(ScaleStage):
                 "Temperature",
                 slider=(0, 2, 0.01),
                 usual=0.7,
+                sweep=(0.4, 0.7, 1, 1.3, 1.6),
                 remedy=msg(
                     "use 0 for greedy, or {smallest:f} or more (1 changes nothing)", SMALLEST
                 ),

@@ -61,6 +61,7 @@ class TopH(CutStage):
                 "Top-H",
                 slider=(0.01, 1, 0.01),
                 usual=0.4,
+                sweep=(0.2, 0.4, 0.6, 0.8, 1),
                 remedy=msg("use None to switch it off, 0.4 is usual"),
                 least=0,
                 most=1,

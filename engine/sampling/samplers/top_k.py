@@ -49,6 +49,7 @@ class TopK(CutStage):
                 "Top-k",
                 slider=(0, 200, 1),
                 usual=50,
+                sweep=(2, 10, 40, 100, 0),
                 remedy=msg("use 0 to switch it off, or a whole number of tokens to keep"),
                 least=1,
                 whole=True,

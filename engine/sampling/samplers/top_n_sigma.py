@@ -51,6 +51,7 @@ class TopNSigma(CutStage):
                 "Top-n-sigma",
                 slider=(0, 5, 0.05),
                 usual=1,
+                sweep=(0.5, 1, 1.5, 2, 0),
                 remedy=msg("use 0 to switch it off, 1 is usual"),
                 least=0,
                 most=100,

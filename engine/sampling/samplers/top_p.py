@@ -47,6 +47,7 @@ class TopP(CutStage):
                 "Top-p",
                 slider=(0.01, 1, 0.01),
                 usual=0.9,
+                sweep=(0.5, 0.7, 0.9, 0.95, 1),
                 remedy=msg("use 1 to switch it off, or temperature 0 for greedy"),
                 least=0,
                 most=1,

@@ -60,6 +60,7 @@ class TypicalP(CutStage):
                 "Typical-p",
                 slider=(0.01, 1, 0.01),
                 usual=0.9,
+                sweep=(0.2, 0.5, 0.8, 0.95, 1),
                 remedy=msg("use 1 to switch it off, 0.9 or 0.95 is usual"),
                 least=0,
                 most=1,

@@ -1,4 +1,4 @@
-"""Shared by the tests of snippets: an example of each stage, and snippets parsed into values."""
+"""Snippets parsed into values."""
 
 import ast
 import json
@@ -6,40 +6,7 @@ import re
 import shlex
 
 from engine.export import snippets
-from engine.sampling import STAGES, SamplingSettings
-from engine.sampling.samplers import Stage
-
-# One stage of each kind: the arguments of its class, in order.
-EXAMPLES = {
-    "logit_bias": ({5: 1.5, 7: -2.0},),
-    "repetition_penalty": (1.3,),
-    "presence_penalty": (0.7,),
-    "frequency_penalty": (0.4,),
-    "dry": (0.8, 1.75, 2, 64, (3,)),
-    "no_repeat_ngram": (2,),
-    "banned": (((4,), (5, 6)),),
-    "min_new_tokens": (6,),
-    "constraint": ("json_schema", '{"type": "integer"}'),
-    "temperature": (0.6,),
-    "dynamic_temperature": (0.5, 1.5, 1.2),
-    "top_h": (0.5,),
-    "top_k": (4,),
-    "top_p": (0.8,),
-    "min_p": (0.2,),
-    "typical_p": (0.6,),
-    "epsilon_cutoff": (0.05,),
-    "eta_cutoff": (0.2,),
-    "p_less": (),
-    "top_n_sigma": (1.1,),
-    "tail_free": (0.9,),
-    "xtc": (0.1, 0.5),
-    "mirostat": (5.0, 0.1),
-}
-
-
-def stage(setting: str, *values: object) -> Stage:
-    """A stage by its setting's name; without values, the example."""
-    return STAGES[setting](*(values or EXAMPLES[setting]))
+from engine.sampling import SamplingSettings
 
 
 def written(chain, prompt="Hello", **more):

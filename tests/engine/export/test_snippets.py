@@ -14,7 +14,8 @@ from engine.export import llama_cpp, ollama, openai, transformers, vllm
 from engine.export.table import Effect, swap_effect
 from engine.sampling import STAGES, SamplingSettings, shape
 from engine.sampling.samplers import Context, Stage, Temperature, TopP
-from tests.engine.export.reading import EXAMPLES, parameters, stage, unescaped, written
+from tests.engine.export.reading import parameters, unescaped, written
+from tests.samplers import EXAMPLES, example
 
 TABLES = {
     "transformers": transformers.TABLE,
@@ -89,7 +90,7 @@ class TestTables:
         without = parameters(written([])[target])
         for setting in STAGES:
             entry = TABLES[target].get(setting)
-            snippet = written([stage(setting)])[target]
+            snippet = written([example(setting)])[target]
             if entry is None or entry.lacking:
                 ((name, why),) = snippet.lacking
                 assert name == setting and why == (entry.lacking if entry else why) != ""
@@ -100,7 +101,7 @@ class TestTables:
     @pytest.mark.parametrize("target", TABLES)
     def test_all_settings_together_use_documented_names_only(self, target):
         for left_out in ("mirostat", "dynamic_temperature", "temperature"):
-            chain = [stage(name) for name in STAGES if name != left_out]
+            chain = [example(name) for name in STAGES if name != left_out]
             snippet = written(chain, stop_strings=("\n", "END"))[target]
             asked = set(parameters(snippet))
             assert asked <= set(DOCUMENTED[target].split()), "a name that nothing documents"
@@ -139,13 +140,13 @@ class TestValues:
             assert "seed" not in snippet.code, f"{target}: nothing is drawn, so no seed is needed"
 
     def test_greedy_transformers_reports_typical_p_as_lacking(self):
-        typical = stage("typical_p", 0.3)
-        before = written([typical, stage("temperature", 0)])["transformers"]
+        typical = example("typical_p", 0.3)
+        before = written([typical, example("temperature", 0)])["transformers"]
         assert "typical_p" in dict(before.lacking)
         assert "typical_p" not in before.code and not before.differs
-        after = written([stage("temperature", 0), typical])["transformers"]
+        after = written([example("temperature", 0), typical])["transformers"]
         assert not after.lacking, "behind temperature 0 it changes nothing here either"
-        sampled = written([typical, stage("temperature", 0.5)])["transformers"]
+        sampled = written([typical, example("temperature", 0.5)])["transformers"]
         assert not sampled.lacking and parameters(sampled)["typical_p"] == 0.3
 
     @pytest.mark.parametrize("target", ["vLLM", "vLLM server"])
@@ -175,15 +176,15 @@ class TestValues:
     def test_penalties_and_dry_see_the_whole_text(self):
         longest = 1_000_000  # tokens in today's longest contexts
         for name in ("repetition_penalty", "presence_penalty", "frequency_penalty"):
-            found = written([stage(name)])
+            found = written([example(name)])
             assert int(parameters(found["llama.cpp command line"])["--repeat-last-n"][0]) >= longest
             for target in ("llama.cpp server", "Ollama"):
                 assert parameters(found[target])["repeat_last_n"] >= longest
                 assert "repeat_last_n" in dict(found[target].differs)
             assert name == "frequency_penalty" or name in dict(found["Ollama"].differs)
-        found = written([stage("dry", 0.8, 1.75, 2, -1, ())])["llama.cpp server"]
+        found = written([example("dry", 0.8, 1.75, 2, -1, ())])["llama.cpp server"]
         assert parameters(found)["dry_penalty_last_n"] >= longest
-        found = written([stage("dry", 0.8, 1.75, 2, 5, ())])["llama.cpp server"]
+        found = written([example("dry", 0.8, 1.75, 2, 5, ())])["llama.cpp server"]
         assert parameters(found)["dry_penalty_last_n"] == 5, "set by the user"
 
     def test_services_are_not_sent_local_folder_names(self, tmp_path, monkeypatch):
@@ -199,18 +200,23 @@ class TestValues:
         assert f"name = {str(tmp_path)!r}" in code, "from_pretrained knows no ~"
 
     def test_dynamic_temperature_becomes_middle_and_range(self):
-        dynamic = stage("dynamic_temperature", 0.5, 1.5, 1.2)
+        dynamic = example("dynamic_temperature", 0.5, 1.5, 1.2)
         found = parameters(written([dynamic])["llama.cpp server"])
         assert (found["temperature"], found["dynatemp_range"]) == (1.0, 0.5)
         assert found["dynatemp_exponent"] == 1.2
-        both = written([stage("temperature", 0.3), dynamic])["llama.cpp server"]
+        both = written([example("temperature", 0.3), dynamic])["llama.cpp server"]
         assert parameters(both)["temperature"] == 1.0 and "temperature" in dict(both.lacking)
-        greedy = written([stage("temperature", 0), dynamic])["llama.cpp server"]
+        greedy = written([example("temperature", 0), dynamic])["llama.cpp server"]
         assert parameters(greedy)["temperature"] == 0
         assert "dynamic_temperature" in dict(greedy.lacking)
 
     def test_mirostat_reports_samplers_it_disables(self):
-        chain = [stage("temperature", 0.7), stage("top_k"), stage("top_h"), stage("mirostat")]
+        chain = [
+            example("temperature", 0.7),
+            example("top_k"),
+            example("top_h"),
+            example("mirostat"),
+        ]
         snippet = written(chain)["llama.cpp server"]
         found = parameters(snippet)
         assert (found["mirostat"], found["mirostat_tau"], found["mirostat_eta"]) == (2, 5.0, 0.1)
@@ -219,7 +225,7 @@ class TestValues:
         assert "Mirostat" in lacking["top_k"] and "Mirostat" not in lacking["top_h"]
 
     def test_biases_and_bans_are_written_per_target(self):
-        chain = [stage("logit_bias", {5: 150.0, 7: -2.0}), stage("banned", ((7,), (5, 6)))]
+        chain = [example("logit_bias", {5: 150.0, 7: -2.0}), example("banned", ((7,), (5, 6)))]
         found = written(chain)
         asked = {target: parameters(snippet) for target, snippet in found.items()}
         assert asked["transformers"]["sequence_bias"] == {(5,): 150.0, (7,): -2.0}
@@ -238,7 +244,7 @@ class TestValues:
     def test_constraints_are_written_per_target(self):
         schema, choices = '{"type": "boolean"}', '["a\\nb", "\\"é"]'
         of = {
-            language: written([stage("constraint", language, source)])
+            language: written([example("constraint", language, source)])
             for language, source in (
                 ("json_schema", schema),
                 ("choices", choices),
@@ -276,12 +282,12 @@ class TestValues:
                 assert {"format", "response_format"}.isdisjoint(found[language, target])
 
     def test_a_ban_outweighs_a_bias(self):
-        chain = [stage("logit_bias", {7: 3.0}), stage("banned", ((7,),))]
+        chain = [example("logit_bias", {7: 3.0}), example("banned", ((7,),))]
         for order in (chain, chain[::-1]):
             assert parameters(written(order)["vLLM"])["logit_bias"] == {7: -math.inf}
 
     def test_values_out_of_range_are_clamped_with_remark(self):
-        chain = [stage("presence_penalty", 3.0), Temperature(5.0)]
+        chain = [example("presence_penalty", 3.0), Temperature(5.0)]
         snippet = written(chain)["OpenAI-style API (curl)"]
         found = parameters(snippet)
         assert (found["presence_penalty"], found["temperature"]) == (2.0, 2.0)
@@ -358,7 +364,7 @@ def swapped_in(snippet) -> set[tuple[str, str]]:
 
 class TestOrder:
     def test_the_default_order_needs_no_remark_in_transformers(self):
-        chain = [stage(name) for name in STAGES]
+        chain = [example(name) for name in STAGES]
         assert not swapped_in(written(chain)["transformers"])
 
     @pytest.mark.parametrize(
@@ -391,13 +397,13 @@ class TestOrder:
     def test_default_order_remarks_match_each_target(self, target, swapped):
         names = ["logit_bias", "repetition_penalty", "presence_penalty", "frequency_penalty"]
         names += ["temperature", "top_k", "top_p", "min_p"]
-        snippet = written([stage(name) for name in names])[target]
+        snippet = written([example(name) for name in names])[target]
         assert swapped_in(snippet) == swapped
 
     def test_llama_cpp_repeats_any_order_of_its_samplers(self):
         names = ["top_p", "dry", "xtc", "temperature", "min_p", "top_k", "typical_p", "top_n_sigma"]
         for chain in itertools.islice(itertools.permutations(names), 0, None, 4001):
-            snippet = written([stage(name) for name in chain])["llama.cpp server"]
+            snippet = written([example(name) for name in chain])["llama.cpp server"]
             theirs = [llama_cpp.SAMPLERS[name] for name in chain]
             assert parameters(snippet)["samplers"] == theirs
             assert not swapped_in(snippet)
@@ -409,7 +415,7 @@ class TestOrder:
 
     def test_llama_cpp_reports_samplers_it_cannot_reorder(self):
         names = ["top_k", "presence_penalty", "temperature", "repetition_penalty", "logit_bias"]
-        snippet = written([stage(name) for name in names])["llama.cpp server"]
+        snippet = written([example(name) for name in names])["llama.cpp server"]
         assert parameters(snippet)["samplers"] == ["top_k", "penalties", "temperature"]
         assert swapped_in(snippet) == {
             ("top_k", "logit_bias"),
@@ -423,7 +429,7 @@ class TestOrder:
     @given(st.permutations(sorted(set(vllm.ORDER))))
     @settings(max_examples=30)
     def test_order_remarks_list_every_inversion(self, names):
-        chain = [stage(name) for name in names]
+        chain = [example(name) for name in names]
         snippet = written(chain)["vLLM"]
         place = vllm.ORDER.index
         pairs = itertools.combinations(names, 2)
@@ -473,7 +479,7 @@ class TestSwapEffect:
 
     @pytest.mark.parametrize(("one", "other"), [marked(*pair) for pair in PAIRS])
     def test_swap_effect_is_right_on_random_rows(self, one, other):
-        first, second = stage(one[0], *one[1]), stage(other[0], *other[1])
+        first, second = example(one[0], *one[1]), example(other[0], *other[1])
         effect = swap_effect(first, second)
         assert swap_effect(second, first) is effect
         rng = np.random.default_rng(7)

@@ -28,10 +28,10 @@ from tests.engine.export.reading import (
     prompt_of,
     shell_words,
     skeleton,
-    stage,
     unescaped,
     written,
 )
+from tests.samplers import example
 
 BASH = shutil.which("bash")
 
@@ -63,7 +63,7 @@ class TestHostileText:
     @given(prompt=hostile_text)
     @settings(max_examples=60)
     def test_prompt_arrives_unchanged_and_breaks_nothing(self, prompt):
-        chain = [stage("temperature"), stage("top_p")]
+        chain = [example("temperature"), example("top_p")]
         plain = written(chain, "Hello")
         for target, snippet in written(chain, prompt).items():
             is_chat = target.startswith("OpenAI")
@@ -92,7 +92,7 @@ class TestHostileText:
     @pytest.mark.parametrize("prompt", ["".join(HOSTILE), "--flag", "@file"], ids=ascii)
     def test_a_real_shell_passes_on_the_same_arguments(self, prompt, tmp_path):
         stand_in = 'curl() { printf "%s\\0" "$@"; }\nllama-completion() { printf "%s\\0" "$@"; }\n'
-        for snippet in written([stage("top_k")], prompt, stop_strings=[prompt]).values():
+        for snippet in written([example("top_k")], prompt, stop_strings=[prompt]).values():
             if snippet.language != "bash":
                 continue
             done = subprocess.run(

@@ -21,7 +21,6 @@ from engine.sampling.samplers import (
     LogitBias,
     MinP,
     Mirostat,
-    PLess,
     RepetitionPenalty,
     Temperature,
     TopK,
@@ -29,32 +28,10 @@ from engine.sampling.samplers import (
     Xtc,
 )
 from tests.engine.grammar.tokens import places_over, words_of_abc
+from tests.samplers import example
 
-ON = {
-    "logit_bias": LogitBias({7: 1.5, 3: -2}),
-    "repetition_penalty": 1.1,
-    "presence_penalty": 0.5,
-    "frequency_penalty": -0.25,
-    "dry": Dry(0.8, 1.75, 2, 512, (198, 25)),
-    "no_repeat_ngram": 3,
-    "banned": Banned([[5], [6, 7]]),
-    "min_new_tokens": 4,
-    "constraint": Constraint("regex", "[abc]{1,9}"),
-    "temperature": 0.7,
-    "dynamic_temperature": DynamicTemperature(0.5, 1.25, 2),
-    "top_h": 0.4,
-    "top_k": 50,
-    "top_p": 0.9,
-    "min_p": 0.05,
-    "typical_p": 0.95,
-    "epsilon_cutoff": 3e-4,
-    "eta_cutoff": 4e-3,
-    "p_less": PLess(),
-    "top_n_sigma": 1.5,
-    "tail_free": 0.97,
-    "xtc": Xtc(0.1, 0.5),
-    "mirostat": Mirostat(4, 0.2),
-}
+ON = {setting: example(setting).value for setting in STAGES}
+ON["constraint"] = Constraint("regex", "[abc]{1,9}")  # one that the tokens below can meet
 OF_ABC = Context(np.empty(0, np.int64), places=places_over(words_of_abc(300)))
 
 
@@ -71,9 +48,9 @@ def test_keywords_in_any_order_build_the_default_chain():
     assert names(settings) == list(ON)
     assert hash(settings) == hash(SamplingSettings(**ON, seed=3))
     assert (settings.seed, settings.parity) == (3, False)
-    assert settings.dry == ON["dry"] and settings.typical_p == 0.95
-    assert settings.logit_bias == ((3, -2.0), (7, 1.5))
-    assert settings.banned == ((5,), (6, 7))
+    assert settings.dry == ON["dry"] and settings.typical_p == 0.6
+    assert settings.logit_bias == ((5, 1.5), (7, -2.0))
+    assert settings.banned == ((4,), (5, 6))
     with pytest.raises(AttributeError, match="no attribute 'top_q'"):
         _ = settings.top_q
 
@@ -89,9 +66,9 @@ def test_off_values_build_no_stage_and_read_back():
 
 
 def test_plain_mappings_lists_and_numpy_numbers_are_accepted():
-    settings = SamplingSettings(logit_bias={7: 1.5, np.int64(3): -2}, banned=[5, [6, 7], (5,)])
-    assert settings.chain == (ON["logit_bias"], ON["banned"])
-    assert LogitBias([[7, 1.5], [3, -2]]) == LogitBias(ON["logit_bias"].bias) == ON["logit_bias"]
+    settings = SamplingSettings(logit_bias={5: 1.5, np.int64(7): -2}, banned=[4, [5, 6], (4,)])
+    assert settings.chain == (example("logit_bias"), example("banned"))
+    assert LogitBias([[7, -2], [5, 1.5]]) == LogitBias(ON["logit_bias"]) == example("logit_bias")
     settings = SamplingSettings(temperature=np.float32(0.5), top_k=np.int64(3), seed=np.int64(3))
     assert settings == SamplingSettings(temperature=0.5, top_k=3.0, seed=3)
     assert SamplingSettings(top_p=TopP(0.9)) == SamplingSettings(top_p=0.9)

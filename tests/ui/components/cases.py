@@ -9,7 +9,19 @@ import numpy as np
 
 from engine.sampling import DEFAULT_ORDER, STAGES, SamplingSettings, shape
 from engine.sampling.distribution import Distribution
-from engine.sampling.samplers import Context, MirostatState, Stage
+from engine.sampling.samplers import (
+    Banned,
+    Context,
+    Dry,
+    LogitBias,
+    MinP,
+    MirostatState,
+    Stage,
+    Temperature,
+    TopK,
+    TopP,
+)
+from tests.samplers import random_numbers
 from ui.components.outcomes import PREVIEWED
 
 
@@ -90,8 +102,8 @@ def random_text(rng: np.random.Generator, logits: np.ndarray) -> list[int]:
     return text
 
 
-def random_value(rng: np.random.Generator, name: str, vocab: int, text: list[int]) -> object:
-    """Return a value of a stage, in the form its class takes."""
+def random_stage(rng: np.random.Generator, name: str, vocab: int, text: list[int]) -> Stage:
+    """Return a sampler with random values; its tokens are often those of the text."""
     known = [token for token in text if token < vocab]
 
     def ids(most: int) -> list[int]:
@@ -105,59 +117,21 @@ def random_value(rng: np.random.Generator, name: str, vocab: int, text: list[int
         return [*text[-int(rng.integers(1, 4)) :], *known[start : start + 1]]
 
     sequences = [*([i] for i in ids(int(rng.integers(1, 6)))), phrase(), ids(3)]
+    numbers = random_numbers(STAGES[name], rng)
     values = {
-        "logit_bias": lambda: {i: rng.choice([-100, -5, 0.5, 3, 100]) for i in ids(8)},
-        "repetition_penalty": lambda: rng.choice([0.5, 0.8, 1.05, 1.3, 2, between(0.5, 2)]),
-        "presence_penalty": lambda: rng.choice([-2, 0.1, 0.6, 2, 100, between(-2, 2)]),
-        "frequency_penalty": lambda: rng.choice([-2, 0.1, 0.6, 2, 100, between(-2, 2)]),
-        "dry": lambda: {
-            "multiplier": float(rng.choice([0, 0.8, 3, 1000])),
-            "base": float(rng.choice([1, 1.75, 4])),
-            "allowed_length": int(rng.choice([1, 2, 4])),
-            "last_n": int(rng.choice([-1, 1, 10, 40])),
-            "breakers": ids(int(rng.integers(4))),
-        },
-        "no_repeat_ngram": lambda: rng.choice([1, 2, 3, 5, 1000]),
-        "banned": lambda: [part for part in sequences if max(part) < vocab],
-        "min_new_tokens": lambda: rng.choice([1, 20, 200]),
-        "temperature": lambda: rng.choice(
-            [1e-6, 0.05, 0.3, 0.7, 1.3, 2, 50, 1e6, between(0.1, 2)] + [0] * (rng.random() < 0.5)
+        "logit_bias": lambda: LogitBias({i: rng.choice([-100, -5, 0.5, 3, 100]) for i in ids(8)}),
+        "dry": lambda: Dry(**numbers, breakers=ids(int(rng.integers(4)))),
+        "banned": lambda: Banned([part for part in sequences if max(part) < vocab]),
+        "temperature": lambda: Temperature(
+            rng.choice([0, 1e-6, 0.05, 50, 1e6, between(0.1, 2)], p=[*[0.1] * 5, 0.5])
         ),
-        "dynamic_temperature": lambda: {
-            "low": float(rng.choice([0, 0.3, 1])),
-            "high": float(rng.choice([1, 1.5, 5])),
-            "exponent": float(rng.choice([0.5, 1, 3])),
-        },
-        "top_h": lambda: rng.choice([0.01, 0.4, 0.9, 1, between(0.01, 1)]),
-        "top_k": lambda: rng.choice([1, 2, 40, 200, 5000, vocab, rng.integers(1, vocab)]),
-        "top_p": lambda: rng.choice([1e-4, 0.1, 0.5, 0.9, 0.99, 0.9999, between(0.01, 1)]),
-        "min_p": lambda: rng.choice([1e-6, 1e-3, 0.02, 0.05, 0.3, 1, between(0, 1)]),
-        "typical_p": lambda: rng.choice([1e-4, 0.2, 0.5, 0.9, 0.9999, between(0.01, 1)]),
-        "epsilon_cutoff": lambda: rng.choice([1e-9, 3e-4, 4e-3, 0.3, 0.9]),
-        "eta_cutoff": lambda: rng.choice([1e-9, 3e-4, 4e-3, 0.3, 0.9]),
-        "p_less": dict,
-        "top_n_sigma": lambda: rng.choice([0.01, 1, 1.5, 3, 100, between(0.1, 4)]),
-        "tail_free": lambda: rng.choice([0.01, 0.5, 0.95, 0.9999, between(0.01, 1)]),
-        "xtc": lambda: {
-            "threshold": float(rng.choice([1e-3, 0.01, 0.1, 0.3, 0.7])),
-            "probability": float(rng.choice([0, 0.5, 1])),
-        },
-        "mirostat": lambda: {
-            "tau": float(rng.choice([0.1, 2, 3, 5, 12])),
-            "eta": float(rng.choice([0.1, 1])),
-        },
+        "top_k": lambda: TopK(
+            min(vocab, rng.choice([1, 2, 40, 200, vocab, rng.integers(1, vocab)]))
+        ),
+        "top_p": lambda: TopP(rng.choice([1e-4, 0.5, 0.99, 0.9999, between(0.01, 1)])),
+        "min_p": lambda: MinP(rng.choice([1e-6, 1e-3, 0.02, 0.3, 1, between(0, 1)])),
     }
-    return values[name]()
-
-
-def random_stage(rng: np.random.Generator, name: str, vocab: int, text: list[int]) -> Stage:
-    value = random_value(rng, name, vocab, text)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if name in ("no_repeat_ngram", "min_new_tokens", "top_k"):
-        value = min(int(value), vocab) if name == "top_k" else int(value)
-    kind = STAGES[name]
-    return kind(**value) if isinstance(value, dict) and name != "logit_bias" else kind(value)
+    return values[name]() if name in values else STAGES[name](**numbers)
 
 
 def random_case(

@@ -5,6 +5,7 @@ import math
 from copy import deepcopy
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,18 @@ from engine.errors import DecodingError, SettingError, TokenizerError
 from engine.model import LanguageModel
 from engine.model.vocabulary import Vocabulary
 from engine.sampling import STAGES, SamplingSettings
-from engine.sampling.samplers import Banned, Dry, LogitBias, Mirostat, Temperature, TopK, TopP, Xtc
+from engine.sampling.samplers import (
+    Banned,
+    Dry,
+    LogitBias,
+    Mirostat,
+    Stage,
+    Temperature,
+    TopK,
+    TopP,
+    Xtc,
+)
+from tests.samplers import random_numbers
 from tests.ui import hostile
 from ui.texts import settings as chains
 from ui.texts.settings import (
@@ -35,53 +47,31 @@ from ui.texts.settings import (
 FOUR = {"order": list(FIRST), "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 0}
 
 TOKENS = st.integers(0, 10**6)
-SHARE = st.floats(0.01, 0.99)
-WHOLE = st.integers(1, 1000)
-FIELDS = {
-    "logit_bias": st.fixed_dictionaries(
-        {"bias": st.dictionaries(TOKENS, st.floats(-100, 100), min_size=1, max_size=9)}
-    ),
-    "repetition_penalty": st.fixed_dictionaries({"penalty": st.floats(1.01, 2)}),
-    "presence_penalty": st.fixed_dictionaries({"penalty": st.floats(-2, -0.01)}),
-    "frequency_penalty": st.fixed_dictionaries({"penalty": st.floats(0.01, 2)}),
-    "dry": st.fixed_dictionaries(
-        {
-            "multiplier": st.floats(0.1, 5),
-            "base": st.floats(1, 4),
-            "allowed_length": WHOLE,
-            "last_n": WHOLE | st.just(-1),
-            "breakers": st.lists(TOKENS, max_size=9),
-        }
-    ),
-    "no_repeat_ngram": st.fixed_dictionaries({"n": WHOLE}),
-    "banned": st.fixed_dictionaries(
-        {"sequences": st.lists(st.lists(TOKENS, min_size=1, max_size=4), min_size=1, max_size=9)}
-    ),
-    "min_new_tokens": st.fixed_dictionaries({"n": WHOLE}),
-    "temperature": st.fixed_dictionaries({"temperature": st.just(0.0) | SHARE}),
-    "dynamic_temperature": st.fixed_dictionaries(
-        {"low": SHARE, "high": st.floats(1, 3), "exponent": st.floats(0.1, 4)}
-    ),
-    "constraint": st.fixed_dictionaries(
-        {"language": st.just("regex"), "source": st.sampled_from(["a+", "[0-9]{2}", "é|\n"])}
-    ),
-    "top_h": st.fixed_dictionaries({"h": SHARE}),
-    "top_k": st.fixed_dictionaries({"k": WHOLE}),
-    "top_p": st.fixed_dictionaries({"p": SHARE}),
-    "min_p": st.fixed_dictionaries({"ratio": SHARE}),
-    "typical_p": st.fixed_dictionaries({"p": SHARE}),
-    "epsilon_cutoff": st.fixed_dictionaries({"epsilon": SHARE}),
-    "eta_cutoff": st.fixed_dictionaries({"epsilon": SHARE}),
-    "p_less": st.fixed_dictionaries({}),
-    "top_n_sigma": st.fixed_dictionaries({"n": st.floats(0.1, 5)}),
-    "tail_free": st.fixed_dictionaries({"z": SHARE}),
-    "xtc": st.fixed_dictionaries({"threshold": SHARE, "probability": SHARE}),
-    "mirostat": st.fixed_dictionaries({"tau": st.floats(0.1, 10), "eta": SHARE}),
+OTHERS = {  # fields that are not numbers
+    "logit_bias": {"bias": st.dictionaries(TOKENS, st.floats(-100, 100), min_size=1, max_size=9)},
+    "dry": {"breakers": st.lists(TOKENS, max_size=9)},
+    "banned": {
+        "sequences": st.lists(st.lists(TOKENS, min_size=1, max_size=4), min_size=1, max_size=9)
+    },
+    "constraint": {
+        "language": st.just("regex"),
+        "source": st.sampled_from(["a+", "[0-9]{2}", "é|\n"]),
+    },
 }
+
+
+def random_fields(kind: type[Stage]) -> st.SearchStrategy[dict[str, object]]:
+    """Draw fields of a sampler that is on."""
+    seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+    numbers = seeds.map(lambda rng: random_numbers(kind, rng))
+    return st.builds(
+        lambda numbers, others: numbers | others,
+        numbers,
+        st.fixed_dictionaries(OTHERS.get(kind.setting, {})),
+    )
+
+
 SEEDS = st.integers(0, 2**53 - 1)
-
-
-assert FIELDS.keys() == STAGES.keys()
 
 
 @st.composite
@@ -89,7 +79,7 @@ def pages(draw):
     """Draw settings, and an order of cards with some switched off."""
     order = draw(st.lists(st.sampled_from(sorted(STAGES)), unique=True))
     on = [name for name in order if draw(st.booleans())]
-    chain = [STAGES[name](**draw(FIELDS[name])) for name in on]
+    chain = [STAGES[name](**draw(random_fields(STAGES[name]))) for name in on]
     return SamplingSettings(chain=chain, seed=draw(SEEDS)), tuple(order)
 
 

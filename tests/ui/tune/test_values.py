@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from engine.errors import SettingError
 from engine.sampling import STAGES, SamplingSettings
-from engine.study.sweep import Axis, Sweep
+from engine.study.sweep import Sweep
 from ui.texts.settings import is_one_number
 from ui.tune import values
-from ui.tune.tuning import SWEEPABLE
-from ui.tune.values import INITIAL, parse_values, unescaped
+from ui.tune.tuning import SWEEPABLE, AxisInput
+from ui.tune.values import parse_values, unescaped
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,8 @@ def test_number_pattern_needs_no_backtracking(text):
 def test_sweepable_settings_start_with_valid_values():
     assert set(SWEEPABLE) == {name for name in STAGES if is_one_number(name)}
     for name in SWEEPABLE:
-        axis = Axis(name, parse_values(name, INITIAL[name]))
+        axis = AxisInput(name).axis(name)
+        assert STAGES[name].off in axis.values or STAGES[name].off is None
         assert len(Sweep(SamplingSettings(), axis, prompts=["a"]).cells) >= 4
 
 

@@ -16,16 +16,9 @@ from engine.sampling.samplers import (
     Constraint,
     Context,
     Dry,
-    DynamicTemperature,
-    FrequencyPenalty,
     Mirostat,
     MirostatState,
-    PLess,
-    PresencePenalty,
     Stage,
-    TailFree,
-    TopNSigma,
-    Xtc,
 )
 from engine.sampling.survivors import Survivors
 from tests.engine.grammar.tokens import places_over, words_of_abc
@@ -39,6 +32,7 @@ from tests.engine.sampling.samplers.comparison import (
     random_stage,
 )
 from tests.engine.sampling.samplers.twins import CUTS, EDITS
+from tests.samplers import random_numbers
 
 SEED = 20_260_101
 TAUS = (2.0, 5.0)  # few, so that a state often has the stage's own tau
@@ -54,37 +48,16 @@ def any_stage(kind: type[Stage], rng: np.random.Generator, vocab: int, ids: np.n
     """A stage with a usual or an extreme setting."""
     if kind in IN_TRANSFORMERS:
         return random_stage(kind, rng, vocab, ids[None])
-    extreme = rng.random() < 0.2
-
-    def one_of(extremes: list, usual: float) -> float:
-        return float(rng.choice(extremes) if extreme else usual)
-
-    if kind in (PresencePenalty, FrequencyPenalty):
-        return kind(one_of([-100, 100, 1e-6], rng.uniform(-2, 2)))
-    if kind is Dry:
-        return Dry(
-            multiplier=one_of([0, 1e-6, 1e3], rng.uniform(0.1, 2)),
-            base=one_of([1, 1.0000001, 1e3], rng.uniform(1.1, 3)),
-            allowed_length=int(rng.integers(1, 4)),
-            last_n=int(rng.choice([-1, 1, 2, 20, 64, 1000])),
-            breakers=rng.integers(0, vocab, rng.integers(0, 3)).tolist(),
-        )
-    if kind is DynamicTemperature:
-        low = one_of([0, 1e-6, 5], rng.uniform(0, 1))
-        return kind(low, low + one_of([1e-6, 100], rng.uniform(0.1, 2)), rng.uniform(0.2, 3))
-    if kind is PLess:
-        return kind()
-    if kind is TopNSigma:
-        return kind(one_of([1e-6, 30, 100], rng.uniform(0.1, 3)))
-    if kind is TailFree:
-        return kind(one_of([1e-9, 0.999, 1], rng.uniform(0.1, 0.99)))
-    if kind is Xtc:
-        threshold = one_of([1e-9, 0.5, 0.7], 10 ** rng.uniform(-3, -0.4))
-        return kind(threshold, min(1, rng.uniform(0.5, 4)))
     if kind is Constraint:
         return CONSTRAINTS[rng.integers(len(CONSTRAINTS))]
-    assert kind is Mirostat, f"{kind.__name__} has no random settings here"
-    return kind(one_of([1e-3, 100], rng.choice(TAUS)), 0.1)
+    numbers = random_numbers(kind, rng)
+    if kind is Dry:
+        few = {"allowed_length": int(rng.integers(1, 4))}
+        breakers = rng.integers(0, vocab, rng.integers(0, 3)).tolist()
+        return Dry(**numbers | few, breakers=breakers)
+    if kind is Mirostat:
+        return Mirostat(float(rng.choice(TAUS)), numbers["eta"])
+    return kind(**numbers)
 
 
 def any_context(rng: np.random.Generator, vocab: int) -> Context:
