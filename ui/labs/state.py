@@ -183,3 +183,11 @@ class InputsState(Generic[AnyInputs]):
         """End all work."""
         for work in self._works().values():
             work.cancel()
+
+
+class ModelState(InputsState[PlainInputs]):
+    """The state of a page that keeps nothing but its model."""
+
+    inputs_class: ClassVar[type[PlainInputs]] = PlainInputs
+    prompt_holders: ClassVar[tuple[()]] = ()
+    works: ClassVar[tuple[str, ...]] = ()

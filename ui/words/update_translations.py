@@ -53,7 +53,7 @@ PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
 def said_in_code() -> Catalog:
     """Every sentence that the code or a file of data has, without translations."""
     found = Catalog()
-    for folder, keywords in (("ui", KEYWORDS), ("engine", {"told": (0,)})):
+    for folder, keywords in (("pages", KEYWORDS), ("ui", KEYWORDS), ("engine", {"told": (0,)})):
         for file in sorted((ROOT / folder).rglob("*.py")):
             for sentence in said_in_module(file, keywords):
                 found.add(sentence)

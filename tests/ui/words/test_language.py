@@ -146,7 +146,7 @@ def said_at_import(node: ast.AST) -> Iterator[str]:
 def test_no_module_level_text_is_translated():
     # An import would keep the first visitor's language. If that visitor has left, a request for the
     # language ends the import halfway, also for other threads that wait for the same module.
-    files = list((ROOT / "ui").rglob("*.py"))
+    files = [*(ROOT / "pages").glob("*.py"), *(ROOT / "ui").rglob("*.py")]
     assert (
         files
         and [said for file in files for said in said_at_import(ast.parse(file.read_text("utf-8")))]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-UI = Path(__file__).resolve().parents[3] / "ui"
+ROOT = Path(__file__).resolve().parents[3]
 SAID = {"say", "marked", "say_counted", "counted", "meaning", "told"}
 # Callees whose first argument is shown, and arguments that are shown.
 CALLED = {"button", "caption", "subheader", "expander", "popover", "checkbox", "selectbox", "info"}
 CALLED |= {"warning", "error", "markdown", "segmented_control", "download_button", "text_input"}
 CALLED |= {"text_area", "number_input", "whole_number", "radio", "multiselect", "toast"}
 SHOWN = {"title", "help", "label", "hovertemplate", "xaxis_title", "yaxis_title"}
-NO_PAGE = re.compile(r"(server|visits)/|learn/command")  # logs, and a terminal
+NO_PAGE = re.compile(r"ui/(server|visits)/|ui/learn/command")  # logs, and a terminal
 WORD = re.compile(r"(?<![\w.-])[^\W\d_]{3,}(?![\w-]|\.\w)")
 MARKUP = re.compile(r"<[^>]*>?|%\{[^}]*\}|:material/\w+:")
 
@@ -41,9 +41,9 @@ def _texts(node: ast.AST) -> Iterator[str]:
 
 def test_visible_text_is_marked_for_translation():
     found = [
-        f"{file.relative_to(UI)}: {text}"
-        for file in sorted(UI.rglob("*.py"))
-        if not NO_PAGE.match(str(file.relative_to(UI)))
+        f"{file.relative_to(ROOT)}: {text}"
+        for file in sorted([*(ROOT / "pages").glob("*.py"), *(ROOT / "ui").rglob("*.py")])
+        if not NO_PAGE.match(str(file.relative_to(ROOT)))
         for text in unsaid(file.read_text("utf-8"))
     ]
     assert not found, "\n".join(["give these to `say` or `marked`:", *found])

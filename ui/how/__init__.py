@@ -1,1 +1,0 @@
-"""The page "How this works": a text, the samplers, the glossary."""
