@@ -19,6 +19,7 @@ from engine.sampling.samplers import (
     Mirostat,
     MirostatState,
     Stage,
+    Xtc,
 )
 from engine.sampling.survivors import Survivors
 from tests.engine.grammar.tokens import places_over, words_of_abc
@@ -55,6 +56,8 @@ def any_stage(kind: type[Stage], rng: np.random.Generator, vocab: int, ids: np.n
         few = {"allowed_length": int(rng.integers(1, 4))}
         breakers = rng.integers(0, vocab, rng.integers(0, 3)).tolist()
         return Dry(**numbers | few, breakers=breakers)
+    if kind is Xtc:  # most of them act
+        return Xtc(numbers["threshold"], min(1, rng.uniform(0.5, 4)))
     if kind is Mirostat:
         return Mirostat(float(rng.choice(TAUS)), numbers["eta"])
     return kind(**numbers)
