@@ -96,6 +96,8 @@ def test_page_passes_axe_and_scrolls_behind_band(page: Page, app_url, path, look
     other = "Compare" if path == "/" else "Step"
     page.get_by_role("link", name=other, exact=True).click()  # after scrolling, too
     expect(page).not_to_have_title(was)
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()  # drawn to its end
     # A press of Back that Streamlit has lost: the address has changed, the page has not.
     page.evaluate("() => history.pushState({}, '', '/tokens')")
     expect(page).to_have_title(re.compile("^Tokens"))
