@@ -4,7 +4,7 @@
     DECODING_VISITS=off              nothing on disk: records end with the app
 
 A record is packed JSON. The file does not hold a visit's token, only its digest. Old records go,
-and if there are too many, those that `ui.visits.room` chooses. If the file cannot be written or
+and if there are too many, those that `ui.visits.quota` evicts. If the file cannot be written or
 read, the log and the pages say so once, and the app keeps working: see `Keeper.problem`.
 
 Ages follow the file's own clock: its newest record, plus the time for which the app has run since.
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.errors import Message, msg
-from ui.visits.room import MIB, VISITS, Room, Row, Terms
+from ui.visits.quota import MIB, VISITS, Quota, Row, Terms
 
 NAME = "visits.sqlite3"
 VARIABLE = "DECODING_VISITS"
@@ -90,7 +90,7 @@ class Keeper:
         self._lock = threading.RLock()
         self._waiting: dict[tuple[str, str], _Waiting] = {}  # by token and page
         self._connection: sqlite3.Connection | None = None
-        self._room: Room | None = None  # as the file has it; None if it must be read
+        self._quota: Quota | None = None  # as the file has it; None if it must be read
         self._not_before = 0.0
         self._epoch: float | None = None  # the file's time when `time.monotonic` was 0
         self._next_round = 0.0
@@ -184,22 +184,22 @@ class Keeper:
         return refused
 
     def _write(self, connection: sqlite3.Connection) -> list[tuple[str, str]]:
-        room, self._room = self._room, None  # until all is written
-        if room is None:
-            room = Room(self._terms, map(Row._make, connection.execute(_ROWS)))
+        quota, self._quota = self._quota, None  # until all is written
+        if quota is None:
+            quota = Quota(self._terms, map(Row._make, connection.execute(_ROWS)))
         now, refused, gone = self._now(), [], 0
         for (token, page), one in self._waiting.items():
             visit = _digest(token)
             person = _digest(one.owner.person) if one.owner.person else visit
             address = _digest(one.owner.address, _KEY) if one.owner.address else person
             row = Row(visit, page, person, address, len(one.data), now)
-            making_way = room.take(row)
-            if making_way is None:
+            evicted = quota.admit(row)
+            if evicted is None:
                 refused.append((token, page))
                 continue
-            gone += len(making_way)
+            gone += len(evicted)
             connection.executemany(
-                "DELETE FROM records WHERE visit = ? AND page = ?", [one.key for one in making_way]
+                "DELETE FROM records WHERE visit = ? AND page = ?", [one.key for one in evicted]
             )
             connection.execute(
                 "INSERT OR REPLACE INTO owners VALUES (?, ?, ?)", (visit, person, address)
@@ -216,7 +216,7 @@ class Keeper:
                 gone,
                 len(refused),
             )
-        self._room = room
+        self._quota = quota
         return refused
 
     def forget(self, token: str) -> bool:
@@ -224,7 +224,7 @@ class Keeper:
         with self._lock:
             for key in [key for key in self._waiting if key[0] == token]:
                 del self._waiting[key]
-            self._room = None
+            self._quota = None
             try:
                 connection = self._connected()
                 with connection:
@@ -247,7 +247,7 @@ class Keeper:
     def _give_up(self, error: Exception) -> None:
         """Announce an error once, and try again later."""
         self._not_before = time.monotonic() + RETRY_SECONDS
-        self._room = None
+        self._quota = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -342,7 +342,7 @@ class Keeper:
         if time.monotonic() < self._next_round:
             return
         self._next_round = time.monotonic() + ROUND_SECONDS
-        self._room, self._is_said_full = None, False
+        self._quota, self._is_said_full = None, False
         (count,) = connection.execute("SELECT count(*) FROM records").fetchone()
         deleted = connection.execute(
             "DELETE FROM records WHERE rowid IN "

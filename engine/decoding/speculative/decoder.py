@@ -5,7 +5,7 @@
     >>> [(token.text, token.verdict) for token in decoder.step().proposed]
 
 One step is one round. The draft proposes up to g tokens, one by one. The target reads them in one
-pass, accepts a prefix by the rule of `engine.sampling.verification`, and draws one token itself:
+pass, accepts a prefix by the rule of `engine.sampling.acceptance`, and draws one token itself:
 from the residual after a rejection, else from its own distribution. The text follows the target's
 distribution as the sampling chain shapes it, whatever the draft is (Leviathan et al. 2023,
 arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318). At temperature 0 it is greedy decoding.
@@ -41,8 +41,8 @@ from engine.decoding.speculative.reading_again import read_beginning
 from engine.decoding.speculative.verifier import RoundDistributions, Verifier
 from engine.errors import LogitsError, SettingError, TraceError, msg
 from engine.model import LanguageModel
+from engine.sampling.acceptance import overlap
 from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings
-from engine.sampling.verification import overlap
 from engine.text import stopping
 from engine.trace import Trace
 from engine.trace.speculative import (

@@ -16,9 +16,9 @@ from engine.errors import NoCandidatesError, SettingError, TraceError, msg
 from engine.model import BUNDLED_DRAFT, LanguageModel, load_model
 from engine.model.cache_size import CacheSize
 from engine.sampling import Distribution
+from engine.sampling.acceptance import DRAFT_STREAM
 from engine.sampling.samplers import Context
 from engine.sampling.speculation import MOST_DRAFT_LENGTH, SpeculativeSettings
-from engine.sampling.verification import DRAFT_STREAM
 
 LOOKUP, ITSELF = "lookup", "itself"
 PROPOSERS = {  # by the names that pages store; any other name is a draft model's

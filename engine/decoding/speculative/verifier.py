@@ -12,9 +12,9 @@ from engine.decoding.speculative.proposers import Proposal
 from engine.decoding.token_sequence import TokenSequence
 from engine.model import LanguageModel
 from engine.sampling import Distribution
+from engine.sampling.acceptance import ACCEPT_STREAM, Overlap, overlap
 from engine.sampling.samplers import Context
 from engine.sampling.speculation import SpeculativeSettings
-from engine.sampling.verification import ACCEPT_STREAM, Overlap, overlap
 from engine.trace.speculative import (
     ACCEPTED,
     BONUS,

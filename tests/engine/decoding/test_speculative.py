@@ -12,9 +12,9 @@ from engine.decoding.speculative.block_reader import MOST_BEHIND
 from engine.errors import SettingError
 from engine.model import LanguageModel
 from engine.sampling import Drawn, SamplingSettings
+from engine.sampling.acceptance import Overlap
 from engine.sampling.samplers import Mirostat
 from engine.sampling.speculation import SpeculativeSettings
-from engine.sampling.verification import Overlap
 from tests.engine import tiny_models
 from tests.engine.runs import GREEDY, generate
 

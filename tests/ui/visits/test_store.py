@@ -11,7 +11,7 @@ import time
 import pytest
 
 from ui.visits import store
-from ui.visits.room import Terms
+from ui.visits.quota import Terms
 from ui.visits.store import NAME, Keeper, Owner, keeper_here
 
 TOKEN = "ab" * 16

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ui.visits import visits as module
-from ui.visits.room import Terms
+from ui.visits.quota import Terms
 from ui.visits.store import Keeper
 from ui.visits.visits import TooManyVisits, Visits, is_secret
 

@@ -16,7 +16,7 @@ import time
 
 from ui.learn.progress.entries import Entry
 from ui.learn.progress.progress import NOTHING, Progress, ProgressError
-from ui.visits.room import DAY, Terms
+from ui.visits.quota import DAY, Terms
 from ui.visits.store import Keeper, Owner, keeper_here
 from ui.words.language import say
 

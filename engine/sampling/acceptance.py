@@ -1,4 +1,4 @@
-"""The rule by which a target model checks a draft's proposals, on two distributions.
+"""The acceptance rule of speculative decoding, on the distributions of target and draft.
 
     accept x with probability min(1, target(x) / draft(x)); else draw from the residual
 

@@ -1,4 +1,4 @@
-"""Room in a file of records: a share for each person and address, and what goes once it is full.
+"""Quotas in a file of records: a share for each person and address, and eviction once it is full.
 
 A person has a share, beyond which their own oldest records go. Beyond the share of an address, the
 oldest record goes of the address that has most. A record younger than `Terms.safe` stays, unless it
@@ -54,8 +54,8 @@ class Row(NamedTuple):
         return self.visit, self.page
 
 
-class Room:
-    """The room that is taken, by person and address.
+class Quota:
+    """The bytes in use, by person and address, and what to evict for a new record.
 
     Args:
         terms: the limits of the file.
@@ -70,18 +70,18 @@ class Room:
         for row in rows:
             self._add(row)
 
-    def take(self, new: Row) -> list[Row] | None:
-        """Take room for a record; return those that make way, or None if it cannot be kept."""
+    def admit(self, new: Row) -> list[Row] | None:
+        """Add a record; return those evicted for it, or None if it cannot be kept."""
         replaced = self._rows.get(new.key)
         is_smaller = replaced is not None and new.bytes <= replaced.bytes
-        gone = [] if is_smaller else self._making_way(new, replaced)
+        gone = [] if is_smaller else self._evicted(new, replaced)
         if gone is not None:
             for row in gone if replaced is None else [*gone, replaced]:
                 self._remove(row)
             self._add(new)
         return gone
 
-    def _making_way(self, new: Row, replaced: Row | None) -> list[Row] | None:
+    def _evicted(self, new: Row, replaced: Row | None) -> list[Row] | None:
         terms, held = self._terms, self._of_address.copy()
         of_person = self._of_person[new.person]
         # Newcomers of an address are refused before persons who already have something there.

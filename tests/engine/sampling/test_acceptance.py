@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.sampling import SamplingSettings, shape
-from engine.sampling.verification import Overlap, overlap, point_mass
+from engine.sampling.acceptance import Overlap, overlap, point_mass
 
 TARGET = np.array([0.5, 0.3, 0.2, 0.0])
 DRAFT = np.array([0.1, 0.5, 0.2, 0.2])
