@@ -100,7 +100,8 @@ def test_log_lines_are_limited_per_minute():
 def page() -> None:
     import streamlit as st
 
-    from tests.engine.test_panics import PanicException
+    from tests.pages.tab import PATIENCE_S
+from tests.engine.test_panics import PanicException
     from ui.server.problems import guarded, show_pending
 
     def fails() -> None:
@@ -134,7 +135,7 @@ def app(monkeypatch) -> AppTest:
             self, *args, **kwargs | {"on_script_error": on_script_error}
         ),
     )
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page, default_timeout=PATIENCE_S).run()
     app.text_input(key="field").set_value("typed").run()
     return app
 

@@ -8,6 +8,7 @@ from streamlit.runtime.scriptrunner import RerunData, RerunException
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.tab import PATIENCE_S
 from ui.shell import fields
 from ui.visits.visits import Visit
 
@@ -30,7 +31,7 @@ def page() -> None:
 
 @pytest.fixture
 def app() -> AppTest:
-    return AppTest.from_function(page).run()
+    return AppTest.from_function(page, default_timeout=PATIENCE_S).run()
 
 
 def number(app: AppTest):

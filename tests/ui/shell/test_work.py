@@ -7,7 +7,8 @@ from streamlit.testing.v1 import AppTest
 def page():
     import streamlit as st
 
-    from ui.shell.work import watching
+    from tests.pages.tab import PATIENCE_S
+from ui.shell.work import watching
 
     due = st.session_state["due"]  # the clock that is due, at each request
     st.session_state["drawings"] += 1
@@ -24,7 +25,7 @@ def page():
     ],
 )
 def test_page_is_redrawn_when_its_clock_changes(due, drawings):
-    app = AppTest.from_function(page)
+    app = AppTest.from_function(page, default_timeout=PATIENCE_S)
     app.session_state["due"], app.session_state["drawings"] = due, 0
     app.run()
     assert not app.exception

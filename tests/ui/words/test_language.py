@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.tab import PATIENCE_S
 from ui.shell.tables import table as table_of
 from ui.words.catalogue import english_table, table
 from ui.words.labels import counted, token_label
@@ -117,7 +118,7 @@ def _says_much() -> None:
 
 def test_a_drawing_asks_streamlit_for_the_language_once():
     # At each request, Streamlit may end the drawing halfway through a change.
-    shown = AppTest.from_function(_says_much).run().text[0].value
+    shown = AppTest.from_function(_says_much, default_timeout=PATIENCE_S).run().text[0].value
     assert shown == "['Schritt', 'Schritt', 'Schritt'] ['language'] Step"
 
 

@@ -5,7 +5,7 @@ import secrets
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.tab import new_tab
+from tests.pages.tab import PATIENCE_S, new_tab
 from tests.ui.learn.progress.entries import answer, one_of_each
 from ui.learn.progress.progress import Progress
 from ui.learn.progress.store import STORE
@@ -25,7 +25,7 @@ def person() -> str:
 
 @pytest.fixture
 def app(person) -> AppTest:
-    app = AppTest.from_function(script)
+    app = AppTest.from_function(script, default_timeout=PATIENCE_S)
     app.session_state[TAB] = new_tab() | {"person": person}
     return app
 
@@ -63,7 +63,7 @@ def test_good_file_is_merged_and_bad_one_refused(person):
     STORE.add(person, *one_of_each())
     more = Progress.of([*one_of_each(), answer("other")]).exported()
     for text, sentence in ((more, "New entries: 1."), ("{", "This file is not JSON")):
-        app = AppTest.from_function(handing)
+        app = AppTest.from_function(handing, default_timeout=PATIENCE_S)
         app.session_state[TAB] = new_tab() | {"person": person}
         app.session_state["handed"] = text
         app.run()
@@ -73,6 +73,6 @@ def test_good_file_is_merged_and_bad_one_refused(person):
 
 
 def test_page_warns_when_browser_keeps_nothing():
-    app = AppTest.from_function(script)
+    app = AppTest.from_function(script, default_timeout=PATIENCE_S)
     app.session_state[TAB] = new_tab() | {"person": ""}
     assert "This browser keeps nothing" in said(app.run())

@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.tab import PATIENCE_S
 from tests.ui.learn.quiz.made_up import made_up
 from ui.learn.progress.entries import Answered
 from ui.learn.progress.mine import Done
@@ -24,7 +25,9 @@ def script(folder: str) -> None:
 
 @pytest.fixture
 def app(tmp_path) -> AppTest:
-    return AppTest.from_function(script, args=(str(made_up(tmp_path)),)).run()
+    return AppTest.from_function(
+        script, default_timeout=PATIENCE_S, args=(str(made_up(tmp_path)),)
+    ).run()
 
 
 def press(app: AppTest, label: str) -> None:
@@ -75,7 +78,7 @@ def test_quiz_runs_from_first_question_to_summary(app):
 
 
 def test_answered_questions_survive_a_reload(tmp_path):
-    app = AppTest.from_function(script, args=(str(made_up(tmp_path)),))
+    app = AppTest.from_function(script, default_timeout=PATIENCE_S, args=(str(made_up(tmp_path)),))
     gone = Answered("made_up", "second", 2, "an answer of an older file", False, 0.5, 3)
     app.session_state.done = Done()
     app.session_state.done.note(Answered("made_up", "passes", 1, "one", True, 1.0, 2), gone)
