@@ -8,6 +8,7 @@ from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import PromptError
+from tests.pages.tab import PATIENCE_S
 from ui.server import problems
 from ui.server.problems import AtMost, on_script_error, report
 
@@ -100,8 +101,7 @@ def test_log_lines_are_limited_per_minute():
 def page() -> None:
     import streamlit as st
 
-    from tests.pages.tab import PATIENCE_S
-from tests.engine.test_panics import PanicException
+    from tests.engine.test_panics import PanicException
     from ui.server.problems import guarded, show_pending
 
     def fails() -> None:

@@ -3,12 +3,13 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.tab import PATIENCE_S
+
 
 def page():
     import streamlit as st
 
-    from tests.pages.tab import PATIENCE_S
-from ui.shell.work import watching
+    from ui.shell.work import watching
 
     due = st.session_state["due"]  # the clock that is due, at each request
     st.session_state["drawings"] += 1
