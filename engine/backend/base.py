@@ -91,7 +91,7 @@ class Sequence(Protocol):
 
 
 class Backend(Protocol):
-    """A causal language model, as decoders and pages know it.
+    """A causal language model, as decoders and pages see it.
 
     Attributes:
         name: short name for the screen.

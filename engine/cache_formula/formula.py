@@ -100,7 +100,7 @@ class CacheFormula:
 
     @property
     def is_keys_and_values(self) -> bool:
-        """Tell if each layer keeps keys and values of one shape, and nothing else."""
+        """Return whether each layer keeps keys and values of one shape, and nothing else."""
         return bool(self.layers) and None not in map(_shape, self.layers)
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ class Span:
     symbol = "n"
 
     def count(self, positions: int, layout: Layout) -> int:
-        """Return how often it is kept, or has memory, at this number of positions."""
+        """Return for how many of these positions it is kept, or has memory."""
         return layout.all(positions)
 
     def numbers(self) -> tuple[Number, ...]:

@@ -74,7 +74,7 @@ class Fit:
         return self.formula.bytes_at(at_least_one("context", positions), self.layout, batch)
 
     def fits(self, batch: int, positions: int) -> bool:
-        """Tell whether weights and caches fit together."""
+        """Return whether weights and caches fit together."""
         return self.cache_bytes(batch, positions) <= self.cache_memory
 
     def largest_batch(self, positions: int) -> int:

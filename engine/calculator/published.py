@@ -51,7 +51,7 @@ class Published:
         return bytes_ / _UNITS[self.unit]
 
     def agrees(self, formula: CacheFormula) -> bool:
-        """Tell whether ours matches the published figure to its last digit, however rounded."""
+        """Return whether ours matches the published figure to its last digit, however rounded."""
         return abs(self.ours(formula) - self.value) < 10**-self.decimals
 
 

@@ -70,14 +70,14 @@ class Described:
         path = Path(folder).expanduser()
         if not str(folder).strip() or not path.is_dir():
             raise ModelNotFoundError(
-                "There is no folder {folder}; type the path of a folder that holds config.json.",
+                "There is no folder {folder}; type the path of a folder that contains config.json.",
                 repr(str(folder)),
             )
         return _described(path.name, "config.json of the folder", read_declared(path))
 
     @staticmethod
     def in_hub_cache(hub_id: str, revision: str | None = None) -> Described:
-        """The config.json of a hub repository that was fetched before; nothing is downloaded.
+        """Read the config.json of a cached hub repository; nothing is downloaded.
 
         Raises:
             ModelNotFoundError: it is not in the cache.

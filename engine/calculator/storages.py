@@ -81,21 +81,35 @@ WEIGHT_STORAGES = {
             Storage(msg("fp8"), 8, _BLOCK_128, 32, msg("a 32-bit scale for 128 x 128 weights"))
         ),
         _quantised(
-            Storage(msg("int8"), 8, 128, 16, msg("a 16-bit scale for 128 weights: 8.125 bits"))
-        ),
-        _quantised(
             Storage(
-                msg("4-bit"), 4, 128, 20, msg("a scale of 16 bits and a zero point of 4: 4.16 bits")
+                msg("int8"), 8, 128, 16, msg("a 16-bit scale per 128 weights: 8.125 bits a weight")
             )
         ),
         _quantised(
             Storage(
-                msg("3-bit"), 3, 128, 19, msg("a scale of 16 bits and a zero point of 3: 3.15 bits")
+                msg("4-bit"),
+                4,
+                128,
+                20,
+                msg("a 16-bit scale and a 4-bit zero point per 128 weights: 4.16 bits a weight"),
             )
         ),
         _quantised(
             Storage(
-                msg("2-bit"), 2, 128, 18, msg("a scale of 16 bits and a zero point of 2: 2.14 bits")
+                msg("3-bit"),
+                3,
+                128,
+                19,
+                msg("a 16-bit scale and a 3-bit zero point per 128 weights: 3.15 bits a weight"),
+            )
+        ),
+        _quantised(
+            Storage(
+                msg("2-bit"),
+                2,
+                128,
+                18,
+                msg("a 16-bit scale and a 2-bit zero point per 128 weights: 2.14 bits a weight"),
             )
         ),
         WeightStorage(

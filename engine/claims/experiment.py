@@ -90,7 +90,7 @@ def judged_measurement(
 
 
 def steady(reference_ms: Sequence[float]) -> Check:
-    """Return the condition of every claim on times: the machine kept its speed."""
+    """Return the condition of every claim about times: the machine kept its speed."""
     off = counted(len(changed(reference_ms)) / max(1, len(reference_ms)), len(reference_ms))
     return Check("unsteady", off, AT_MOST, MOST_UNSTEADY, is_condition=True)
 

@@ -44,7 +44,7 @@ class Fact:
     answers: Row[Name]
 
     def is_right(self, word: str) -> bool | None:
-        """Tell whether a word is right; None if it is not an answer. Case does not matter."""
+        """Return whether a word is right; None if it is not an answer. Case does not matter."""
         small = word.casefold()
         if small in {answer.casefold() for answer in self.answers}:
             return True

@@ -71,7 +71,7 @@ def mean(values: Sequence[float]) -> Figure:
 
 
 def ratio(groups: Sequence[tuple[float, float]]) -> Figure:
-    """Return the ratio of two sums to which each group adds, such as hits and trials of a text."""
+    """Return the ratio of two sums over groups, such as hits to trials over texts."""
     parts = np.asarray(groups, np.float64).reshape(-1, 2)
     over = parts[:, 1].sum()
     value = float(parts[:, 0].sum() / over) if over else math.nan

@@ -24,7 +24,7 @@ Step = Callable[[GrowingText, Sequence[np.ndarray]], None]
 
 
 class BatchPart:
-    """Rows in progress.
+    """Unfinished rows that are read together.
 
     Args:
         rows: unfinished rows, in the order of `by_length` and with one value of `Prompts.ahead`.

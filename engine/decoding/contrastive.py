@@ -109,7 +109,7 @@ class _Directions:
             self._vectors[start:end] = vectors
 
     def before(self, end: int) -> torch.Tensor:
-        """(end, d_model) vectors of the leading positions."""
+        """Vectors of the leading positions: (end, d_model)."""
         return self._vectors[:end]
 
     def fork(self) -> _Directions:
@@ -189,7 +189,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
     @property
     def settings_by_step(self) -> list[tuple[int, SamplingSettings]]:
-        """(first step, settings with its samplers), in order: each holds until the next.
+        """Settings with their samplers, each with its first step; in order, valid until the next.
 
         The last are those in force.
         """
@@ -329,7 +329,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         return chunks
 
     def _forward(self, rows: list[list[int]], runner: Runner) -> tuple[np.ndarray, torch.Tensor]:
-        """(rows, vocab) logits, and (rows, tokens, d_model) unit vectors of the last layer."""
+        """Logits (rows, vocab), and unit vectors of the last layer (rows, tokens, d_model)."""
         logits, states = runner.read_rows(rows, hidden_states=True, tries=2)
         states = states[:, -len(rows[0]) :]  # they cover the whole text if it was read again
         with short_turn():

@@ -262,11 +262,11 @@ class Decoder(Autoregressive[Step]):
 
     @property
     def settings_by_step(self) -> list[tuple[int, SamplingSettings]]:
-        """(first step, settings), in order: each holds until the next; the last are in force."""
+        """Settings, each with its first step; in order, valid until the next."""
         return list(self._history.runs)
 
     def logits(self, index: int) -> np.ndarray:
-        """(vocab,) float32 raw logits of a step, exactly as the model gave them; read-only."""
+        """Raw logits of a step, exactly as the model gave them; read-only: (vocab,) float32."""
         with self._lock:
             return self._record.row(inputs.checked_index(index, len(self.steps)))
 
@@ -318,7 +318,7 @@ class Decoder(Autoregressive[Step]):
             return self._sequence.uniform(index, self._history.at(index).seed)
 
     def context(self, index: int) -> Context:
-        """Return everything that stages know of a past or next step, except its logits."""
+        """Return everything that stages see of a past or the next step, except its logits."""
         with self._lock:
             return self._context(inputs.checked_place(index, len(self.steps)))
 

@@ -64,7 +64,7 @@ def checked_guidance(
     given = prompt_ids[-1:] if negative_prompt is None else negative_prompt
     if isinstance(given, Sized) and len(given) == 0:
         remedy = msg("type at least one character, or leave it out to use the prompt's last token")
-        raise SettingError("negative_prompt", negative_prompt, "holds no token", remedy)
+        raise SettingError("negative_prompt", negative_prompt, "contains no token", remedy)
     try:
         ids = encode_prompt(model, given)
     except PromptError as error:
@@ -91,7 +91,7 @@ def checked_scale(scale: object) -> float:
 def guided_row(
     prompt: np.ndarray, negative: np.ndarray, scale: float, dtype: torch.dtype
 ) -> np.ndarray:
-    """(vocab,) float32 guided log-probabilities, not normalised; read-only.
+    """Guided log-probabilities, not normalised; read-only: (vocab,) float32.
 
     A token that either row rules out (-inf) is ruled out; the formula alone would make it NaN.
 
@@ -116,7 +116,7 @@ class GuidedRows:
     negative: np.ndarray
 
     def at(self, scale: float) -> np.ndarray:
-        """(vocab,) float32 guided row at any scale; read-only.
+        """Guided row at any scale; read-only: (vocab,) float32.
 
         At 1, the prompt's row unchanged. Otherwise three operations, each rounded to float32, so
         that other programs can get the same bits.

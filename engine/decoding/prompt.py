@@ -28,12 +28,14 @@ def encode_prompt(model: Backend, prompt: str | Sequence[int]) -> list[int]:
                 THE_PROMPT,
             ) from error
     if not ids:
-        raise PromptError("{the_prompt} holds no token; type at least one character.", THE_PROMPT)
+        raise PromptError(
+            "{the_prompt} contains no token; type at least one character.", THE_PROMPT
+        )
     inputs = model.input_size
     outside = next((token_id for token_id in ids if not 0 <= token_id < inputs), None)
     if outside is not None:
         raise PromptError(
-            "{the_prompt} holds token id {outside:,}, but the model knows ids 0 to {inputs:,}; "
+            "{the_prompt} contains token id {outside:,}, but the model knows ids 0 to {inputs:,}; "
             "use the tokenizer that belongs to the model.",
             (THE_PROMPT, outside, inputs - 1),
         )

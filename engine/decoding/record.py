@@ -52,7 +52,7 @@ class Source(Protocol):
         """Free its memory."""
 
     def row(self, model: Backend) -> np.ndarray:
-        """(vocab,) float32 raw logits."""
+        """Raw logits: (vocab,) float32."""
 
 
 class LogitRecord:
@@ -126,7 +126,7 @@ class LogitRecord:
         return self._sources[index]
 
     def row(self, index: int) -> np.ndarray:
-        """(vocab,) float32 raw logits of a step, not to be modified.
+        """Raw logits of a step, not to be modified: (vocab,) float32.
 
         Raises:
             OutOfMemoryError: even after idle memory was freed.
@@ -222,7 +222,7 @@ class HiddenState:
 
     @property
     def hidden(self) -> torch.Tensor:
-        """(1, 1, d_model) in the model's dtype, on the host."""
+        """Hidden state on the host, in the model's dtype: (1, 1, d_model)."""
         hidden = self._hidden  # read once: another thread may move it
         if hidden is not None:
             return hidden
@@ -239,7 +239,7 @@ class HiddenState:
         self._hidden = None
 
     def row(self, model: Backend) -> np.ndarray:
-        """(vocab,) float32, read-only."""
+        """Raw logits, read-only: (vocab,) float32."""
         return model.replay(self.hidden, tokens=self.tokens, parity=self.parity)
 
 

@@ -268,7 +268,7 @@ def is_same_model(trace: Trace, model: LanguageModel) -> bool:
 
 
 def _flat(facts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """(name, value) of facts, nested ones as ``outer.inner``."""
+    """Names and values of facts, nested ones as ``outer.inner``."""
     for name, value in facts.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")

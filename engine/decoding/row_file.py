@@ -143,7 +143,7 @@ class StoredRow:
         self._place = file.write(halved.tobytes())
 
     def row(self, model: object) -> np.ndarray:
-        """(vocab,) float32, read-only."""
+        """Raw logits, read-only: (vocab,) float32."""
         bits = np.frombuffer(self._place.read(), self._dtype).astype(np.uint32)
         row = (bits << 16 if self._dtype == np.uint16 else bits).view(np.float32)
         row.setflags(write=False)

@@ -58,7 +58,7 @@ class TokenSequence:
 
     @property
     def ids(self) -> np.ndarray:
-        """(prompt_length + length,) token ids, which later changes do not affect."""
+        """Token ids, which later changes do not affect: (prompt_length + length,)."""
         return self._ids[: self.prompt_length + self.length]
 
     @property

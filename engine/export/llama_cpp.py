@@ -60,7 +60,7 @@ def _dynamic_temperature(stage: Stage) -> dict[str, object]:
 
 
 def _top_k(stage: Stage) -> str:
-    return msg("keeps exactly k tokens, where ours keeps all that are equal to the k-th")
+    return msg("keeps exactly k tokens; ours also keeps all tied with the k-th")
 
 
 def _gbnf(source: str) -> str:

@@ -45,12 +45,10 @@ TABLE: dict[str, Entry] = {
         "format",
         {"json_schema": json.loads},
         msg("takes JSON schemas only"),
-        lambda stage: msg(
-            "part of a schema is ignored there in silence where its grammar lacks it"
-        ),
+        lambda stage: msg("part of a schema is silently ignored there if its grammar lacks it"),
     ),
     "temperature": same("temperature"),
-    "top_k": same("top_k", msg("keeps exactly k tokens, where ours keeps all equal to the k-th")),
+    "top_k": same("top_k", msg("keeps exactly k tokens; ours also keeps all tied with the k-th")),
     "top_p": same("top_p"),
     "min_p": same("min_p"),
     "typical_p": same("typical_p"),

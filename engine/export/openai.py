@@ -57,7 +57,7 @@ TABLE: dict[str, Entry] = {
         {"json_schema": lambda source: _response_format(json.loads(source))},
         msg("{none}, which takes JSON schemas only", _NONE),
         lambda stage: msg(
-            "the service decides what a schema may hold; OpenAI wants every property "
+            "the service decides what a schema may contain; OpenAI wants every property "
             "required and additionalProperties false"
         ),
     ),
@@ -105,9 +105,7 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
                     msg("at most {most_stop_strings} are allowed there", _MOST_STOP_STRINGS),
                 )
             )
-    plain = msg(
-        "becomes a message in a chat template there, where ours is the beginning of the text"
-    )
+    plain = msg("becomes a message in a chat template there; here it is the beginning of the text")
     is_chat = isinstance(request.prompt, ChatPrompt)
     differs.append(("prompt", TEMPLATE_THERE if is_chat else plain))
     remark = msg(

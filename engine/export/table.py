@@ -164,7 +164,7 @@ def look_back(parameters: Mapping[str, object]) -> list[Remark]:
 
 
 TEMPLATE_THERE = msg("goes into the template that the model has there, which may be another one")
-COUNTS_PROMPT = msg("counts the tokens of the prompt too, where ours counts generated ones only")
+COUNTS_PROMPT = msg("counts the tokens of the prompt too; ours counts generated ones only")
 
 
 def within(name: str, low: float, high: float) -> Entry:
@@ -314,7 +314,7 @@ class Effect(enum.Enum):
     """Effect on the distribution of swapping two stages."""
 
     NONE = msg("the result is the same")
-    ODDS = msg("the odds change, and kept tokens only where a later cut looks at the odds")
+    ODDS = msg("the odds change, and kept tokens only if a later cut looks at the odds")
     KEPT = msg("this can change which tokens are kept")
 
 

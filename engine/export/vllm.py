@@ -52,10 +52,10 @@ def _temperature(stage: Stage) -> str | None:
 def _constraint(stage: Stage) -> str:
     if stage.language == "lark":
         return msg(
-            "is read by the backend there; start vLLM with guidance as its backend for this Lark"
+            "depends on the backend there; start vLLM with the guidance backend for a Lark grammar"
         )
     return msg(
-        "white space between parts of JSON, and what a schema may hold, depend on the backend"
+        "white space between parts of JSON, and what a schema may contain, depend on the backend"
     )
 
 

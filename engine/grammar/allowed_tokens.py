@@ -221,7 +221,7 @@ class _Tokens:
         process.ask(request | {"lengths": self._lengths}, self._data, TABLE_SECONDS)
 
     def mask(self, bits: bytes) -> np.ndarray:
-        """(vocab,) bool, the tokens of a mask that are text; all False if none can follow."""
+        """Tokens of a mask that are text; all False if none can follow: (vocab,) bool."""
         size = self._is_text.size
         if not bits:
             return np.zeros(size, bool)

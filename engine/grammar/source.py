@@ -176,7 +176,7 @@ def _schema(source: str) -> str:
 
     escapes = prepare(schema, may_begin)
     if escapes is None:
-        problem = msg("holds a control character, whose escape could spell a name too")
+        problem = msg("contains a control character, whose escape could spell a name too")
         raise _refusal(source, problem, msg("take it out, or set additionalProperties to false"))
     options |= {"lenient": False, "json_allowed_escapes": escapes}
     return json.dumps(schema | {"x-guidance": options}, ensure_ascii=False)
@@ -208,13 +208,13 @@ def _parsed(language: str, source: str) -> object:
         )
         raise _refusal(source, problem, msg("mend it there")) from None
     except (RecursionError, ValueError):  # numbers of more digits than Python reads
-        problem = msg("is nested too deeply or holds a huge number")
+        problem = msg("is nested too deeply or contains too long a number")
         raise _refusal(source, problem, msg("simplify it")) from None
 
 
 def _refuse_halves(source: str, text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise _refusal(source, msg("holds half a character"), msg("take it out"))
+        raise _refusal(source, msg("contains half a character"), msg("take it out"))
 
 
 def _refuse_depth(source: str, parts: int) -> None:

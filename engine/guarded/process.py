@@ -84,7 +84,7 @@ def this_asker() -> Asker:
 
 
 def is_given_up() -> bool:
-    """Tell whether this thread's answer is no longer wanted, or this process is ending."""
+    """Return whether this thread's answer is no longer wanted, or this process is ending."""
     return this_asker().gives_up() or not threading.main_thread().is_alive()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def log_probabilities(logits: np.ndarray) -> np.ndarray:
-    """(rows, vocab) float64 natural log-probabilities at temperature 1 of (rows, vocab) logits."""
+    """Natural log-probabilities at temperature 1 of (rows, vocab) logits: (rows, vocab) float64."""
     shifted = logits.astype(np.float64)
     shifted -= shifted.max(axis=-1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

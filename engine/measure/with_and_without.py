@@ -296,8 +296,8 @@ def check_positions(model: LanguageModel, prompt_tokens: int, positions: int) ->
     remedy = msg("use {prompt_tokens:,} to {most:,}", (prompt_tokens + 1, most))
     if prompt_tokens >= most:
         raise ContextFullError(
-            "The prompt has {prompt_tokens:,} tokens and {name} takes {most:,}; use a "
-            "shorter prompt.",
+            "The prompt has {prompt_tokens:,} tokens; {name} is measured with {most:,} at most, "
+            "new ones included, so use a shorter prompt.",
             (prompt_tokens, model.name, most),
         )
     if positions > most:

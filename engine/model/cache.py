@@ -205,5 +205,5 @@ def with_other_states(cache: Cache, name: str) -> Cache:
 
 
 def holds_keys_and_values(cache: Cache) -> bool:
-    """Tell if all layers are exactly of the kinds that keep keys and values."""
+    """Return whether all layers are exactly of the kinds that keep keys and values."""
     return all(type(layer) in _KEYS_AND_VALUES for layer in cache.layers)

@@ -137,8 +137,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
         return encode_marked_chat(tokenizer, text.encode("utf-8", "replace").decode("utf-8"))
     except ValueError as error:
         raise TokenizerError(
-            "This message holds a control token that cannot be taken as text ({error}); leave it "
-            "out of the message.",
+            "This message contains a control token that cannot be taken as text ({error}); leave "
+            "it out of the message.",
             error,
         ) from error
 

@@ -55,7 +55,7 @@ class DiffusionModel(LoadedModel):
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
 
     def logits(self, ids: Sequence[int]) -> np.ndarray:
-        """(length, vocab) float32 logits of each position's own token, in one pass.
+        """Logits of each position's own token, in one pass: (length, vocab) float32.
 
         The mask and the padding token are at -inf: no text holds them.
 
@@ -207,7 +207,7 @@ def _gap_length(model: DiffusionModel, digits: str) -> int:
     digits = digits.lstrip("0")
     if not digits:
         raise PromptError(
-            "A gap must hold at least one token, got [0]; {gap_example}.", _GAP_EXAMPLE
+            "A gap must contain at least one token, got [0]; {gap_example}.", _GAP_EXAMPLE
         )
     # int() refuses very long numbers with its own message.
     length = int(digits) if len(digits) < 10 else math.inf
@@ -230,7 +230,7 @@ def _canvas(model: DiffusionModel, pieces: Sequence[str | int]) -> tuple[int, ..
     mask = _mask_text(model)
     if any(isinstance(piece, str) and mask in piece for piece in pieces):
         raise PromptError(
-            "The text holds the mask token {mask} itself; {gap_example}.", (mask, _GAP_EXAMPLE)
+            "The text contains the mask token {mask} itself; {gap_example}.", (mask, _GAP_EXAMPLE)
         )
     whole = ""
     for piece in pieces:
@@ -270,7 +270,7 @@ def checked_canvas(model: DiffusionModel, canvas: Sequence[int]) -> tuple[int, .
     outside = next((token_id for token_id in ids if not 0 <= token_id <= last), None)
     if outside is not None:
         raise PromptError(
-            "The canvas holds token id {outside:,}, but the model knows ids 0 to {last:,}; use "
+            "The canvas contains token id {outside:,}, but the model knows ids 0 to {last:,}; use "
             "the tokenizer that belongs to the model.",
             (outside, last),
         )

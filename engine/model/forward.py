@@ -33,7 +33,7 @@ class Scores:
         return self.ids.nbytes + self.logprobs.nbytes
 
     def row(self, model: object = None) -> np.ndarray:
-        """(vocab,) float32 log-probabilities; the tokens not listed share the rest evenly.
+        """Log-probabilities; the tokens not listed share the rest evenly: (vocab,) float32.
 
         Sums over the row are exact at temperature 1. Ranks, and the result of a cut to at most n
         tokens, are exact at any temperature: no unlisted token is likelier than a listed one.

@@ -21,7 +21,7 @@ _SPARE = 8
 
 
 def room_for(positions: int) -> int:
-    """Return the number of positions that a layer makes room for when it must hold this many."""
+    """Return the number of positions that a layer allocates to hold `positions`."""
     return -(-(positions + positions // _SPARE) // BLOCK) * BLOCK
 
 
@@ -67,7 +67,7 @@ class _Room:
         self.storage = {storage.data_ptr(): storage.nbytes()}
 
     def view(self, start: int, end: int) -> torch.Tensor:
-        """(rows, heads, end - start, size) of the memory."""
+        """A view of the memory: (rows, heads, end - start, size)."""
         rows, heads, size, _, _ = self.kind
         # As `narrow` in half the time, so that a short text is read as fast as one grown by `cat`.
         return self._memory.as_strided(

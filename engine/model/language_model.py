@@ -262,7 +262,7 @@ class LanguageModel(LoadedModel):
             handle.remove()
 
     def _ids(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-        """(rows, tokens) token ids on the device, without waiting for its current work."""
+        """Token ids on the device, without waiting for its current work: (rows, tokens)."""
         ids = torch.tensor(rows, dtype=torch.long)
         return ids.to(self.device, non_blocking=self.device.type == "cuda")
 
@@ -295,7 +295,7 @@ class LanguageModel(LoadedModel):
             )
 
     def replay(self, hidden: torch.Tensor, *, tokens: int, parity: bool) -> np.ndarray:
-        """(vocab,) float32 logits from a recorded hidden state, by the output layer alone.
+        """Logits from a recorded hidden state, by the output layer alone: (vocab,) float32.
 
         (tokens, vocab) from a hidden state of several positions.
 

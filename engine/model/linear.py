@@ -31,7 +31,7 @@ class OneDnnLinear(torch.nn.Linear):
     """A linear layer that asks the kernels of each pass."""
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """(..., out) from (..., in)."""
+        """Product with the weights, from (..., in): (..., out)."""
         return linear(rows, self.weight, self.bias)
 
 

@@ -146,7 +146,7 @@ class LoadedModel:
 
     @property
     def facts(self) -> dict[str, object]:
-        """Facts that a text depends on besides prompt and settings, as plain values for a file.
+        """Everything but prompt and settings that a text depends on, as plain values for a file.
 
         On a CPU they include `kernels` and the instructions that PyTorch uses. With the same
         kernels, instructions and versions, a seed gives the same text.

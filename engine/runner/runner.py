@@ -315,7 +315,7 @@ class Runner:
                     return passes
 
     def _starts_again(self, tokens: int) -> bool:
-        """Tell whether reading `tokens` more would need a different kind of cache."""
+        """Return whether reading `tokens` more would need a different kind of cache."""
         switch = self.model.reads_again_after
         return switch is not None and 0 < self.positions <= switch < self.positions + tokens
 
@@ -411,7 +411,7 @@ class Runner:
             self.cache.batch_select_indices(places)
 
     def can_join(self, other: Runner) -> bool:
-        """Tell whether the rows of `other` can join: at the same position, in one cache."""
+        """Return whether the rows of `other` can join: at the same position, in one cache."""
         return (
             self.positions == other.positions
             and self.cache is not None

@@ -152,7 +152,7 @@ class Scheduler:
         return ticket, told
 
     def has_before(self, ticket: _Ticket) -> bool:
-        """Tell whether a waiting pass goes before the running one; does not take the lock."""
+        """Return whether a waiting pass goes before the running one; does not take the lock."""
         if not self._waiting:
             return False
         now, mine = time.monotonic(), ticket.rank(ticket.began)

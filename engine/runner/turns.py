@@ -77,7 +77,7 @@ def at_once(model: LanguageModel) -> int:
 
 
 def is_small(model: LanguageModel) -> bool:
-    """Tell whether the model's passes are short; a large model's are short only on a GPU."""
+    """Return whether the model's passes are short; a large model's are short only on a GPU."""
     return model.device.type != "cpu" or model.parameters < LARGE_PARAMETERS
 
 
@@ -145,7 +145,7 @@ def timed_rows(
 def read_canvas(
     model: DiffusionModel, ids: Sequence[int], *, keep: Holder | None = None
 ) -> np.ndarray:
-    """(length, vocab) logits of a canvas by a pass in its turn; frees memory if need be.
+    """Logits of a canvas by a pass in its turn; frees memory if need be: (length, vocab).
 
     Args:
         model: the model.

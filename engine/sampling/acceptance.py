@@ -40,12 +40,12 @@ class Overlap:
 
     @cached_property
     def excess(self) -> np.ndarray:
-        """(vocab,) the target's probability in excess of the draft's, else 0."""
+        """Target's probability in excess of the draft's, else 0: (vocab,)."""
         return np.maximum(self.target - self.draft, 0.0)
 
     @cached_property
     def residual(self) -> np.ndarray:
-        """(vocab,) the distribution to draw from after a rejection: `excess`, normalised.
+        """Distribution to draw from after a rejection, (vocab,): `excess`, normalised.
 
         The target itself if the two are equal, as nothing is ever rejected then.
         """
@@ -64,7 +64,7 @@ class Overlap:
 
 
 def point_mass(token_id: int, vocab_size: int) -> np.ndarray:
-    """(vocab,) the distribution of a draft that proposes one token with certainty."""
+    """Distribution of a draft that proposes one token with certainty: (vocab,)."""
     probs = np.zeros(vocab_size)
     probs[token_id] = 1.0
     return probs

@@ -76,12 +76,12 @@ class StageResult:
 
     @property
     def kept(self) -> np.ndarray:
-        """(vocab,) bool, True for every token left after this stage."""
+        """True for every token left after this stage: (vocab,) bool."""
         return self.after.scores > -np.inf
 
     @property
     def probs(self) -> np.ndarray:
-        """(vocab,) float64 distribution right after this stage, renormalised."""
+        """Distribution right after this stage, renormalised: (vocab,) float64."""
         return self.after.probs
 
     @property
@@ -138,7 +138,7 @@ class StageResult:
 
     @cached_property
     def _moved(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(n,) ids of the tokens whose score has changed; (n,) scores before and after."""
+        """Ids of the tokens whose score has changed, and the scores before and after: (n,) each."""
         if self.after is self.before:
             return np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32)
         before, after = self.before.scores, self.after.scores
@@ -228,12 +228,12 @@ class Distribution:
 
     @property
     def final_scores(self) -> np.ndarray:
-        """(vocab,) float32 scores at the end of the chain, removed tokens at -inf."""
+        """Scores at the end of the chain, removed tokens at -inf: (vocab,) float32."""
         return self._final.scores
 
     @cached_property
     def probs(self) -> np.ndarray:
-        """(vocab,) float64 final probabilities, 0 for removed tokens, sum 1."""
+        """Final probabilities, 0 for removed tokens, sum 1: (vocab,) float64."""
         return self._final.probs
 
     @property
@@ -295,7 +295,7 @@ class Distribution:
         return float(self.probabilities(np.array([token_id]))[0])
 
     def probabilities(self, token_ids: np.ndarray) -> np.ndarray:
-        """(n,) float64 final probabilities of these tokens, 0 for removed ones."""
+        """Final probabilities of these tokens, 0 for removed ones: (n,) float64."""
         return self._final.probs_of(token_ids)
 
     def removed_by(self, token_id: int) -> str | None:

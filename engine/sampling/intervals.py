@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def sort_keys(scores: np.ndarray) -> np.ndarray:
-    """(n,) uint32, smaller for higher scores; equal if and only if the scores are equal."""
+    """Sort keys, smaller for higher scores, equal if and only if the scores are: (n,) uint32."""
     bits = (scores + np.float32(0)).view(np.int32)  # + 0 turns -0.0 into 0.0
     turned = bits >> 31  # all ones if negative: those bits stay unchanged
     np.invert(turned, out=turned)

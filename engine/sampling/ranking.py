@@ -90,7 +90,7 @@ class RankedRow:
         return row
 
     def edited_from(self, row: RankedRow) -> np.ndarray | None:
-        """(n,) ids, ascending, of all tokens whose score may differ from `row`'s; None if unknown.
+        """Ids, ascending, of all tokens whose score may differ from `row`'s; None if unknown: (n,).
 
         They are known if this row is `row.edited(...)`.
         """
@@ -113,7 +113,7 @@ class RankedRow:
 
     @cached_property
     def all_weights(self) -> np.ndarray:
-        """(vocab,) float64 exp(score - highest score)."""
+        """Weights exp(score - highest score): (vocab,) float64."""
         # In float64, like `weights`; otherwise the two would disagree on a cut close to 1.
         return np.exp(self._shifted)
 
@@ -267,7 +267,7 @@ class RankedRow:
         return min(most, int(np.searchsorted(-self.values, -score, side="right")))
 
     def leading_ids(self, stop: int) -> np.ndarray:
-        """(stop,) ids of the tokens before a rank above 0, in rank order or ascending."""
+        """Ids of the tokens before a rank above 0, in rank order or ascending: (stop,)."""
         if self._is_sorted_to(stop):
             return self.ids[:stop]
         last = self.token_at(stop - 1)

@@ -146,14 +146,14 @@ class SamplingSettings:
         """Invert `to_dict`; raises `SettingError` on anything out of range."""
         remedy = msg("give them as `to_dict` does")
         if not isinstance(data, dict) or not isinstance(data.get("chain"), (list, tuple)):
-            raise SettingError("settings", data, "must hold a chain", remedy)
+            raise SettingError("settings", data, "must contain a chain", remedy)
         parity = data.get("parity", False)
         if not isinstance(parity, bool):
             raise SettingError("parity", parity, "must be true or false", remedy)
         chain = []
         for entry in data["chain"]:
             if not isinstance(entry, (list, tuple)) or len(entry) != 2:
-                raise SettingError("chain", entry, "must hold pairs of name and value", remedy)
+                raise SettingError("chain", entry, "must contain pairs of name and value", remedy)
             name, values = entry
             kind = _kind(name, values)
             if not isinstance(values, dict):
@@ -209,10 +209,10 @@ def _check_chain(chain: tuple[Stage, ...], parity: bool) -> None:
     names = []
     for stage in chain:
         if not isinstance(stage, Stage):
-            raise SettingError("chain", stage, "must hold stages", "use for example TopP(0.9)")
+            raise SettingError("chain", stage, "must contain stages", "use for example TopP(0.9)")
         if stage.setting in names:
             remedy = msg("keep one of them")
-            raise SettingError("chain", stage.setting, "holds a stage twice", remedy)
+            raise SettingError("chain", stage.setting, "contains a stage twice", remedy)
         names.append(stage.setting)
     missing = [stage for stage in chain if not stage.in_transformers]
     if parity and missing:

@@ -79,7 +79,7 @@ class Survivors:
 
     @property
     def scores(self) -> np.ndarray:
-        """(vocab,) float32 scores with removed tokens at -inf; shared, not to be modified."""
+        """Scores with removed tokens at -inf; shared, not to be modified: (vocab,) float32."""
         row = self.row
         if not self.is_cut:
             return row.scores
@@ -94,26 +94,26 @@ class Survivors:
 
     @property
     def _any_order(self) -> np.ndarray:
-        """(count,) token ids, in rank order or not, whichever costs less."""
+        """Token ids, in rank order or not, whichever costs less: (count,)."""
         if self.start:
             return self.ids
         return self.row.leading_ids(self.stop)
 
     @property
     def ids(self) -> np.ndarray:
-        """(count,) token ids in rank order."""
+        """Token ids in rank order: (count,)."""
         self.row.sort_to_depth(self.stop)
         return self.row.ids[self.start : self.stop]
 
     @property
     def values(self) -> np.ndarray:
-        """(count,) float64 scores in rank order."""
+        """Scores in rank order: (count,) float64."""
         self.row.sort_to_depth(self.stop)
         return self.row.values[self.start : self.stop]
 
     @property
     def weights(self) -> np.ndarray:
-        """(count,) float64 weights in rank order."""
+        """Weights in rank order: (count,) float64."""
         self.row.sort_to_depth(self.stop)
         return self.row.weights[self.start : self.stop]
 
@@ -131,7 +131,7 @@ class Survivors:
 
     @property
     def probs(self) -> np.ndarray:
-        """(vocab,) float64 distribution over the survivors, 0 for all others."""
+        """Distribution over the survivors, 0 for all others: (vocab,) float64."""
         row = self.row
         if self.is_cut and not self._lacks_only_leading:
             probs = np.zeros(row.scores.size)
@@ -178,7 +178,7 @@ class Survivors:
         return bool(self._are_left(np.array([token_id]))[0])
 
     def _are_left(self, token_ids: np.ndarray) -> np.ndarray:
-        """(n,) bool, whether each of these tokens is left, by comparison with the last survivor."""
+        """Mask of the tokens that are left, by comparison with the last survivor: (n,) bool."""
         row = self.row
         scores = row.scores[token_ids]
         if not self.count:
@@ -193,7 +193,7 @@ class Survivors:
         return left
 
     def probs_of(self, token_ids: np.ndarray) -> np.ndarray:
-        """(n,) float64 probabilities of these tokens among the survivors, 0 for all others."""
+        """Probabilities of these tokens among the survivors, 0 for all others: (n,) float64."""
         if not self.count:
             return np.zeros(token_ids.shape)
         left = self._are_left(token_ids)

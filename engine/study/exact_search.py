@@ -353,7 +353,7 @@ class ExactSearch:
         )
 
     def _allowed(self, before: list[tuple[int, ...]], logits: np.ndarray) -> np.ndarray:
-        """(rows, vocab) logits, with -inf for tokens that the constraint rules out in a row."""
+        """Logits, with -inf for tokens that the constraint rules out in a row: (rows, vocab)."""
         if self._constraint is None:
             return logits
         language, source = self._constraint.language, self._constraint.source

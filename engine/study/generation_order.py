@@ -65,7 +65,7 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def _signs(row: Sequence[float]) -> np.ndarray:
-    """(n, n) signs: the later of two values is higher (1), lower (-1) or equal (0)."""
+    """Signs, (n, n): the later of two values is higher (1), lower (-1) or equal (0)."""
     values = np.asarray(row, np.float64)
     return np.triu(np.sign(values[None, :] - values[:, None])).astype(np.int64)
 
@@ -122,7 +122,7 @@ def states(step: DiffusionStep, gaps: Sequence[int]) -> tuple[str, ...]:
 
 
 def confidence_map(steps: Sequence[DiffusionStep]) -> np.ndarray:
-    """(positions of the gaps, steps) the model's confidence, 0 to 1, before each step.
+    """Model's confidence, 0 to 1, before each step: (positions of the gaps, steps).
 
     At a mask, the probability of the token that the step predicted. At a committed token, the
     probability of that token; NaN in traces from before it was recorded.

@@ -363,7 +363,7 @@ class SpeedTrial:
 
 
 def _in_turns(turns: int, cases: list) -> Iterator[tuple[int, int | None]]:
-    """(turn, case): each case once a turn, none always after the same one."""
+    """Pairs of turn and case: each case once a turn, none always after the same one."""
     for turn in range(turns):
         shift = turn % len(cases)
         yield from ((turn, case) for case in cases[shift:] + cases[:shift])

@@ -72,11 +72,11 @@ class Axis:
             raise SettingError(name, [], "has no values", remedy)
         for value in values:
             if not isinstance(value, Real) or isinstance(value, bool):
-                raise SettingError(name, value, "must hold numbers", remedy)
+                raise SettingError(name, value, "must contain numbers", remedy)
         values = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
         if len(set(values)) < len(values):
             twice = next(value for value in values if values.count(value) > 1)
-            raise SettingError(name, twice, "holds a value twice", remedy)
+            raise SettingError(name, twice, "contains a value twice", remedy)
         object.__setattr__(self, "values", values)
 
     def applied(self, settings: SamplingSettings, value: float) -> SamplingSettings:
@@ -472,7 +472,7 @@ class SweepResult:
         return self.cells[metrics.pareto_front(self.oriented(*names))]
 
     def oriented(self, *names: str) -> np.ndarray:
-        """(cells, names) float64 columns of `cells`, with signs such that more is better.
+        """Columns of `cells`, with signs such that more is better: (cells, names) float64.
 
         Args:
             names: as for `pareto`.

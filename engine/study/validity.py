@@ -121,11 +121,13 @@ def _object(source: str, text: str) -> Verdict:
     except _NoNumberError as error:
         return Verdict(False, "Python's json", str(error))
     except ArithmeticError:  # of Python's decimals
-        said = "Python cannot hold the value: an exponent is too large"
+        said = "Python cannot represent the value: an exponent is too large"
         return Verdict(None, "Python's json", said)
     except (RecursionError, ValueError) as error:  # also UnicodeEncodeError, of half a character
         return Verdict(
-            None, "Python's json", msg("Python cannot hold the value: {error}", _short(str(error)))
+            None,
+            "Python's json",
+            msg("Python cannot represent the value: {error}", _short(str(error))),
         )
     wrong = unjudged = None
     try:
@@ -139,7 +141,7 @@ def _object(source: str, text: str) -> Verdict:
         return Verdict(None, "jsonschema", said)
     except ArithmeticError:  # of Python's decimals
         return Verdict(
-            None, "jsonschema", msg("it holds a number beyond what Python divides exactly")
+            None, "jsonschema", msg("it contains a number beyond what Python divides exactly")
         )
     except (RecursionError, referencing.exceptions.Unresolvable, jsonschema.SchemaError) as error:
         said = _short(getattr(error, "message", str(error)))
@@ -288,7 +290,7 @@ def _found(
     """
     is_ascii = all(map(str.isascii, texts))
     if not is_ascii and _BY_CATEGORY.search(expression) and any(_searched(_UNKNOWN, texts)):
-        raise _NotJudgedError(msg("it holds a character that RE2 does not know"))
+        raise _NotJudgedError(msg("it contains a character that RE2 does not know"))
     return _searched(whole.replace("{}", _for_re2(expression, classes, is_ascii)), texts)
 
 

@@ -197,7 +197,7 @@ class Walk:
 
     @property
     def _is_enough(self) -> bool:
-        """Tell whether hardly any probability remains to be found."""
+        """Return whether hardly any probability remains to be found."""
         return self._enough > 0 and (
             self._open_p + self._lost <= self._enough * self._mass
             and self._open_q + self._masked_lost <= self._enough
@@ -252,7 +252,7 @@ class Walk:
         )
 
     def _logprobs(self, ids: list[int]) -> np.ndarray:
-        """(vocab,) natural logarithms of the probabilities after these tokens."""
+        """Natural logarithms of the probabilities after these tokens: (vocab,)."""
         common = 0
         while common < min(len(ids) - 1, len(self._read)) and ids[common] == self._read[common]:
             common += 1

@@ -94,7 +94,7 @@ class StagedTokenizer(TextTokenizer):
         )
 
     def _is_unknown(self, token_id: int, text: str, span: Span) -> bool:
-        """Tell whether a token is the unknown token and stands for text that is not its name."""
+        """Return whether a token is the unknown token and stands for text that is not its name."""
         if token_id != self._unknown or span[0] == span[1]:
             return False
         name = self._vocabulary.token_bytes(token_id).decode()

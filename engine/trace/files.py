@@ -89,7 +89,7 @@ def read(path: Path) -> bytes:
 
 def _unwritable(error: Exception) -> TraceError:
     reason = short(str(error), 200)
-    return TraceError("The trace holds what no file can keep: {reason}.", reason)
+    return TraceError("The trace cannot be saved: {reason}.", reason)
 
 
 def _of_file(template: str, path: Path, error: Exception) -> TraceError:

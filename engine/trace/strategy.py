@@ -76,4 +76,4 @@ def refusals() -> Iterator[None]:
         raise Wrong("", msg("are refused: {problem}", short(problem, 160))) from error
     except (ValueError, TypeError, ArithmeticError) as error:
         # A sampler was given an unexpected value, such as a number too large for a float.
-        raise Wrong("", msg("hold what no sampler takes")) from error
+        raise Wrong("", msg("contain a value that no sampler takes")) from error

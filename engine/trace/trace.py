@@ -316,7 +316,7 @@ def _check_ids(place: str, ids: Iterable[int], size: int) -> None:
     largest = max(ids, default=0)
     if largest >= size:
         wanted = msg("token ids from 0 to {size:,}", size - 1)
-        raise Wrong(place, msg("must hold {wanted}, got {value:,}", (wanted, largest)))
+        raise Wrong(place, msg("must contain {wanted}, got {value:,}", (wanted, largest)))
 
 
 def _within(place: str, check: Callable[..., Any], *given: Any) -> Any:

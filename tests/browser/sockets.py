@@ -10,5 +10,5 @@ _TRY = """address => new Promise(resolve => {
 
 
 def opens_socket(page: Page, address: str) -> bool:
-    """Tell whether a page gets a socket to an address, which begins with `ws:`."""
+    """Return whether a page gets a socket to an address, which begins with `ws:`."""
     return page.evaluate(_TRY, address)

@@ -11,7 +11,7 @@ IS_TOO_WIDE = (
 
 
 def is_too_wide(page: Page) -> bool:
-    """Tell whether the page is too wide in any of the sizes; the last size stays."""
+    """Return whether the page is too wide in any of the sizes; the last size stays."""
     found = False
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})

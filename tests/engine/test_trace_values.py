@@ -36,9 +36,9 @@ def changed(path: tuple, value: object, trace: Trace = EXAMPLE) -> str:
 SAMPLED = [
     (("prompt_ids", 1), 10**30, "prompt_ids[1] must be a whole number of at most 9"),
     (("prompt_ids", 0), -5, "prompt_ids[0] must be a whole number of at least 0, got -5; save"),
-    (("prompt_ids", 0), VOCAB, "prompt_ids must hold token ids from 0 to 16,383, got 16,384"),
+    (("prompt_ids", 0), VOCAB, "prompt_ids must contain token ids from 0 to 16,383, got 16,384"),
     (("prompt_ids",), [], "prompt_ids must be a list of length 1 or more"),
-    (("steps", 1, "token_id"), VOCAB, "must hold token ids from 0 to 16,383, got 16,384"),
+    (("steps", 1, "token_id"), VOCAB, "must contain token ids from 0 to 16,383, got 16,384"),
     (("steps", 1, "rank"), 0, "step 1: rank must be a whole number of at least 1, got 0;"),
     (("steps", 1, "u"), 1.0, "step 1: u must be a number below 1.0, got 1.0;"),
     (("steps", 1, "logit"), "3", 'step 1: logit must be a number or nothing, got "3"'),
@@ -78,18 +78,28 @@ SAMPLED = [
 OTHERS = [
     ("beam", ("steps",), {"tokens": [1]}, "steps must be a list, as a step is more than a token"),
     ("contrastive", ("steps", 1, "chosen"), 9, "step 1: chosen must be below 3, got 9"),
-    ("contrastive", ("steps", 1, "candidates", 2, "token_id"), 96, "step 1: must hold token ids"),
+    (
+        "contrastive",
+        ("steps", 1, "candidates", 2, "token_id"),
+        96,
+        "step 1: must contain token ids",
+    ),
     ("contrastive", ("settings", 0, 1, "top_k"), 0, "settings[0].top_k must be a whole number of"),
     ("contrastive", ("settings", 0, 1, "k"), 1, "settings[0].k is not known to this version"),
     ("diffusion", ("steps", 1, "u"), [], "step 1: every row must have "),
     ("diffusion", ("steps", 1, "unmasked", 0), 999, "step 1: every row must have "),
-    ("diffusion", ("steps", 1, "ids_after", 0), 10**9, "step 1: must hold token ids from 0 to "),
+    ("diffusion", ("steps", 1, "ids_after", 0), 10**9, "step 1: must contain token ids from 0 to "),
     ("diffusion", ("settings", 0, 1, "remasking"), "guess", "settings[0].remasking must be one o"),
-    ("beam", ("steps", 1, "candidates", 0, "token_id"), 96, "step 1: must hold token ids from 0"),
+    (
+        "beam",
+        ("steps", 1, "candidates", 0, "token_id"),
+        96,
+        "step 1: must contain token ids from 0",
+    ),
     ("beam", ("steps", 1, "candidates", 0, "fate"), "lost", "candidates[0].fate must be one of"),
     ("beam", ("settings", 0, 1, "early_stopping"), "soon", "settings[0].early_stopping must be"),
     ("beam", ("settings", 0, 1, "beams"), 1, "settings[0].beams is not known to this version"),
-    ("speculative", ("steps", 1, "proposed", 0, "token_id"), 96, "step 1: must hold token ids"),
+    ("speculative", ("steps", 1, "proposed", 0, "token_id"), 96, "step 1: must contain token ids"),
     ("speculative", ("steps", 1, "proposed", 0, "verdict"), "no", "proposed[0].verdict must be"),
     ("speculative", ("settings", 0, 1, "draft_length"), 0, "settings[0] are refused: draft_length"),
     ("speculative", ("settings", 0, 1, "draft"), {"name": "x"}, "settings[0].draft.source is mis"),
@@ -112,7 +122,7 @@ def test_prompt_may_hold_input_only_token_ids():
     data["prompt_ids"][0] = VOCAB + 9
     assert Trace.from_json(json.dumps(data)).prompt_ids[0] == VOCAB + 9
     data["steps"][0]["token_id"] = VOCAB + 9
-    assert "step 0: must hold token ids from 0" in message_of(json.dumps(data))
+    assert "step 0: must contain token ids from 0" in message_of(json.dumps(data))
 
 
 def test_rounding_slightly_out_of_range_is_accepted():

@@ -68,7 +68,7 @@ def test_run_sweep_executes_the_plan_from_fields(app):
 def test_invalid_values_get_error_and_keep_result(app):
     before = session(app).work
     field(app, "text_input", "X values").set_value("0.5, `hot`").run()
-    assert app.error[0].value.startswith("X values hold something that is not a number")
+    assert app.error[0].value.startswith("X values contain something that is not a number")
     assert r"\`hot\`" in app.error[0].value
     assert field(app, "button", "Run sweep").disabled
     assert session(app).work is before and len(charts(app)) == 1

@@ -23,7 +23,7 @@ from ui.words.language import marked, say
 
 @dataclass(frozen=True)
 class WindowInputs(PlainInputs):
-    """The window of the small model."""
+    """Inputs of the section: the window size of the small model."""
 
     window: int = 16
 

@@ -208,7 +208,7 @@ def front_figure(
     chosen: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw two metrics against each other, larger being better in both, with the front joined.
+    """Plot two metrics, both better when larger, and join the Pareto front.
 
     Each point's `customdata` is the index of its cell.
 

@@ -1,1 +1,1 @@
-"""Streamlit components of our own."""
+"""The app's own Streamlit components."""

@@ -42,7 +42,7 @@ MOST_MOVED = 2000  # tokens whose new scores are sent one by one; for more, the 
 
 
 def is_previewed(settings: SamplingSettings) -> bool:
-    """Tell if the browser computes a whole chain by itself."""
+    """Return whether the browser computes a whole chain by itself."""
     order = [stage.setting for stage in settings.chain]
     return PREVIEWED.issuperset(order) and order == sorted(order, key=list(STAGES).index)
 

@@ -230,7 +230,7 @@ def runs_of(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def raw_ranks(raw: RankedRow) -> np.ndarray:
-    """(vocab,) ranks from 1, by token id; 0 at -inf."""
+    """Ranks from 1, by token id; 0 at -inf: (vocab,)."""
     raw.sort_to_depth(raw.count)
     ranks = np.zeros(raw.scores.size, np.uint32)
     ranks[raw.ids] = np.arange(1, raw.count + 1)

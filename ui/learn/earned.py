@@ -54,7 +54,7 @@ class Concept:
     links: tuple[tuple[str, dict[str, str]], ...]
 
     def holds(self, typed: str) -> bool:
-        """Tell if every word of a search is in its row."""
+        """Return whether every word of a search is in its row."""
         said = " ".join([self.topic, self.name, *(text for text, _ in self.links)]).lower()
         return all(word in said for word in typed.lower().split())
 

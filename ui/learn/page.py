@@ -131,7 +131,7 @@ def _chosen_path() -> LessonPath | None:
     words = paths().words
     said = words.get(language(), words[ENGLISH])
     st.segmented_control(
-        say("Which lessons"),
+        say("Lessons shown"),
         ["", *paths().paths],
         format_func=lambda key: said.entry(key).title if key else say("All lessons"),
         key=PATH_KEY,

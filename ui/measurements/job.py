@@ -105,7 +105,7 @@ class MeasureJob(SectionJob[AnyResult]):
 
     @property
     def is_done(self) -> bool:
-        """Tell whether everything is measured."""
+        """Return whether everything is measured."""
         return self.measurement.is_done
 
     @property

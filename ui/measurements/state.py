@@ -257,7 +257,7 @@ class MeasurementState:
 
     @property
     def is_pacing(self) -> bool:
-        """Tell whether passes are being timed for an estimate."""
+        """Return whether passes are being timed for an estimate."""
         pacings = [bench.pacing for bench in self.benches]
         return any(pacing is not None and pacing.is_running for pacing in pacings)
 
@@ -289,7 +289,7 @@ class MeasurementState:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether sections are being measured one after the other."""
+        """Return whether sections are being measured one after the other."""
         return bool(self._waiting) or (self._running is not None and self._running.is_running)
 
     @property

@@ -156,7 +156,7 @@ def begins_alone(model: LanguageModel) -> bool:
 
 
 def served_to_others() -> bool:
-    """Tell whether anyone except the person at this computer may be looking.
+    """Return whether anyone except the person at this computer may be looking.
 
     A tunnel or a proxy on this machine makes visitors look local, so every sign of one counts: an
     address, an allowed name, a public address or a visitor that is not this machine's own, a page

@@ -57,7 +57,7 @@ class Start:
 
     @property
     def is_over(self) -> bool:
-        """Tell whether the start-up has ended, even if it failed."""
+        """Return whether the start-up has ended, even if it failed."""
         return self._ended.is_set()
 
     def wait(self, told: Callable[[Activity | None], None], is_wanted: Callable[[], bool]) -> bool:

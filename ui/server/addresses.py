@@ -41,12 +41,12 @@ class Addresses:
         )
 
     def has_host(self, host: str) -> bool:
-        """Tell whether a Host header names this app."""
+        """Return whether a Host header names this app."""
         name = _plain_name(name_of(host) or "")
         return bool(name) and any(_fits(name, pattern) for pattern in self.hosts)
 
     def has_origin(self, origin: str, host: str) -> bool:
-        """Tell whether a page of this origin is one of ours, for a request to this host.
+        """Return whether a page of this origin is one of ours, for a request to this host.
 
         Scheme, name and port must match exactly. Nothing that a proxy may have added to the request
         is trusted. The operator of a proxy names the public address.

@@ -169,7 +169,7 @@ class AtMost(logging.Filter):
         self._minute, self._count = 0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to write this line; the last one of a minute says that more are left out."""
+        """Return whether to write this line; the last of a minute says that more are left out."""
         minute = int(record.created // 60)
         if minute != self._minute:
             self._minute, self._count = minute, 0

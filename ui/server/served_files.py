@@ -33,7 +33,7 @@ _values: dict[str, bytes] = {}  # as JSON, by the names of their addresses
 
 
 class _Unchanging(StaticFiles):
-    """Files whose address changes with their content, so that a browser asks for each once."""
+    """Files whose address changes with their content, so that a browser fetches each only once."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
@@ -54,7 +54,7 @@ class _OneFile(_Unchanging):
 
 @cache
 def _route(place: Path) -> str:
-    """A name for a folder or a file and its content."""
+    """Return the route of a folder or file, which changes with its content."""
     files = [place] if place.is_file() else sorted(filter(Path.is_file, place.rglob("*")))
     digest = hashlib.sha256()
     for file in files:

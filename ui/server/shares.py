@@ -20,7 +20,7 @@ from ui.server.visitor import this_address
 
 
 def has_share(most: int, taken: int, own: int, wanted: int = 1, times: int = 1) -> bool:
-    """Tell if an owner with this much may have more.
+    """Return whether an owner with this much may have more.
 
     Args:
         most: the total.
@@ -42,7 +42,7 @@ class Places:
         self._lock = threading.Lock()
 
     def has_room(self, address: str) -> bool:
-        """Tell if the address may have a further place."""
+        """Return whether the address may have a further place."""
         return has_share(self._most, self._held.total(), self._held[address])
 
     def take(self, address: str) -> bool:

@@ -1,4 +1,4 @@
-"""The field of a sampler that is one number."""
+"""The input field of a sampler with one number."""
 
 from __future__ import annotations
 

@@ -76,5 +76,5 @@ def css() -> str:
 
 
 def is_dark() -> bool:
-    """Tell whether this visitor sees the dark theme."""
+    """Return whether this visitor sees the dark theme."""
     return st.context.theme.type == "dark"

@@ -20,7 +20,7 @@ class Acknowledged:
         return len(self._numbers)
 
     def covers(self, client: str, number: int) -> bool:
-        """Tell whether an action was already done, and is resent because its answer was lost."""
+        """Return whether an action was done before, so that this is a resend."""
         return number <= self._numbers.get(client, 0)
 
     def add(self, client: str, number: int) -> None:

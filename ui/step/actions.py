@@ -59,7 +59,7 @@ class ActedOn(ShownText):
         self.search.penalty_alpha = alpha
 
     def _is_here(self, at: Place) -> bool:
-        """Tell whether the person saw the text as it is now; if not, the event came too late."""
+        """Return whether the person saw the text as it is now; if not, the event came too late."""
         return at == Place(self.run, self.current, self.length)
 
     # --- a person's actions -----------------------------------------------------------------------

@@ -258,7 +258,7 @@ class StepChannel:
             raise CancelledError(say("The model was not loaded.")) from error
 
     def _is_interrupted(self) -> bool:
-        """Tell whether an action that interrupts the work in progress is waiting."""
+        """Return whether an action is waiting that interrupts the work in progress."""
         return any(data.get("kind") in INTERRUPTING for data in self._connection.waiting)
 
     def _failed(self, event: Event) -> str:

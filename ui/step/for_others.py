@@ -20,7 +20,7 @@ from ui.visits.visits import Visit
 
 
 def has_text(visit: Visit) -> bool:
-    """Tell whether the visit has a text on the step page."""
+    """Return whether the visit has a text on the step page."""
     return visit.has(STEP)
 
 

@@ -393,7 +393,7 @@ def _search_figures(step: ContrastiveStep) -> dict:
 
 
 def _is_partial(token_bytes: bytes) -> bool:
-    """Tell whether a token's bytes are part of a character: not valid UTF-8 by themselves."""
+    """Return whether a token's bytes are part of a character: not valid UTF-8 by themselves."""
     try:
         token_bytes.decode()
     except UnicodeDecodeError:

@@ -312,7 +312,7 @@ class ShownText:
         return None if distribution is None else distribution.raw
 
     def logits(self) -> np.ndarray | None:
-        """(vocab,) float32 raw logits of the step on screen; None as for `raw`."""
+        """Raw logits of the step on screen; None as for `raw`: (vocab,) float32."""
         raw = self.raw()
         return None if raw is None else raw.scores
 

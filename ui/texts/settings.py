@@ -42,7 +42,7 @@ class EventError(DecodingError):
 
 
 def is_one_number(name: str) -> bool:
-    """Tell whether a sampler's value is a plain number while it is on."""
+    """Return whether a sampler's value is a plain number while it is on."""
     return STAGES[name].is_one_number()
 
 
@@ -197,7 +197,7 @@ def _check_size(name: str, value: dict[str, Any]) -> None:
             inner += container.values() if isinstance(container, dict) else container
         if entries > MOST_ENTRIES:
             remedy = say("use at most {most}", most=f"{MOST_ENTRIES:,}")
-            raise SettingError(name, entries, say("holds too many entries"), remedy)
+            raise SettingError(name, entries, say("contains too many entries"), remedy)
         longest = MOST_BYTES if value_shape(name) == "source" else LONGEST_TEXT
         if any(_is_oversized(item, longest) for item in inner):
             raise EventError(f"The page sent {name} with a value that is too large; reload it.")

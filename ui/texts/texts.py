@@ -144,7 +144,7 @@ def begun_anew(beginning: Beginning, text: Text) -> Beginning:
 
 
 def is_over(text: Text) -> bool:
-    """Tell whether a text is complete, so that only going back or restarting makes sense."""
+    """Return whether a text is complete, so that only going back or restarting makes sense."""
     if text.tokens_left is not None and text.tokens_left <= 0:
         return True
     return text.stop_reason in (EOS, STOP_STRING)
@@ -165,7 +165,7 @@ def stop_sentence(text: Text, max_tokens: int) -> str:
         )
     if step.stop_reason == STOP_STRING:
         return say(
-            'Stopped: the text holds the stop string "{text}"; {remedy}',
+            'Stopped: the text contains the stop string "{text}"; {remedy}',
             text=step.stop_string,
             remedy=remedy,
         )

@@ -24,7 +24,7 @@ LONGEST_LABEL = 60  # characters of a pre-token's label
 _NO_STEPS = {
     marked("Bytes"): marked("Every byte is a token. Nothing is merged."),
     marked("Code points"): marked("Every code point is a token. Nothing is merged."),
-    "WordLevel": marked("The vocabulary holds whole pre-tokens. Nothing is merged."),
+    "WordLevel": marked("The vocabulary contains whole pre-tokens. Nothing is merged."),
 }
 _OTHER_KIND = marked("This kind of tokenizer has no steps that the page can show.")
 
@@ -80,7 +80,7 @@ def _left_out(cut: TokenizedText) -> str:
 
 
 def is_partial(token: Token) -> bool:
-    """Tell whether the bytes of a token are not whole characters."""
+    """Return whether the bytes of a token are not whole characters."""
     try:
         token.data.decode()
     except UnicodeDecodeError:

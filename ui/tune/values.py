@@ -51,7 +51,7 @@ def parse_values(field: str, text: str) -> tuple[int | float, ...]:
         for value in _values(field, part.strip(), room=MOST_TEXTS - len(values)):
             if value in values:
                 raise SettingError(
-                    field, value, say("hold a value twice"), say("write each value once")
+                    field, value, say("contain a value twice"), say("write each value once")
                 )
             values[value] = None
     if not values:
@@ -77,10 +77,10 @@ def _range(
         remedy = say(
             "write how far apart the values are: {first} to {last} step 0.1", first=first, last=last
         )
-        raise SettingError(field, part, say("hold a range without a step"), remedy)
+        raise SettingError(field, part, say("contain a range without a step"), remedy)
     start, end, width = (_number(field, text) for text in (first, last, step))
     if not width:
-        raise SettingError(field, part, say("hold a range with a step of 0"), say(_REMEDY))
+        raise SettingError(field, part, say("contain a range with a step of 0"), say(_REMEDY))
     width = abs(width) if end >= start else -abs(width)
     count = math.floor((end - start) / width) + 1
     if count > room:
@@ -92,14 +92,15 @@ def _number(field: str, text: str) -> Decimal:
     # Decimal, so that three steps of 0.1 are 0.3.
     if len(text) > LONGEST_NUMBER:
         problem = say(
-            "hold something of more than {longest_number} characters", longest_number=LONGEST_NUMBER
+            "contain something of more than {longest_number} characters",
+            longest_number=LONGEST_NUMBER,
         )
         raise SettingError(field, text, problem, say(_REMEDY))
     if not _ONE.fullmatch(text):
-        raise SettingError(field, text, say("hold something that is not a number"), say(_REMEDY))
+        raise SettingError(field, text, say("contain something that is not a number"), say(_REMEDY))
     if abs(float(text)) > LARGEST:
         remedy = say("use values up to {largest}", largest=f"{LARGEST:,.0f}")
-        raise SettingError(field, text, say("hold a value that no setting takes"), remedy)
+        raise SettingError(field, text, say("contain a value that no setting takes"), remedy)
     return Decimal(text)
 
 

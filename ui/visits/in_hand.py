@@ -26,7 +26,7 @@ class Prompt:
     run: str = ""
 
     def is_same(self, other: Prompt) -> bool:
-        """Tell whether a page that holds this prompt would gain nothing from the other."""
+        """Return whether a page that holds this prompt would gain nothing from the other."""
         return self.text == other.text and (
             None in (self.chat, other.chat) or self.chat == other.chat
         )

@@ -99,7 +99,7 @@ class Keeper:
 
     @property
     def is_on_disk(self) -> bool:
-        """Tell whether records are to outlive the app."""
+        """Return whether records are to outlive the app."""
         return self._file is not None
 
     # --- reading ----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Keeper:
         return found, problems
 
     def reaches_file(self) -> bool:
-        """Tell whether the file can be read; if not, `problem` says why."""
+        """Return whether the file can be read; if not, `problem` says why."""
         with self._lock:
             return self._run("SELECT 1") is not None
 

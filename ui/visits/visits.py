@@ -82,7 +82,7 @@ class TooManyVisits(Exception):
 
 
 def is_secret(text: object) -> bool:
-    """Tell whether a value has the form of a tab's token: 128 bits in hexadecimal."""
+    """Return whether a value has the form of a tab's token: 128 bits in hexadecimal."""
     return isinstance(text, str) and _SECRET.fullmatch(text) is not None
 
 
@@ -163,7 +163,7 @@ class Visit:
         return held.state if held else None
 
     def has(self, name: str) -> bool:
-        """Tell whether a page has a state, in memory or as a record."""
+        """Return whether a page has a state, in memory or as a record."""
         return name in self._pages or name in self._originals or name in self._records
 
     def record_of(self, name: str) -> dict[str, Any] | None:
@@ -265,7 +265,7 @@ class Visits:
         is_there: Callable[[], bool] = lambda: True,
         address: str = "",
     ) -> Visit:
-        """Return the visit of a token, for a connection of a tab.
+        """Return the visit with this secret token, for a tab's connection.
 
         If another tab uses that visit, this tab is a duplicate and gets a copy under another token.
 
@@ -344,7 +344,7 @@ class Visits:
 
     @property
     def problem(self) -> str:
-        """Return the reason why records are not kept; empty if they are."""
+        """Return why records are not kept; empty if they are."""
         return self._keeper.problem
 
     # --- keeping ----------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def marked(sentence: str) -> str:
 
 
 def is_translated(template: str) -> bool:
-    """Tell if any language has the sentence."""
+    """Return whether any language has the sentence."""
     return any(template in _file(code) for code in LANGUAGES if code != ENGLISH)
 
 

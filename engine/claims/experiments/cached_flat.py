@@ -111,9 +111,9 @@ EVERY = Whole(
 )
 FLAT = Real(
     "flat",
-    msg("Flat, below"),
+    msg("Flat below"),
     1.25,
-    msg("A time is flat if steps of the later half take less than this many times as long."),
+    msg("Times are flat if steps of the later half take less than this multiple of those before."),
     low=1.0,
     high=100.0,
 )

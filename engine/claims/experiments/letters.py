@@ -95,7 +95,7 @@ class Letters:
     words: Row[Spelt]
 
     def guessed(self, task: str) -> float:
-        """The share that the best fixed answer gets right without a look at the word."""
+        """The accuracy of the best constant answer."""
         answers = Counter(TASKS[task].right(word.word) for word in self.words)
         return max(answers.values()) / len(self.words)
 
@@ -136,7 +136,7 @@ def _more_tokens(words: Sequence[Spelt]) -> float:
 def letters(
     model: LanguageModel, common: Sequence[str], rare: Sequence[str]
 ) -> Experiment[Letters]:
-    """Cut words of letters from a to z into tokens, and ask the model for their letters."""
+    """Tokenize words of the letters a to z, and ask the model for the letters of each."""
     words = [
         *((COMMON, _checked(word)) for word in common),
         *((RARE, _checked(word)) for word in rare),

@@ -24,7 +24,7 @@ from engine.model import LanguageModel
 
 @dataclass(frozen=True)
 class LongContext:
-    """A cache over positions.
+    """Measured bytes of a cache as the text grows.
 
     Attributes:
         measured: its tensors after each length.

@@ -24,7 +24,7 @@ WORDS = "Never repeat yourself. Say something new in every sentence."
 
 @dataclass(frozen=True)
 class Penalties:
-    """Greedy texts of some prompts: plain, with a penalty, and with words against repetition."""
+    """Greedy texts for several prompts: plain, penalised, and told not to repeat."""
 
     texts: Row[Written]
 
@@ -75,7 +75,7 @@ CLAIM = Claim(
     Penalties,
     (
         PROMPTS,
-        Line("words", msg("Words that forbid repeating"), WORDS, is_wide=True),
+        Line("words", msg("Instruction not to repeat"), WORDS, is_wide=True),
         TOKENS,
         Real("penalty", msg("Repetition penalty"), 1.3),
     ),

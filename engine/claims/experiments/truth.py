@@ -47,12 +47,12 @@ class Answered:
 
     @property
     def greedy_right(self) -> bool | None:
-        """Tell whether greedy decoding is right; None if it gave no answer."""
+        """Return whether greedy decoding is right; None if it gave no answer."""
         return self.fact.is_right(self.greedy)
 
     @property
     def majority_right(self) -> bool | None:
-        """Tell whether most samples are right; None if they gave no answer."""
+        """Return whether most samples are right; None if they gave no answer."""
         return self.fact.is_right(self.majority)
 
 

@@ -11,7 +11,7 @@ _HOST = torch.device("cpu")
 
 
 class KeptRows:
-    """(rows, vocab) float32 logits by step; freed if others need the memory."""
+    """Logits by step; freed if others need the memory: (rows, vocab) float32."""
 
     def __init__(self, rows: dict[int, np.ndarray] | None = None) -> None:
         self._rows = dict(rows or {})

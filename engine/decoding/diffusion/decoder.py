@@ -218,7 +218,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return step
 
     def _logits(self, ids: tuple[int, ...]) -> np.ndarray:
-        """(length, vocab) logits of a canvas, reused if the latest pass read the same one."""
+        """Logits of a canvas, reused if the latest pass read the same one: (length, vocab)."""
         latest = self._latest
         if latest is None or latest[0] != ids:
             self._latest = None  # two passes' rows would be twice the memory
@@ -229,11 +229,11 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return latest[1]
 
     def _forward(self, ids: tuple[int, ...]) -> np.ndarray:
-        """(length, vocab) logits of a canvas, by a pass in turn, with more room if needed."""
+        """Logits of a canvas, by a pass in turn, with more room if needed: (length, vocab)."""
         return read_canvas(self.model, ids, keep=self)
 
     def _uniforms(self, index: int) -> np.ndarray:
-        """(2, length) uniform numbers of a step: to draw tokens, and to keep some at random.
+        """Uniform numbers of a step, (2, length): to draw tokens, and to keep some at random.
 
         A number belongs to its seed, step and position, whatever was drawn or rewound before.
         """

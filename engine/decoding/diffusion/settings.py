@@ -71,7 +71,7 @@ def _checked_eta(eta: object) -> float:
     is_number = isinstance(eta, Real) and not isinstance(eta, bool)
     if not is_number or not 0 <= eta < math.inf:
         remedy = msg("use 0 to keep committed tokens, 1 to let them compete")
-        raise SettingError("eta", eta, "must be a number of at least 0", remedy)
+        raise SettingError("eta", eta, "must be a number, at least 0", remedy)
     return float(eta)
 
 

@@ -134,7 +134,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
         return settings.next_length(last.draft_length, len(last.proposed), last.accepted)
 
     def step(self) -> SpeculativeStep:
-        """Take one round: propose, check, draw, append.
+        """Run one round: propose, verify, draw, append.
 
         Raises:
             ContextFullError: the context has no position left.

@@ -124,7 +124,7 @@ def _product(model: LanguageModel, dtype: torch.dtype, size: int, threads: int) 
 
 
 def takes_long(way: Way, measured: list[Ceiling]) -> bool:
-    """Tell whether a product would make others wait, judging by the best rate of its dtype."""
+    """Return whether a product would make others wait, judging by the best rate of its dtype."""
     ceiling = way.ceiling
     if ceiling.kind != PRODUCT:
         return False

@@ -130,7 +130,7 @@ def locate(
         raise NotAModelError(
             other_format(Path(text))
             or msg(
-                "{text} is a file; give the folder that holds config.json and the weights.", text
+                "{text} is a file; give the folder that contains config.json and the weights.", text
             )
         )
     if not _HUB_ID.fullmatch(text):
@@ -220,7 +220,7 @@ def _fetch(
     except _UNREACHABLE as error:
         raise ModelNotFoundError(
             "There is no folder {hub_id}, and the hub could not be reached to look for {asked}"
-            "; check the connection, or give a folder that holds the model.",
+            "; check the connection, or give a folder that contains the model.",
             (repr(hub_id), asked),
         ) from error
     return Located(folder, folder.name, notices)
@@ -249,7 +249,7 @@ def _bars(
 
 
 def _byte_counter(what: str, total: int, progress: Progress) -> type[tqdm]:
-    """Return a progress bar for the hub's client that draws nothing and tells `progress`.
+    """Return a progress-bar class for the hub's client that draws nothing and calls `progress`.
 
     The client makes several bars for one download: bytes received, bytes on the disk, files.
     """
@@ -295,7 +295,7 @@ def load(
     *,
     is_causal: bool = True,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, list[str]]:
-    """Read configuration, weights and tokenizer of a folder.
+    """Read the configuration, weights and tokenizer from a folder.
 
     Args:
         folder: a model in transformers' format.

@@ -37,8 +37,8 @@ def read_declared(folder: Path) -> object:
         raise NotAModelError(
             other_format(folder)
             or msg(
-                "{folder} holds no config.json, so it is not a model in transformers' format; "
-                "give the folder that holds config.json and *.safetensors.",
+                "{folder} contains no config.json, so it is not a model in transformers' format; "
+                "give the folder that contains config.json and *.safetensors.",
                 folder,
             )
         )
@@ -71,7 +71,7 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
         if _LAYERS.search(key) and value > most:
             raise WeightsError(
                 "The weights of {name} do not fit its configuration: {key} is {value:,}, and the "
-                "weight files hold {tensors:,} tensors; download the model again or check "
+                "weight files contain {tensors:,} tensors; download the model again or check "
                 "config.json.",
                 (name, key, value, tensors),
             )

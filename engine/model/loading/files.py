@@ -92,7 +92,7 @@ def other_format(path: Path) -> str | None:
         except (ValueError, OSError, LookupError, TypeError):
             base = "its base model"
         return msg(
-            "{name} holds an adapter for {base}, not a whole model; merge the two "
+            "{name} is an adapter for {base}, not a whole model; merge the two "
             "with `merge_and_unload` of the package peft, save the result and load its folder.",
             (path.name, str(base)[:80]),
         )

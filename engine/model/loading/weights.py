@@ -93,7 +93,7 @@ class Weights:
             if found is not None and found != tuple(weight.shape):
                 raise unfit(self.name, name, found, weight.shape)
         raise WeightsError(
-            "The weights of {name} do not fit its configuration: the files hold "
+            "The weights of {name} do not fit its configuration: the files contain "
             "{numbers:,} numbers, and config.json asks for {needed:,}; download the model "
             "again or check config.json.",
             (self.name, self.numbers, needed),
@@ -208,7 +208,7 @@ def _nothing_to_load(name: str, files: Iterable[str]) -> WeightsError | UnsafeWe
     others = sorted(file for file in files if file.endswith(".safetensors"))
     if others:
         return WeightsError(
-            "{name} holds weights only as {others}, which transformers does not load; "
+            "{name} has weights only as {others}, which transformers does not load; "
             "choose a model with {weights}, or with several files and their index.",
             (name, others[0][:80], WEIGHTS),
         )
@@ -222,7 +222,7 @@ def _nothing_to_load(name: str, files: Iterable[str]) -> WeightsError | UnsafeWe
     if any(file.endswith(GGUF) for file in files):
         return WeightsError(no_gguf(name))
     return WeightsError(
-        "{name} holds no weights (*.safetensors); download the whole model, not only its "
+        "{name} contains no weights (*.safetensors); download the whole model, not only its "
         "configuration.",
         name,
     )

@@ -61,7 +61,7 @@ def encode(states: torch.Tensor, *, bits: int, group: int, axis: str) -> Codes:
 
 
 def decode(codes: Codes, *, bits: int, group: int, axis: str) -> torch.Tensor:
-    """(heads, positions, channels) float32: the numbers that the codes stand for."""
+    """Numbers that the codes encode: (heads, positions, channels) float32."""
     numbers = _unpacked(codes.packed, bits)
     grouped, dim = _grouped(numbers.float(), group, axis)
     low, step = (part.float().unsqueeze(dim) for part in (codes.low, codes.step))

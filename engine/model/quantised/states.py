@@ -52,7 +52,7 @@ class QuantisedStates:
         self._newest = newest[:, leaving:].clone()
 
     def read(self) -> torch.Tensor:
-        """(heads, positions, channels) in the dtype that was appended, as attention reads them."""
+        """States as attention reads them, in their own dtype: (heads, positions, channels)."""
         if self._codes is None:
             return self._newest
         older = decode(self._codes, **self._options).to(self._newest.dtype)

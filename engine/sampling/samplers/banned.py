@@ -58,10 +58,10 @@ class Banned(BanStage):
             single = isinstance(sequence, (int, np.integer)) and not isinstance(sequence, bool)
             ids = token_ids(self.setting, [sequence] if single else sequence, remedy)
             if not ids:
-                raise SettingError(self.setting, sequence, "holds an empty sequence", remedy)
+                raise SettingError(self.setting, sequence, "contains an empty sequence", remedy)
             sequences.append(ids)
         if not sequences:
-            raise SettingError(self.setting, given, "holds no sequence", remedy)
+            raise SettingError(self.setting, given, "contains no sequence", remedy)
         object.__setattr__(self, "sequences", tuple(dict.fromkeys(sequences)))
         object.__setattr__(self, "_groups", _by_length(self.sequences))
 

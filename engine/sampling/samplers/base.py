@@ -58,7 +58,7 @@ class Context:
 
     @property
     def generated_ids(self) -> np.ndarray:
-        """(steps,) the tokens after the prompt."""
+        """Tokens after the prompt: (steps,)."""
         return self.token_ids[self.prompt_length :]
 
 
@@ -371,9 +371,9 @@ def token_ids(setting: str, values: object, remedy: str) -> tuple[int, ...]:
 def token_id(setting: str, value: object, remedy: str) -> int:
     """Check a whole number from 0."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise SettingError(setting, value, "must hold token ids, whole numbers", remedy)
+        raise SettingError(setting, value, "must contain token ids, whole numbers", remedy)
     if value < 0:
-        raise SettingError(setting, value, "must hold token ids from 0 on", remedy)
+        raise SettingError(setting, value, "must not contain negative token ids", remedy)
     return int(value)
 
 

@@ -70,13 +70,13 @@ class LogitBias(TokenEdit):
         pairs: dict[int, float] = {}
         for pair in given:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise SettingError(self.setting, pair, "must hold pairs of id and bias", remedy)
+                raise SettingError(self.setting, pair, "must contain pairs of id and bias", remedy)
             chosen = token_id(self.setting, pair[0], remedy)
             if chosen in pairs:
                 raise SettingError(self.setting, chosen, "names a token twice", remedy)
             pairs[chosen] = limits.checked(self.setting, pair[1])
         if not pairs:
-            raise SettingError(self.setting, self.bias, "holds no token", remedy)
+            raise SettingError(self.setting, self.bias, "contains no token", remedy)
         object.__setattr__(self, "bias", tuple(sorted(pairs.items())))
         object.__setattr__(self, "_ids", np.array([i for i, _ in self.bias], np.int64))
         object.__setattr__(self, "_added", np.array([b for _, b in self.bias], np.float32))

@@ -21,7 +21,7 @@ def amount(label: str) -> Number:
         slider=(-2, 2, 0.05),
         usual=0.5,
         sweep=(0, 0.25, 0.5, 1, 1.5),
-        remedy=msg("use 0 to switch it off, 0.1 to 1 against repetition"),
+        remedy=msg("use 0 to switch it off, or 0.1 to 1 to reduce repetition"),
         least=-100,
         most=100,
         looser=EITHER,

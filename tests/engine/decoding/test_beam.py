@@ -291,7 +291,7 @@ def test_settings_and_prompts_must_fit_the_model(ending):
     BeamSearch(model, PROMPT, BeamSettings(width=8))
     with pytest.raises(SettingError, match="must be BeamSettings"):
         BeamSearch(model, PROMPT, 4)
-    with pytest.raises(PromptError, match="holds no token"):
+    with pytest.raises(PromptError, match="contains no token"):
         BeamSearch(model, [])
 
 

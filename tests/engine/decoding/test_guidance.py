@@ -282,13 +282,13 @@ def test_a_scale_out_of_range_is_refused(scale):
 @pytest.mark.parametrize("empty", [[], np.array([], np.int64), ""], ids=["list", "array", "text"])
 def test_an_empty_negative_prompt_is_refused(text_model, empty):
     for scale in (1.0, 1.5):
-        with pytest.raises(SettingError, match="negative_prompt holds no token"):
+        with pytest.raises(SettingError, match="negative_prompt contains no token"):
             guided(text_model, prompt="the cat", negative=empty, scale=scale)
 
 
 def test_unusable_negative_prompt_is_refused():
     model = tiny_models.shared("llama")
-    with pytest.raises(PromptError, match="The negative prompt holds token id 96"):
+    with pytest.raises(PromptError, match="The negative prompt contains token id 96"):
         guided(model, negative=[1, tiny_models.VOCAB])
     with pytest.raises(PromptError, match="The negative prompt has 160 tokens"):
         guided(model, negative=[1] * tiny_models.CONTEXT)

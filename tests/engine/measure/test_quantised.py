@@ -160,5 +160,5 @@ def test_unsuitable_model_text_or_setting_is_refused(model):
         QuantisedMeasurement(model, ReadText(PROMPT, 2), HOW)
     with pytest.raises(SettingError, match="group does not divide"):
         QuantisedMeasurement(model, ReadText(PROMPT, 20), Quantisation(group=12, residual=0))
-    with pytest.raises(DecodingError, match="holds no token"):
+    with pytest.raises(DecodingError, match="contains no token"):
         QuantisedMeasurement(model, ReadText((), 20), HOW)

@@ -133,7 +133,7 @@ def cases_on(rng: np.random.Generator, logits: np.ndarray) -> Iterator[Case]:
 
 
 def is_decided_by_rounding(case: Case) -> bool:
-    """Tell whether a temperature follows an entropy too small for any digits in rounded sums."""
+    """Return whether a temperature follows an entropy too small for any digits in rounded sums."""
     try:
         stages = case.distribution.stages
     except NoCandidatesError:

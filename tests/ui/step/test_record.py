@@ -25,7 +25,7 @@ def record_of(session: Session) -> dict:
 
 
 def same(text, other) -> bool:
-    """Tell whether two texts have the same steps, except for their times."""
+    """Return whether two texts have the same steps, except for their times."""
     times = ("forward_ms", "shape_ms", "draw_ms", "total_ms", "negative_forward_ms")
     runs = ("is_prefill", "reused", "passes", "cache_bytes_held", "cache_positions", "stop_reason")
     for one, two in zip(text.steps, other.steps, strict=True):

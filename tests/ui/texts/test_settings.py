@@ -219,7 +219,7 @@ def test_long_lists_are_accepted_up_to_a_limit(name, largest):
     (key, entries), *_ = stage.to_dict().items() if name != "dry" else [("breakers", [])]
     assert len(entries) == len(largest[key]) or name == "dry"
     longer = {key: largest[key] * 2}
-    with pytest.raises(SettingError, match=rf"{name} holds too many entries.*at most 2,000"):
+    with pytest.raises(SettingError, match=rf"{name} contains too many entries.*at most 2,000"):
         parse_settings({"order": [name], name: longer})
 
 

@@ -59,7 +59,7 @@ def test_plan_matches_the_typed_values(tuning):
         ({"x": "0.5, -1"}, "X values: Temperature must not be negative, got -1; "),
         ({"x": "1, 1e9"}, "X values: Temperature must be at most 1,000,000, got 1,000,000,000; "),
         ({"y": "0.5, 1.2"}, "Y values: Top-p must be above 0 and at most 1, got 1.2; "),
-        ({"y": "0.5, 0.50"}, "Y values hold a value twice, got 0.5; "),
+        ({"y": "0.5, 0.50"}, "Y values contain a value twice, got 0.5; "),
         ({"prompts": ("a", "")}, "Prompt 2 is empty"),
         ({"x": "0.1 to 6 step 0.1", "y": "0.02 to 1 step 0.02"}, "grid has more than 2,500 cells"),
         ({"max_tokens": 512, "seeds": 64, "x": "0.1 to 9 step 0.1"}, "has 11,520 texts with more"),

@@ -37,17 +37,17 @@ def test_lists_and_ranges_are_read(text, values):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("0.5, hot", "X values hold something that is not a number, got 'hot'"),
-        ("0.5, nan", "X values hold something that is not a number, got 'nan'"),
+        ("0.5, hot", "X values contain something that is not a number, got 'hot'"),
+        ("0.5, nan", "X values contain something that is not a number, got 'nan'"),
         ("", "X values are missing"),
-        ("0 to 1", "X values hold a range without a step, got '0 to 1'"),
-        ("0 to 1 step 0", "X values hold a range with a step of 0"),
+        ("0 to 1", "X values contain a range without a step, got '0 to 1'"),
+        ("0 to 1 step 0", "X values contain a range with a step of 0"),
         ("0 to 1 step 0.000001", "X values are too many, got 1,000,001"),
         ("0 to 1e15 step 1e-300", "X values are too many"),
-        ("1e16", "X values hold a value that no setting takes"),
+        ("1e16", "X values contain a value that no setting takes"),
         ("9" * 30_000, "X values are too long a list"),
-        ("9" * 41, "X values hold something of more than 40 characters, got '999"),
-        ("0.5, 1, 0.50", "X values hold a value twice, got 0.5"),
+        ("9" * 41, "X values contain something of more than 40 characters, got '999"),
+        ("0.5, 1, 0.50", "X values contain a value twice, got 0.5"),
     ],
 )
 def test_invalid_lists_are_refused_with_a_reason(text, sentence):
@@ -60,15 +60,15 @@ def test_invalid_lists_are_refused_with_a_reason(text, sentence):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("9" * 9_000 + "x", "hold something of more than 40 characters"),
+        ("9" * 9_000 + "x", "contain something of more than 40 characters"),
         ("9" * 200 + " to " + "9" * 200 + " step " + "9" * 201, "of more than 40 characters"),
-        ("1." * 9_999, "hold something of more than 40 characters"),
-        ("1.." * 6_000, "hold something of more than 40 characters"),
-        ("1" + " " * 19_000 + "to", "hold something that is not a number, got 'to'"),
-        ("0 to 19998 step 1; 19998", "hold a value twice, got 19,998"),
+        ("1." * 9_999, "contain something of more than 40 characters"),
+        ("1.." * 6_000, "contain something of more than 40 characters"),
+        ("1" + " " * 19_000 + "to", "contain something that is not a number, got 'to'"),
+        ("0 to 19998 step 1; 19998", "contain a value twice, got 19,998"),
         ("0 to 19998 step 1; 19999 19998", "are too many, got 20,001"),
         ("0 to 19999 step 1; 20000", "are too many, got 20,001"),
-        ("1 " * 9_999, "hold a value twice, got 1"),
+        ("1 " * 9_999, "contain a value twice, got 1"),
     ],
 )
 def test_parsing_time_grows_linearly_with_length(text, sentence, monkeypatch):

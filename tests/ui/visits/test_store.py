@@ -54,7 +54,7 @@ def small(tmp_path, **terms) -> Keeper:
 
 
 def kept_from(keeper: Keeper, address: str, name: str, length: int = 1000) -> bool:
-    """Tell whether a new record of about `length` bytes is kept; `name` identifies its person."""
+    """Return whether a new record of about `length` bytes is kept; `name` identifies its person."""
     noise = random.Random(name).randbytes(int(length * 0.87)).hex()
     keeper.put(name, "step", {"text": noise}, Owner(name, address))
     return not keeper.write()

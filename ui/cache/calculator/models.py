@@ -56,7 +56,7 @@ def _count(model: Described, owner: Owner) -> Call[Estimate]:
 LOADED = marked("configuration of the loaded model")  # translated when shown
 FOLDER, HUB, PASTED = "folder", "hub", "pasted"
 OWN = {  # further models to add, with the page's names for them
-    "": marked("None"),
+    "": marked("No other model"),
     PASTED: marked("Paste its config.json"),
     FOLDER: marked("A folder on this computer"),
     HUB: marked("A hub id in the cache"),

@@ -156,7 +156,7 @@ class ExactJob(Job):
 
     @property
     def is_done(self) -> bool:
-        """Return whether the best text is proven, or a limit was reached."""
+        """Return whether the best text is proven to be the best, or a limit was reached."""
         return self._is_over
 
     @property
@@ -276,7 +276,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         self._chosen = place
 
     def has_following(self, place: Place) -> bool:
-        """Tell whether a hypothesis was kept as a beam."""
+        """Return whether a hypothesis was kept as a beam."""
         step, at = place
         return self.text.steps[step].candidates[at].fate == KEPT
 

@@ -40,7 +40,7 @@ class ConfidenceMap:
 
 
 def can_be_clicked(positions: int, steps: int) -> bool:
-    """Tell whether a map of this size has a point to click in every cell."""
+    """Return whether a map of this size has a point to click in every cell."""
     return positions * steps <= MOST_CELLS
 
 

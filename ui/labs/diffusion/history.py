@@ -118,12 +118,12 @@ def _distribution(lab: DiffusionLab) -> None:
     words = (
         marked(
             "Step {step}, before it changed the canvas. ◆ is the token drawn, with {share}. "
-            "Probabilities at temperature 1, over all {count} tokens that a text may hold."
+            "Probabilities at temperature 1, over all {count} tokens that a text may contain."
         )
         if was_masked
         else marked(
             "Step {step}, before it changed the canvas. ◆ is the token standing, with {share}. "
-            "Probabilities at temperature 1, over all {count} tokens that a text may hold."
+            "Probabilities at temperature 1, over all {count} tokens that a text may contain."
         )
     )
     st.caption(

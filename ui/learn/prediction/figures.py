@@ -23,7 +23,7 @@ Of = Callable[[Step, Distribution, LanguageModel], float]
 
 @dataclass(frozen=True)
 class Figure:
-    """Something that is measured at every step.
+    """A quantity measured at every step.
 
     Attributes:
         label: its name, marked.

@@ -163,7 +163,7 @@ class Progress:
             if head.format != FORMAT:
                 raise ProgressError(
                     say(
-                        "This file does not hold progress of this app; choose one that Export "
+                        "This file does not contain progress of this app; choose one that Export "
                         "progress wrote."
                     )
                 )

@@ -143,9 +143,9 @@ def test_an_adapter_is_named_with_its_base(folder):
     adapter.write_text('{"peft_type": "LORA", "base_model_name_or_path": "owner/base"}')
     assert any("adapter" in notice for notice in load_model(folder, device="cpu").notices)
     (folder / "config.json").unlink()
-    fails(NotAModelError, folder, "holds an adapter for owner/base", "merge_and_unload")
+    fails(NotAModelError, folder, "is an adapter for owner/base", "merge_and_unload")
     adapter.write_text("{")
-    fails(NotAModelError, folder, "holds an adapter for its base model")
+    fails(NotAModelError, folder, "is an adapter for its base model")
 
 
 @pytest.mark.parametrize("content", ['{"eos_token_id": 2,}', "[1]"])
@@ -175,7 +175,7 @@ def test_scaled_positions_decode_past_the_trained_length(folder, kind):
 
 
 def test_empty_folder_is_refused(tmp_path):
-    fails(NotAModelError, tmp_path, "holds no config.json", "give the folder")
+    fails(NotAModelError, tmp_path, "contains no config.json", "give the folder")
 
 
 def test_revision_of_a_folder_is_refused(folder):

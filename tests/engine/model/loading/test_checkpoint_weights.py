@@ -113,7 +113,7 @@ def test_pickled_weights_are_refused_unopened(folder, name):
 
 def test_folder_without_weights_is_refused(folder):
     (folder / "model.safetensors").unlink()
-    fails(WeightsError, folder, "holds no weights (*.safetensors)", "download the whole model")
+    fails(WeightsError, folder, "contains no weights (*.safetensors)", "download the whole model")
 
 
 def test_folder_in_place_of_weights_is_refused(folder):

@@ -43,7 +43,7 @@ BAD_GAP = predicted().record() | {"gap": 2}
     [
         ("", "is not JSON"),
         ("[" * 100_000, "must be an object"),
-        ('{"format": "trace"}', "does not hold progress"),
+        ('{"format": "trace"}', "does not contain progress"),
         (json.dumps(NOTHING.record() | {"version": 9}), "newer version"),
         (json.dumps(NOTHING.record() | {"entries": 3}), "entries must be a list"),
         (changed(kind="win"), "entries[0].kind must be"),

@@ -33,7 +33,7 @@ function merge_frame({ symbols, merges, ranks, is_whole }, step) {
   const chips = labels.flatMap((label, place) =>
     label === null ? [] : [{ label, look: /** @type {'new' | ''} */ (last?.[0] === place ? 'new' : '') }],
   );
-  if (is_whole) return { chips, sentence: say('The vocabulary holds this pre-token whole, so no merge is needed.') };
+  if (is_whole) return { chips, sentence: say('The vocabulary contains this pre-token whole, so no merge is needed.') };
   if (merges.length === 0) return { chips, sentence: say('No merge fits here, so every symbol stays a token.') };
   if (!last) {
     const values = { merges: count(merges.length), symbols: count(symbols.length) };
