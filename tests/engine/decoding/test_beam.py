@@ -82,7 +82,7 @@ def searched(model: LanguageModel, prompt=PROMPT, **settings) -> BeamSearch:
         ("gpt2", True),  # learned positions
         ("mistral", True),  # sliding windows
         pytest.param("gemma3", True, marks=pytest.mark.long),  # windows of two kinds
-        pytest.param("bloom", True, marks=pytest.mark.long),  # alibi
+        ("bloom", True),  # alibi
     ],
 )
 def test_sequences_and_scores_match_transformers(architecture, has_ends, ending):

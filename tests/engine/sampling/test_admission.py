@@ -250,10 +250,22 @@ def test_disabled_sampler_may_be_switched_on_in_order():
     assert behind == alone, "what comes later cannot bring a token back"
 
 
+def test_disabled_temperature_admits_what_two_cuts_remove():
+    settings = SamplingSettings(chain=[MinP(0.3), EpsilonCutoff(0.1)])
+    order = ["temperature", "min_p", "epsilon_cutoff"]
+    found = admitting_change(FOUR, settings, NO_CONTEXT, 2, order=order)
+    assert (found.setting, found.settings.chain[1:]) == ("temperature", settings.chain)
+    assert survives(FOUR, found.settings, NO_CONTEXT, 2)
+    for value in (found.value - 0.01, 1.0):
+        cooler = settings.replace(chain=[Temperature(value), *settings.chain])
+        assert not survives(FOUR, cooler, NO_CONTEXT, 2)
+    assert admitting_change(FOUR, settings, NO_CONTEXT, 2).setting is None
+
+
 def test_order_must_fit_the_chain():
     settings = SamplingSettings(chain=[TopK(1), MinP(0.9)])
     for order in (["min_p", "top_k"], ["top_k"], ["top_k", "min_p", "heat"], ["top_k"] * 2):
-        with pytest.raises(SettingError, match="order does not hold the chain"):
+        with pytest.raises(SettingError, match="order does not contain the chain"):
             admitting_change(FOUR, settings, NO_CONTEXT, 1, order=order)
 
 

@@ -238,6 +238,7 @@ def test_a_bad_chain_is_explained(make, said):
         ("top_k", 2.5, "must be 0 or a positive whole number"),
         ("top_k", False, "must be a number"),  # False == 0, its off value
         ("min_p", 1.1, "must be between 0 and 1"),
+        ("epsilon_cutoff", 1, "must be above 0 and below 1"),
         ("repetition_penalty", 0, "must be above 0"),
         ("no_repeat_ngram", 2.5, "must be 0 or a positive whole number"),
         ("presence_penalty", 1e3, "must be between"),
