@@ -199,7 +199,7 @@ def test_from_dict_refuses_malformed_data(data):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: [TopK(1), TopP(0.9), TopK(2)], "chain holds .*twice, got 'top_k'"),
+        (lambda: [TopK(1), TopP(0.9), TopK(2)], "chain contains .*twice, got 'top_k'"),
         (lambda: [0.9], "chain must contain stages, got 0.9"),
         (lambda: [TopP], "chain must contain stages"),
         (lambda: TopP(0.9), "chain must be a list of stages"),
@@ -270,7 +270,7 @@ def test_refusal_names_setting_value_and_remedy(setting, value, said):
         (lambda: LogitBias({-3: 1}), "logit_bias must not contain negative token ids"),
         (lambda: LogitBias({True: 1}), "logit_bias must contain token ids, whole numbers"),
         (lambda: LogitBias([(3, 1), (3, 2)]), "logit_bias names a token twice"),
-        (lambda: LogitBias([3]), "logit_bias must hold pairs"),
+        (lambda: LogitBias([3]), "logit_bias must contain pairs"),
         (lambda: LogitBias({}), "logit_bias contains no token"),
         (lambda: LogitBias(3), "logit_bias must be a mapping"),
         (lambda: Dry(allowed_length=1.5), "dry.allowed_length must be a whole number"),

@@ -178,7 +178,7 @@ def test_incomplete_copy_is_reported_as_missing_weights(hub):
     hub.model_info_raises = httpx2.ConnectError("no network")
     hub.cached = hub.folder
     (hub.folder / "model.safetensors").unlink()
-    fails(WeightsError, "owner/tiny", "holds no weights")
+    fails(WeightsError, "owner/tiny", "contains no weights")
 
 
 def test_full_disk_is_not_blamed_on_hub(hub):

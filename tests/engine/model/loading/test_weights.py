@@ -157,7 +157,7 @@ def unbuilt(monkeypatch):
     [
         ({"vocab_size": 10_000_000}, "model.embed_tokens.weight is 260 x 32, and config.json asks"),
         ({"intermediate_size": 100_000_000}, "is 48 x 32, and config.json asks for 100000000 x 32"),
-        ({"num_hidden_layers": 400}, "the files hold"),
+        ({"num_hidden_layers": 400}, "the files contain"),
         ({"num_hidden_layers": 100_000}, "num_hidden_layers is 100,000"),
         ({"num_hidden_layers": 10**18}, "num_hidden_layers is"),
     ],
