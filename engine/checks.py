@@ -16,7 +16,7 @@ def is_whole(value: object) -> bool:
 
 def at_least_one(setting: str, value: object) -> int:
     """Return `value` as a plain number; raises `SettingError` unless it is whole and at least 1."""
-    remedy = msg("use a whole number from 1")
+    remedy = msg("use a whole number, 1 or more")
     if not is_whole(value):
         raise SettingError(setting, value, "must be a whole number", remedy)
     if value < 1:

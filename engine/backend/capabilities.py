@@ -25,9 +25,10 @@ def limits(model: Backend) -> tuple[str, ...]:
     if model.listed is not None:
         sentences.append(
             msg(
-                "{name} names the {listed:,} likeliest of its {vocab_size:,} tokens at every step, "
-                "so top-k is at most {most:,}, and every draw is exact. Of all others the "
-                "probability together is known, and is shown as if they shared it evenly.",
+                "{name} lists the {listed:,} likeliest of its {vocab_size:,} tokens at every "
+                "step, so top-k is at most {most:,}, and every draw is exact. Of all the "
+                "others only the total probability is known; it is shown as if they shared "
+                "it evenly.",
                 (model.name, model.listed, model.vocab_size, model.listed),
             )
         )
@@ -52,7 +53,7 @@ def require(model: Backend, what: str, *needed: str) -> None:
     missing = next((each for each in needed if each not in model.capabilities), None)
     if missing is not None:
         raise CapabilityError(
-            "{what} needs {needed}, which {name} does not give; choose another model.",
+            "{what} needs {needed}, which {name} does not provide; choose another model.",
             (what, CAPABILITIES[missing], model.name),
         )
 
@@ -92,7 +93,7 @@ def fitted(
     for stage in chain[:place]:
         if not _scales(stage):
             problem = msg(
-                "comes before top-k, and {name} lists {most:,} tokens", (model.name, most)
+                "comes before top-k, but {name} lists only {most:,} tokens", (model.name, most)
             )
             remedy = msg("put it after top-k, or switch it off")
             raise SettingError(stage.setting, stage.value, problem, remedy)

@@ -48,7 +48,9 @@ class Fit:
             (msg("bandwidth of the card"), self.card.bandwidth),
         ):
             if not 0 < value < math.inf:
-                raise SettingError(setting, value, "must be above 0", "type the maker's figure")
+                raise SettingError(
+                    setting, value, "must be above 0", "type the manufacturer's figure"
+                )
         if not 0 <= self.reserve < 1:
             remedy = msg("use 0.1 to leave a tenth of the memory")
             raise SettingError("reserve", self.reserve, "must be from 0 to below 1", remedy)

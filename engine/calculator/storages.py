@@ -118,7 +118,8 @@ WEIGHT_STORAGES = {
             _MXFP4,
             _HALF,
             msg(
-                "routed experts with an 8-bit scale for 32 weights, 4.25 bits; all else in 16 bits"
+                "routed experts in 4.25 bits, with an 8-bit scale per 32 weights; all else "
+                "in 16 bits"
             ),
         ),
     )

@@ -155,8 +155,8 @@ def count_weights(name: str, config: PretrainedConfig) -> Weights:
         table, output = model.get_input_embeddings().weight, model.get_output_embeddings()
     except Exception as error:  # an architecture's own way to object to its configuration
         raise NotAModelError(
-            "transformers builds no causal language model from the configuration of {name} "
-            "({error}); check config.json.",
+            "transformers cannot build a causal language model from the configuration of "
+            "{name} ({error}); check config.json.",
             (name, first_line(error)),
         ) from error
     fields = Fields(config.get_text_config(decoder=True))

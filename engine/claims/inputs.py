@@ -105,7 +105,7 @@ class Wholes(Numbers):
         for number in found:
             if not number.is_integer():
                 raise SettingError(
-                    self.label, number, "is not whole", "use whole numbers as in 4, 12"
+                    self.label, number, "is not a whole number", "use whole numbers as in 4, 12"
                 )
         return [int(number) for number in found]
 

@@ -111,7 +111,7 @@ class GrowingText:
         self.settings = checked_settings(row.settings, model)
         if self.settings.parity:
             remedy = msg("switch parity off, or use a Decoder")
-            problem = msg("cannot repeat generate bit for bit in a batch")
+            problem = msg("cannot reproduce generate bit for bit in a batch")
             raise SettingError("parity", True, problem, remedy)
         stopping.checked_max_new_tokens(row.max_tokens)
         self.limit = at_least_one("max_tokens", row.max_tokens)

@@ -280,8 +280,10 @@ def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
     """
     scale = checked_scale(scale)
     if guidance is None:
-        remedy = msg("begin a decoder with a negative prompt and another scale than 1")
-        raise SettingError("guidance_scale", scale, "finds no negative prompt read", remedy)
+        remedy = msg("start a decoder with a negative prompt and a guidance scale other than 1")
+        raise SettingError(
+            "guidance_scale", scale, "needs a negative prompt, which this text lacks", remedy
+        )
     return replace(guidance, scale=scale)
 
 

@@ -32,7 +32,7 @@ def checked_length(length: object, steps: int) -> int:
     """Return the number of steps to keep, checked; `SettingError` if there are fewer."""
     if not is_whole(length) or not 0 <= length <= steps:
         remedy = msg("use 0 to {steps}, the number of tokens generated so far", steps)
-        raise SettingError("length", length, "cannot be rewound to", remedy)
+        raise SettingError("length", length, "must be a number of generated tokens", remedy)
     return int(length)
 
 
@@ -40,7 +40,9 @@ def checked_place(index: object, steps: int) -> int:
     """A step that was taken or is next; `SettingError` for any other."""
     if not is_whole(index) or not 0 <= index <= steps:
         remedy = msg("use 0 to {steps}", steps)
-        raise SettingError(msg("step index"), index, "is neither taken nor next", remedy)
+        raise SettingError(
+            msg("step index"), index, "is neither a step taken nor the next one", remedy
+        )
     return int(index)
 
 
@@ -54,7 +56,7 @@ def checked_index(index: object, steps: int) -> int:
 
 def check_possible(token_id: int, logits: np.ndarray, model: Backend) -> None:
     """Raise `SettingError` for a token that a model rules out or does not list in a step."""
-    remedy = msg("choose a token that the model can give")
+    remedy = msg("choose a token that the model can produce")
     if logits[token_id] == -np.inf:
         raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
     if model.listed is not None and np.count_nonzero(logits > logits[token_id]) >= model.listed:

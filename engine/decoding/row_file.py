@@ -167,8 +167,8 @@ def _cannot_store(error: OSError) -> RecordError:
         remedy = msg("make room there, or set TMPDIR to another folder")
     except OSError:
         folder = msg("a temporary folder")
-        remedy = msg("there is none that can be written to, so set TMPDIR to one")
-    why = error.strerror or msg("no folder can be used")
+        remedy = msg("set TMPDIR to a folder that can be written to")
+    why = error.strerror or msg("no usable folder")
     return RecordError(
         "The logits could not be stored in {folder} ({why}); {remedy}.", (folder, why, remedy)
     )

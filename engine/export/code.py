@@ -26,9 +26,9 @@ _TARGETS: tuple[Callable[[Request], Snippet], ...] = (
 # Features that only transformers has.
 _NO_GUIDANCE = (
     "guidance",
-    msg("is not there: the negative prompt is left out, the text will be another"),
+    msg("is not available there: the negative prompt is left out, so the text will differ"),
 )
-_NO_SEARCH = (msg("contrastive search"), msg("is not there: this code samples instead"))
+_NO_SEARCH = (msg("contrastive search"), msg("is not available there: this code samples instead"))
 
 
 def snippets(

@@ -78,7 +78,7 @@ def _slashed(regex: str) -> str:
     return re.sub(r"\\.|/|\n", lambda m: {"/": "\\/", "\n": "\\n"}.get(m[0], m[0]), regex)
 
 
-_REDRAWS = msg("draws without it first, and once more with it where that token would break it")
+_REDRAWS = msg("draws without it first, and again with it if that token would break it")
 _NEEDS_BUILD = msg("needs a build with LLAMA_LLGUIDANCE for this")
 
 
@@ -106,12 +106,12 @@ TABLE: dict[str, Entry] = {
         ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
         _dry,
         differs=lambda stage: msg(
-            "sequence breakers are texts there, not token ids, so its own are used: "
-            "a line break, a colon, a quotation mark and an asterisk"
+            "sequence breakers are strings there, not token ids, so its own are used: a line "
+            "break, a colon, a quotation mark and an asterisk"
         ),
     ),
     "banned": bans("logit_bias", msg("written as a bias of minus infinity")),
-    "min_new_tokens": absent(msg("cannot rule out the end of the text for some tokens only")),
+    "min_new_tokens": absent(msg("cannot rule out the end of the text for only the first tokens")),
     "constraint": Entry(("grammar", "json_schema"), _constraint, differs=_constraint_differs),
     "temperature": same("temperature"),
     "dynamic_temperature": Entry(
@@ -130,14 +130,16 @@ TABLE: dict[str, Entry] = {
             "xtc_probability": stage.probability,
         },
         differs=lambda stage: msg(
-            "removes the end of the text and line breaks too; ours leaves a step alone when those "
-            "would go"
+            "removes the end of the text and line breaks too; ours leaves a step unchanged "
+            "if it would remove them"
         ),
     ),
     "mirostat": Entry(
         ("mirostat", "mirostat_tau", "mirostat_eta"),
         lambda stage: {"mirostat": 2, "mirostat_tau": stage.tau, "mirostat_eta": stage.eta},
-        differs=lambda stage: msg("measures a token's surprise after its cut, ours before it"),
+        differs=lambda stage: msg(
+            "measures a token's surprisal after its cut; ours does so before it"
+        ),
     ),
 }
 
@@ -232,7 +234,7 @@ def _translation(request: Request, target: str) -> Translation:
         seed, remark = seed_of_32_bits(seed)
         result.add({"seed": seed})
         result.differs.append(("seed", remark))
-    remark = msg("llama.cpp reads GGUF files; its convert_hf_to_gguf.py makes one of a model")
+    remark = msg("llama.cpp reads GGUF files; its convert_hf_to_gguf.py converts a model to one")
     result.differs.append(("model", remark))
     return result
 
@@ -267,9 +269,7 @@ def cli_snippet(request: Request) -> Snippet:
     if isinstance(request.prompt, ChatPrompt):
         # The template writes the start of text itself, if there should be one.
         flags.append(("--override-kv", "tokenizer.ggml.add_bos_token=bool:false"))
-        remark = msg(
-            "is text there; control tokens that a person typed in the message are read as such"
-        )
+        remark = msg("is text there; control tokens typed in the message are read as such")
         result.differs.append(("prompt", remark))
         text = request.prompt.text
     else:

@@ -45,7 +45,7 @@ TABLE: dict[str, Entry] = {
         "format",
         {"json_schema": json.loads},
         msg("takes JSON schemas only"),
-        lambda stage: msg("part of a schema is silently ignored there if its grammar lacks it"),
+        lambda stage: msg("silently ignores parts of a schema that its grammar lacks"),
     ),
     "temperature": same("temperature"),
     "top_k": same("top_k", msg("keeps exactly k tokens; ours also keeps all tied with the k-th")),

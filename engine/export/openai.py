@@ -94,7 +94,9 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
         body["logit_bias"] = {str(t): ban if b is BANNED else b for t, b in bias.items()}
     if settings.seed is not None and not settings.is_greedy:
         body["seed"] = settings.seed
-        remark = msg("is a wish there, not a promise, and gives other random numbers than here")
+        remark = msg(
+            "is only best-effort there, and gives different random numbers from those here"
+        )
         differs.append(("seed", remark))
     if request.stop_strings:
         body["stop"] = list(request.stop_strings[:_MOST_STOP_STRINGS])
@@ -109,7 +111,8 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
     is_chat = isinstance(request.prompt, ChatPrompt)
     differs.append(("prompt", TEMPLATE_THERE if is_chat else plain))
     remark = msg(
-        "is max_completion_tokens to OpenAI, vLLM and llama.cpp; others may know max_tokens only"
+        "is called max_completion_tokens by OpenAI, vLLM and llama.cpp; others may know only "
+        "max_tokens"
     )
     differs.append(("max_tokens", remark))
     differs += request.model_remarks()

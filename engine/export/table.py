@@ -163,7 +163,9 @@ def look_back(parameters: Mapping[str, object]) -> list[Remark]:
     return [("repeat_last_n", why)] if "repeat_last_n" in parameters else []
 
 
-TEMPLATE_THERE = msg("goes into the template that the model has there, which may be another one")
+TEMPLATE_THERE = msg(
+    "goes into the template that the model has there, which may be a different one"
+)
 COUNTS_PROMPT = msg("counts the tokens of the prompt too; ours counts generated ones only")
 
 
@@ -217,7 +219,7 @@ def bans(name: str, how: str) -> Entry:
         singles = [sequence[0] for sequence in sequences_of(stage) if len(sequence) == 1]
         return {name: dict.fromkeys(singles, BANNED)} if singles else {}
 
-    remark = msg("{how}, an end-of-text token too if it is among them; {same_ids}", (how, SAME_IDS))
+    remark = msg("{how}, including any end-of-text token among them; {same_ids}", (how, SAME_IDS))
     return Entry((name,), values, partly=partly, differs=lambda stage: remark)
 
 
@@ -314,7 +316,7 @@ class Effect(enum.Enum):
     """Effect on the distribution of swapping two stages."""
 
     NONE = msg("the result is the same")
-    ODDS = msg("the odds change, and kept tokens only if a later cut looks at the odds")
+    ODDS = msg("the odds change; the kept tokens change only if a later cut depends on the odds")
     KEPT = msg("this can change which tokens are kept")
 
 

@@ -47,7 +47,7 @@ TABLE: dict[str, Entry] = {
     "min_new_tokens": same("min_new_tokens"),
     "constraint": absent(
         msg(
-            "is not in transformers; give llguidance's or another library's masks as "
+            "is not in transformers; pass the masks of llguidance or another library as "
             "prefix_allowed_tokens_fn or in logits_processor=[...]"
         )
     ),
@@ -86,7 +86,7 @@ def _what_runs(settings: SamplingSettings) -> tuple[list[Stage], list[Remark]]:
     greedy = next(i for i, stage in enumerate(chain) if stage.setting == "temperature")
     matters = [stage for stage in chain[:greedy] if stage.setting == "typical_p"]
     why = msg(
-        "does not run without sampling, and temperature 0 is that; here it may drop the best token"
+        "does not run without sampling, so not at temperature 0; here it may drop the best token"
     )
     runs = [stage for stage in chain if stage.setting not in WARPERS or stage is chain[greedy]]
     return runs, [(stage.setting, why) for stage in matters]
@@ -166,8 +166,9 @@ def snippet(request: Request) -> Snippet:
         lines.append(f"torch.manual_seed({settings.seed})")
         if not settings.parity:
             remark = msg(
-                "transformers draws by torch.multinomial, so the same seed draws other tokens; in "
-                "Python, the engine draws as it does with SamplingSettings(parity=True)"
+                "transformers draws with torch.multinomial, so the same seed draws different "
+                "tokens; in Python, SamplingSettings(parity=True) makes the engine draw the "
+                "same way"
             )
             differs.append(("seed", remark))
     lines += [

@@ -55,7 +55,7 @@ def _constraint(stage: Stage) -> str:
             "depends on the backend there; start vLLM with the guidance backend for a Lark grammar"
         )
     return msg(
-        "white space between parts of JSON, and what a schema may contain, depend on the backend"
+        "whitespace between parts of JSON, and what a schema may contain, depend on the backend"
     )
 
 
@@ -130,7 +130,7 @@ def _least_tokens(result: Translation, request: Request) -> None:
     if least > request.max_tokens:
         result.parameters["min_tokens"] = request.max_tokens
         why = msg(
-            "is {least:,} here; vLLM takes no more than the most, {max_tokens:,}",
+            "is {least:,} here; vLLM allows no more than max_tokens, {max_tokens:,}",
             (least, request.max_tokens),
         )
         result.differs.append(("min_new_tokens", why))
@@ -143,7 +143,9 @@ def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
         keywords["stop"] = list(request.stop_strings)
     if request.settings.seed is None or request.settings.is_greedy:
         return keywords, []
-    remark = msg("the same seed gives other random numbers in another engine, so other tokens")
+    remark = msg(
+        "the same seed gives different random numbers in another engine, so different tokens"
+    )
     return keywords | {"seed": request.settings.seed}, [("seed", remark)]
 
 

@@ -79,7 +79,9 @@ MAX_SEED_32 = 2**32 - 2  # the highest 32-bit number itself means "choose one" i
 
 def seed_of_32_bits(seed: int) -> tuple[int, str]:
     """A seed for an engine that takes 32 bits, and a remark about it."""
-    remark = msg("the same seed gives other random numbers in another engine, so other tokens")
+    remark = msg(
+        "the same seed gives different random numbers in another engine, so different tokens"
+    )
     if seed <= MAX_SEED_32:
         return seed, remark
     return seed % (MAX_SEED_32 + 1), msg("{remark}; it is shortened to 32 bits there", remark)

@@ -42,7 +42,7 @@ MOST_WAITING = 6
 MOST_LAST = 1
 SLOW_FOR = 600.0  # seconds that a person comes last after sending a slow source
 MOST_SLOW = 1_000
-_SIMPLER = msg("use smaller counts, and fewer parts that must hold at once")
+_SIMPLER = msg("use smaller repeat counts, and fewer conditions that must hold at once")
 Found = TypeVar("Found")
 
 _first = Child("engine.guarded.matchers", SECONDS, MEGABYTES)
@@ -80,10 +80,10 @@ def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]
                 _first.lock.release()
         return work(_second, SECONDS)
     except TooLongError as error:
-        problem = msg("takes more than {seconds:g} seconds of processor time to follow", SECONDS)
+        problem = msg("takes more than {seconds:g} seconds of processor time to apply", SECONDS)
         raise SettingError(SETTING, shown, problem, _SIMPLER) from error
     except TooLargeError as error:
-        problem = msg("takes more than {megabytes:,} MB of memory to follow", MEGABYTES)
+        problem = msg("takes more than {megabytes:,} MB of memory to apply", MEGABYTES)
         raise SettingError(SETTING, shown, problem, _SIMPLER) from error
     except EndedError as error:
         problem, remedy = (
@@ -136,7 +136,7 @@ def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
     if not _line.enter(lambda: is_given_up() or is_hopeless(), told, goes_last=goes_last):
         if is_given_up():
             raise CancelledError("This was cancelled before it was done; nothing was changed.")
-        problem = msg("cannot be read now, as others that take long are read first")
+        problem = msg("cannot be read now, as other slow constraints are read first")
         raise SettingError(SETTING, shown, problem, "try again in a few seconds")
     try:
         yield

@@ -76,7 +76,7 @@ def checked_source(language: object, source: object) -> str:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MOST_BYTES:
         problem = msg(
-            "has {size:,} bytes, more than the {most_bytes:,} that are taken in", (size, MOST_BYTES)
+            "has {size:,} bytes, more than the {most_bytes:,} allowed", (size, MOST_BYTES)
         )
         raise _refusal(text, problem, msg("shorten it"))
     if not text.strip():
@@ -176,7 +176,7 @@ def _schema(source: str) -> str:
 
     escapes = prepare(schema, may_begin)
     if escapes is None:
-        problem = msg("contains a control character, whose escape could spell a name too")
+        problem = msg("contains a control character, whose escape could also spell a property name")
         raise _refusal(source, problem, msg("take it out, or set additionalProperties to false"))
     options |= {"lenient": False, "json_allowed_escapes": escapes}
     return json.dumps(schema | {"x-guidance": options}, ensure_ascii=False)
@@ -203,10 +203,10 @@ def _parsed(language: str, source: str) -> object:
         return json.loads(source)
     except json.JSONDecodeError as error:
         problem = msg(
-            "is not JSON at line {lineno}, column {colno}: {msg}",
+            "is not valid JSON at line {lineno}, column {colno}: {msg}",
             (error.lineno, error.colno, error.msg),
         )
-        raise _refusal(source, problem, msg("mend it there")) from None
+        raise _refusal(source, problem, msg("fix the JSON there")) from None
     except (RecursionError, ValueError):  # numbers of more digits than Python reads
         problem = msg("is nested too deeply or contains too long a number")
         raise _refusal(source, problem, msg("simplify it")) from None
@@ -214,13 +214,15 @@ def _parsed(language: str, source: str) -> object:
 
 def _refuse_halves(source: str, text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise _refusal(source, msg("contains half a character"), msg("take it out"))
+        raise _refusal(
+            source, msg("contains an unpaired surrogate, half a character"), msg("take it out")
+        )
 
 
 def _refuse_depth(source: str, parts: int) -> None:
     if parts > MOST_PARTS:
         problem = msg(
-            "has {parts:,} nested parts, more than the {most_parts:,} that are taken in",
+            "has {parts:,} nested parts, more than the {most_parts:,} allowed",
             (parts, MOST_PARTS),
         )
         raise _refusal(source, problem, msg("shorten it"))
@@ -235,7 +237,7 @@ def _problem(language: str, source: str, message: str) -> str:
         mark = _MARKS.get(tested[1], tested[1])
         lines = [
             msg(
-                "uses {mark} as a test of neighbouring characters, which no constraint can make",
+                "uses {mark} to test neighbouring characters, which no constraint can do",
                 mark,
             )
         ]
@@ -247,7 +249,8 @@ def _problem(language: str, source: str, message: str) -> str:
         if said and marks:
             place = marks.index("^") - 3  # the pattern follows four blanks
             return msg(
-                "is not a regular expression at character {place}: {said}", (place, _plain(said))
+                "is not a valid regular expression at character {place}: {said}",
+                (place, _plain(said)),
             )
         return msg("is refused: {lines}", _plain(lines[0]))
     if found:
@@ -278,7 +281,7 @@ def _remedy(message: str) -> str:
         return msg("spell out the characters that are allowed there")
     if _ONE_OF in message:
         return msg("use anyOf, or give each option a required property with a const of its own")
-    return msg("mend it there")
+    return msg("fix the JSON there")
 
 
 def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None:

@@ -195,7 +195,8 @@ def check(model: LanguageModel, positions: int, batch: int) -> None:
             msg("Batch"),
             batch,
             msg(
-                "needs {needed:,.1f} GiB with room to work, and {limit:,.1f} GiB are there",
+                "needs {needed:,.1f} GiB with working memory, but only {limit:,.1f} GiB are "
+                "available",
                 (needed / 2**30, limit / 2**30),
             ),
             "use fewer texts or fewer positions",
@@ -207,7 +208,7 @@ def _repeat(model: LanguageModel, cache: caches.Cache, batch: int) -> None:
         raise SettingError(
             msg("Batch"),
             batch,
-            msg("is not for {name}: its states cannot be repeated", model.name),
+            msg("does not work with {name}: its states cannot be duplicated", model.name),
             "use 1",
         )
     cache.batch_repeat_interleave(batch)

@@ -214,7 +214,7 @@ def grid(
     longest = max(prompts) + max(outputs)
     most = model.context_length
     if most is not None and longest > most:
-        problem = msg("together go beyond the {most:,} positions of {name}", (most, model.name))
+        problem = msg("together exceed the {most:,} positions of {name}", (most, model.name))
         remedy = msg("use shorter ones")
         raise SettingError(msg("The longest prompt and output"), longest, problem, remedy)
     return cells

@@ -82,7 +82,7 @@ class DiffusionModel(LoadedModel):
         return b"".join(pieces).decode("utf-8", "replace")
 
     def _forward(self, ids: Sequence[int]) -> np.ndarray:
-        at = msg("at a canvas of {ids:,} positions", len(ids))
+        at = msg("with a canvas of {ids:,} positions", len(ids))
         remedy = msg("use a shorter one, a smaller model or a smaller dtype")
         with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
             row = torch.tensor([list(ids)], dtype=torch.long, device=self.device)

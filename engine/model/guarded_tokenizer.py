@@ -37,7 +37,7 @@ MEGABYTES = 1_024
 LONGEST_TOKEN = 2_000
 # Most bytes of a tokenizer besides its tokens, above all its chat template; read in one go.
 MOST_OF_REST = 1_000_000
-_READ, _CUT = msg("to be read"), msg("to cut this text")
+_READ, _CUT = msg("to read"), msg("to split this text")
 _CHECK_FILE = msg("check its tokenizer.json, or choose another model")
 _CHANGE_TEXT = msg("change the text, or choose another model")
 

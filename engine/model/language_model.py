@@ -157,7 +157,7 @@ class LanguageModel(LoadedModel):
             ContextFullError: the cache is not valid beyond this point (see `reads_again_after`).
         """
         start = time.perf_counter() - seconds_paused()
-        at = msg("at {token_ids:,} new positions", len(token_ids))
+        at = msg("with {token_ids:,} new positions", len(token_ids))
         remedy = msg("use a shorter prompt, a smaller model or a smaller dtype")
         with ENGINE_LOCK, torch.inference_mode(), self.naming_memory(at, remedy):
             kernels = DEFAULT_KERNELS if parity else self.kernels
@@ -230,7 +230,7 @@ class LanguageModel(LoadedModel):
                 return logits, None
             if not states or states[-1].shape[:2] != ids.shape:
                 raise NotAModelError(
-                    "{name} does not give the hidden states of its last layer; choose "
+                    "{name} does not return the hidden states of its last layer; choose "
                     "another model.",
                     self.name,
                 )

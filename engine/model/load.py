@@ -159,7 +159,8 @@ def _loaded(
     # Raised here, without a cause and without the model: they would stay as long as the error.
     del hf, tokenizer
     raise OutOfMemoryError(
-        "{place} has not enough memory to run {name}; use a smaller model or a smaller dtype.",
+        "{place} does not have enough memory to run {name}; use a smaller model or a smaller "
+        "dtype.",
         (place, located.folder.name),
     )
 
@@ -185,5 +186,5 @@ def _dtype(dtype: str | torch.dtype) -> torch.dtype | None:
         return None
     if name not in known:
         remedy = msg("use auto or one of {known}", ", ".join(known))
-        raise SettingError("dtype", name, "is not a dtype that models are run in", remedy)
+        raise SettingError("dtype", name, "is not a dtype that models can run in", remedy)
     return known[name]

@@ -66,7 +66,7 @@ def refuse_unless_as_generate(model: Probed) -> None:
             found = _passes(model)
     except _MISFITS as error:
         raise NotAModelError(
-            "{name} cannot be stepped with a cache of transformers ({error}); choose "
+            "{name} cannot run step by step with a transformers cache ({error}); choose "
             "another architecture.",
             (model.name, error),
         ) from error
@@ -84,23 +84,25 @@ def _passes(model: Probed) -> str | None:
     _row(model, _OTHER[:1], caches.fork(cache), 4)
     rows.append(_row(model, token_ids[1:2], cache, 4))
     if not any(True for _ in tensors(cache)):
-        return msg("keeps nothing in the cache that it is given, so it cannot be stepped")
+        return msg("stores nothing in the cache that it is given, so it cannot run step by step")
     tolerance = tolerance_of(model, expected[0])
     if not all(_close(*pair, tolerance) for pair in zip(rows, expected, strict=True)):
         alone = _alone(model, token_ids)
         if all(_close(*pair, tolerance) for pair in zip(alone, rows, strict=True)):
             return msg(
-                "gives other logits for plain tokens than in transformers' generate, which hands "
-                "it more than these"
+                "gives different logits for token ids alone than in transformers' generate, "
+                "which passes it more inputs"
             )
         return msg(
-            "keeps what it has read inside the model, not in a cache, so texts would mix or "
-            "differ from those of generate"
+            "keeps its state inside the model, not in a cache, so texts would mix or differ "
+            "from those of generate"
         )
     if caches.can_crop(cache):
         caches.crop(cache, 4)
         if not _close(_row(model, token_ids[1:2], cache, 4), rows[2], tolerance):
-            return msg("gives other logits after its cache was cropped, so a rewind would be wrong")
+            return msg(
+                "gives different logits once its cache is cropped, so a rewind would go wrong"
+            )
     return None
 
 

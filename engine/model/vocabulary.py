@@ -184,8 +184,8 @@ def _checked(text: str) -> str:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_PROMPT_BYTES:
         raise PromptError(
-            "{the_prompt} has {size:,} bytes, more than the {max_prompt_bytes:,} that are taken "
-            "in; shorten it.",
+            "{the_prompt} has {size:,} bytes, more than the {max_prompt_bytes:,} allowed; "
+            "shorten it.",
             (THE_PROMPT, size, MAX_PROMPT_BYTES),
         )
     # A lone surrogate is not a character, and tokenizers refuse it.

@@ -354,5 +354,7 @@ def _checked_order(order: Sequence[str], chain: list[str]) -> list[str]:
             "give names of samplers, among them {value}",
             ", ".join(chain) or msg("those that may change"),
         )
-        raise SettingError("order", list(order), "does not contain the chain in its order", remedy)
+        raise SettingError(
+            "order", list(order), "does not list the chain's samplers in order", remedy
+        )
     return names

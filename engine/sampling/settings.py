@@ -67,9 +67,7 @@ class SamplingSettings:
         elif settings:
             name = next(iter(settings))
             remedy = msg("put the stage into the chain instead")
-            raise SettingError(
-                name, settings[name], "cannot be given together with a chain", remedy
-            )
+            raise SettingError(name, settings[name], "cannot be combined with a chain", remedy)
         if isinstance(chain, Stage):
             remedy = msg("put it into a list: chain=[TopP(0.9)]")
             raise SettingError("chain", chain, "must be a list of stages", remedy)
@@ -144,7 +142,7 @@ class SamplingSettings:
     @classmethod
     def from_dict(cls, data: dict) -> SamplingSettings:
         """Invert `to_dict`; raises `SettingError` on anything out of range."""
-        remedy = msg("give them as `to_dict` does")
+        remedy = msg("give them in the form that `to_dict` returns")
         if not isinstance(data, dict) or not isinstance(data.get("chain"), (list, tuple)):
             raise SettingError("settings", data, "must contain a chain", remedy)
         parity = data.get("parity", False)
@@ -161,7 +159,7 @@ class SamplingSettings:
             try:
                 chain.append(kind(**values))
             except TypeError as error:
-                raise SettingError(name, values, "has other fields", remedy) from error
+                raise SettingError(name, values, "has the wrong fields", remedy) from error
         return cls(chain=chain, seed=data.get("seed"), parity=parity)
 
 
@@ -178,7 +176,7 @@ def without_draw(chain: Iterable[Stage], strategy: str) -> SamplingSettings:
     settings = SamplingSettings(chain=chain)
     drawing = next((stage for stage in settings.chain if stage.stream is not None), None)
     if drawing is not None:
-        problem = msg("leaves something to chance, and {strategy} draws nothing", strategy)
+        problem = msg("leaves something to chance, but {strategy} draws nothing", strategy)
         raise SettingError(drawing.setting, drawing.value, problem, "switch it off")
     return settings
 
@@ -188,7 +186,9 @@ def _kind(name: object, value: object) -> type[Stage]:
     if isinstance(name, str) and name in STAGES:
         return STAGES[name]
     near = difflib.get_close_matches(str(name)[:40], STAGES, n=4, cutoff=0.0)
-    known = msg("known are {near} and {stages} more", (", ".join(near), len(STAGES) - len(near)))
+    known = msg(
+        "known settings are {near} and {stages} more", (", ".join(near), len(STAGES) - len(near))
+    )
     raise SettingError(str(name), value, "is not a setting", known)
 
 
@@ -217,12 +217,14 @@ def _check_chain(chain: tuple[Stage, ...], parity: bool) -> None:
     missing = [stage for stage in chain if not stage.in_transformers]
     if parity and missing:
         remedy = msg("switch it off, or switch parity off")
-        problem = msg("has no counterpart in transformers, which parity runs")
+        problem = msg("has no counterpart in transformers, which parity requires")
         raise SettingError(missing[0].setting, missing[0].value, problem, remedy)
     order = [kind.setting for kind in DEFAULT_ORDER if kind.setting in names]
     if parity and names != order:
         remedy = msg("order it as {order}, or switch parity off", ", ".join(order))
-        raise SettingError("chain", names, "is not in transformers' order, as parity needs", remedy)
+        raise SettingError(
+            "chain", names, "is not in transformers' order, which parity requires", remedy
+        )
 
 
 def _checked_seed(seed: object) -> int | None:

@@ -50,7 +50,9 @@ class SpeculativeSettings:
             remedy = msg(
                 "switch parity off; at temperature 0 the tokens are those of generate anyway"
             )
-            problem = msg("repeats generate's own draws, which speculative decoding has not")
+            problem = msg(
+                "reproduces generate's own draws, which speculative decoding does not make"
+            )
             raise SettingError("parity", True, problem, remedy)
         for name, most in (("draft_length", MOST_DRAFT_LENGTH), ("ngram", MOST_NGRAM)):
             value = at_least_one(name, getattr(self, name))
@@ -66,7 +68,7 @@ class SpeculativeSettings:
         most = self.max_new_tokens
         if most is not None:
             if not is_whole(most) or most < 0:
-                remedy = msg("use a whole number from 0, or None for any number")
+                remedy = msg("use a whole number of at least 0, or None for no limit")
                 raise SettingError("max_new_tokens", most, "must be a number of tokens", remedy)
             object.__setattr__(self, "max_new_tokens", int(most))
         self._check_forced()
@@ -114,10 +116,10 @@ class SpeculativeSettings:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SpeculativeSettings:
         """Invert `to_dict`; raises `SettingError` on anything out of range."""
-        remedy = msg("give them as `to_dict` does")
+        remedy = msg("give them in the form that `to_dict` returns")
         names = [item.name for item in fields(cls)]
         if sorted(data) != sorted([*names, "text_invalid"]):
-            raise SettingError("settings", sorted(data), "has other names", remedy)
+            raise SettingError("settings", sorted(data), "has the wrong names", remedy)
         given = {name: data[name] for name in names}
         settings = cls(**given | {"sampling": SamplingSettings.from_dict(data["sampling"])})
         if data["text_invalid"] is not settings.text_invalid:

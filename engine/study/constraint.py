@@ -150,7 +150,7 @@ def figures_at(
     if constraint is None:
         constraint = text.settings_at(index).stage(Constraint.setting)
         if constraint is None:
-            remedy = msg("choose a step that was taken with one")
+            remedy = msg("choose a step that was taken under a constraint")
             raise SettingError(msg("step index"), index, "was taken without a constraint", remedy)
         place, forced = constraint.place(context), constraint.forced(context)
     else:

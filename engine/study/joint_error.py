@@ -107,7 +107,7 @@ def joint_error_of(
             raise SettingError(name, place, "is not a mask of the canvas", "use a masked position")
     if first == second:
         remedy = msg("use two masked positions")
-        raise SettingError("second", second, "is the first position too", remedy)
+        raise SettingError("second", second, "is the same as the first position", remedy)
     logits = read_canvas(model, ids)
     choices, alone = (shaped(logits[place], _RAW).probs for place in (first, second))
     ranked = np.argsort(-choices, kind="stable")[:most]

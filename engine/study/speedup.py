@@ -271,14 +271,14 @@ class SpeedTrial:
         turns: int = 3,
     ) -> None:
         if at_least_one("tokens", tokens) < LEAST_TOKENS:
-            problem = msg("must be 2 at least, as the first comes from the prefill")
+            problem = msg("must be at least 2, as the first comes from the prefill")
             raise SettingError("tokens", tokens, problem, "use 2 or more")
         self._settings = settings.replace(adaptive=False, max_new_tokens=int(tokens))
         self._tokens = int(tokens)
         self._turns = at_least_one("turns", turns)
         self._lengths = tuple(self._settings.replace(draft_length=g).draft_length for g in lengths)
         if not self._lengths:
-            raise SettingError("lengths", lengths, "names no draft length", "name one at least")
+            raise SettingError("lengths", lengths, "names no draft length", "name at least one")
         self._text = SpeculativeDecoder(model, prompt, draft, self._settings)
         self._model = model
         self.done = 0
@@ -334,7 +334,9 @@ class SpeedTrial:
         plain = [(cost, steps) for cost, steps in plain if cost.tokens]
         if not plain:
             remedy = msg("use another prompt or seed")
-            raise SettingError("prompt", msg("this one"), "ends after one token", remedy)
+            raise SettingError(
+                "prompt", msg("this one"), "leads to a text of only one token", remedy
+            )
         base = _sum(PlainCost, [cost for cost, _ in plain])
         kept = {
             length: _but_the_slowest([(RoundCost.of(steps), steps) for steps in texts])

@@ -199,7 +199,7 @@ def _check_same_tokens(model: DiffusionModel, judge: LanguageModel) -> None:
             model.vocabulary.token_bytes(token_id) != judge.vocabulary.token_bytes(token_id)
         ):
             raise PromptError(
-                "{name} has other tokens than {name2}, so it cannot score them; use "
+                "{name} has different tokens from {name2}, so it cannot score its texts; use "
                 "models with the same tokenizer.",
                 (judge.name, model.name),
             )

@@ -98,7 +98,7 @@ class Axis:
         place = next((i for i, stage in enumerate(chain) if stage.setting == stage_name), None)
         if place is None:
             known = ", ".join(stage.setting for stage in chain) or "none"
-            remedy = msg("switch the stage on in the base settings; on are: {known}", known)
+            remedy = msg("switch the stage on in the base settings; already on: {known}", known)
             raise SettingError(stage_name, field_name, "is a stage that is off", remedy)
         names = [item.name for item in dataclasses.fields(chain[place])]
         if field_name not in names:
@@ -168,14 +168,14 @@ class Sweep:
             remedy = msg("give each seed once, for example range(4)")
             raise SettingError("seeds", list(self.seeds), "must be different numbers", remedy)
         if None in self.seeds:
-            remedy = msg("give numbers, so that every cell draws with the same")
+            remedy = msg("give numbers, so that every cell draws with the same seeds")
             raise SettingError("seeds", list(self.seeds), "must be chosen beforehand", remedy)
         if self.y is not None and self.y.setting == self.x.setting:
-            remedy = msg("choose another one for y, or leave it out")
+            remedy = msg("choose another setting for y, or leave y out")
             raise SettingError("axes", self.x.setting, "are the same setting", remedy)
         if self.base.parity:
             remedy = msg("switch parity off")
-            raise SettingError("parity", True, "cannot be kept in a sweep", remedy)
+            raise SettingError("parity", True, "is not possible in a sweep", remedy)
         object.__setattr__(self, "base", self.base.replace(seed=0))
         self._check_count()
         object.__setattr__(self, "cells", tuple(self._cells()))

@@ -98,7 +98,7 @@ def judge(constraint: Constraint, text: str) -> Verdict:
 
 def _choice(source: str, text: str) -> Verdict:
     is_one = text in json.loads(source)
-    return Verdict(is_one, "comparison", "" if is_one else msg("it is none of the choices"))
+    return Verdict(is_one, "comparison", "" if is_one else msg("it is not one of the choices"))
 
 
 def _match(source: str, text: str) -> Verdict:
@@ -137,17 +137,17 @@ def _object(source: str, text: str) -> Verdict:
                 break
             unjudged = unjudged or error
     except _TooManyChecksError:
-        said = msg("jsonschema would take over {most_checks:,} checks", _MOST_CHECKS)
+        said = msg("jsonschema would need more than {most_checks:,} checks", _MOST_CHECKS)
         return Verdict(None, "jsonschema", said)
     except ArithmeticError:  # of Python's decimals
         return Verdict(
-            None, "jsonschema", msg("it contains a number beyond what Python divides exactly")
+            None, "jsonschema", msg("it contains a number that Python cannot divide exactly")
         )
     except (RecursionError, referencing.exceptions.Unresolvable, jsonschema.SchemaError) as error:
         said = _short(getattr(error, "message", str(error)))
         return Verdict(None, "jsonschema", msg("jsonschema cannot use the schema: {said}", said))
     if wrong is not None:
-        where = wrong.json_path.removeprefix("$").removeprefix(".") or msg("the whole")
+        where = wrong.json_path.removeprefix("$").removeprefix(".") or msg("the whole value")
         return Verdict(
             False, "jsonschema", msg("{message} ({where})", (_short(wrong.message), where))
         )
@@ -258,7 +258,7 @@ def _format(
     if not _FORMATS.conforms(value, name):
         yield jsonschema.ValidationError(f"{value!r} is not a {name!r}")
     elif name not in _DECIDED:
-        raise _NotJudgedError(msg("no second parser of the format {name} is at hand", repr(name)))
+        raise _NotJudgedError(msg("there is no second parser for the format {name}", repr(name)))
 
 
 _OURS: dict[str, Keyword] = {
@@ -335,7 +335,7 @@ def _no_number(name: str) -> float:
 
 
 def _unjudged(source: str, text: str) -> Verdict:
-    return Verdict(None, "", msg("no second parser of llguidance's Lark is at hand"))
+    return Verdict(None, "", msg("there is no second parser for llguidance's Lark"))
 
 
 def _short(message: str) -> str:

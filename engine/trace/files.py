@@ -77,8 +77,8 @@ def read(path: Path) -> bytes:
             raise OSError("it is not a regular file; choose a file saved by this app")
         if about.st_size > MAX_FILE_BYTES:
             raise TraceError(
-                "{name} has {st_size:,} bytes, more than the "
-                "{max_file_bytes:,} of any trace; choose another file.",
+                "{name} has {st_size:,} bytes, more than the {max_file_bytes:,} that a trace "
+                "can have; choose another file.",
                 (short(path.name), about.st_size, MAX_FILE_BYTES),
             )
         with path.open("rb") as file:

@@ -283,7 +283,7 @@ def _strategy(data: bytes) -> Strategy:
 
 def _brief(steps: BriefSteps, strategy: Strategy) -> tuple[BriefStep, ...]:
     if not hasattr(strategy.step, "token_id"):
-        raise Wrong("steps", msg("must be a list, as a step is more than a token"))
+        raise Wrong("steps", msg("must be a list, as a step consists of more than a token"))
     return steps.steps()
 
 

@@ -69,7 +69,11 @@ SAMPLED = [
     (("version",), HUGE, 'has format version "xxx'),
     (("settings",), [], "settings must be a list of length 1 or more, got []"),
     (("settings", 0), [0], "settings[0] must be a list of length 2"),
-    (("settings", 0, 1), {"chain": "nonsense"}, "settings[0] are refused: settings must contain a c"),
+    (
+        ("settings", 0, 1),
+        {"chain": "nonsense"},
+        "settings[0] are refused: settings must contain a c",
+    ),
     (("settings", 0, 1, "chain"), [["top_p", {"p": 7}]], "settings[0] are refused: top_p must be"),
     (("settings", 0, 1, "chain"), [[HUGE, {}]], "settings[0] are refused: xxx"),
     (("settings", 0, 1, "chain"), [["logit_bias", {"biases": {"1": HUGE}}]], "settings[0]"),

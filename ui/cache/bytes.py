@@ -88,7 +88,7 @@ def _fields(held: SectionState) -> None:
             say("Block size"),
             1,
             MOST_BLOCK,
-            help=say("{value} Nothing is recounted.", value=meaning("block")),
+            help=say("{value} A change needs no recount.", value=meaning("block")),
         )
 
 
@@ -285,7 +285,11 @@ def bytes_figure(
     figure = go.Figure()
     positions = [point.positions for point in result.points]
     curves = [
-        (say("held here, with room"), [point.held for point in result.points], "lines+markers"),
+        (
+            say("held here, spare included"),
+            [point.held for point in result.points],
+            "lines+markers",
+        ),
         (say("paged"), list(paged), "lines+markers"),
         (say("formula"), [point.computed for point in result.points] * result.is_known, "lines"),
         (say("tensors, counted"), [point.measured for point in result.points], "markers"),

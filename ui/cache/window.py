@@ -145,8 +145,8 @@ def _notice(result: WindowEdge) -> str:
         return kept
     far = 1 + result.layers * (result.window - 1)
     return say(
-        "{kept} The last token attends to {seen}, yet {reached} change its logits: "
-        "{layers} layers reach back up to {far}.",
+        "{kept} The last token attends to {seen} positions, yet {reached} change its logits: "
+        "{layers} layers reach back up to {far} positions.",
         kept=kept,
         seen=last.seen,
         reached=result.reached,
@@ -173,7 +173,7 @@ def _steps(result: WindowEdge) -> Table:
 
 def _reach(result: WindowEdge) -> Table:
     rows = list(enumerate(result.changes, start=1))
-    return Table(say("Reach"), (say("position"), say("largest change of a logit")), rows)
+    return Table(say("Reach"), (say("position"), say("largest logit change")), rows)
 
 
 def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
@@ -250,7 +250,7 @@ def reach_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
         height=340,
         bargap=0.15,
         xaxis={"title": say("position of the changed token"), "range": [0.5, count + 0.5]},
-        yaxis={"title": say("largest change of a logit"), "rangemode": "tozero"},
+        yaxis={"title": say("largest logit change"), "rangemode": "tozero"},
     )
     return figure
 

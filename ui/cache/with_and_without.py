@@ -267,7 +267,7 @@ def _steps(result: WithAndWithout) -> Table:
         say("with cache, ms"),
         say("without, ms"),
         say("cache bytes read"),
-        say("stands out, with"),
+        say("outlier, with cache"),
     )
     return Table(say("Steps"), head, rows)
 

@@ -108,7 +108,7 @@ def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
         say("95 % interval"): lambda check: interval(check.figure, words.figures[check.name]),
         "n": lambda check: check.figure.count,
         say("the claim says"): wanted,
-        say("so it is"): answer_said,
+        say("outcome"): answer_said,
     }
     if not any(check.part for check in verdict.checks):
         del columns[say("part")]
@@ -127,7 +127,7 @@ def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
         say("method"): lambda check: check.figure.method,
         say("side"): lambda check: check.side,
         say("bound"): lambda check: check.bound if check.side else None,
-        say("so it is"): answer_said,
+        say("outcome"): answer_said,
     }
     return _table(say("Figures"), columns, verdict)
 

@@ -117,7 +117,7 @@ class FigureName:
 
 
 UNSTEADY = FigureName(  # for every claim on times
-    marked("reference products at another speed than most"),
+    marked("reference products at an unusual speed"),
     "percent",
     marked(
         "The machine changed its speed during the measurement, so the times do not compare. Run it "

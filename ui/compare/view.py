@@ -100,9 +100,9 @@ def _said(decoder: Decoder, place: int, labels: TokenLabels) -> str:
         "here": percent(step.probability),
     }
     if drawn_with is None:
-        return say("takes {token}: {own} by the model, {here} here", **values)
+        return say("takes {token}: model {own}, here {here}", **values)
     u = f"{drawn_with:.4f}"
-    return say("u = {u} draws {token}: {own} by the model, {here} here", u=u, **values)
+    return say("u = {u} draws {token}: model {own}, here {here}", u=u, **values)
 
 
 SHOWN = {name: metric for name, metric in OF_TEXT.items() if name != "logprob"}

@@ -76,7 +76,7 @@ def _end(lab: Lab, unit: str) -> str:
     elif lab.text.stop_reason:
         why = say("ended: {reason}", reason=stop_name(lab.text.stop_reason))
     elif lab.player.limit is not None:
-        why = say("ended: this page goes to {count}", count=counted(lab.player.limit, unit))
+        why = say("ended: this page stops at {count}", count=counted(lab.player.limit, unit))
     else:
         why = say("ended")
     return f" · {why}"

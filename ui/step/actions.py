@@ -131,9 +131,7 @@ class ActedOn(ShownText):
     def _inspect(self, event: Event) -> None:
         length = self.length
         if event.index is None or not 0 <= event.index <= length:
-            remedy = say(
-                "choose 1 to {last}, the last of them being the token to come", last=length + 1
-            )
+            remedy = say("choose 1 to {last}; the last is the token to come", last=length + 1)
             index = None if event.index is None else event.index + 1
             raise SettingError(say("step"), index, say("is not in this text"), remedy)
         self.inspected = event.index

@@ -288,15 +288,15 @@ def _reason(facts: tuple[FactDifference, ...]) -> str:
     for name, reason in _REASONS.items():
         if name in changed:
             return say(reason).format(was=changed[name].recorded, now=changed[name].now)
-    return say("the model's weights are others now, or an older version of this app wrote it")
+    return say("the model's weights have changed, or an older version of this app wrote it")
 
 
 _REASONS = {
-    "parameters": marked("the model has other weights now"),
-    "weights_hash": marked("the model has other weights now"),
+    "parameters": marked("the model has different weights now"),
+    "weights_hash": marked("the model has different weights now"),
     "device": marked("the model ran on {was} then and runs on {now} now"),
     "dtype": marked("the model computed in {was} then and in {now} now"),
     "torch": marked("PyTorch was {was} then and is {now} now"),
     "transformers": marked("transformers was {was} then and is {now} now"),
-    "kernels": marked("this computer adds in another order than the one that wrote it"),
+    "kernels": marked("this computer adds numbers in a different order from the one that wrote it"),
 }

@@ -183,8 +183,9 @@ class Session(ActedOn):
         self._waits_for_replay = is_same_model(self.decoder.trace(), model)
         if not self._waits_for_replay:
             self.said = say(
-                "{name} has other weights or another tokenizer than the model that wrote this "
-                "text, so it stays read-only; Start begins a text with {name}.",
+                "{name} has different weights or a different tokenizer from the model that "
+                "wrote this text, so the text stays read-only; Start begins a text with "
+                "{name}.",
                 name=model.name,
             )
         self.changed()

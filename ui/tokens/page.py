@@ -132,7 +132,7 @@ def _stages(shown: Sequence[Shown]) -> None:
     with st.expander(say("Stages, from text to ids")):
         st.caption(say("A pre-token is cut by itself: no token crosses its ends."))
         for one in shown:
-            head = (say("stage"), say("done by"), say("what there is then"))
+            head = (say("stage"), say("done by"), say("what comes out"))
             st.html(table(one.name, head, stage_rows(one.cut)))
             if one.cut.problem:
                 st.caption(markdown_text(one.cut.problem))

@@ -26,7 +26,7 @@ _NAMES = {
     "control tokens": marked("control tokens set apart"),
     "normalised": marked("normalised"),
     "pre-tokens": marked("pre-tokens"),
-    "ids": marked("ids, with those put around the text"),
+    "ids": marked("ids, with those added around the text"),
 }
 
 Cutter = Callable[[str, str], TokenizedText]  # cuts a text with the tokenizer of a key
@@ -128,7 +128,7 @@ def price_table(shown: Sequence[Shown], input_price: float, output_price: float)
         for one in shown
     ]
     head = (
-        say("by the count of"),
+        say("counted by"),
         say("tokens"),
         say("a million texts as input"),
         say("a million texts as output"),

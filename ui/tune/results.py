@@ -381,10 +381,10 @@ def _axis_title(name: str) -> str:
 def _ends(tuning: Tuning) -> None:
     st.caption(
         say(
-            "★ marks the better end if the 95 % intervals (in brackets, over the texts of a cell) "
-            "of the two do not overlap. A mean of texts that do not differ has none. "
-            "Repetition and loops alone have a better end: less. Any other metric can be too low "
-            "or too high: read the texts."
+            "★ marks the better end if the two 95 % intervals (in brackets, over the texts "
+            "of a cell) do not overlap. A mean over texts that do not differ has no "
+            "interval. Only repetition and loops have a better end: less. Any other metric "
+            "can be too low or too high: read the texts."
         )
     )
     st.html(extremes_table(extremes(tuning.work.result)))

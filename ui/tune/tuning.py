@@ -250,7 +250,10 @@ class Tuning(InputsState[TuningInputs]):
             remedy = say("choose another one, or none")
             name = setting_name(x.setting)
             raise SettingError(
-                say("{name} axis", name="Y"), name, say("is the setting of the X axis too"), remedy
+                say("{name} axis", name="Y"),
+                name,
+                say("has the same setting as the X axis"),
+                remedy,
             )
         cells = len(x.values) * (len(y.values) if y else 1)
         texts = cells * one.seeds * len(one.prompts)
@@ -264,7 +267,7 @@ class Tuning(InputsState[TuningInputs]):
             )
         if texts <= MOST_TEXTS and texts * one.max_tokens > MOST_TOKENS_IN_ALL:
             remedy = say(
-                "use at most {most_tokens_in_all} max tokens, or fewer texts",
+                "set max tokens to at most {most_tokens_in_all}, or use fewer texts",
                 most_tokens_in_all=f"{MOST_TOKENS_IN_ALL // texts:,}",
             )
             problem = say(

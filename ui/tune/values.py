@@ -92,7 +92,7 @@ def _number(field: str, text: str) -> Decimal:
     # Decimal, so that three steps of 0.1 are 0.3.
     if len(text) > LONGEST_NUMBER:
         problem = say(
-            "contain something of more than {longest_number} characters",
+            "contain a number of more than {longest_number} characters",
             longest_number=LONGEST_NUMBER,
         )
         raise SettingError(field, text, problem, say(_REMEDY))
@@ -100,7 +100,7 @@ def _number(field: str, text: str) -> Decimal:
         raise SettingError(field, text, say("contain something that is not a number"), say(_REMEDY))
     if abs(float(text)) > LARGEST:
         remedy = say("use values up to {largest}", largest=f"{LARGEST:,.0f}")
-        raise SettingError(field, text, say("contain a value that no setting takes"), remedy)
+        raise SettingError(field, text, say("contain a number too large for any setting"), remedy)
     return Decimal(text)
 
 

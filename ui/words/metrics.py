@@ -41,7 +41,10 @@ OF_TEXT = {
     ),
     "perplexity": Metric(
         marked("perplexity"),
-        marked("exp of minus the mean log-probability: how many equally likely choices per token."),
+        marked(
+            "exp of the negative mean log-probability: the number of equally likely "
+            "choices per token."
+        ),
         1,
         log=True,
     ),

@@ -134,7 +134,7 @@ def _wrong(text: Decoder, index: int) -> int:
     for one in figures_at(text, index).wanted:
         if not vocabulary.is_special(one.token_id) and vocabulary.token_bytes(one.token_id):
             return one.token_id
-    remedy = msg("use a schema that leaves less free")
+    remedy = msg("use a stricter schema")
     raise SettingError(msg("Schema"), msg("this one"), "refuses no token at this place", remedy)
 
 
@@ -143,7 +143,7 @@ def _judged(constraint: Constraint, way: str, text: str) -> Judged:
     said = judge(constraint, text)
     if said.is_valid is None:
         problem = msg("gives a text that cannot be judged: {problem}", said.problem)
-        raise SettingError(msg("Schema"), msg("this one"), problem, "leave that out")
+        raise SettingError(msg("Schema"), msg("this one"), problem, "leave that part out")
     problem = said.problem if len(said.problem) <= 1000 else said.problem[:1000]
     return Judged(way, text, said.is_valid, problem)
 

@@ -245,7 +245,7 @@ def _differences(result: Determinism) -> Chart:
         msg("Differences from the first text"),
         msg("The largest of all texts, in powers of ten. A difference of 0 has no dot."),
         msg("step"),
-        msg("difference of a logit"),
+        msg("logit difference"),
         series,
         logs="y",
     )
@@ -267,7 +267,7 @@ CLAIM = Claim(
             msg("prompt"): lambda one: one.prompt,
             msg("way"): lambda one: Determinism.name(one.way),
             msg("largest difference"): lambda one: max(one.steps),
-            msg("first other token"): lambda one: None if one.first is None else one.first + 1,
+            msg("first differing token"): lambda one: None if one.first is None else one.first + 1,
             msg("first text"): lambda one: "" if one.first is None else Token(one.plain),
             msg("this way"): lambda one: "" if one.first is None else Token(one.other),
         },

@@ -141,7 +141,9 @@ def speculative(
                     times[case].append(seconds)
         if not all(steps.values()):
             remedy = msg("use another prompt")
-            raise SettingError(msg("Prompt"), prompt, "ends with its first tokens", remedy)
+            raise SettingError(
+                msg("Prompt"), prompt, "leads to a text that ends within the first round", remedy
+            )
         mean = {case: sum(each) / len(each) for case, each in times.items()}
         return [(references, [_sped(prompt, g, steps[g], mean[g] / mean[None]) for g in cases[1:]])]
 
@@ -200,7 +202,7 @@ CLAIM = Claim(
             msg("prompt"): lambda one: one.prompt,
             msg("draft length"): lambda one: one.length,
             msg("acceptance rate"): _accepted,
-            msg("tokens of a round"): lambda one: one.tokens / one.rounds,
+            msg("tokens per round"): lambda one: one.tokens / one.rounds,
             msg("time of a round, plain steps"): lambda one: one.cost,
             msg("speed-up"): lambda one: one.speedup,
         },

@@ -200,7 +200,7 @@ CLAIM = Claim(
             msg("absurd token"): lambda prompt, one: Token(one.token),
             msg("rank"): lambda prompt, one: one.rank,
             msg("probability"): lambda prompt, one: _power(one.exponent),
-            msg("draws until it comes once"): lambda prompt, one: _power(-one.exponent),
+            msg("draws until it is drawn once"): lambda prompt, one: _power(-one.exponent),
         },
         is_open=True,
     ),

@@ -318,8 +318,9 @@ class BeamSearch(Generation[BeamStep]):
         each = 2 * formula.bytes_at(len(self.prompt_ids) + self._most, GROWN)
         if each * self.settings.width > limit:
             raise OutOfMemoryError(
-                "width {width} with {most:,} new tokens needs {each:,.0f} MiB for its caches, and "
-                "{limit:,.0f} MiB are there; use a width of at most {value}, or fewer tokens.",
+                "width {width} with {most:,} new tokens needs {each:,.0f} MiB for its "
+                "caches, but only {limit:,.0f} MiB are available; use a width of at most "
+                "{value}, or fewer tokens.",
                 (
                     self.settings.width,
                     self._most,

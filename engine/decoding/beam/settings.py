@@ -129,7 +129,8 @@ class BeamSettings:
         if self.considered(ends) > vocab_size:
             most = vocab_size // max(2, 1 + ends)
             problem = msg(
-                "looks at more continuations than the {vocab_size:,} tokens there are", vocab_size
+                "considers more continuations than the {vocab_size:,} tokens of the vocabulary",
+                vocab_size,
             )
             remedy = msg("use at most {most:,} beams in a group", most)
             raise SettingError("width", self.width, problem, remedy)

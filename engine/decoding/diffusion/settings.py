@@ -63,7 +63,7 @@ class DiffusionSettings:
             raise SettingError("remasking", self.remasking, "is not known", remedy)
         object.__setattr__(self, "eta", _checked_eta(self.eta))
         if self.eta and self.remasking != "low_confidence":
-            problem = msg("compares confidences, and the order is {remasking}", self.remasking)
+            problem = msg("compares confidences, but the order is {remasking}", self.remasking)
             raise SettingError("eta", self.eta, problem, "use 0, or the order low_confidence")
 
 

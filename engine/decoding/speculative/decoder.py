@@ -162,7 +162,10 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
             count = len(step.proposed)
             if not is_whole(position) or not 0 <= position <= count:
                 raise SettingError(
-                    "position", position, "is none of the round", msg("use 0 to {count}", count)
+                    "position",
+                    position,
+                    "is not a position of this round",
+                    msg("use 0 to {count}", count),
                 )
             rows = self._record.row(index).reshape(-1, self.model.vocab_size)[-count - 1 :]
             settings = self.settings_at(index)
@@ -311,7 +314,7 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
         super()._check_room()
         if self.tokens_left == 0:
             most, remedy = self.settings.max_new_tokens, msg("raise it, or rewind")
-            raise SettingError("max_new_tokens", most, "is reached already", remedy)
+            raise SettingError("max_new_tokens", most, "has already been reached", remedy)
 
     def _most_proposals(self) -> int:
         """The most proposals after which one more token still fits."""

@@ -337,14 +337,14 @@ def _check_vocabulary(draft: object, target: LanguageModel) -> None:
             "draft",
             draft.name,
             msg(
-                "has a vocabulary of {vocab_size:,} tokens and the target {name} one of "
+                "has a vocabulary of {vocab_size:,} tokens, but the target {name} has one of "
                 "{vocab_size2:,}",
                 (draft.vocab_size, target.name, target.vocab_size),
             ),
             remedy,
         )
     if not draft.vocabulary.has_tokens_of(target.vocabulary):
-        problem = msg("has another tokenizer than the target {name}", target.name)
+        problem = msg("has a different tokenizer from the target {name}", target.name)
         raise SettingError("draft", draft.name, problem, remedy)
 
 

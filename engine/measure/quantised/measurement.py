@@ -157,7 +157,7 @@ def _check_context(model: LanguageModel, positions: int) -> None:
     length = model.context_length
     if length is not None and positions > length:
         raise ContextFullError(
-            "{positions:,} positions were asked for, and the context of {name} takes "
+            "{positions:,} positions were requested, but the context of {name} has only "
             "{length:,}; read at most {length2:,}.",
             (positions, model.name, length, length),
         )

@@ -123,7 +123,7 @@ def compressed(fields: Fields, layer_type: str) -> Layer:
     """
     size = fields.number(msg("per head"), "d", "head_dim")
     rates = Fields(_Named(fields.plain("compress_rates")))
-    rate = rates.number(msg("positions an entry"), "m", layer_type)
+    rate = rates.number(msg("positions per entry"), "m", layer_type)
     window = window_of(fields, "sliding_window")
     one = Number(1, msg("KV head"), "h", msg("fixed: all queries share one"))
     kept = [Kept("keys that are values too", (one, size), window)]

@@ -320,7 +320,8 @@ def load(
         if not is_out_of_memory(error):
             raise
         problem = msg(
-            "{device} has not enough memory for {name}; use a smaller model or a smaller dtype.",
+            "{device} does not have enough memory for {name}; use a smaller model or a "
+            "smaller dtype.",
             (device, folder.name),
         )
     # Raised here, without a cause: a cause would keep alive what was loaded so far.

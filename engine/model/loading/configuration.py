@@ -122,7 +122,7 @@ def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[
     except Exception as error:  # configuration classes check their values in their own ways
         if isinstance(declared, dict) and "auto_map" in declared:
             raise RemoteCodeError(
-                "{name} brings Python code of its own, which is not run; choose a model "
+                "{name} comes with its own Python code, which is not run; choose a model "
                 "whose architecture is part of transformers.",
                 folder.name,
             ) from error

@@ -61,8 +61,8 @@ def check_folder(folder: Path) -> None:
         limit = MAX_JSON_BYTES.get(path.name, MAX_TEXT_BYTES)
         if path.name.endswith(TEXT_FILES) and found.st_size > limit:
             raise NotAModelError(
-                "{name} of {name2} has {st_size:,.0f} MB, and at most "
-                "{limit:,.0f} MB are read; download the model again or choose another one.",
+                "{name} of {name2} has {st_size:,.0f} MB, but at most {limit:,.0f} MB are "
+                "read; download the model again or choose another one.",
                 (path.name, folder.name, found.st_size / 1e6, limit / 1e6),
             )
 
@@ -104,8 +104,8 @@ def no_gguf(name: str) -> str:
     """Return the sentence that refuses GGUF weights."""
     return msg(
         "{name} is in the GGUF format, which is not read; load it once with "
-        "`AutoModelForCausalLM.from_pretrained(folder, gguf_file=...)` of transformers, "
-        "`save_pretrained` model and tokenizer, and load the folder that these write.",
+        "`AutoModelForCausalLM.from_pretrained(folder, gguf_file=...)` of transformers, save "
+        "the model and tokenizer with `save_pretrained`, and load the resulting folder.",
         name,
     )
 
@@ -148,14 +148,14 @@ def read_bounded(path: Path, limit: int) -> bytes:
         data = b"" if size > limit else file.read(limit)
     if size > limit:
         said = msg(
-            "{file} has {size:,.1f} MB, and at most {limit:,.0f} MB are read",
+            "{file} has {size:,.1f} MB, but at most {limit:,.0f} MB are read",
             (path.name, size / 1e6, limit / 1e6),
         )
         raise ValueError(said)
     containers = data.count(b"{") + data.count(b"[")
     if containers > _MAX_CONTAINERS:
         said = msg(
-            "{file} has {containers:,} lists and objects, and at most {most:,} are read",
+            "{file} has {containers:,} lists and objects, but at most {most:,} are read",
             (path.name, containers, _MAX_CONTAINERS),
         )
         raise ValueError(said)

@@ -106,14 +106,15 @@ def why_not(model: LanguageModel) -> str:
     """Return why this model's cache cannot be quantised here, in a sentence; empty if it can."""
     if getattr(model.config, "kv_lora_rank", None):
         return msg(
-            "{name} caches one latent vector for all heads (MLA) instead of keys and "
-            "values, and only keys and values are quantised here; choose another model.",
+            "{name} caches one latent vector for all heads (MLA) instead of keys and values, "
+            "but only keys and values are quantised here; choose another model.",
             model.name,
         )
     if model.cache_formula is None:
         return msg(
-            "{name} keeps other states than one key and one value per position, such as a "
-            "recurrent state, and only keys and values are quantised here; choose another model.",
+            "{name} keeps states other than one key and one value per position, such as a "
+            "recurrent state, but only keys and values are quantised here; choose another "
+            "model.",
             model.name,
         )
     return ""

@@ -91,7 +91,7 @@ class Quantisation:
                 raise SettingError(
                     "group",
                     self.group,
-                    msg("does not divide the {dim} channels of a head, as per token it must", dim),
+                    msg("must divide the {dim} channels of a head when grouping per token", dim),
                     msg(
                         "use {fitting}, or group keys and values per channel", " or ".join(fitting)
                     ),

@@ -371,7 +371,9 @@ def token_ids(setting: str, values: object, remedy: str) -> tuple[int, ...]:
 def token_id(setting: str, value: object, remedy: str) -> int:
     """Check a whole number from 0."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise SettingError(setting, value, "must contain token ids, whole numbers", remedy)
+        raise SettingError(
+            setting, value, "must contain token ids, which are whole numbers", remedy
+        )
     if value < 0:
         raise SettingError(setting, value, "must not contain negative token ids", remedy)
     return int(value)

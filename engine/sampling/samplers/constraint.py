@@ -120,9 +120,7 @@ class Constraint(BanStage):
         place = self._at(places, ())
         if not place.allowed.any():
             problem = msg("allows none of this model's tokens at the beginning of a text")
-            remedy = msg(
-                "change it so that a text fits, of characters that the model has tokens for"
-            )
+            remedy = msg("change it to allow a text of characters that the model has tokens for")
             raise SettingError(self.setting, shortened(self.source), problem, remedy)
 
     def apply(self, survivors: Survivors, context: Context = NO_CONTEXT) -> Survivors:
@@ -139,7 +137,7 @@ class Constraint(BanStage):
         source = shortened(self.source)
         if place.broken_at is not None:
             why = msg(
-                "as token {broken_at:,} since it holds has left {source}",
+                "because token {broken_at:,} after it took effect broke {source}",
                 (place.broken_at + 1, repr(source)),
             )
             remedy = msg("rewind to before that token, or switch it off")
@@ -150,7 +148,7 @@ class Constraint(BanStage):
             remedy = msg("stop here, or switch it off")
         else:
             why = msg(
-                "as {source} lets nothing follow here, or nothing that this model has tokens for",
+                "because {source} allows nothing here that this model has tokens for",
                 repr(source),
             )
             remedy = msg("rewind, or change it")

@@ -52,21 +52,21 @@ def _remarks(chain: list[Stage]) -> Iterator[StageRemark]:
                     stage, msg("temperature 0 has already left a single token"), False
                 )
         elif greedy is not None and place < greedy and stage.keeps_the_best:
-            reason = msg("temperature 0 takes the most likely token, which this keeps in front")
+            reason = msg("temperature 0 takes the most likely token, which this leaves on top")
             # A later penalty may put a different token first. The tokens that Typical and XTC
             # remove depend on the remaining tokens and their odds.
             if all(each.keeps_the_best for each in chain[place:greedy]):
                 yield StageRemark(stage, reason, False)
         elif _is_temperature(stage) and any(map(_is_temperature, chain[:place])):
             yield StageRemark(
-                stage, msg("it divides what another temperature has divided before"), True
+                stage, msg("it divides scores that another temperature has already divided"), True
             )
         elif mirostat is not None and isinstance(stage, CutStage) and place != mirostat:
             if place < mirostat:
-                reason = msg("mirostat sees only the tokens left here, and may not reach its tau")
+                reason = msg("Mirostat sees only the tokens left here, and may not reach its tau")
             else:
                 reason = msg(
-                    "it cuts what mirostat let through, so the surprise falls short of tau"
+                    "it cuts what Mirostat let through, so the surprisal falls short of tau"
                 )
             yield StageRemark(stage, reason, True)
 

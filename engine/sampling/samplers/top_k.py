@@ -61,7 +61,7 @@ class TopK(CutStage):
 
     def check_vocabulary(self, vocab_size: int) -> None:
         if self.k > vocab_size:
-            problem = msg("is above the vocabulary of {vocab_size:,} tokens", vocab_size)
+            problem = msg("exceeds the vocabulary of {vocab_size:,} tokens", vocab_size)
             remedy = msg("use at most {vocab_size:,}, or 0 to switch it off", vocab_size)
             raise SettingError(self.setting, self.k, problem, remedy)
 

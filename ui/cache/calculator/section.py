@@ -243,8 +243,8 @@ def _beyond(result: Costs) -> list[str]:
     named = ", ".join(f"{one.name} ({localised(f'{one.context:,}')})" for one in result.beyond)
     return [
         say(
-            "{positions} positions are beyond the context of {named}: computed beyond what "
-            "a model was trained for.",
+            "{positions} positions exceed the context of {named}: computed beyond the "
+            "trained length.",
             positions=f"{result.positions:,}",
             named=named,
         )
@@ -272,8 +272,8 @@ def _notice(result: Costs) -> str:
     least, largest = min(grown, key=_per_token), max(grown, key=_per_token)
     times = largest.per_token / least.per_token
     return say(
-        "{sentence} A further position takes {per_token} in {name} and {per_token_2} "
-        "in {name_2}: {times} times less.",
+        "{sentence} A further position takes {per_token} in {name} and {per_token_2} in "
+        "{name_2}, a ratio of {times}.",
         sentence=sentence,
         per_token=size(largest.per_token),
         name=largest.name,

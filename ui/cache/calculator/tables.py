@@ -33,7 +33,7 @@ def on_card_table(result: Costs) -> Table:
         say("stored in"),
         say("left for caches"),
         say("cache of one user"),
-        say("users of {positions} positions", positions=f"{result.positions:,}"),
+        say("users with {positions} positions", positions=f"{result.positions:,}"),
         say("largest context for {users}", users=counted(result.batch, "user")),
         say("tokens/s at most, batch {batch}", batch=f"{result.batch:,}"),
     )
@@ -59,10 +59,12 @@ def _gigabytes(count: float) -> str:
 
 def _longest(one: Cost) -> str:
     if one.longest is None:
-        return say("no limit by memory")
+        return say("not limited by memory")
     if one.context and one.longest > one.context:
         return say(
-            "{longest} (made for {context})", longest=f"{one.longest:,}", context=f"{one.context:,}"
+            "{longest} (trained for {context})",
+            longest=f"{one.longest:,}",
+            context=f"{one.context:,}",
         )
     return f"{one.longest:,}"
 

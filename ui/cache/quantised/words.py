@@ -126,7 +126,7 @@ def summary(result: QuantisedResult) -> Table:
         say("largest KL"),
         say("changed tokens"),
         say("logits, up to"),
-        say("texts part after"),
+        say("texts diverge after"),
     )
     return Table(say("Chosen setting"), head, rows)
 

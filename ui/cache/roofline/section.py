@@ -101,7 +101,7 @@ def _picture(result: Roofline, shown: Shown) -> None:
         chart(
             "cache_roofline",
             say("Roofline"),
-            say("{value} Both axes go by powers of ten.", value=meaning("roofline")),
+            say("{value} Both axes are logarithmic.", value=meaning("roofline")),
             roofline_figure(result, shown.dark, shown.other),
         )
     if not shown.is_running:

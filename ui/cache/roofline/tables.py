@@ -121,7 +121,7 @@ def law_table(result: Roofline) -> Table:
         say("weights"),
         say("cache"),
         say("predicted, tokens/s"),
-        say("if as little is read again and again"),
+        say("if that little is read repeatedly"),
         say("measured, tokens/s"),
         say("measured / predicted"),
     )
@@ -149,10 +149,10 @@ def layers_table(result: Roofline) -> Table:
     head = (
         say("a decode step"),
         say("one layer, ms"),
-        say("of it reading weights, computed"),
+        say("of which reading weights, computed"),
         say("overhead per layer, ms"),
         say("output layer, ms"),
-        say("of that reading weights, computed"),
+        say("of which reading its weights, computed"),
         say("all else, ms"),
         say("whole step, ms"),
         say("operator calls"),

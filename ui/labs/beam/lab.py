@@ -178,7 +178,7 @@ class ExactJob(Job):
             return super()._in_words()
         one = self.exact
         return say(
-            "{read} beginnings read, {left} wait; best {best}, bound {bound}",
+            "{read} beginnings read, {left} waiting; best {best}, bound {bound}",
             read=f"{one.visited:,}",
             left=f"{one.open:,}",
             best=with_minus(f"{one.best:.3f}"),

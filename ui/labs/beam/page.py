@@ -54,7 +54,7 @@ def _fields(lab: BeamLab) -> None:
     with st.expander(say("Constraint, stop strings"), expanded=is_open):
         with fields.row():
             constraint.language(width=230)
-            hint = say("one in each line")
+            hint = say("one per line")
             fields.text(lab, "stop_strings", say("Stop strings"), placeholder=hint, width=230)
         constraint.source()
     lab.begin_alone(owner())

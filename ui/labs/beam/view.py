@@ -307,7 +307,7 @@ def verdict(found: SearchError, inputs: BeamInputs) -> str:
         read, left = counted(found.best.visited, "beginning"), counted(found.best.open, "beginning")
         why = {
             "nodes": say("{beginnings} read", beginnings=read),
-            "memory": say("{beginnings} wait", beginnings=left),
+            "memory": say("{beginnings} waiting", beginnings=left),
             "cancelled": say("cancelled, {beginnings} read", beginnings=read),
         }[found.best.stopped]
         return say(

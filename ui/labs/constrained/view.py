@@ -196,7 +196,7 @@ def steps_html(vocabulary: Vocabulary, text: Decoder, figures: Sequence[Constrai
         say("probability"),
         say("bits"),
         say("so far"),
-        say("wanted most, refused"),
+        say("most wanted but refused"),
     )
     return table(say("Every step"), head, rows, "figures")
 
@@ -246,7 +246,7 @@ def broken_html(prompt: str, broken: Broken, text: Decoder, verdict: Verdict) ->
     """The broken text next to the constrained one, each with its verdict."""
     where = ""
     if broken.left_at is not None:
-        where = say("leaves the constraint at character {place}", place=f"{broken.left_at + 1:,}")
+        where = say("breaks the constraint at character {place}", place=f"{broken.left_at + 1:,}")
     elif not broken.is_complete:
         where = say("keeps to the constraint, but is not complete")
     without = (
@@ -283,7 +283,7 @@ def whole_texts_text(found: WholeTexts) -> str:
     most = max(found.texts, key=lambda each: abs(each.masked - each.conditional))
     parts = [
         say(
-            "{texts} by {paths} of tokens.",
+            "{texts}, reached by {paths} of tokens.",
             texts=counted(len(found.texts), "text"),
             paths=counted(found.paths, "path"),
         ),
@@ -293,7 +293,8 @@ def whole_texts_text(found: WholeTexts) -> str:
             bits=bits(found.kl_bits),
         ),
         say(
-            "“{text}” has {exact} of the model’s odds, and masking writes it in {masked} of texts.",
+            "Among all allowed texts, the model gives “{text}” a share of {exact}; masking "
+            "writes it in {masked} of cases.",
             text=token_label(most.text),
             exact=percent(most.conditional),
             masked=percent(most.masked),

@@ -313,7 +313,7 @@ def joint_figure(errors: Sequence[JointError], dark: bool = False) -> go.Figure:
     for number, (name, values) in enumerate(
         (
             (say("computed"), [error.lowest for error in errors]),
-            (say("may be more by"), [error.highest - error.lowest for error in errors]),
+            (say("may be higher by"), [error.highest - error.lowest for error in errors]),
         )
     ):
         figure.add_bar(

@@ -78,9 +78,9 @@ def _map(lab: DiffusionLab) -> None:
         on_point=lambda cell: lab.look_at(position=int(cell[0]), steps=int(cell[1])),
     )
     said = say(
-        "{committed} committed, {again} masked again. Confidence is the model's own probability of "
-        "the predicted or standing token. Training asks for predictions at masks alone, so at a "
-        "standing token it is a hint.",
+        "{committed} committed, {again} masked again. Confidence is the model's own "
+        "probability of the predicted or existing token. Training asks for predictions at "
+        "masks only, so for an existing token it is just a hint.",
         committed=COMMITTED_MARK,
         again=REMASKED_MARK,
     )

@@ -79,7 +79,7 @@ def _result(lab: DiffusionLab, canvas: tuple[int, ...], errors: tuple[JointError
     one = errors[0]
     pair = say("Positions {first} and {second}", first=one.first, second=one.second)
     if canvas != lab.shown_ids:
-        pair = say("{pair} (of an earlier look)", pair=pair)
+        pair = say("{pair} (for an earlier canvas)", pair=pair)
     lines = [
         say(
             "position {place} first: {range}, at least {bits} bits of mutual information",

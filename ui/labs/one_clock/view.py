@@ -114,7 +114,7 @@ def _speeds(told: Mapping[str, Timed], was_busy: bool) -> str:
     if min(slow.milliseconds) / slow.tokens <= max(quick.milliseconds) / quick.tokens:
         return say("The rounds of the slowest and the fastest overlap: none is clearly slower.")
     return say(
-        "{slowest} takes {ratio} times as long per token as {fastest}, in every round longer.",
+        "{slowest} takes {ratio} times as long per token as {fastest}, and longer in every round.",
         slowest=say(slowest),
         ratio=f"{slow.ms_per_token / quick.ms_per_token:.1f}",
         fastest=say(fastest),

@@ -75,7 +75,7 @@ def acceptance_figure(found: Acceptance, dark: bool = False) -> go.Figure:
     hover = say("position {place}: {share}", place="%{x}", share="%{y:.0%}")
     figure = go.Figure()
     for name, values, pattern, series in (
-        (say("of those looked at"), found.conditional, "", 0),
+        (say("of those examined"), found.conditional, "", 0),
         (say("of all rounds with a draft"), found.unconditional, "/", 1),
     ):
         figure.add_bar(

@@ -26,7 +26,7 @@ SIGNS = {  # signs of a verdict or a kind, which is never shown by colour alone
 }
 LOSS_NAMES = {
     "drafting": marked("drafting"),
-    "verification": marked("dearer checks"),
+    "verification": marked("costlier checks"),
     "acceptance": marked("uneven acceptance"),
     "shaping": marked("chains and draws"),
     "bookkeeping": marked("bookkeeping"),
@@ -291,7 +291,7 @@ def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
             )
         )
     if curve.text_invalid:
-        said.insert(0, say("{invalid}, acceptance is forced.", invalid=say(INVALID)))
+        said.insert(0, say("{invalid}: acceptance is forced.", invalid=say(INVALID)))
     return " ".join(said)
 
 

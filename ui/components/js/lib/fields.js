@@ -109,8 +109,8 @@ export function exact_field(range, label, { check, apply }) {
     }
     const values = { name: range.name, got: quoted(input.value.trim()), now: exact_text(range, current) };
     const refusal = input.value.trim()
-      ? say('{name} must be a number, got {got}; {now} stays in force.', values)
-      : say('{name} must be a number, got nothing; {now} stays in force.', values);
+      ? say('{name} must be a number, got {got}; {now} still applies.', values)
+      : say('{name} must be a number, got nothing; {now} still applies.', values);
     const checked = Number.isNaN(value) ? { sentence: refusal } : await check(value);
     if (turn !== asked) return; // more was typed in the meantime
     if ('sentence' in checked) return complain(checked.sentence);

@@ -66,8 +66,8 @@ export function create_reorder(list, { order, set_order, announce, label_of }) {
     if (to < 0 || to >= order().length) {
       announce(
         to < 0
-          ? say('{name} is first already.', { name: label_of(name) })
-          : say('{name} is last already.', { name: label_of(name) }),
+          ? say('{name} is already first.', { name: label_of(name) })
+          : say('{name} is already last.', { name: label_of(name) }),
       );
       return;
     }

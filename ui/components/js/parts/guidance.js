@@ -54,7 +54,7 @@ export function story(rows, scale, label_of) {
     });
   }
   return say(
-    '{token} comes first with {after}, from {place} and {before}; {other}, first without guidance, is now at {fallen}.',
+    '{token} comes first with {after}, up from {place} and {before}; {other}, first without guidance, is now at {fallen}.',
     {
       token: quoted(label_of(now.id)),
       after: percent(now.guided.prob),

@@ -68,7 +68,7 @@ export function create(root, actions) {
   const stops = element('textarea', {
     rows: 2,
     'aria-label': say('Stop strings'),
-    placeholder: say('one in each line'),
+    placeholder: say('one per line'),
   });
   stops.addEventListener('change', () => actions.limit({ stop_strings: stops.value.split('\n').filter(Boolean) }));
 

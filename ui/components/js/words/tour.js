@@ -97,9 +97,9 @@ function drawn_sentence({ steps, digits }) {
   if (!step) return say('The table has the likeliest tokens, each with its logit and its probability.');
   const token = isolated(step.label);
   if (step.u === null)
-    return say('{token} was taken. The table has the other candidates, each with its probability.', { token });
+    return say('{token} was taken. The table shows the other candidates, each with its probability.', { token });
   const share = formats(digits).percent(step.probability);
-  return say('{token} was drawn: u = {u} fell into its stretch of {share}. The table has the other candidates.', {
+  return say('{token} was drawn: u = {u} fell into its stretch of {share}. The table shows the other candidates.', {
     token,
     u: u_text(step.u),
     share,

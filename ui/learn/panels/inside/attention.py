@@ -88,9 +88,9 @@ def attention_figure(result: Attention, dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=max(320, min(560, 120 + 26 * count)),
-        xaxis={"title": say("looked at"), "type": "category", "showgrid": False},
+        xaxis={"title": say("attended"), "type": "category", "showgrid": False},
         yaxis={
-            "title": say("looking"),
+            "title": say("attends"),
             "type": "category",
             "autorange": "reversed",
             "showgrid": False,

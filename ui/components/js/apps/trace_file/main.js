@@ -20,7 +20,7 @@ export function mount(root, _data, tell) {
     const file = field.files?.[0];
     if (!file) return;
     const read = await read_trace(file);
-    set_text(said, 'text' in read ? say('{file} was handed over.', { file: file.name }) : read.sentence);
+    set_text(said, 'text' in read ? say('{file} was uploaded.', { file: file.name }) : read.sentence);
     if ('text' in read) tell('text', read.text);
     field.value = ''; // lets the same file be chosen again
   });

@@ -186,7 +186,7 @@ function add_box(sampler, button_text, actions, take) {
 
 /** The reason for the choice if a word is split in two ways. @param {string} text */
 const two_ways_text = text =>
-  say('{text} is another token after a space. Choose one, or both:', { text: quoted(text, 16) });
+  say('{text} is a different token after a space. Choose one, or both:', { text: quoted(text, 16) });
 
 /** @param {string} label @param {(event: MouseEvent) => void} onclick */
 const remove_button = (label, onclick) =>

@@ -93,7 +93,7 @@ export function lines_of(view, rows, { percent }) {
     };
     const words = cut.below
       ? say('{gone}: kept from rank {first} to {last}, where {sampler} stops · {hold}', places)
-      : say('{gone}: kept from rank {first} on · {hold}', places);
+      : say('{gone}: kept from rank {first} onwards · {hold}', places);
     return { upper: null, lower: { after: rows, words, is_beyond: true } };
   }
   const is_beyond = cut.last_rank > rows;
