@@ -201,6 +201,11 @@ def test_leading_moved_tokens_are_in_rank_order():
     (result,) = shape(logits, SamplingSettings(chain=chain)).stages
     assert result.moved_ids == [7, 30, *range(7), 8, 9, 10]
     assert result.figures["moved"] == result.figures["rose"] == 40
+    for vocab in (16, 2_000):
+        shuffled = np.random.default_rng(3).permutation(vocab).astype(np.float32)
+        chain = [LogitBias(dict.fromkeys(range(vocab), 1.0))]
+        (result,) = shape(shuffled, SamplingSettings(chain=chain)).stages
+        assert result.moved_ids == np.argsort(-shuffled)[:12].tolist()
 
 
 def test_parity_reports_the_same_figures():
