@@ -183,7 +183,7 @@ def _wrong(error: msgspec.ValidationError, data: Any) -> Wrong:
     elif said.startswith("Invalid"):
         wanted = msg("one of those this version knows")
     elif said.endswith("out of range"):
-        wanted = msg("a number that can be computed with")
+        wanted = msg("a number within the supported range")
     else:
         return Wrong(path.lstrip("."), said)
     problem = msg("must be {wanted}, got {value}", (wanted, _found(data, path)))

@@ -35,9 +35,10 @@ PAGE = VisitPage(
     begin=ModelState,
     restore=ModelState.restored,
     lost=marked(
-        "The model of this page could not be loaded again, so that of the step page is named."
+        "The model of this page could not be loaded again, so the step page's model is shown "
+        "instead."
     ),
-    kept=marked("The facts of the model below are those of the new one."),
+    kept=marked("The model details below are those of the new one."),
     needs=("weights",),
 )
 

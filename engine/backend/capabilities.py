@@ -35,11 +35,12 @@ def limits(model: Backend) -> tuple[str, ...]:
     if "logits" not in model.capabilities:
         sentences.append(
             msg(
-                "It gives log-probabilities: logits less a constant that changes from step to step."
+                "It gives log-probabilities: logits minus a constant that changes from step "
+                "to step."
             )
         )
     if "cache_bytes" not in model.capabilities:
-        sentences.append(msg("It does not tell the size of its cache."))
+        sentences.append(msg("It does not report the size of its cache."))
     return tuple(sentences)
 
 

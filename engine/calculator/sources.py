@@ -107,8 +107,8 @@ class Described:
             data = text.encode("utf-8", "replace")
             if len(data) > MAX_JSON_BYTES["config.json"]:
                 raise NotAModelError(
-                    "The pasted text has {data:,.1f} MB, and at most "
-                    "{max_json_bytes:,.0f} MB are read; paste one config.json.",
+                    "The pasted text is {data:,.1f} MB, and at most {max_json_bytes:,.0f} MB "
+                    "is read; paste one config.json.",
                     (len(data) / 1e6, MAX_JSON_BYTES["config.json"] / 1e6),
                 )
             (folder / "config.json").write_bytes(data)
@@ -126,8 +126,8 @@ class Described:
 def _described(name: str, source: str, declared: object) -> Described:
     if not isinstance(declared, dict) or not isinstance(declared.get("model_type"), str):
         raise NotAModelError(
-            "The configuration of {name} names no model_type, so it is not a model's; use the "
-            "config.json of a model in transformers' format.",
+            "The configuration of {name} has no model_type, so it is not that of a model; "
+            "use the config.json of a model in transformers' format.",
             name,
         )
     check_repeats(name, declared)
@@ -157,7 +157,7 @@ def _check_sizes(name: str, declared: object) -> None:
             )
         if value > most and not _NO_SIZE.search(key):
             raise NotAModelError(
-                "The configuration of {name} cannot be used: {key} is {value:,.0f}, and at most "
-                "{most:,} are built; check config.json.",
+                "The configuration of {name} cannot be used: {key} is {value:,.0f}, and at "
+                "most {most:,} is allowed; check config.json.",
                 (name, key, value, most),
             )

@@ -17,22 +17,22 @@ _BLOCK_128 = 128 * 128
 CACHE_STORAGES = {
     storage.name: storage
     for storage in (
-        Storage(msg("bfloat16 or float16"), 16, about=msg("16 bits a value")),
-        Storage(msg("float32"), 32, about=msg("32 bits a value")),
-        Storage(msg("fp8"), 8, about=msg("8 bits a value; one scale a tensor is not counted")),
+        Storage(msg("bfloat16 or float16"), 16, about=msg("16 bits per value")),
+        Storage(msg("float32"), 32, about=msg("32 bits per value")),
+        Storage(msg("fp8"), 8, about=msg("8 bits per value; the scale per tensor is not counted")),
         Storage(
             msg("int8, groups of 32"),
             8,
             32,
             16,
-            msg("a 16-bit scale for 32 values: 8.5 bits a value"),
+            msg("a 16-bit scale per 32 values: 8.5 bits per value"),
         ),
         Storage(
             msg("4-bit, groups of 32"),
             4,
             32,
             16,
-            msg("a 16-bit scale for 32 values: 4.5 bits a value"),
+            msg("a 16-bit scale per 32 values: 4.5 bits per value"),
         ),
     )
 }
@@ -75,14 +75,18 @@ AS_DECLARED = msg("as in config.json")
 WEIGHT_STORAGES = {
     storage.name: storage
     for storage in (
-        _all(Storage(_HALF_WEIGHTS, 16, about=msg("16 bits a weight"))),
-        _all(Storage(msg("float32"), 32, about=msg("32 bits a weight"))),
+        _all(Storage(_HALF_WEIGHTS, 16, about=msg("16 bits per weight"))),
+        _all(Storage(msg("float32"), 32, about=msg("32 bits per weight"))),
         _quantised(
             Storage(msg("fp8"), 8, _BLOCK_128, 32, msg("a 32-bit scale for 128 x 128 weights"))
         ),
         _quantised(
             Storage(
-                msg("int8"), 8, 128, 16, msg("a 16-bit scale per 128 weights: 8.125 bits a weight")
+                msg("int8"),
+                8,
+                128,
+                16,
+                msg("a 16-bit scale per 128 weights: 8.125 bits per weight"),
             )
         ),
         _quantised(
@@ -91,7 +95,7 @@ WEIGHT_STORAGES = {
                 4,
                 128,
                 20,
-                msg("a 16-bit scale and a 4-bit zero point per 128 weights: 4.16 bits a weight"),
+                msg("a 16-bit scale and a 4-bit zero point per 128 weights: 4.16 bits per weight"),
             )
         ),
         _quantised(
@@ -100,7 +104,7 @@ WEIGHT_STORAGES = {
                 3,
                 128,
                 19,
-                msg("a 16-bit scale and a 3-bit zero point per 128 weights: 3.15 bits a weight"),
+                msg("a 16-bit scale and a 3-bit zero point per 128 weights: 3.15 bits per weight"),
             )
         ),
         _quantised(
@@ -109,7 +113,7 @@ WEIGHT_STORAGES = {
                 2,
                 128,
                 18,
-                msg("a 16-bit scale and a 2-bit zero point per 128 weights: 2.14 bits a weight"),
+                msg("a 16-bit scale and a 2-bit zero point per 128 weights: 2.14 bits per weight"),
             )
         ),
         WeightStorage(

@@ -55,7 +55,7 @@ class Lines(Text):
         """Return the lines that are not empty."""
         found = [line for line in typed.splitlines() if line.strip()]
         if len(found) > MOST_LINES:
-            problem = msg("are more than {most}", MOST_LINES)
+            problem = msg("must number at most {most}", MOST_LINES)
             raise SettingError(msg("Lines"), len(found), problem, "remove some")
         return found
 
@@ -146,7 +146,7 @@ class Choice(Input):
 
 def prompts(first: str, height: int = 150) -> Lines:
     """Return the input for an experiment's prompts."""
-    return Lines("prompts", msg("Prompts, one a line"), first, height=height)
+    return Lines("prompts", msg("Prompts, one per line"), first, height=height)
 
 
 def tokens(first: int, low: int, high: int) -> Whole:

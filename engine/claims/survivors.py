@@ -126,7 +126,7 @@ def survivors_claim(key: str, kind: type[Survivors]) -> Claim[Survivors]:
             Whole("top_k", msg("Top-k"), 40, low=1, high=None),
             Real("top_p", msg("Top-p"), 0.9, low=0.01, high=0.9999, step=0.05),
             inputs.tokens(48, 1, 256),
-            Whole("texts", msg("Texts of each prompt"), 3, low=1, high=16),
+            Whole("texts", msg("Texts per prompt"), 3, low=1, high=16),
         ),
         partial(survivors, kind),
         STEPS,

@@ -196,7 +196,7 @@ class Batch:
         self._ended += 1
         self._at_most -= row.limit - row.length
         if row.error is not None:
-            self._notice(msg("A text could not continue: {error}", row.error))
+            self._notice(msg("A text could not be continued: {error}", row.error))
 
     def _groups(self) -> list[list[GrowingText]]:
         """The unfinished rows, grouped by those that can run together."""
@@ -267,7 +267,7 @@ class Batch:
             elif len(rows) > 1:
                 self._notice(
                     msg(
-                        "The cache of {name} holds states that transformers cannot repeat "
+                        "The cache of {name} contains states that transformers cannot repeat "
                         "for a batch, so texts were generated one by one.",
                         self.model.name,
                     )

@@ -109,29 +109,30 @@ class Replay:
         found = self.differences[0]
         values = self.first + start, found.what, _shown(found.recorded), _shown(found.repeated)
         sentence = msg(
-            "Step {step:,} differs first: {what} was {recorded} and is now {repeated}.", values
+            "Step {step:,} is the first to differ: {what} was {recorded} and is now {repeated}.",
+            values,
         )
         if found.by is not None:
             sentence = msg(
-                "Step {step:,} differs first: {what} was {recorded} and is now {repeated} "
-                "({by} apart).",
+                "Step {step:,} is the first to differ: {what} was {recorded} and is now "
+                "{repeated} ({by} apart).",
                 (*values, f"{found.by:.3g}"),
             )
         said = [sentence]
         if self.token_at is None and self.stopped:
-            said.append(msg("The tokens are the same as far as it was made again."))
+            said.append(msg("The tokens are the same, as far as the text was generated again."))
         elif self.token_at is None:
             said.append(msg("The tokens are the same to the end."))
         elif self.token_at > self.first:
-            said.append(msg("The tokens differ from step {step:,} on.", self.token_at + start))
+            said.append(msg("The tokens differ from step {step:,} onwards.", self.token_at + start))
         return (*said, self._reason)
 
     @property
     def _reason(self) -> Message:
         if not self.facts:
             return msg(
-                "Model, versions and device are as recorded, so the file was changed or the "
-                "weights were."
+                "Model, versions and device are as recorded, so either the file or the "
+                "weights were changed."
             )
         values = [(each.name, _shown(each.recorded), _shown(each.now)) for each in self.facts]
         changes = [msg("{fact} was {recorded} and is now {now}", each) for each in values[:3]]
@@ -234,7 +235,7 @@ def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
             else msg("causal language model")
         )
         raise TraceError(
-            "A trace of the strategy {strategy} needs a {kind}, and {name} is none; {remedy}.",
+            "A trace of the strategy {strategy} needs a {kind}, and {name} is not one; {remedy}.",
             (trace.strategy, kind, model.name, remedy),
         )
     size = trace.model["vocab_size"]
@@ -246,8 +247,8 @@ def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
         )
     if trace.model.get("tokenizer_hash", model.tokenizer_hash) != model.tokenizer_hash:
         raise TraceError(
-            "The trace was made with another tokenizer than that of {name}, so its token "
-            "ids mean other tokens; {remedy}.",
+            "The trace was made with a different tokenizer from that of {name}, so its token "
+            "ids stand for different tokens; {remedy}.",
             (model.name, remedy),
         )
 

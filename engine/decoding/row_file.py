@@ -31,9 +31,9 @@ def _take(wanted: int) -> None:
             _written -= _ended.popleft()
         if _written + wanted > MOST_BYTES_OF_ALL:
             raise RecordError(
-                "The logits of all texts take {written:.1f} GiB of temporary files, and "
-                "{most_bytes_of_all:.1f} GiB is the most there may be; shorten or close "
-                "other texts first.",
+                "The logits of all texts take {written:.1f} GiB of temporary files, and at "
+                "most {most_bytes_of_all:.1f} GiB is allowed; shorten or close other texts "
+                "first.",
                 (_written / GIB, MOST_BYTES_OF_ALL / GIB),
             )
         _written += wanted
@@ -85,9 +85,8 @@ class RowFile:
             return self._free[size].pop()
         if self._end + size > MOST_BYTES:
             raise RecordError(
-                "The logits of this text take {end:.1f} GiB of temporary files, and "
-                "{most_bytes:.1f} GiB is the most there may be; go back some steps, or "
-                "begin a new text.",
+                "The logits of this text take {end:.1f} GiB of temporary files, and at most "
+                "{most_bytes:.1f} GiB is allowed; go back some steps, or begin a new text.",
                 (self._end / GIB, MOST_BYTES / GIB),
             )
         _take(size)

@@ -86,7 +86,7 @@ def snippet(request: Request) -> Snippet:
     if request.stop_strings:
         options["stop"] = list(request.stop_strings)
     differs.append(
-        ("model", msg("Ollama has its own names for models, or one made with a Modelfile"))
+        ("model", msg("Ollama uses its own model names, or one created with a Modelfile"))
     )
     differs += request.model_remarks()
     if isinstance(request.prompt, ChatPrompt):

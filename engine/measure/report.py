@@ -70,8 +70,8 @@ class Report:
         """
         if len(text) > MOST_BYTES:
             raise MeasurementError(
-                "The file has {text:,} characters, more than the {most_bytes:,} of any "
-                "measurement; {remedy}.",
+                "The file has {text:,} characters, but no measurement has more than "
+                "{most_bytes:,}; {remedy}.",
                 (len(text), MOST_BYTES, REMEDY),
             )
         file = _file(text.encode("utf-8", "replace"))
@@ -98,11 +98,11 @@ def _file(data: bytes) -> _File:
         raise MeasurementError("The file is not a measurement; {remedy}.", REMEDY)
     version = bytes(file.version).decode()
     if not version.isdigit() or version == "0":
-        raise MeasurementError("The measurement names no version; {remedy}.", REMEDY)
+        raise MeasurementError("The measurement has no version; {remedy}.", REMEDY)
     if version != str(VERSION):
         raise MeasurementError(
-            "The measurement is of version {version}, newer than this app reads "
-            "({version2}); update the app.",
+            "The measurement has version {version}, newer than this app reads ({version2}); "
+            "update the app.",
             (short(version), VERSION),
         )
     return file

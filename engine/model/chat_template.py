@@ -80,13 +80,13 @@ def render(
         )
     if "size" in answer:
         raise PromptError(
-            "The chat template makes {answer:,} bytes of this message, more than the "
-            "{most_bytes:,} that are taken in; shorten it.",
+            "The chat template turns this message into {answer:,} bytes, more than the "
+            "{most_bytes:,} accepted; shorten it.",
             (answer["size"], most_bytes),
         )
     if not answer["text"]:
         raise TokenizerError(
-            "The chat template of this model makes nothing of this message; {otherwise}.",
+            "The chat template of this model produces nothing from this message; {otherwise}.",
             _OTHERWISE,
         )
     return answer["text"]

@@ -104,7 +104,7 @@ class DiffusionModel(LoadedModel):
             )
         if None not in (named, known) and named != known:
             raise TokenizerError(
-                "The mask of {name} is {named} to the model and {known:,} to the "
+                "The mask of {name} has id {named} in the model and {known:,} in the "
                 "tokenizer; set mask_token_id in config.json to the tokenizer's.",
                 (self.name, repr(named), known),
             )
@@ -280,8 +280,8 @@ def checked_canvas(model: DiffusionModel, canvas: Sequence[int]) -> tuple[int, .
     if len(ids) > _most_positions(model):
         over = len(ids) - _most_positions(model)
         raise PromptError(
-            "The canvas has {ids:,} tokens, {masks:,} of them masks, and the context of {name} "
-            "holds {model:,}; shorten text or gaps by {over:,} tokens.",
+            "The canvas has {ids:,} tokens, {masks:,} of them masks, and the context of "
+            "{name} holds at most {model:,}; shorten text or gaps by {over:,} tokens.",
             (len(ids), masks, model.name, _most_positions(model), over),
         )
     return ids

@@ -69,8 +69,8 @@ def read(folder: Path, size: int, most: int) -> tuple[PreTrainedTokenizerBase | 
         raise no_tokenizer(folder.name, reason)
     if answer["longest"] > LONGEST_TOKEN:
         raise TokenizerError(
-            "A token of {name} has {longest:,} characters, and at most {most:,} are taken in; "
-            "{remedy}.",
+            "A token of {name} has {longest:,} characters, and at most {most:,} are "
+            "accepted; {remedy}.",
             (folder.name, answer["longest"], LONGEST_TOKEN, _CHECK_FILE),
         )
     tokenizer = _made(folder.name, answer, data) if "lengths" in answer else None
@@ -95,8 +95,8 @@ def _made(name: str, told: dict, data: bytes) -> PreTrainedTokenizerBase:
     pieces, added, rest, whole = parts
     if len(rest) > MOST_OF_REST:
         raise TokenizerError(
-            "The tokenizer of {name} has {size:,.1f} MB of settings besides its tokens, and at "
-            "most {most:,.0f} MB are taken in; {remedy}.",
+            "The tokenizer of {name} has {size:,.1f} MB of settings besides its tokens, and "
+            "at most {most:,.0f} MB is accepted; {remedy}.",
             (name, len(rest) / 1e6, MOST_OF_REST / 1e6, _CHECK_FILE),
         )
     # Pickled by this program in the other process, so that no file decides what is unpickled.
@@ -185,7 +185,7 @@ class _Process:
             raise PanicError(answer["panic"])
         if "error" in answer:
             raise TokenizerError(
-                "The tokenizer of {name} cannot cut this text ({error}); {remedy}.",
+                "The tokenizer of {name} cannot split this text ({error}); {remedy}.",
                 (self._name, answer["error"], _CHANGE_TEXT),
             )
         return made
@@ -341,7 +341,8 @@ def _asked(
     if "grown" in answer:
         given, grown = answer["grown"]
         raise TokenizerError(
-            "The tokenizer of {name} makes {grown:,} characters or tokens of {given:,}; {remedy}.",
+            "The tokenizer of {name} turns {given:,} characters into {grown:,} characters or "
+            "tokens; {remedy}.",
             (name, grown, given, remedy),
         )
     return answer, made

@@ -90,8 +90,8 @@ class LanguageModel(LoadedModel):
         self.context_length = min(positions, self.context_length or positions)
         self.notices += (
             msg(
-                "Texts of {name} end at {positions:,} tokens: beyond, transformers' own generate "
-                "loses what came before.",
+                "Texts of {name} end at {positions:,} tokens: beyond that, transformers' own "
+                "generate also loses what came before.",
                 (self.name, positions),
             ),
         )
@@ -172,8 +172,9 @@ class LanguageModel(LoadedModel):
                 if found is None:  # said once, since the graphs serve nothing from now on
                     self.notices += (
                         msg(
-                            "Each token is launched kernel by kernel, which a GPU waits for: a "
-                            "pass of this model is not run as one CUDA graph, since {problem}.",
+                            "Each token is launched kernel by kernel, and a GPU has to wait "
+                            "for that: a pass of this model is not run as one CUDA graph, "
+                            "since {problem}.",
                             self._graphs.problem,
                         ),
                     )
@@ -349,8 +350,8 @@ class LanguageModel(LoadedModel):
         if not self.eos_ids:
             notices.append(
                 msg(
-                    "This model names no end-of-text token, so only max tokens, a stop string or "
-                    "the end of the context ends a run."
+                    "This model defines no end-of-text token, so only max tokens, a stop "
+                    "string or the end of the context ends a run."
                 )
             )
         return notices

@@ -61,7 +61,7 @@ def refuse_unless_as_generate(model: Probed) -> None:
     """
     try:
         with model.naming_memory(
-            msg("as it was tried out"), msg("use a smaller model or a smaller dtype")
+            msg("when it was tried out"), msg("use a smaller model or a smaller dtype")
         ):
             found = _passes(model)
     except _MISFITS as error:

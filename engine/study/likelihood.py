@@ -59,7 +59,7 @@ def next_rows(
     total = len(prompt_ids) + len(wanted)
     if model.context_length is not None and total > model.context_length:
         raise ContextFullError(
-            "Prompt and text have {total:,} tokens, and the context of {name} takes "
+            "Prompt and text have {total:,} tokens, and the context of {name} holds at most "
             "{context_length:,}; score a shorter text.",
             (total, model.name, model.context_length),
         )

@@ -126,7 +126,7 @@ class Plan:
         limit = judge.context_length
         if limit is not None and len(ids) > limit:
             raise PromptError(
-                "The canvas has {ids:,} tokens, and {name} reads {limit:,}; shorten it.",
+                "The canvas has {ids:,} tokens, and {name} reads at most {limit:,}; shorten it.",
                 (len(ids), judge.name, limit),
             )
         _check_same_tokens(model, judge)

@@ -313,11 +313,11 @@ def _for_re2(expression: str, classes: dict[str, str], is_ascii: bool) -> str:
             if not is_within:
                 part = f"[^{classes[name.lower()]}]"
             elif not is_ascii:
-                raise _NotJudgedError(msg("RE2 has no {part} of all scripts within brackets", part))
+                raise _NotJudgedError(msg("RE2 has no Unicode {part} inside brackets", part))
         elif part[:2] == "\\u" and len(part) > 2:
             part = f"\\x{{{part[2:]}}}"
         elif is_within and part in ("&&", "--", "~~", "[", "[^", "[]", "[^]"):
-            raise _NotJudgedError(msg("RE2 reads {part} within brackets in another way", part))
+            raise _NotJudgedError(msg("RE2 reads {part} inside brackets differently", part))
         elif part in ("[", "[^", "[]", "[^]"):
             is_within = True
         elif part == "]":

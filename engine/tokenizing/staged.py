@@ -26,7 +26,9 @@ _OTHER_TOKENS = (
 def text_tokenizer(vocabulary: Vocabulary) -> TextTokenizer:
     """The tokenizer of a model or a folder; raises `TokenizerError` if there is none."""
     if vocabulary.tokenizer is None:
-        raise TokenizerError("This model has no tokenizer to cut a text with; choose another one.")
+        raise TokenizerError(
+            "This model has no tokenizer to split a text with; choose another one."
+        )
     backend = getattr(vocabulary.tokenizer, "backend_tokenizer", None)
     return TextTokenizer(vocabulary) if backend is None else StagedTokenizer(vocabulary)
 

@@ -121,8 +121,7 @@ def checked_text(text: str) -> str:
     data = text.encode("utf-8", "replace")  # a lone surrogate is not a character
     if len(data) > MAX_PROMPT_BYTES:
         raise PromptError(
-            "The text has {data:,} bytes, more than the {max_prompt_bytes:,} that are taken "
-            "in; shorten it.",
+            "The text has {data:,} bytes, more than the {max_prompt_bytes:,} accepted; shorten it.",
             (len(data), MAX_PROMPT_BYTES),
         )
     return data.decode("utf-8")

@@ -98,7 +98,7 @@ def _of_file(template: str, path: Path, error: Exception) -> TraceError:
 
 
 def _too_large(most: str) -> TraceError:
-    return TraceError("The trace has more than {most}; take one of a shorter run.", most)
+    return TraceError("The trace has more than {most}; use one from a shorter run.", most)
 
 
 def check(data: bytes, most: Most | None = None) -> None:

@@ -25,9 +25,9 @@ from ui.words.language import marked, say
 
 MOST_BLOCK = 4096
 COUNTED = marked(
-    "Tensors are counted after a step, value by value. Held is the memory behind "
-    "them: this app keeps room for further positions. Paged is computed: whole "
-    "blocks, a window one block more."
+    "Tensors are counted after a step, value by value. “Held” is the memory allocated for "
+    "them: this app keeps room for further positions. “Paged” is computed: whole blocks, and "
+    "one block more for a window."
 )
 
 
@@ -69,7 +69,7 @@ def _fields(held: SectionState) -> None:
             2,
             MOST_POSITIONS,
             help=say(
-                "Tokens of the longest text; {name} takes {most}.",
+                "Tokens of the longest text; {name} takes at most {most}.",
                 name=held.model.name,
                 most=f"{most:,}",
             ),
@@ -216,21 +216,21 @@ def _stored_otherwise(formula: CacheFormula, result: CacheBytes) -> Table:
         say("bytes"),
         say("bytes per further position"),
     )
-    return Table(say("Stored otherwise, computed"), head, rows)
+    return Table(say("Stored differently, computed"), head, rows)
 
 
 def _notice(result: CacheBytes) -> str:
     last = result.points[-1]
     if not result.is_known:
         return say(
-            "The tensors hold {measured} at {positions} positions.",
+            "The tensors take {measured} at {positions} positions.",
             measured=size(last.measured),
             positions=f"{last.positions:,}",
         )
     unequal = result.unequal
     if unequal:
         return say(
-            "Layers {layers} hold other bytes than the formula says: {measured} counted, "
+            "Layers {layers} do not have the size the formula gives: {measured} counted, "
             "{computed} computed.",
             layers=", ".join(map(str, unequal[:8])),
             measured=size(last.measured),
@@ -238,8 +238,8 @@ def _notice(result: CacheBytes) -> str:
         )
     more = last.held / last.measured - 1
     return say(
-        "At {positions} positions formula and tensors agree to the byte: {measured} "
-        "bytes. This app holds {more} % more, as room for what comes next.",
+        "At {positions} positions formula and tensors agree to the byte: {measured} bytes. "
+        "This app allocates {more} % more, as room for what comes next.",
         positions=f"{last.positions:,}",
         measured=f"{last.measured:,}",
         more=f"{100 * more:.0f}",

@@ -62,15 +62,14 @@ SHARES = (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)  # shares of the longest beginning to
 MOST_SHARED = 100_000
 CLASS = 30  # visitors in the example sentence
 TIMED = marked(
-    "Full: an empty cache reads the whole second prompt. Reused: a copy of the "
-    "first prompt's cache is cropped to the shared tokens and reads the rest; copy "
-    "and crop are timed too. Waiting for others is not. One round before the first "
-    "warms up. Bars go from the fastest to the slowest repeat, and a cross stands "
-    "out."
+    "Full: the whole second prompt is read into an empty cache. Reused: a copy of the first "
+    "prompt's cache is cropped to the shared tokens and only the rest is read; copying and "
+    "cropping are timed too. Waiting for others is not. One round before the first warms up. "
+    "Whiskers go from the fastest to the slowest repeat, and a cross marks an outlier."
 )
 ROUNDING = marked(
-    "Both ways give the same logits up to float rounding: passes of other lengths "
-    "add in another order."
+    "Both ways give the same logits up to float rounding: passes of different lengths add in "
+    "a different order."
 )
 
 
@@ -142,7 +141,9 @@ def _fields(held: SectionState) -> None:
             1,
             MOST_SHARED,
             width=190,
-            help=say("The number of tokens in the beginning; shorter beginnings are measured too."),
+            help=say(
+                "The number of tokens in the shared beginning; shorter beginnings are measured too."
+            ),
         )
         fields.whole(
             held,
@@ -168,8 +169,8 @@ def _picture(result: PrefixResult, shown: Shown) -> None:
         st.caption(
             say(
                 "Not all states of this model can be cropped. Where they cannot, the state "
-                "after the shared tokens was kept instead, which an engine must know to do "
-                "beforehand."
+                "after the shared tokens was kept instead; an engine must plan for that in "
+                "advance."
             )
         )
 
@@ -215,7 +216,7 @@ def _notice(result: PrefixResult) -> str:
         sentences.append(say("All logits are equal to the last bit."))
     else:
         same = all(one.same_top for one in result.lengths)
-        token = say("the same") if same else say("another one at some length")
+        token = say("the same") if same else say("different at some length")
         sentences.append(
             say(
                 "Logits differ by up to {difference}, and the likeliest token is {token}. "
@@ -339,8 +340,8 @@ SECTION = Section(
     key="prefix",
     name=marked("Prefix reuse"),
     about=marked(
-        "A second prompt with the same beginning reads only its new tokens. Notice that its "
-        "time hardly grows with the shared part."
+        "For a second prompt with the same beginning, only the new tokens are read. Notice "
+        "that the time hardly grows with the shared part."
     ),
     inputs=PrefixInputs,
     result=PrefixResult,

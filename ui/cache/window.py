@@ -94,8 +94,8 @@ def _picture(result: WindowEdge, shown: Shown) -> None:
         if end.reached:
             st.text(
                 say(
-                    "At {reached} cached positions ({bytes}) the last token is drawn. One step "
-                    "more is refused: {said}",
+                    "At {reached} cached positions ({bytes}) the last token is drawn. One "
+                    "more step is refused: {said}",
                     reached=f"{end.reached:,}",
                     bytes=size(end.bytes),
                     said=end.said,

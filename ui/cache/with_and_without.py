@@ -33,10 +33,10 @@ from ui.words.language import marked, say
 RANGES = 12  # maximum rows of the table by position
 LEAST_RANGE = 8  # steps per row
 TIMED = marked(
-    "A time goes from the moment at which the pass has the device to the one at "
-    "which the logits are in memory. Waiting for others, also between two layers, "
-    "and choosing the token are not in it. Without the cache, a step reads the "
-    "whole text again into an empty cache, which is thrown away."
+    "A time runs from the moment the pass gets the device until the logits are in memory. It "
+    "excludes waiting for others, also between two layers, and choosing the token. Without "
+    "the cache, a step reads the whole text again into an empty cache, which is then "
+    "discarded."
 )
 
 
@@ -87,7 +87,7 @@ def _fields(held: SectionState) -> None:
             2,
             MOST_POSITIONS,
             help=say(
-                "Tokens of the text at its last step; {name} takes {most}.",
+                "Tokens of the text at its last step; {name} takes at most {most}.",
                 name=held.model.name,
                 most=f"{most:,}",
             ),
@@ -95,7 +95,7 @@ def _fields(held: SectionState) -> None:
         fields.whole(
             held,
             "every",
-            say("Without the cache, every"),
+            say("Uncached: every n-th step"),
             1,
             10_000,
             width=190,

@@ -32,9 +32,10 @@ FILLS = {
 # By claim, a chart of the cache page: its name, a sentence, the figure of the measurement.
 PICTURES: dict[str, tuple[str, str, Callable[..., go.Figure]]] = {
     "output_time": (
-        marked("Time in all"),
+        marked("Total time"),
         marked(
-            "How far the lines rise is what output tokens add; how far apart they lie, prompts."
+            "How far the lines rise is what output tokens add; how far apart they lie is "
+            "what prompt tokens add."
         ),
         time_figure,
     ),

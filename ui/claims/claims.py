@@ -184,9 +184,9 @@ def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
                 f"{name}_figures",
                 say("What was measured"),
                 say(
-                    "A bar is a figure, a whisker its 95 % interval, a dotted line what the claim "
-                    "says. ✓ is as claimed, ✗ is not, ? is not decided. Figures in the same unit "
-                    "have the same scale."
+                    "A bar is a measured value, a whisker its 95 % interval, a dotted line "
+                    "the limit that the claim sets. ✓ is as claimed, ✗ is not, ? is "
+                    "undecided. Values in the same unit share one scale."
                 ),
                 checks_figure(words, [*found.checks, *claim.more(found)], dark),
             )

@@ -58,7 +58,7 @@ CONDITIONS = {  # answers of the experiment's conditions
 METHODS = {  # methods of intervals
     CLOPPER_PEARSON: marked("Shares: the exact interval of Clopper and Pearson."),
     BOOTSTRAP: marked("Means and ratios: a bootstrap with {count} resamples."),
-    COUNTED: marked("Counted over all there is: no interval."),
+    COUNTED: marked("Counted in full, so there is no interval."),
 }
 PARTS = {  # parts of a verdict, by their answer to the claim
     YES: marked("As claimed: {parts}."),
@@ -67,7 +67,9 @@ PARTS = {  # parts of a verdict, by their answer to the claim
 }
 TOO_FEW = marked("An interval takes at least {count} {each}.")
 MORE = marked("If the figures stay where they are, about {count} {each} would decide it.")
-TOO_CLOSE = marked("A figure lies so close to what the claim says that more {each} decide little.")
+TOO_CLOSE = marked(
+    "A figure is so close to the claimed value that more {each} would hardly decide it."
+)
 
 
 def _percent(value: float) -> str:
@@ -120,8 +122,8 @@ UNSTEADY = FigureName(  # for every claim on times
     marked("reference products at an unusual speed"),
     "percent",
     marked(
-        "The machine changed its speed during the measurement, so the times do not compare. Run it "
-        "again when fewer other programs run."
+        "The machine's speed changed during the measurement, so the times are not "
+        "comparable. Run it again when fewer other programs are running."
     ),
 )
 

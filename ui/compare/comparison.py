@@ -174,7 +174,7 @@ class Comparison(InputsState[CompareInputs]):
         """Give all columns the settings of the first that draws, and each a different seed."""
         drawing = [column.settings for column in self.columns if not column.settings.is_greedy]
         if not drawing:
-            self.error = say("No column draws; choose settings that are not greedy for one.")
+            self.error = say("Every column is greedy; choose settings that draw for at least one.")
             return
         columns = [
             replace(column, settings=drawing[0].replace(seed=seed % (LARGEST_SEED + 1)))
@@ -211,7 +211,7 @@ class Comparison(InputsState[CompareInputs]):
         """Add a column with the first preset that is not there yet."""
         if len(self.columns) >= MOST:
             self.error = say(
-                "There are {most} columns, the most there can be; remove one first.", most=MOST
+                "There are already {most} columns, the maximum; remove one first.", most=MOST
             )
             return
         present = {column.preset for column in self.columns}

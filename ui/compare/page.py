@@ -203,7 +203,7 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
             say("Seed of this column"),
             seed,
             disabled=comparison.inputs.same_u,
-            help=say("Used where the columns do not draw with the same random numbers."),
+            help=say("Used if the columns do not draw with the same random numbers."),
             **bound(f"{key}_seed", seed, partial(take, "seed")),
         )
     on = [stage.name for stage in column.settings.chain if stage.name in OTHERS]
@@ -230,7 +230,7 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
     """Draw the buttons to open the step page, to take over from it, and to remove the column."""
     visit = this_visit()
     if st.button(
-        say("Open in the step page"),
+        say("Open on the step page"),
         key=f"{key}_open",
         help=say("Begins a new text there, with this prompt, these settings and this seed."),
     ):

@@ -57,7 +57,7 @@ def check_one_setting(trace: Trace) -> None:
     values = [dict(each) | {_MAY_CHANGE: None} for _, each in trace.settings]
     if any(each != values[0] for each in values):
         raise TraceError(
-            say("The settings of the trace change on its way; {remedy}.", remedy=say(REMEDY))
+            say("The settings of the trace change partway; {remedy}.", remedy=say(REMEDY))
         )
 
 
@@ -66,7 +66,7 @@ def _check_same(trace: Trace, own: Trace) -> None:
     if trace.prompt_ids != own.prompt_ids:
         raise TraceError(
             say(
-                "Prompt: the trace has other tokens than its text has here; {remedy}.",
+                "Prompt: the trace's tokens are not those of its text here; {remedy}.",
                 remedy=say(REMEDY),
             )
         )
@@ -97,5 +97,7 @@ def _short(text: str) -> str:
 def trace_field(take: Callable[[str], None]) -> None:
     """A field that reads a trace file in the browser; `take` gets its text."""
     with st.popover(say("Open a trace")), st.container(width=320):
-        st.caption(say("The text is made again here, and every figure is compared with the file."))
+        st.caption(
+            say("The text is generated again here, and every figure is compared with the file.")
+        )
         mount_app(_APP, "Trace file", {}, text=lambda: take(st.session_state[_APP].text))

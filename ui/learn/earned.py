@@ -31,7 +31,7 @@ BADGES = {  # each with its reason
     marked("On your own"): marked("You solved ten tasks without seeing a solution."),
     marked("Good eye"): marked("You made three predictions that came within a tenth of the scale."),
     marked("Calibrated within 10 percentage points"): marked(
-        "Your confidence and your share of right answers fit, over 20 answers or more."
+        "Your confidence matches your share of right answers, over 20 answers or more."
     ),
 }
 
@@ -156,8 +156,8 @@ def badges(progress: Progress) -> list[str]:
     answers = ANSWERS - (summary.answers if summary else 0)
     gap = abs(round(100 * summary.excess)) if summary else 0
     fit = say(
-        "Missing: a closer fit. Your confidence and your share of right answers differ by {gap} "
-        "percentage points, and may differ by {most}.",
+        "Missing: a closer fit. Your confidence and your share of right answers differ by "
+        "{gap} percentage points, and may differ by at most {most}.",
         gap=gap,
         most=WITHIN,
     )

@@ -192,8 +192,7 @@ def live_of(visit: Visit, lesson: Lesson, step: Step) -> PageState:
         except DecodingError as error:
             visit.notices.append(
                 say(
-                    "What you had in this lesson could not be made again, so it starts over. "
-                    "{reason}",
+                    "Your state in this lesson could not be restored, so it starts over. {reason}",
                     reason=error,
                 )
             )

@@ -153,7 +153,7 @@ def _help_buttons(lesson: Lesson, step: Step, task: Task, live: Any, learning: L
             say("Show me"),
             key=f"learn_show_{step.key}_{task.key}",
             type="secondary" if plain else "tertiary",
-            help=say("Sets the panel back and does the task in it."),
+            help=say("Resets the panel and does the task in it."),
         ):
             learning.solve(lesson, task, shown=True)
             _begin_anew(step, live, lesson.way_to(task))

@@ -69,8 +69,8 @@ def steadiness(reference_ms: Sequence[float], changed: Sequence[int], each: str)
         st.caption(f"{words} {kept}")
         return
     other = say(
-        "The machine ran at another speed before {some} of {all}, so figures of these do not "
-        "compare. Measure again when it is idle.",
+        "The machine ran at a different speed before {some} of {all}, so their figures are "
+        "not comparable. Measure again when it is idle.",
         some=f"{len(changed):,}",
         all=f"{len(reference_ms):,}",
     )

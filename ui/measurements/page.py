@@ -33,12 +33,12 @@ from ui.words.labels import about, markdown_text
 from ui.words.language import ENGLISH, marked, say, say_counted, speaking
 
 OVERLAID = marked(
-    "Choose such a file of another machine, or of this one with another model: its figures are "
-    "drawn beside these, dashed. Plotly's camera above a chart saves it as PNG."
+    "Choose such a file from another machine, or from this one with another model: its "
+    "figures are drawn beside these, dashed. Plotly's camera above a chart saves it as PNG."
 )
 BESIDE = marked(
-    "Choose such a file of another machine, or of this one with another model: its results are "
-    "shown beside these. Plotly's camera above a chart saves it as PNG."
+    "Choose such a file from another machine, or from this one with another model: its "
+    "results are shown beside these. Plotly's camera above a chart saves it as PNG."
 )
 
 
@@ -51,7 +51,7 @@ def export(state: MeasurementState) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key=f"{state.name}_other"):
             file_field(
                 f"{state.name}_file",
-                say("Measurement to lay over"),
+                say("Measurement to overlay"),
                 ".json",
                 state.lay_over,
                 state.refuse,

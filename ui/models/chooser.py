@@ -114,7 +114,7 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
     def waiting() -> None:
         if progress is not None:
-            progress(marked("Waiting for another visitor's load of this model"), 0, None)
+            progress(marked("Waiting while another visitor loads this model"), 0, None)
 
     return MODELS.get(choice.source, choice.revision, load, waiting)
 
@@ -306,7 +306,7 @@ class _Visit:
         self.cancel()
         self.asked, self.problem = choice, ""
         if choice is None:
-            self.problem = say("Nothing is named yet; type a folder or a hub id first.")
+            self.problem = say("No model is named yet; type a folder or a hub id first.")
             return
         try:
             check_allowed(choice)
@@ -335,7 +335,7 @@ class _Visit:
             problem = in_words(error).rpartition("; ")[0]
             self.problem = say("{problem}; choose a causal language model.", problem=problem)
         except Exception as error:
-            still = marked("The model before is still in use; choose another one, or try again.")
+            still = marked("The previous model is still in use; choose another one, or try again.")
             self.problem = report(error, say("the change to {choice}", choice=load.choice), still)
         else:
             self.said = say("{model} is in use. {kept}", model=load.result.name, kept=kept)
@@ -432,7 +432,7 @@ def _panel(
 def _typed_choice(name: str) -> Choice | None:
     """Draw the fields and return the choice that they name; None while they are empty."""
     kind = st.radio(
-        say("Where from"),
+        say("Source"),
         list(KINDS),
         format_func=lambda kind: say(KINDS[kind]),
         key=f"{name}_kind",

@@ -58,8 +58,8 @@ def report(error: BaseException, doing: str = marked("this page"), kept: str = K
         return in_words(error)
     number = _logged(error, doing)
     return say(
-        "An unexpected error interrupted {doing}. {kept} If it comes back, tell the person who "
-        "runs this app its number: {number}.",
+        "An unexpected error interrupted {doing}. {kept} If it happens again, give this "
+        "number to the person who runs this app: {number}.",
         doing=say(doing),
         kept=say(kept),
         number=number,

@@ -28,7 +28,7 @@ _NAMES = {  # as in `ui/components/js/parts/samplers/source.js`
     "lark": marked("Lark grammar"),
 }
 _NONE = marked("None: any text")
-_STILL_HOLDS = marked("The constraint before it still holds.")
+_STILL_HOLDS = marked("The previous constraint still applies.")
 _STILL_NONE = marked("The text is still without a constraint.")
 
 
@@ -81,7 +81,7 @@ class ConstraintField:
             languages,
             index=languages.index(shown),
             format_func=lambda name: say(_NAMES.get(name, _NONE)),
-            help=say("Only texts that it describes may be written."),
+            help=say("Only text that matches it can be written."),
             **options,
             **bound(f"{self.key}_language", shown, self._choose),
         )

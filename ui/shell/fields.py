@@ -81,7 +81,7 @@ def _refuse(length: int) -> None:
         visit.notices.append(
             msg(
                 "The text has {count:,} characters, and a field takes at most {most:,}; the "
-                "text before stays.",
+                "previous text is kept.",
                 (length, LONGEST),
             )
         )

@@ -28,7 +28,7 @@ def sampler_number(
         value = int(value) if is_whole else float(value)
     about = say(STAGES[name].info.about)
     if off is None:
-        switch = say("Empty switches it off.")
+        switch = say("Leave empty to disable.")
     else:
         switch = say("{value} switches it off.", value=f"{off:g}")
     st.number_input(

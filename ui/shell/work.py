@@ -115,7 +115,7 @@ def work_state(work: Job | None, notices: Iterable[str] = ()) -> None:
     if not work.is_done:
         st.info(
             say(
-                "Ended early with {done} of {all}. Figures are of the finished part; Continue "
+                "Ended early with {done} of {all}. Figures cover the finished part; Continue "
                 "resumes from here.",
                 done=f"{work.texts_done:,}",
                 all=counted(work.count, work.noun),

@@ -190,8 +190,7 @@ class ActedOn(ShownText):
         if len(self.branches) >= MOST_BRANCHES:
             raise DecodingError(
                 say(
-                    "This text has {most} branches, the most there can be; press Start for a new "
-                    "run.",
+                    "This text has {most} branches, the maximum; press Start for a new run.",
                     most=MOST_BRANCHES,
                 )
             )
@@ -212,8 +211,8 @@ class ActedOn(ShownText):
         if own >= MOST_OWN_TOKENS:
             raise DecodingError(
                 say(
-                    "The branches of this text have {own} tokens of their own, and {most} is the "
-                    "most there can be; press Start for a new run.",
+                    "The branches of this text have {own} tokens of their own, and at most "
+                    "{most} are allowed; press Start for a new run.",
                     own=f"{own:,}",
                     most=f"{MOST_OWN_TOKENS:,}",
                 )
@@ -222,8 +221,8 @@ class ActedOn(ShownText):
         if total >= MOST_TOKENS:
             raise DecodingError(
                 say(
-                    "The branches of this text have {total} tokens, and {most} is the most that "
-                    "can be kept; press Start for a new run.",
+                    "The branches of this text have {total} tokens, and at most {most} can "
+                    "be kept; press Start for a new run.",
                     total=f"{total:,}",
                     most=f"{MOST_TOKENS:,}",
                 )

@@ -93,21 +93,23 @@ def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel | None, str]:
         used = model_of(None, None)
         if not is_same_model(trace, used) or "tokenizer_hash" not in trace.model:
             return None, say(
-                "This text is read-only, as the model that wrote it, {source}, cannot be loaded "
-                "here; choose one with the same weights and tokenizer to make the text again.",
+                "This text is read-only, as the model that wrote it, {source}, cannot be "
+                "loaded here; choose one with the same weights and tokenizer to generate the "
+                "text again.",
                 **named,
             )
         return used, say(
-            "The model that the trace names, {source}, cannot be loaded here; {used}, with the "
-            "same tokenizer and number of parameters, made the text again.",
+            "The model that the trace names, {source}, cannot be loaded here; {used}, with "
+            "the same tokenizer and number of parameters, was used to generate the text "
+            "again.",
             **named,
             used=used.name,
         )
     if is_same_model(trace, model):
         return model, ""
     return None, say(
-        "This text is read-only, as {source} has other weights or another tokenizer here; choose "
-        "a model with the same ones to make the text again.",
+        "This text is read-only, as {source} has different weights or a different tokenizer "
+        "here; choose a model with the same ones to generate the text again.",
         **named,
     )
 
@@ -121,7 +123,7 @@ def _last_settings(trace: Trace) -> SamplingSettings:
     if any(settings.parity for settings in found):
         raise TraceError(
             say(
-                "The trace was made in parity mode, which no page has; {remedy}.",
+                "The trace was made in parity mode, which no page supports; {remedy}.",
                 remedy=say(REMEDY),
             )
         )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LESSONS = "/learn?path=hour"  # where the tour leads: a first hour, and its first lesson
 FIRST_LESSON = f"{LESSONS}&lesson=the_loop"
-KEPT = marked("Prompt and settings are kept; the text before stays in the list of examples.")
+KEPT = marked("Prompt and settings are kept; the previous text stays in the list of examples.")
 
 
 def step_page() -> None:

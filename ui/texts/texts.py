@@ -70,7 +70,7 @@ def checked_scale(scale: float) -> float:
         SettingError: below 1, which would lead towards the negative prompt, or out of range.
     """
     if not UNGUIDED <= scale <= MAX_SCALE:  # NaN fails this too
-        remedy = say("1 is without guidance, 1.5 is a good start")
+        remedy = say("1 means no guidance, 1.5 is a good start")
         problem = say("must be from 1 to {most}", most=f"{MAX_SCALE:g}")
         raise SettingError(say("Guidance scale"), scale, problem, remedy)
     return scale

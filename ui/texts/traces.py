@@ -56,7 +56,7 @@ def made_again(trace: Trace, text: Generation) -> str:
     """
 
     def tell(done: int, total: int) -> None:
-        this_job().told("Making the text again", done, total)
+        this_job().told("Generating the text again", done, total)
         this_job().check()
 
     found = replay(trace, text.model, text=text, progress=tell)

@@ -73,7 +73,7 @@ def _left_out(cut: TokenizedText) -> str:
     if len(cut.tokens) <= MOST_DRAWN:
         return ""
     return say(
-        "The first {shown} of {all} tokens are drawn; the CSV file has all.",
+        "The first {shown} of {all} tokens are shown; the CSV file has all.",
         shown=f"{MOST_DRAWN:,}",
         all=f"{len(cut.tokens):,}",
     )

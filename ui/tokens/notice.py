@@ -34,7 +34,7 @@ def _most_cut(shown: Shown) -> str:
     word = shortened(shown.cut.text[most.start : most.end])
     word = f"\u2068{word}\u2069"  # isolated, whichever way its letters run
     if len(most.ids) == 1:
-        return say("No word is cut: the model gets a single id for each.")
+        return say("No word is split: the model gets a single id for each.")
     return say(
         "“{word}” is cut most, into {tokens}.", word=word, tokens=counted(len(most.ids), "token")
     )

@@ -51,12 +51,12 @@ PAGE = VisitPage(
     begin=TokensState,
     restore=TokensState.restored,
     lost=marked("Your last text on this page could not be read, so it starts over."),
-    kept=marked("Text and prices are kept; the text is cut and timed again."),
+    kept=marked("Text and prices are kept; the text is split and timed again."),
 )
 ABOUT = marked(
-    "**Tokens.** A model reads ids, not letters. Point at a token for its id "
-    "and bytes; choose one for the merges that made it. Every merge is "
-    "computed here and equals the tokenizer's result."
+    "**Tokens.** A model reads ids, not letters. Point at a token for its id and bytes; "
+    "choose one for the merges that made it. Every merge is computed here, and the result "
+    "matches the tokenizer's."
 )
 STYLE = Path(__file__).with_suffix(".css")
 
@@ -120,9 +120,8 @@ def _another(state: TokensState) -> None:
         max_chars=1000,
         width=230,
         help=say(
-            "A folder with tokenizer.json, or a hub id. Of a hub id only the files of "
-            "the tokenizer are fetched; what lies in the hub's cache needs no "
-            "connection."
+            "A folder with tokenizer.json, or a hub id. For a hub id, only the tokenizer's "
+            "files are downloaded; what is already in the hub's cache needs no connection."
         ),
         **bound("tokens_another", "", take),
     )
@@ -130,7 +129,7 @@ def _another(state: TokensState) -> None:
 
 def _stages(shown: Sequence[Shown]) -> None:
     with st.expander(say("Stages, from text to ids")):
-        st.caption(say("A pre-token is cut by itself: no token crosses its ends."))
+        st.caption(say("Each pre-token is split on its own: no token crosses its boundaries."))
         for one in shown:
             head = (say("stage"), say("done by"), say("what comes out"))
             st.html(table(one.name, head, stage_rows(one.cut)))
@@ -155,8 +154,8 @@ def _words(shown: Sequence[Shown]) -> None:
         st.html(table(say("Words"), head, word_rows(shown), "figures"))
         st.caption(
             say(
-                "Words cut into most tokens come first. A token with a leading space belongs "
-                "to its word."
+                "Words split into the most tokens come first. A token with a leading space "
+                "belongs to its word."
             )
         )
 
@@ -212,8 +211,8 @@ def _times(state: TokensState) -> None:
     prompt = counted(result.largest.prompt, "token")
     st.caption(
         say(
-            "Measured on this model: {prompt} read, and {output} decoded behind them, "
-            "three times. Figures are medians.",
+            "Measured on this model: {prompt} read, and {output} decoded after them, three "
+            "times. Figures are medians.",
             prompt=prompt,
             output=OUTPUT,
         )

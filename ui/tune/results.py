@@ -245,8 +245,9 @@ def _cell(tuning: Tuning) -> None:
             say("Use these settings"),
             key="tune_use",
             help=say(
-                "Begins a new text in the step page, with the prompt, settings, seed and stop "
-                "string of the first of these texts. In bfloat16 it may differ from this one."
+                "Begins a new text on the step page, with the prompt, settings, seed and "
+                "stop string of the first of these texts. In bfloat16 it may differ from "
+                "this one."
             ),
         )
         with st.popover(say("Export code")), st.container(width=520):
@@ -364,8 +365,8 @@ def _trade_off(tuning: Tuning) -> None:
     )
     st.caption(
         say(
-            "Off the Pareto front, another cell is as good on both metrics and better on "
-            "one. Choose on the front by reading the texts."
+            "For any cell off the Pareto front, another cell is as good on both metrics and "
+            "better on one. Choose among those on the front by reading the texts."
         ),
         help=meaning("Pareto front"),
     )

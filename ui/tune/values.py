@@ -45,7 +45,7 @@ def parse_values(field: str, text: str) -> tuple[int | float, ...]:
     """
     if len(text) > LONGEST:
         remedy = say("use at most {longest} characters", longest=f"{LONGEST:,}")
-        raise SettingError(field, text, say("are too long a list"), remedy)
+        raise SettingError(field, text, say("are too long"), remedy)
     values: dict[int | float, None] = {}  # in their order, each once
     for part in re.split(r"[,\n]", typed_list(text)):
         for value in _values(field, part.strip(), room=MOST_TEXTS - len(values)):

@@ -57,13 +57,13 @@ OF_TEXT = {
         marked("Mean uncertainty of the distributions that tokens were drawn from, in bits."),
     ),
     "distinct_1": Metric(
-        marked("distinct-1"), marked("Different tokens over all tokens, within a text.")
+        marked("distinct-1"), marked("Distinct tokens over all tokens, within a text.")
     ),
     "distinct_2": Metric(
-        marked("distinct-2"), marked("Different pairs of neighbours over all, within a text.")
+        marked("distinct-2"), marked("Distinct pairs of neighbours over all pairs, within a text.")
     ),
     "distinct_3": Metric(
-        marked("distinct-3"), marked("Different runs of three over all, within a text.")
+        marked("distinct-3"), marked("Distinct runs of three over all such runs, within a text.")
     ),
     "seq_rep_4": Metric(
         marked("repeated 4-grams"),
@@ -72,13 +72,13 @@ OF_TEXT = {
     ),
     "loop_tokens": Metric(
         marked("tokens in a loop"),
-        marked("Tokens of the loop that a text ended in, 0 without one."),
+        marked("Tokens in the loop in which a text ended, 0 if there is none."),
         0,
         "low",
     ),
     "logprob": Metric(
         marked("log-probability of the text"),
-        marked("Sum over its tokens, in nats. Longer texts have less."),
+        marked("Sum over its tokens, in nats. Longer texts score lower."),
     ),
 }
 # Metrics of several texts from one prompt.

@@ -103,7 +103,7 @@ def _steps(result: CachedFlat) -> list[tuple[int, float, float | None]]:
 
 EVERY = Whole(
     "every",
-    msg("Without the cache, every"),
+    msg("Uncached: every n-th step"),
     4,
     msg("1 measures every step without the cache, 4 one in four."),
     low=1,
@@ -113,7 +113,10 @@ FLAT = Real(
     "flat",
     msg("Flat below"),
     1.25,
-    msg("Times are flat if steps of the later half take less than this multiple of those before."),
+    msg(
+        "Times are flat if steps of the later half take less than this multiple of the "
+        "earlier half's."
+    ),
     low=1.0,
     high=100.0,
 )

@@ -189,8 +189,8 @@ CLAIM = Claim(
     "letters",
     Letters,
     (
-        Lines("common", msg("Common words, one a line"), COMMONS.replace(" ", "\n")),
-        Lines("rare", msg("Rare words, one a line"), RARES.replace(" ", "\n")),
+        Lines("common", msg("Common words, one per line"), COMMONS.replace(" ", "\n")),
+        Lines("rare", msg("Rare words, one per line"), RARES.replace(" ", "\n")),
     ),
     letters,
     Table(
@@ -208,6 +208,6 @@ CLAIM = Claim(
             msg("right answers"): lambda word: sum(word.right),
             msg("right answers, spelled out"): lambda word: sum(word.spelled_right),
         },
-        about=msg("Every word is cut with a space before it, as within a sentence."),
+        about=msg("Every word is split with a space before it, as within a sentence."),
     ),
 )

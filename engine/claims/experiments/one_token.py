@@ -158,8 +158,8 @@ def _after(result: OneToken) -> Chart:
         "changed",
         msg("After the fork"),
         msg(
-            "How many of the new texts lack the old token. A text that came back to the same "
-            "words would let the curve fall."
+            "How many of the new texts lack the old token. If a text came back to the same "
+            "words, the curve would fall."
         ),
         msg("tokens after the replaced one"),
         msg("forks that lack the token"),

@@ -76,7 +76,7 @@ HARDLY = Real(
     "hardly",
     msg("Hardly, below"),
     0.1,
-    msg("A prompt token hardly adds time below this share of an output token's."),
+    msg("Below this share of an output token's time, a prompt token hardly adds any."),
     low=0.0,
     high=1.0,
     step=0.05,

@@ -124,7 +124,7 @@ CLAIM = Claim(
     (
         inputs.prompts(PROMPTS, height=100),
         Numbers("temperatures", msg("Temperatures"), "0, 0.8"),
-        Whole("runs", msg("Texts of each kind"), 4, low=2, high=32),
+        Whole("runs", msg("Texts per kind"), 4, low=2, high=32),
         inputs.tokens(20, 1, 512),
         Whole("seed", msg("The same seed"), 1),
     ),

@@ -188,7 +188,7 @@ CLAIM = Claim(
     Tails,
     (
         inputs.prompts(PROMPTS, height=100),
-        Lines("words", msg("Absurd words, one a line"), WORDS, height=100),
+        Lines("words", msg("Absurd words, one per line"), WORDS, height=100),
         Numbers("temperatures", msg("Temperatures"), "0.2, 0.7, 1", low=0.001, high=1000.0),
     ),
     tail,

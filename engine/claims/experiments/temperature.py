@@ -126,9 +126,11 @@ def _charts(result: Temperatures) -> tuple[Chart, Chart]:
         Chart(
             "score",
             msg("Right answers"),
-            msg("Exact: the probability that a draw is a right answer. Whiskers are 95 %."),
+            msg(
+                "Exact: the probability that a draw is a right answer. Whiskers are 95 % intervals."
+            ),
             msg("temperature"),
-            msg("a draw is right"),
+            msg("right draws"),
             right,
             is_share=True,
         ),

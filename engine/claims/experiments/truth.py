@@ -126,7 +126,7 @@ def truth(model: LanguageModel, facts: Sequence[Fact], samples: int) -> Experime
 CLAIM = Claim(
     "truth",
     Truth,
-    (FACTS, Whole("samples", msg("Samples of each fact"), 9, low=1, high=64)),
+    (FACTS, Whole("samples", msg("Samples per fact"), 9, low=1, high=64)),
     truth,
     Table(
         msg("Answers"),

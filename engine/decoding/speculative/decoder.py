@@ -373,8 +373,8 @@ class SpeculativeDecoder(OneText[SpeculativeStep]):
             draft = load_draft(facts, model)
         if facts is not None and draft.tokenizer_hash != facts["tokenizer_hash"]:
             raise TraceError(
-                "The draft {name} has another tokenizer than the trace's; load the draft "
-                "that it names.",
+                "The draft {name} has a different tokenizer from the trace's; load the draft "
+                "that the trace names.",
                 draft.name,
             )
         settings = SpeculativeSettings.from_dict(values)

@@ -118,8 +118,8 @@ class ComparedReading:
                 (self._model.name, self.length + 1),
             )
         return msg(
-            "With {name}, {name2} returned logits that are not "
-            "finite: its keys or values are beyond what float16 minima hold. Choose another model.",
+            "With {name}, {name2} returned logits that are not finite: its keys or values "
+            "exceed the range of float16 minima. Choose another model.",
             (self._kinds[row - 1].name, self._model.name),
         )
 

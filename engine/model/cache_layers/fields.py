@@ -41,8 +41,8 @@ class Fields:
             if is_whole(value):
                 return Number(self._checked(name, value), words, symbol, self.named(name))
         raise NotAModelError(
-            "The configuration names no {words} ({names}), so the size of its cache "
-            "is not known; add the field.",
+            "The configuration gives no {words} ({names}), so the size of its cache is "
+            "unknown; add the field.",
             (words, " or ".join(names)),
         )
 

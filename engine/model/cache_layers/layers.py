@@ -53,7 +53,7 @@ def layers_of(config: PretrainedConfig) -> tuple[Layer, ...]:
         return _layers(text)
     except (AttributeError, TypeError, ValueError, LookupError) as error:
         raise NotAModelError(
-            "The layers of a {model_type} model cannot be told from its configuration "
+            "The layers of a {model_type} model cannot be determined from its configuration "
             "({error}); check config.json.",
             (text.model_type, first_line(error)),
         ) from error
@@ -96,7 +96,7 @@ def _layer(kind: str, fields: Fields, place: int) -> Layer:
     if kind == "dummy":
         return NONE
     raise NotAModelError(
-        "A layer of the kind {kind} is not known here, so the size of the cache is not known; "
+        "Layers of the kind {kind} are not supported, so the size of the cache is unknown; "
         "choose another architecture.",
         repr(kind),
     )

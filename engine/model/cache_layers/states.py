@@ -24,8 +24,8 @@ def state_layer(fields: Fields) -> Layer:
         if any(fields.has(name) for name in has):
             return kind(fields)
     raise NotAModelError(
-        "The state of a {plain} layer is of a kind that is not known here, "
-        "so the size of its cache is not known; choose another architecture.",
+        "The kind of state in a {plain} layer is not supported, so the size of its cache is "
+        "unknown; choose another architecture.",
         fields.plain("model_type"),
     )
 

@@ -88,7 +88,7 @@ def check_repeats(name: str, declared: object, most_layers: float = math.inf) ->
         if (is_layers or _REPEATS.search(key)) and value > most:
             raise NotAModelError(
                 "The config.json of {name} cannot be used: {key} is {value:,}, and at most "
-                "{most_repeats:,} are built; check the file or choose another model.",
+                "{most_repeats:,} is allowed; check the file or choose another model.",
                 (name, key, value, most),
             )
 

@@ -153,8 +153,8 @@ class _WeightFile:
         self.data = 8 + size  # where the tensors begin
         if size > _MOST_HEADER_BYTES and self.data <= path.stat().st_size:
             raise WeightsError(
-                "The header of {file} in {name} has {size:,.1f} MB, and at most {most:,.0f} MB are "
-                "read; save the model in more files.",
+                "The header of {file} in {name} is {size:,.1f} MB, and at most {most:,.0f} "
+                "MB is read; split the model into more files.",
                 (path.name, path.parent.name, size / 1e6, _MOST_HEADER_BYTES / 1e6),
             )
 

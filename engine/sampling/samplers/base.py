@@ -260,8 +260,8 @@ def ranked_after(
         row = edited[0].edited(scores, edited[1]) if edited else RankedRow(scores)
     except NoCandidatesError:
         raise NoCandidatesError(
-            "Every token was removed before the draw: {setting} took the last of them; loosen it "
-            "or switch it off.",
+            "Every token was removed before the draw: {setting} removed the last of them; "
+            "loosen it or switch it off.",
             setting,
         ) from None
     return Survivors(row)

@@ -70,14 +70,14 @@ class Constraint(BanStage):
     info: ClassVar[Info] = Info(
         label="Constraint",
         group="penalties",
-        about="Bans every token after which the text could not become what the source describes.",
+        about="Bans every token after which the text could no longer match the source.",
         formula="z = −∞ for tokens outside the grammar; the end only where the text is complete",
         idle="any text may come",
         picture="edit",
         says={
             "": "The constraint allows {allowed:tokens} here. It removes {names:names}: "
             "{banned:tokens} with {mass_removed:percent} of the probability.",
-            "none": "The constraint allows {allowed:tokens} here and removes none that is left.",
+            "none": "The constraint allows {allowed:tokens} here and removes none of those left.",
             "single": "The constraint allows only one token here. It removes {banned:tokens} with "
             "{mass_removed:percent} of the probability.",
             "end": "The text is complete, so the constraint allows only its end. It removes "
@@ -153,8 +153,8 @@ class Constraint(BanStage):
             )
             remedy = msg("rewind, or change it")
         return msg(
-            "Every token was removed before the draw: constraint took the last of them, "
-            "{why}; {remedy}.",
+            "Every token was removed before the draw: the constraint removed the last of "
+            "them, {why}; {remedy}.",
             (why, remedy),
         )
 

@@ -80,7 +80,7 @@ class Dry(TokenEdit):
                 "Base",
                 slider=(1, 4, 0.05),
                 usual=1.75,
-                remedy=msg("1.75 is usual, 1 does not grow"),
+                remedy=msg("1.75 is usual, no growth at 1"),
                 least=1,
                 most=1000,
                 looser=DOWN,

@@ -74,9 +74,10 @@ class EpsilonCutoff(Cutoff):
         idle="no threshold",
         picture="threshold",
         says={
-            "": "Epsilon cutoff keeps tokens of at least {epsilon:share}. " + REMOVES,
-            "none": "Every remaining token has at least {epsilon:share}, so epsilon cutoff "
-            "removes none.",
+            "": "Epsilon cutoff keeps tokens with a probability of at least {epsilon:share}. "
+            + REMOVES,
+            "none": "Every remaining token has a probability of at least {epsilon:share}, so "
+            "epsilon cutoff removes none.",
             "short": "No token reaches {epsilon:share}, so epsilon cutoff keeps only the top "
             "{after:tokens}.",
         },

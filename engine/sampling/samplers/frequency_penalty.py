@@ -36,7 +36,8 @@ class FrequencyPenalty(CountPenalty):
             "{names:names}. " + MOVES,
             "raises": "A negative frequency penalty, {penalty:number}, raises generated tokens: "
             "{names:names}. " + MOVES,
-            "none": "Frequency penalty finds no remaining generated token to change.",
+            "none": "No remaining token has been generated before, so frequency penalty "
+            "changes nothing.",
             "start": START,
         },
         note=COUNT_NOTE,

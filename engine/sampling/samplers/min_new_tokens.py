@@ -39,10 +39,11 @@ class MinNewTokens(BanStage):
         idle="the text may end at any time",
         picture="edit",
         says={
-            "": "The text has {generated:tokens} of at least {n:number} and may not end yet. The "
-            "ban removes {names:names} with {mass_removed:percent} of the probability.",
-            "none": "The text has {generated:tokens} of at least {n:number} and may not end yet. "
-            "No end token is left to ban.",
+            "": "The text has {generated:tokens}, needs at least {n:number}, and may not end "
+            "yet. The ban removes {names:names} with {mass_removed:percent} of the "
+            "probability.",
+            "none": "The text has {generated:tokens}, needs at least {n:number}, and may not "
+            "end yet. No end token is left to ban.",
             "enough": "The text has {generated:tokens}, at least {n:number}, so it may end here.",
         },
         note={"": BANNED, "none": "nothing to ban", "enough": "the text may end"},

@@ -36,8 +36,8 @@ class MinP(CutStage):
         says={
             "": "Min-p keeps tokens with {ratio:share} or more of the highest probability, here "
             "{threshold:percent}. " + REMOVES,
-            "none": "Every remaining token has at least {threshold:percent}, so min-p removes "
-            "none.",
+            "none": "Every remaining token has a probability of at least "
+            "{threshold:percent}, so min-p removes none.",
         },
         note={"": "p ≥ {threshold:percent}"},
         paper=arxiv("Nguyen et al. 2024", "2407.01082"),

@@ -32,10 +32,11 @@ class PLess(CutStage):
         idle="no threshold",
         picture="threshold",
         says={
-            "": "Two draws give the same token with {threshold:percent}. P-less removes "
-            "{removed:tokens} below that, with {mass_removed:percent} of the probability.",
-            "none": "Two draws give the same token with {threshold:percent}. Every remaining token "
-            "reaches that, so p-less removes none.",
+            "": "Two draws give the same token with probability {threshold:percent}. P-less "
+            "removes {removed:tokens} below that, with {mass_removed:percent} of the "
+            "probability.",
+            "none": "Two draws give the same token with probability {threshold:percent}. "
+            "Every remaining token reaches that, so p-less removes none.",
         },
         note={"": "Σ p² = {threshold:percent}"},
         paper=arxiv("Tan et al. 2025", "2509.23234"),

@@ -88,7 +88,8 @@ class PresencePenalty(CountPenalty):
             "{names:names}. " + MOVES,
             "raises": "A negative presence penalty, {penalty:number}, raises generated tokens: "
             "{names:names}. " + MOVES,
-            "none": "Presence penalty finds no remaining generated token to change.",
+            "none": "No remaining token has been generated before, so presence penalty "
+            "changes nothing.",
             "start": START,
         },
         note=COUNT_NOTE,

@@ -42,7 +42,8 @@ class RepetitionPenalty(TokenEdit):
             "": "Repetition penalty lowers tokens of the text: {names:names}. " + MOVES,
             "raises": "Below 1, repetition penalty raises tokens of the text: {names:names}. "
             + MOVES,
-            "none": "Repetition penalty finds no remaining token of the text to change.",
+            "none": "No remaining token is already in the text, so repetition penalty "
+            "changes nothing.",
         },
         note={
             "": "{moved:tokens} of the text lowered",

@@ -43,8 +43,8 @@ class TailFree(CutStage):
         idle="the tail stays",
         picture="rank",
         says={
-            "": "Tail-free cuts where {z:share} of the bending of the probability curve lies "
-            "behind. " + REMOVES,
+            "": "Tail-free cuts where {z:share} of the curvature of the probability curve is "
+            "reached. " + REMOVES,
             "none": "Tail-free finds no bend that sets off a tail, so it removes none.",
         },
         paper=Paper("Bricken 2019", "https://www.trentonbricken.com/Tail-Free-Sampling/"),

@@ -38,10 +38,11 @@ class TopNSigma(CutStage):
         idle="any distance from the highest score",
         picture="threshold",
         says={
-            "": "The lowest score allowed is {least_score:score}: {highest:score} less "
-            "{n:number} × σ, which is {sigma:score}. " + REMOVES,
-            "none": "The lowest score allowed is {least_score:score}: {highest:score} less "
-            "{n:number} × σ, which is {sigma:score}. Every remaining token reaches it.",
+            "": "The lowest score allowed is {least_score:score}: {highest:score} minus "
+            "{n:number} × σ, where σ is {sigma:score}. " + REMOVES,
+            "none": "The lowest score allowed is {least_score:score}: {highest:score} minus "
+            "{n:number} × σ, where σ is {sigma:score}. Every remaining token reaches "
+            "it.",
         },
         note={"": "σ = {sigma:score}"},
         paper=arxiv("Tang et al. 2024", "2411.07641"),

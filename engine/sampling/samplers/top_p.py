@@ -31,12 +31,12 @@ class TopP(CutStage):
     info: ClassVar[Info] = Info(
         label="Top-p",
         group="truncation",
-        about="Keeps the nucleus: the fewest leading tokens that together hold probability p.",
+        about="Keeps the nucleus: the fewest leading tokens that together have probability p.",
         formula="keep the smallest n with p[1] + … + p[n] ≥ p",
         idle="the whole distribution stays",
         picture="mass",
         says={
-            "": "Top-p keeps the fewest leading tokens that together hold {p:share}, here "
+            "": "Top-p keeps the fewest leading tokens that together reach {p:share}, here "
             "{after:count}. " + REMOVES,
             "none": "Top-p needs every remaining token to reach {p:share}, so it removes none.",
         },

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _TYPICAL = (
     "Typical-p keeps the tokens with surprisal closest to the entropy ({entropy:bits}) until they "
-    "hold {p:share}. "
+    "reach {p:share}. "
 )
 
 

@@ -39,17 +39,17 @@ from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
 from ui.words.language import localised, marked, say
 
-OWN_CARD = marked("Own numbers")
+OWN_CARD = marked("Your numbers")
 HALF = next(iter(CACHE_STORAGES))
 MOST_MODELS = 12
 MOST_POSITIONS = 2**24
 FIRST = ("Llama 3.1 8B", "Qwen3 8B", "Gemma 3 12B", "gpt-oss 120B", "DeepSeek V3")
 COMPUTED = marked(
-    "Everything here is computed from configurations; nothing is measured. Caches "
-    "are counted in blocks, states once per text. The reserve stands for "
-    "activations and the program. Tokens/s is a bound: bandwidth by the bytes that "
-    "one pass reads. It assumes that every token chooses its experts evenly and by "
-    "itself. Active are the weights that the pass of one token reads."
+    "Everything here is computed from configurations; nothing is measured. Caches are "
+    "counted in blocks, states once per text. The reserve stands for activations and the "
+    "program. Tokens/s is an upper bound: bandwidth divided by the bytes that one pass "
+    "reads. It assumes that every token chooses its experts evenly and independently. Active "
+    "weights are those that the pass of one token reads."
 )
 
 
@@ -111,7 +111,7 @@ def _fields(held: SectionState) -> None:
         say("Models"),
         list(known_shapes()),
         max_selections=MOST_MODELS,
-        help=say("Each by the fields of its published config.json."),
+        help=say("Each computed from its published config.json."),
     )
     with fields.row():
         fields.whole(
@@ -211,7 +211,7 @@ def _picture(result: Costs, shown: Shown) -> None:
     sheet(on_card_table(result))
     chart(
         "cache_growth",
-        say("One text's cache, to a million positions"),
+        say("One text's cache, up to a million positions"),
         say("A flat stretch is a full window or a state. Dotted: beyond the model's context."),
         growth_figure(result, shown.dark),
     )
@@ -357,7 +357,8 @@ SECTION = Section(
     key="calculator",
     name=marked("Calculator"),
     about=marked(
-        "Any model by its config.json, to a million positions. Notice whose line bends, and why."
+        "Any model from its config.json, up to a million positions. Notice whose line bends, "
+        "and why."
     ),
     inputs=CalculatorInputs,
     result=Costs,

@@ -140,6 +140,6 @@ def cost_words(cost: Cost, weight_bytes: int) -> str:
             price_ratio=f"{cost.price_ratio:.1f}",
         )
     return f"{words} " + say(
-        "A provider decodes many texts in one pass, so its ratio is another: see batch 1 to 64 "
+        "A provider decodes many texts in one pass, so its ratio differs: see batch 1 to 64 "
         "under Roofline."
     )

@@ -58,7 +58,7 @@ METRICS = {
     ),
     "first": GridMetric(
         marked("first-token wait, ms"),
-        marked("Time to first token: the prefill. Choosing the token is not in it."),
+        marked("Time to first token: the prefill. Choosing the token is not included."),
         lambda cell: cell.first,
     ),
     "per_output": GridMetric(
@@ -134,10 +134,9 @@ def _cell(cell: Cell | None, other: Cell | None, metric: str, most: float) -> st
 
 
 TIMED = marked(
-    "Prompts are random tokens. A time goes from the moment at which a pass has "
-    "the device to the one at which the logits are in memory; waiting for others "
-    "is not in it. Figures are medians of the rounds; first tokens come from the "
-    "prefill, later ones from a step each."
+    "Prompts are random tokens. A time runs from the moment a pass gets the device until the "
+    "logits are in memory; waiting for others is excluded. Figures are medians of the "
+    "rounds; first tokens come from the prefill, later ones from one step each."
 )
 
 
@@ -246,8 +245,8 @@ def _picture(result: PrefillAndDecode, shown: Shown) -> None:
                 "cache_first_token",
                 say("First-token wait"),
                 say(
-                    "Over all cells with that prompt. Lines go from the fastest to the slowest "
-                    "round."
+                    "Over all cells with that prompt. Whiskers go from the fastest to the "
+                    "slowest round."
                 ),
                 wait_figure(result, shown.dark, shown.other),
             )
@@ -256,13 +255,14 @@ def _picture(result: PrefillAndDecode, shown: Shown) -> None:
                 "cache_total_time",
                 say("Time of the whole output"),
                 say(
-                    "A line for each prompt length. Lines go from the fastest to the slowest round."
+                    "One line for each prompt length. Whiskers go from the fastest to the "
+                    "slowest round."
                 ),
                 time_figure(result, shown.dark, shown.other),
             )
     steadiness(result.reference_ms, result.changed_cells, marked("each cell"))
     st.caption(say(TIMED))
-    st.subheader(say("Cost lens: input and output"), anchor=False)
+    st.subheader(say("Cost of input and output"), anchor=False)
     if not shown.is_running:
         cost_fields(shown.held)
     cost_lens(result, shown.held.inputs)
@@ -339,8 +339,8 @@ SECTION = Section(
     name=marked("Prefill and decode"),
     about=(
         marked(
-            "Every cell is one prompt length and one output length. Notice along which "
-            "side the time grows."
+            "Every cell is one prompt length and one output length. Notice along which axis "
+            "the time grows."
         )
     ),
     inputs=GridInputs,

@@ -41,16 +41,14 @@ TEXTS = {
     GIVEN_TEXT: marked("the prompt alone"),
 }
 PUBLISHED = marked(
-    "Published: KIVI (arXiv:2402.02750) takes keys per channel and values per "
-    "token, since a few channels of the keys are far larger than the others. A "
-    "group keeps its minimum and its step, 16 bits each, and they are counted in "
-    "the bytes."
+    "Published: KIVI (arXiv:2402.02750) quantises keys per channel and values per token, "
+    "since a few channels of the keys are far larger than the others. A group keeps its "
+    "minimum and its step, 16 bits each, which count towards the bytes."
 )
 HOW = marked(
-    "All caches read the same tokens in the rows of one batch, one token a pass. "
-    "The codes are packed, and the pass reads what they give back. Rounding: the "
-    "exact cache read in passes of its own, in which the model adds in another "
-    "order."
+    "All caches read the same tokens in the rows of one batch, one token per pass. The codes "
+    "are packed, and the pass reads the values decoded from them. Rounding: the exact cache "
+    "read in passes of its own, in which the model adds in a different order."
 )
 
 
@@ -126,7 +124,7 @@ def _fields(held: SectionState) -> None:
             say("Positions"),
             2,
             MOST_COMPARED,
-            help=say("Tokens that are read, those of the prompt among them."),
+            help=say("Tokens that are read, including those of the prompt."),
         )
         if inputs.text == SAMPLED_TEXT:
             fields.real(held, "temperature", say("Temperature"), help=meaning("temperature"))
@@ -143,7 +141,9 @@ def _fields(held: SectionState) -> None:
             held,
             "compares",
             say("Compare other groups and axes"),
-            help=say("All with this residual, each with 8, 4 and 2 bits, in one more reading."),
+            help=say(
+                "All with this residual, at 8, 4 and 2 bits each, in one more pass over the text."
+            ),
         )
     st.caption(say(PUBLISHED))
 
@@ -156,8 +156,9 @@ def _picture(result: QuantisedResult, shown: Shown) -> None:
             "cache_divergence",
             say("Divergence per token"),
             say(
-                "KL from the exact distribution, whole vocabulary. A cross marks another "
-                "likeliest token. Positions of 0 have no place on a logarithmic axis."
+                "KL from the exact distribution, whole vocabulary. A cross marks where the "
+                "likeliest token differs. Positions with KL 0 cannot be shown on a "
+                "logarithmic axis."
             ),
             divergence_figure(result, shown.dark, shown.other),
         )
@@ -195,7 +196,7 @@ def strip(result: QuantisedResult) -> str:
         for shade, label in ((0, say("up to 0.0001")), (2, "0.01"), (5, say("1 bit and more")))
     )
     about = say(
-        "The text with {bits} bits: divergence of the next token, {legend}",
+        "The text with the cache at {bits} bits: divergence of the next token, {legend}",
         bits=SHOWN_BITS,
         legend=legend,
     )

@@ -47,7 +47,7 @@ def notice(result: QuantisedResult) -> str:
     points = [QuantisedPoint.of(one) for one in result.along]
     if not points[0].positions:
         return say(
-            "Nothing is quantised before position {exact_positions}: the residual holds "
+            "Nothing is quantised before position {exact_positions}: the residual contains "
             "all positions so far.",
             exact_positions=f"{result.along[0].how.exact_positions + 1:,}",
         )
@@ -104,7 +104,7 @@ def _parting(result: QuantisedResult) -> str:
         )
         for one in parted
     ]
-    return say("Written freely, texts part from the exact one: {words}.", words="; ".join(words))
+    return say("Written freely, texts diverge from the exact one: {words}.", words="; ".join(words))
 
 
 def summary(result: QuantisedResult) -> Table:

@@ -43,15 +43,15 @@ from ui.words.labels import markdown_text
 from ui.words.language import marked, say
 
 COUNTED = marked(
-    "Operations are counted from the shapes of each matrix product and of "
-    "attention. Bytes are those of the weights, read once a pass, and of the "
-    "cache, read and written. Activations are not in them. Where a model has "
-    "experts, its weights are the most that a pass may read."
+    "Operations are counted from the shapes of each matrix product and of attention. Bytes "
+    "are those of the weights, read once per pass, and of the cache, read and written. "
+    "Activations are not included. If a model has experts, its weights are the most that a "
+    "pass may read."
 )
 MEASURED = marked(
-    "A ceiling is the fastest of seven repetitions: memory far above the "
-    "processor's caches is summed, multiplied by one row, copied; matrices of "
-    "growing size are multiplied. Passes show their median."
+    "A ceiling is the fastest of seven repetitions: an amount of memory far larger than the "
+    "processor's caches is summed, multiplied by one row, copied; matrices of growing size "
+    "are multiplied. For passes, the median is shown."
 )
 
 
@@ -127,10 +127,9 @@ def _notice(result: Roofline) -> str:
     predicted = result.predicted_per_second(step)
     ceiling = say("memory") if step.intensity < result.ridge else say("arithmetic")
     words = say(
-        "A decode step does {intensity} operations per byte. Below {ridge} a pass "
-        "waits for memory, above for arithmetic: decode waits for {ceiling}. The law "
-        "predicts {predicted} tokens/s; {per_second} are measured, {share} % of "
-        "it.",
+        "A decode step performs {intensity} operations per byte. Below {ridge} a pass waits "
+        "for memory, above it for arithmetic: decode waits for {ceiling}. The law predicts "
+        "{predicted} tokens/s; {per_second} were measured, {share} % of that.",
         intensity=f"{step.intensity:.2f}",
         ridge=f"{result.ridge:,.0f}",
         ceiling=ceiling,
@@ -153,15 +152,15 @@ def _notice(result: Roofline) -> str:
 def _law_words(result: Roofline) -> str:
     layers, bandwidth = result.layers, result.bandwidth
     if layers is None or bandwidth is None:
-        return say("The time of single layers is not measured: the model keeps no list of them.")
+        return say("The time per layer is not measured: the model has no list of its layers.")
     reading = layers.reading_ms(bandwidth.best)
     calls_ms = layers.calls * layers.call_us / 1e3
     return say(
         "At {bandwidth}, a layer's weights are read in {reading} ms; a layer takes "
-        "{layer_ms} ms. The other {overhead} ms are overhead, in each of {count} layers. "
-        "The output layer takes {head_ms} ms, and all else {around_ms} ms. A step "
-        "calls {calls} operators of PyTorch: at {call_us} µs, what a call takes with "
-        "one number, {calls_ms} ms at least.",
+        "{layer_ms} ms. The other {overhead} ms are overhead, in each of {count} layers. The "
+        "output layer takes {head_ms} ms, and everything else {around_ms} ms. A step calls "
+        "{calls} PyTorch operators: at {call_us} µs, the time of a call on a single number, "
+        "that is at least {calls_ms} ms.",
         bandwidth=bandwidth_text(bandwidth),
         reading=f"{reading:.3f}",
         layer_ms=f"{layers.layer_ms:.2f}",

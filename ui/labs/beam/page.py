@@ -180,19 +180,21 @@ def _exact(lab: BeamLab) -> None:
     st.subheader(say("Search error"), anchor=False, help=meaning("search error"))
     st.caption(
         say(
-            "Is there a likelier text than the beams found? An exact search proves the "
-            "best one by branch and bound; it reads at most {count} beginnings.",
+            "Is there a likelier text than the beams found? An exact search finds the best "
+            "one and proves it by branch and bound; it reads at most {count} prefixes.",
             count=f"{MOST_NODES:,}",
         )
     )
     if lab.inputs.language:
-        st.caption(say("Both keep to the constraint: the best text is that of all it allows."))
+        st.caption(
+            say("Both keep to the constraint: the best text is the best of all that it allows.")
+        )
     if lab.inputs.stop_strings:
         st.caption(
             say("Stop strings play no part here: the best text and the beams continue past them.")
         )
     with fields.row():
-        fields.whole(lab, "exact_tokens", say("Tokens at most"), 1, MOST_EXACT)
+        fields.whole(lab, "exact_tokens", say("Maximum tokens"), 1, MOST_EXACT)
         fields.choice(lab, "exact_by_sum", say("Score"), fields.said(SCORES), width=230)
         work_buttons(
             "beam_exact",
@@ -220,7 +222,7 @@ def _exact(lab: BeamLab) -> None:
 PAGE = LabPage(
     BeamLab,
     marked("Beam search"),
-    marked("The best few hypotheses are carried on together; the rest is pruned."),
+    marked("The best few hypotheses are extended together; the rest are pruned."),
     _fields,
     _picture,
     lambda lab: view.notice(lab.text),

@@ -143,7 +143,7 @@ def no_more(steps: Sequence[BeamStep], place: Place) -> str:
     if steps[step].stop_reason is not None:
         return say("The search ended in this step, so nothing follows this beam.")
     return say(
-        "It was rank {rank} of its step and was pruned, so nothing follows it.", rank=one.rank
+        "It had rank {rank} in its step and was pruned, so nothing follows it.", rank=one.rank
     )
 
 
@@ -276,8 +276,8 @@ def texts_notice(texts: Sequence[SetText]) -> str:
         said = say("The best beam wrote the text of greedy decoding.")
     else:
         more, less = (
-            marked("The best beam’s text has {nats} nats more than greedy’s."),
-            marked("The best beam’s text has {nats} nats less than greedy’s."),
+            marked("The best beam’s text scores {nats} nats more than greedy’s."),
+            marked("The best beam’s text scores {nats} nats less than greedy’s."),
         )
         said = say(more if gain >= 0 else less, nats=number(abs(gain), 2))
     mean = statistics.fmean(one.per_token for one in samples)
@@ -364,7 +364,7 @@ def proof(found: SearchError, dtype: str) -> str:
             left=f"{best.open:,}",
             time=number(best.seconds, 1),
         ),
-        say("The best text has {score}.", score=number(best.score, 3)),
+        say("The best text scores {score}.", score=number(best.score, 3)),
     ]
     if best.largest_pruned is not None:
         said.append(
@@ -376,7 +376,8 @@ def proof(found: SearchError, dtype: str) -> str:
     if dtype != "float32":
         said.append(
             say(
-                "Passes in {dtype} round, so figures hold to some hundredths of a nat.", dtype=dtype
+                "Passes in {dtype} round, so figures are accurate to a few hundredths of a nat.",
+                dtype=dtype,
             )
         )
     return " ".join(said)

@@ -136,9 +136,9 @@ def _whole_texts(lab: ConstrainedLab) -> None:
     st.subheader(say("Whole texts: exact against step by step"), anchor=False)
     st.caption(
         say(
-            "Masking renormalises in every step. Among whole texts the model’s own "
-            "odds are others. For small constraints both are computed, over every path "
-            "of tokens, at temperature 1."
+            "Masking renormalises at every step, so whole texts get odds other than the "
+            "model’s own. For small constraints both are computed, over every path of "
+            "tokens, at temperature 1."
         )
     )
     if lab.text is None:

@@ -227,11 +227,11 @@ def notice(
         "token": token,
     }
     if wanted is None:
-        said = say("The constraint costs {bits} so far. {most} of them at step {step}.", **values)
+        said = say("The constraint costs {bits} so far, {most} of them at step {step}.", **values)
     else:
         said = say(
-            "The constraint costs {bits} so far. {most} of them at step {step}, where the model "
-            "wanted “{wanted}” ({share}) and “{token}” came.",
+            "The constraint costs {bits} so far, {most} of them at step {step}, where the "
+            "model wanted “{wanted}” ({share}) and “{token}” came.",
             wanted=label(vocabulary, wanted.token_id),
             share=percent(wanted.probability),
             **values,
@@ -304,8 +304,8 @@ def whole_texts_text(found: WholeTexts) -> str:
     if not found.is_exact and whole > 0:
         parts.append(
             say(
-                "The walk may have missed {odds} of the odds and {masked} of what masking writes, "
-                "not more.",
+                "The enumeration may have missed at most {odds} of the odds and {masked} of "
+                "what masking writes.",
                 odds=percent(found.missing / whole),
                 masked=percent(found.masked_missing),
             )

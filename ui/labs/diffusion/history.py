@@ -122,8 +122,9 @@ def _distribution(lab: DiffusionLab) -> None:
         )
         if was_masked
         else marked(
-            "Step {step}, before it changed the canvas. ◆ is the token standing, with {share}. "
-            "Probabilities at temperature 1, over all {count} tokens that a text may contain."
+            "Step {step}, before it changed the canvas. ◆ is the token in place, with "
+            "{share}. Probabilities at temperature 1, over all {count} tokens that a text "
+            "may contain."
         )
     )
     st.caption(

@@ -97,8 +97,9 @@ def _result(lab: DiffusionLab, canvas: tuple[int, ...], errors: tuple[JointError
         show_figure(joint_figure(errors, is_dark()), "diffusion_joint", alt)
         st.caption(
             say(
-                "0: the two are independent, 1: they share nothing. Over the {count} likeliest "
-                "first tokens and the whole vocabulary of the second; the rest is bounded.",
+                "0: the two tokens are independent; 1: the two distributions do not overlap. "
+                "Over the {count} likeliest first tokens and the whole vocabulary of the "
+                "second; the rest is bounded.",
                 count=len(one.outcomes),
             )
         )

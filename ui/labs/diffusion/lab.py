@@ -33,10 +33,9 @@ from ui.words.language import marked, say
 
 _MODELS = SharedModels()
 WHY = marked(
-    "The model in the band above is causal: it sees no token to the right, so "
-    "it cannot fill gaps. This page uses the bundled masked diffusion model. "
-    "Another one can be loaded from a folder whose config.json holds "
-    "`is_causal: false` and a `mask_token_id`."
+    "The model in the band above is causal: it sees no token to the right, so it cannot fill "
+    "gaps. This page uses the bundled masked diffusion model. Another one can be loaded from "
+    "a folder whose config.json contains `is_causal: false` and a `mask_token_id`."
 )
 
 

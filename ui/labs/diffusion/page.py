@@ -58,7 +58,7 @@ def draw_fields(lab: DiffusionLab) -> None:
             say("Steps"),
             0,
             100_000,
-            help=say("Forward passes; 0 is one for each mask."),
+            help=say("Forward passes; 0 means one per mask."),
         )
         fields.choice(
             lab,
@@ -87,7 +87,7 @@ def draw_fields(lab: DiffusionLab) -> None:
             say("Block length"),
             0,
             100_000,
-            help=say("Masks per block; blocks are filled from left to right. 0 is one block."),
+            help=say("Masks per block; blocks are filled from left to right. 0 means one block."),
         )
         fields.whole(lab, "seed", say("Seed"), 0, LARGEST_SEED)
     if lab.adjusted:

@@ -25,8 +25,8 @@ _STAYS = marked(
     "re-masking at 0 it stays."
 )
 _HELD = marked(
-    "The model doubts “{token}” at position {place}: {then} when it was committed, {now} now; it "
-    "held its place."
+    "The model doubts “{token}” at position {place}: {then} when it was committed, {now} "
+    "now; it kept its place."
 )
 _KEEPS_ALL = marked(
     "The model doubts “{token}” at position {place}: {then} when it was committed, {now} now; the "

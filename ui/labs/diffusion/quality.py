@@ -53,7 +53,7 @@ def quality(lab: DiffusionLab) -> None:
     if work is None or not work.passages:
         return
     if work.plan != plan:
-        st.info(say("These passages are of the settings before your changes. Write them again."))
+        st.info(say("These passages belong to the settings before your changes. Write them again."))
     _results(work)
 
 
@@ -75,16 +75,16 @@ def _results(work: PassagesJob) -> None:
     with left:
         st.html(_table(rows))
         said = say(
-            "Mean ± standard deviation over the seeds. Bits per byte from the first gap on, under "
-            "the model {model}. Few bits mean a fluent text or a dull one, so read the repetition "
-            "beside them. Diffusion: {parameters}; autoregressive: {others}. Times are of this "
-            "machine, taken in turn.",
+            "Mean ± standard deviation over the seeds. Bits per byte from the first gap "
+            "onwards, under the model {model}. Few bits mean a fluent text or a dull one, so "
+            "check the repetition as well. Diffusion: {parameters}; autoregressive: "
+            "{others}. Times are from this machine, measured in turn.",
             model=work.judge.name,
             parameters=parameters_text(work.model.parameters),
             others=parameters_text(work.judge.parameters),
         )
         if not work.plan.settings.temperature:
-            said += " " + say("At temperature 0 all seeds give one text.")
+            said += " " + say("At temperature 0 all seeds give the same text.")
         st.caption(markdown_text(said))
     with right:
         first = work.passages[0].seed

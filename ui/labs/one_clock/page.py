@@ -119,8 +119,8 @@ PAGE = VisitPage(
     needs=("weights",),
 )
 ABOUT = marked(
-    "**One clock.** Every decoder continues one prompt, three times, in turn. Times are "
-    "medians measured here; bytes of weights are computed from the counted passes."
+    "**One clock.** Every decoder continues the same prompt three times, in turn. Times are "
+    "medians measured here; weight bytes are computed from the number of passes."
 )
 
 
@@ -149,7 +149,7 @@ def _fields(clock: Clock) -> None:
             width=140,
         )
         fields.whole(clock, "seed", say("Seed"), 0, LARGEST_SEED, help=meaning("seed"), width=140)
-    with st.expander(say("The constraint of constrained decoding")):
+    with st.expander(say("Constraint for constrained decoding")):
         constraint.language(width=230)
         constraint.source(height=68)
 

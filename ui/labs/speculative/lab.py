@@ -141,8 +141,8 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         is_bundled = inputs.proposer == BUNDLED_DRAFT
         if is_bundled and not draft.vocabulary.has_tokens_of(model.vocabulary):
             why = say(
-                "The bundled draft has another tokenizer than {model}, so prompt lookup proposes. "
-                "Choose a draft with the same tokenizer.",
+                "The bundled draft has a different tokenizer from {model}, so prompt lookup "
+                "is used. Choose a draft with the same tokenizer.",
                 model=model.name,
             )
             draft = None

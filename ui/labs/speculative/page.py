@@ -49,7 +49,7 @@ def _fields(lab: SpeculativeLab) -> None:
             lab,
             "adaptive",
             say("Adaptive g"),
-            help=say("2 more after full acceptance, else 1 less."),
+            help=say("2 more after full acceptance, otherwise 1 fewer."),
         )
         if inputs.proposer == LOOKUP or lab.fell_back:
             fields.whole(lab, "ngram", say("Longest match"), 1, MOST_NGRAM)
@@ -82,7 +82,7 @@ def _fields(lab: SpeculativeLab) -> None:
     if inputs.forced:
         st.warning(
             say(
-                "**{invalid}:** acceptance is forced, so the text follows no model.",
+                "**{invalid}:** acceptance is forced, so the text reflects neither model.",
                 invalid=say(view.INVALID),
             )
         )
@@ -108,8 +108,9 @@ def _picture(lab: SpeculativeLab) -> None:
         if found.drafted:
             st.caption(
                 say(
-                    "Behind a rejection nothing is looked at. The solid bars leave that out; "
-                    "the hatched ones count it as not accepted, as vLLM and llama.cpp do."
+                    "Proposals after a rejection are not looked at. The solid bars leave "
+                    "them out; the hatched ones count them as not accepted, as vLLM and "
+                    "llama.cpp do."
                 )
             )
             chart = acceptance_figure(found, is_dark())
@@ -141,7 +142,7 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
             **bound("speculative_place", position, lambda place: _choose(lab, index, place)),
         )
     if lab.player.is_busy:
-        st.caption(say("The text is growing; the distributions come when it stops."))
+        st.caption(say("The text is growing; the distributions appear when it stops."))
         return
     try:
         found = text.distribution(index, position)
@@ -190,7 +191,7 @@ def _speed(lab: SpeculativeLab) -> None:
         return
     point = curve.at(lab.inputs.draft_length)
     if work.inputs != lab.inputs:
-        st.caption(say("These figures are of the inputs that were there when it was measured."))
+        st.caption(say("These figures belong to the inputs used when it was measured."))
     st.markdown(markdown_text(view.speed_sentence(curve, point)))
     left, right = st.columns(2)
     with left:

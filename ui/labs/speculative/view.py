@@ -33,7 +33,7 @@ LOSS_NAMES = {
 }
 LOSS_SENTENCES = {
     "drafting": marked("the passes of the draft"),
-    "verification": marked("a check of several tokens, which is dearer than a pass over one"),
+    "verification": marked("a check of several tokens, which costs more than a pass over one"),
     "acceptance": marked("acceptance that differs by position, and rounds cut short"),
     "shaping": marked("chains and draws for both models"),
     "bookkeeping": marked("caches, records and stop rules"),
@@ -163,7 +163,7 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
     count = both.target.size
     said = say(
         "Over all {count} tokens the two share {shared}: the probability that a proposal is "
-        "accepted here. The other {rest} of the target, divided by its sum, is the residual.",
+        "accepted here. The target's remaining {rest}, divided by its sum, is the residual.",
         count=f"{count:,}",
         shared=f"{both.shared:.3f}",
         rest=f"{1 - both.shared:.3f}",
@@ -172,7 +172,7 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
         behind = say("This proposal comes after a rejection, so it was never examined.")
         return f"{said} {behind}"
     shares = say(
-        "For the proposed token the target has {target} and the draft {draft}.",
+        "The target gives the proposed token {target}, the draft {draft}.",
         target=f"{token.target_probability:.4f}",
         draft=f"{token.draft_probability:.4f}",
     )
@@ -221,14 +221,14 @@ def notice(text: SpeculativeDecoder) -> str:
     if any(step.text_invalid for step in steps):
         forced = next(s.forced_acceptance for s in reversed(steps) if s.text_invalid)
         return say(
-            "Acceptance is forced to {share}, whatever the models say: {invalid}. Only the pace "
-            "means something: {tokens} tokens per pass of the target.",
+            "Acceptance is forced to {share}, whatever the models say: {invalid}. Only the "
+            "speed is meaningful: {tokens} tokens per pass of the target.",
             share=f"{forced:.2f}",
             invalid=say(INVALID),
             tokens=f"{found.tokens_per_pass:.2f}",
         )
     if found.rate is None:
-        return say("Nothing was proposed yet, so every pass of the target gave one token.")
+        return say("Nothing has been proposed yet, so every pass of the target gave one token.")
     said = say(
         "The target accepted {one} of the {all} proposals that it looked at: {tokens} tokens per "
         "pass of the target.",
@@ -258,12 +258,12 @@ def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
     largest = point.waterfall.largest
     verdict = (
         marked(
-            "At g = {length} a token takes {own} ms and by plain decoding {plain} ms: {times} "
+            "At g = {length} a token takes {own} ms, with plain decoding {plain} ms: {times} "
             "times the speed, so it is faster here."
         )
         if point.measured >= 1
         else marked(
-            "At g = {length} a token takes {own} ms and by plain decoding {plain} ms: {times} "
+            "At g = {length} a token takes {own} ms, with plain decoding {plain} ms: {times} "
             "times the speed, so it is slower here."
         )
     )

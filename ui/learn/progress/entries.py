@@ -114,7 +114,7 @@ def calibration_sentence(summary: Calibration) -> str:
     elif summary.excess < -NEAR:
         fit = say("You know more than you say: a higher confidence would have scored better.")
     else:
-        fit = say("Your confidence fits.")
+        fit = say("You are well calibrated.")
     return f"{said} {fit}"
 
 

@@ -153,7 +153,7 @@ class Progress:
             return cls._read(partial(decode, text.encode("utf-8", "replace")))
         except NoJson:
             raise ProgressError(
-                say("This file is not JSON; choose one that Export progress wrote.")
+                say("This file is not JSON; choose one written by Export progress.")
             ) from None
 
     @classmethod
@@ -163,8 +163,8 @@ class Progress:
             if head.format != FORMAT:
                 raise ProgressError(
                     say(
-                        "This file does not contain progress of this app; choose one that Export "
-                        "progress wrote."
+                        "This file does not contain progress from this app; choose one "
+                        "written by Export progress."
                     )
                 )
             if head.version > VERSION:

@@ -122,7 +122,7 @@ class ProgressStore:
 
 def _no_room() -> ProgressError:
     return ProgressError(
-        say("There is no room to keep more of your progress; the progress kept before stays.")
+        say("There is no room to keep more of your progress; what was kept before stays.")
     )
 
 

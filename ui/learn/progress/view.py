@@ -57,7 +57,10 @@ def _files(progress: Progress) -> None:
         )
         with st.popover(say("Import progress")):
             st.caption(
-                say("Entries of the file join yours. Of two about the same, the earlier counts.")
+                say(
+                    "The file's entries are added to yours. Of two about the same thing, the "
+                    "earlier one counts."
+                )
             )
             file_field("progress_file", say("Progress file"), ".json", _take, _refuse)
         with st.popover(say("Forget my progress")):

@@ -26,9 +26,9 @@ from ui.words.language import marked, say
 WANTED = "quiz_wanted"  # in the session's state: the question to show, by topic
 CONFIDENCES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # above that of a guess
 _SCORING = marked(
-    "Certain and right gives {points} points, a guess 0, certain and wrong takes {loss} away. "
-    "All answers together never give less than 0. "
-    "Brier's rule (1950) counts the points: stating how sure you really are earns most on average."
+    "Certain and right gives {points} points, a guess 0, certain and wrong takes {loss} "
+    "away. All answers together never give less than 0. Points follow Brier's rule (1950): "
+    "stating how sure you really are earns most on average."
 )
 FIRST_COUNTS = marked("Only your first answer to a question counts for points and calibration.")
 

@@ -163,7 +163,7 @@ export function create(root, _actions) {
         sentence,
         shown.length
           ? story(shown, scale, id => row?.labels.get(id) ?? `id ${id}`)
-          : say('The rows of both texts come once the text stops growing.'),
+          : say('The rows of both texts appear once the text stops growing.'),
       );
       set_text(
         formula,

@@ -89,9 +89,9 @@ export function create(root, actions) {
     say('Each token is proposed and waits for Enter or another choice'),
   );
   const keys = check(
-    say('Single keys'),
+    say('Key shortcuts'),
     on => actions.show({ keys: on }),
-    say('Switch them off where they disturb other software'),
+    say('Switch them off if they clash with other software'),
   );
   const rows = choice(
     say('Rows of the table'),
@@ -158,17 +158,17 @@ export function create(root, actions) {
       button(
         say('Save trace (JSON)'),
         () => actions.save_trace(),
-        say('Download this text, to look at or to make again'),
+        say('Download this text, to inspect or to regenerate'),
       ),
       button(
         say('Open a trace (JSON)'),
         () => trace_file.click(),
-        say('Its text is made again here, and every figure is compared with the file'),
+        say('Its text is generated again here, and every figure is compared with the file'),
       ),
       trace_file,
     ),
     section(say('Help'), tour),
-    section(say('Keys'), keys.node, help),
+    section(say('Keyboard'), keys.node, help),
   );
   menu.node.classList.add('dv-settings');
   root.append(menu.node);
@@ -206,9 +206,9 @@ export function create(root, actions) {
  * @param {boolean} has_guidance
  */
 function method_text({ draft, strategy, negative_tokens }, has_guidance) {
-  if (draft.is_search) return strategy ? '' : say('It begins with Start.');
+  if (draft.is_search) return strategy ? '' : say('Press Start to begin.');
   if (!has_guidance || negative_tokens) return '';
-  return say('Guidance runs the model on both prompts: two passes a step, two caches. It begins with Start.');
+  return say('Guidance runs the model on both prompts: two passes per step, two caches. Press Start to begin.');
 }
 
 /**

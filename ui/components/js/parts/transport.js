@@ -38,7 +38,7 @@ export function create(root, actions) {
       onclick: run,
     });
   const rewind = button(say('Rewind'), say('Back to the prompt'), '0', () => actions.rewind());
-  const back = button(say('Back'), say('Take the last token back'), 'B', () => actions.back(), 'dv-back');
+  const back = button(say('Back'), say('Undo the last token'), 'B', () => actions.back(), 'dv-back');
   const step = button(say('Step'), say('Generate one token'), 'S', () => actions.step(), 'dv-go');
   const play = button(say('Play'), say('Generate token after token'), 'P', () => actions.toggle_play(), 'dv-play');
   const run = button(say('Run to end'), say('Generate until a stop rule ends the text'), 'E', () =>

@@ -45,7 +45,7 @@ export function nothing_left(view, table) {
     return { label, reason, remedy: say('Move {sampler} in front of {cut}, or switch one of the two off.', values) };
   const is_list = shape === 'biases' || shape === 'sequences';
   const remedy = is_list
-    ? say('Take a token off {sampler}, or switch it off.', { sampler: label })
+    ? say('Remove a token from {sampler}, or switch it off.', { sampler: label })
     : say('Loosen {sampler}, or switch it off.', { sampler: label });
   return { label, reason, remedy };
 }
@@ -68,8 +68,8 @@ export function default_order_text({ default_order }, table) {
  * @type {Record<DefaultOrder['taken_by'], [string, string]>}
  */
 const TAKEN = {
-  greedy: [marked(', and greedy takes the same token'), marked(', and greedy takes another token')],
-  u: [marked(', and the same u draws the same token'), marked(', and the same u draws another token')],
+  greedy: [marked(', and greedy takes the same token'), marked(', and greedy takes a different token')],
+  u: [marked(', and the same u draws the same token'), marked(', and the same u draws a different token')],
   nothing: ['', ''],
 };
 
@@ -80,10 +80,10 @@ function difference({ now, kept, same_tokens, same_odds, same_draw, taken_by }, 
     return now
       ? say('In the default order ({order}) no token would be left.', values)
       : say('In the default order ({order}) no token would be left either.', values);
-  if (!now) return say('In the default order ({order}) {tokens} would be left, where none is left now.', values);
+  if (!now) return say('In the default order ({order}) {tokens} would be left; now none is left.', values);
   if (same_odds) return say('In the default order ({order}) the result is the same here.', values);
   // This token is taken, whatever u is.
-  if (now === 1 && kept === 1) return say('In the default order ({order}) another token is left.', values);
+  if (now === 1 && kept === 1) return say('In the default order ({order}) a different token is left.', values);
   const taken = TAKEN[taken_by][same_draw ? 0 : 1];
   values.taken = taken && say(taken);
   if (now !== kept)

@@ -212,8 +212,8 @@ function what_softmax_does(view, mass, percent) {
       ? say('The one token left now has the whole probability.')
       : say('The {tokens} left now share the whole probability.', values);
   return view.kept === 1
-    ? say('The only remaining token held {mass} of the probability; scaled up, it has all.', values)
-    : say('The {tokens} left held {mass} of the probability; scaled up, they sum to 1.', values);
+    ? say('The only remaining token had {mass} of the probability; scaled up, it has all.', values)
+    : say('The {tokens} left had {mass} of the probability; scaled up, they sum to 1.', values);
 }
 
 /** @type {Said} */

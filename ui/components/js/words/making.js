@@ -79,7 +79,7 @@ function match_frame({ text, matches }, step) {
   if (rest) chips.push({ label: rest, look: 'rest' });
   const last = done.at(-1);
   if (!last)
-    return { chips, sentence: say('Before the first match nothing of {text} is cut.', { text: quoted(rest) }) };
+    return { chips, sentence: say('Before the first match, none of {text} is split.', { text: quoted(rest) }) };
   const values = {
     step: count(step),
     all: count(matches.length),
@@ -90,7 +90,7 @@ function match_frame({ text, matches }, step) {
   const sentence = say(
     last[3] === 0
       ? 'Match {step} of {all}: {token}, id {id}, is all that was left.'
-      : 'Match {step} of {all}: {token}, id {id}, is the longest token after {tried} that do not exist.',
+      : 'Match {step} of {all}: {token}, id {id}, is the longest token that exists (longer pieces tried: {tried}).',
     values,
   );
   return { chips, sentence };

@@ -115,7 +115,9 @@ def _notice(result: Attention) -> str:
 SECTION = Section(
     key="attention",
     name=marked("Attention"),
-    about=marked("Each row is a token: the share of what it takes in from itself and from before."),
+    about=marked(
+        "Each row is a token: the share it takes from itself and from each earlier token."
+    ),
     inputs=AttentionInputs,
     result=Attention,
     fields=_fields,

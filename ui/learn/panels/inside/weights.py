@@ -93,7 +93,7 @@ def _numbers(count: int) -> Sequence[str]:
 SECTION = Section(
     key="weights",
     name=marked("Weights"),
-    about=marked("All numbers that training has set, by the part of the model that they are in."),
+    about=marked("All numbers set by training, by the part of the model they belong to."),
     inputs=WeightsInputs,
     result=Weights,
     fields=_fields,

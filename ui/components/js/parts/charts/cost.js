@@ -295,7 +295,7 @@ const reserved_mark = ({ cache_bytes_held }, x) => ({
 /** @param {Properties} state @param {Numbered[]} steps */
 function cache_text(state, steps) {
   const shown = shown_of(state, steps);
-  return is_counted(shown) ? bytes_words(state, shown) : say('The model does not tell the size of its cache.');
+  return is_counted(shown) ? bytes_words(state, shown) : say('The model does not report the size of its cache.');
 }
 
 /**
@@ -347,7 +347,7 @@ function kv_cache(state, steps, memory, is_calm) {
   const rule = state.cache_formula
     ? say('Predicted by {formula}.', { formula: state.cache_formula })
     : is_guided
-      ? say('Two texts have no one formula.')
+      ? say('No single formula covers two texts.')
       : state.read_only
         ? say('The trace has no formula.')
         : say('This model has no formula.');

@@ -91,7 +91,7 @@ export function create_method(actions) {
       const score = say(
         'Score: (1 − alpha) × probability − alpha × penalty. Nothing is random. Only samplers that edit single tokens act.',
       );
-      set_text(how, strategy ? score : `${score} ${say('It begins with Start.')}`);
+      set_text(how, strategy ? score : `${score} ${say('Press Start to begin.')}`);
     },
   };
 }

@@ -24,7 +24,7 @@ function story({ view, steps, row, point, digits, settings }) {
   const u_text = formats(digits).u;
   const own_seed = step ? row?.recorded_settings?.seed : undefined;
   const is_next = own_seed !== undefined && own_seed !== settings.seed;
-  const next = is_next ? say('; seed {seed} holds from the next token on', { seed: Number(settings.seed) }) : '';
+  const next = is_next ? say('; seed {seed} applies from the next token', { seed: Number(settings.seed) }) : '';
   if (step?.forced) return parted(say('forced: {token}, no draw'), step.label);
   if (view.emptied_by) return [say('no tokens left to draw'), '', ''];
   if (view.greedy) return parted(say('temperature 0 takes {token} without a draw'), view.leaders[0]?.label ?? '');

@@ -237,11 +237,11 @@ function moved(before, { removed, score }) {
 function end_words(view, prob, from, to) {
   if (view.greedy) return say('It has the highest score, which temperature 0 takes.');
   const values = { probability: percent(prob), stretch: stretch_text(from, to), u: u_text(view.draw?.u ?? 0) };
-  if (!view.draw) return say('It stays, with {probability}: u in {stretch} draws it.', values);
+  if (!view.draw) return say('It stays, with {probability}: it is drawn if u is in {stretch}.', values);
   const { u } = view.draw;
   return u >= from && u < to
-    ? say('It stays, with {probability}: u in {stretch} draws it, and u = {u} does.', values)
-    : say('It stays, with {probability}: u in {stretch} draws it, but u = {u}.', values);
+    ? say('It stays, with {probability}: it is drawn if u is in {stretch}, and u = {u} is.', values)
+    : say('It stays, with {probability}: it is drawn if u is in {stretch}, but u = {u}.', values);
 }
 
 function create_row() {

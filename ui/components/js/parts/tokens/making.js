@@ -41,7 +41,7 @@ const merge_table = ({ symbols, merges }) =>
 /** @param {Cuts} making */
 const cut_table = ({ cuts }) =>
   table(
-    say('Best cuts'),
+    say('Best splits'),
     ['', say('tokens, each with its score in nats'), say('sum')],
     cuts.map(({ score, tokens }, place) => {
       const chips = tokens.flatMap(([label, each]) => [chip(label), ` ${nats(each)}  `]);
@@ -52,11 +52,11 @@ const cut_table = ({ cuts }) =>
 /** @param {HTMLElement} root */
 export function create(root) {
   const name = element('span', { class: 'dv-token' });
-  const [before, after] = say('How {name} is cut').split('{name}');
+  const [before, after] = say('How {name} is split').split('{name}');
   const title = element('h4', {}, before, name, after);
   const chips = element('p', { class: 'dv-symbols' });
   const said = element('p', { class: 'dv-muted', 'aria-live': 'polite' });
-  const slider = element('input', { type: 'range', min: 0, step: 1, 'aria-label': say('Step of the cut') });
+  const slider = element('input', { type: 'range', min: 0, step: 1, 'aria-label': say('Step of the split') });
   const back = element('button', { type: 'button', text: say('Back'), onclick: () => go(step - 1) });
   const next = element('button', { type: 'button', text: say('Step'), onclick: () => go(step + 1) });
   const steps = element('div', { class: 'dv-making-steps' }, back, next, slider);
@@ -92,7 +92,7 @@ export function create(root) {
     if (now.kind === 'merges' && has_steps) below.append(merge_table(now));
     if (now.kind === 'cuts') below.append(cut_table(now));
     if (now.kind === 'none') set_text(said, now.reason);
-    if (now.kind === 'cuts') set_text(said, say('The cut whose scores have the highest sum wins.'));
+    if (now.kind === 'cuts') set_text(said, say('The split with the highest sum of scores wins.'));
     go(0);
   }
 
