@@ -1,4 +1,4 @@
-"""The app: `streamlit run app.py`. Its pages are the files in `pages/`, its home is the step page.
+"""The app's entry point, run with `streamlit run app.py`; `pages/` contains its pages.
 
 Streamlit imports this file once as a server, to find `app`, and then runs it for each visitor.
 """
@@ -28,8 +28,8 @@ if __name__ != "__main__":
         yield
         VISITS.close()
 
-    # Otherwise the first visitor to open a page's own address would get that file alone: Streamlit
-    # takes `pages/` for a list of pages until the first `st.navigation`.
+    # Otherwise the first visitor to open a page by its own address would get that file alone:
+    # Streamlit treats each file in `pages/` as a page until the first call to `st.navigation`.
     PagesManager.uses_pages_directory = False
     log_to_terminal()
     allow_own_address()
@@ -40,12 +40,12 @@ if __name__ != "__main__":
         lifespan=lifespan,
         on_script_error=on_script_error,
     )
-    START.begin(channel_class)  # PyTorch and the first model, while the browser is still on its way
+    START.begin(channel_class)  # load PyTorch and the first model before the browser connects
 else:
     from ui.shell.navigation import chosen_page
     from ui.shell.page import wait_for_start
 
     page = chosen_page()
-    if page.url_path:  # the home page is drawn at once, and waits by itself
+    if page.url_path:  # the home page is drawn at once and does its own waiting
         wait_for_start()
     page.run()

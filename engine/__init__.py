@@ -1,4 +1,4 @@
-"""The decoding engine: a causal language model stepped one token at a time, every step recorded.
+"""The decoding engine: step a causal language model one token at a time, and record every step.
 
     >>> from engine import Decoder, SamplingSettings, load_model
     >>> settings = SamplingSettings(temperature=0.7)
@@ -10,20 +10,20 @@ Start at `Decoder.step`, which is the whole loop on one screen. Each package imp
 above it in this list. Nothing here imports Streamlit, Plotly or the user interface.
 
     errors, checks   failures that the user can act on; checks of values from outside
-    making/          how a tokenizer's model makes tokens: merges, matches, cuts
-    guarded/         third-party programs, in processes with limits of time and memory
+    making/          how a tokenizer's model makes tokens: merges, matches, segmentations
+    guarded/         third-party programs, in processes with limits on time and memory
     grammar/         the tokens that a constraint allows at each step
     sampling/        from logits to a drawn token: settings, stages, distribution
     model/           models, and their caches
     text/            the text that tokens spell, and the conditions that end it
     trace            a record of a run, as plain values and as a file
-    backend/         the seam to a model, wherever it runs
+    backend/         the interface to a model, wherever it runs
     runner/          the local back end: a cached sequence, extended, truncated, forked
     decoding/        ways to choose tokens, one file each
     study/           many texts: metrics, sweeps
     measure/         the costs of a model on this machine: time, memory, ceilings
     claims/          popular claims about models, each as an experiment with a verdict
-    snippets/        settings as code for other programs
+    export/          settings as code for other programs
 """
 
 from __future__ import annotations

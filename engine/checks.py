@@ -1,4 +1,4 @@
-"""Checks of plain numbers that come from outside."""
+"""Checks of numbers that come from outside the program."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def at_least_one(setting: str, value: object) -> int:
 
 
 def typed_list(text: str) -> str:
-    """Return a typed list of numbers with commas between them: ``0.5,0.7`` for ``0,5;0,7`` too."""
+    """Return a typed list of numbers, separated by commas: ``0,5;0,7`` becomes ``0.5,0.7``."""
     return re.sub(r"(?<=\d),(?=\d)", ".", text).replace(";", ",") if ";" in text else text

@@ -1,4 +1,4 @@
-"""The public door to the sampling decoder; the loop itself is `engine.decoding.decoder`."""
+"""Public import path of the sampling decoder; the loop itself is in `engine.decoding.decoder`."""
 
 from engine.decoding.decoder import Decoder
 

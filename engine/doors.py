@@ -1,4 +1,4 @@
-"""Lazy exports of packages: a name is imported on first use, since PyTorch takes seconds."""
+"""Lazy exports of packages: a name is imported on first use, as PyTorch takes seconds to import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def door(
 
     Args:
         package: its name.
-        modules: by module of the package, the names that it exports, separated by spaces.
+        modules: for each module of the package, the names that it exports, separated by spaces.
     """
     places = {name: module for module, names in modules.items() for name in names.split()}
 

@@ -11,7 +11,7 @@ the given value, the problem and the remedy. A page shows it unchanged.
     │   ├── NotAModelError          a folder or repository without a causal language model
     │   ├── WeightsError            weights that are truncated, unreadable or incomplete
     │   ├── UnsafeWeightsError      pickled weights only
-    │   ├── RemoteCodeError         the model wants to run its own code
+    │   ├── RemoteCodeError         the model needs Python code of its own
     │   └── TokenizerError          the tokenizer is missing or does not fit the model
     ├── CapabilityError         the model, or its server, lacks a needed capability
     ├── LogitsError             the model returned NaN or infinite logits
@@ -40,17 +40,17 @@ class Message(str):
 
         msg("use a whole number from {least:,} to {most:,}", (1, 1_024))
 
-    The string is the English text. A page shows the template in a different language, with the same
-    values. A value may be a message too. Joined or shortened, it becomes plain text without a
-    template.
+    The string is the English text. A page can show the template in a different language, with the
+    same values. A value may be a message too. Joined or shortened, a message becomes plain text
+    without a template.
 
     Args:
-        template: the text with a named place for each value; the id of its translations.
-        values: values in the order of the places; as with ``%``, one alone needs no tuple.
+        template: the text with a named placeholder for each value; the id of its translations.
+        values: values in the order of the placeholders; as with ``%``, a single one needs no tuple.
 
     Attributes:
         template: as given.
-        values: values by the names of their places.
+        values: values by the names of their placeholders.
     """
 
     template: str
@@ -88,7 +88,7 @@ class DecodingError(Exception):
     """Base of every expected failure; the message is meant for the person using the app.
 
     Args:
-        template, values: those of its `Message`; or that message alone.
+        template, values: those of its `Message`; or a finished `Message` alone.
     """
 
     def __init__(self, template: str, values: object = ()) -> None:
@@ -96,7 +96,7 @@ class DecodingError(Exception):
 
     @property
     def message(self) -> Message:
-        """The text, with its template and values."""
+        """The message text, with its template and values."""
         return self.args[0]
 
 
@@ -106,8 +106,8 @@ class SettingError(DecodingError, ValueError):
     Attributes:
         setting: name of the setting, as in `SamplingSettings`.
         value: the given value.
-        problem: the problem with it: "must be at most 64"; a `Message`.
-        remedy: the way to fix it: "use 1 to 64"; a `Message`.
+        problem: why it is refused: "must be at most 64"; a `Message`.
+        remedy: how to fix it: "use 1 to 64"; a `Message`.
     """
 
     def __init__(self, setting: str, value: object, problem: str, remedy: str) -> None:
@@ -150,7 +150,7 @@ class ModelNotFoundError(ModelError):
 
 
 class NotAModelError(ModelError):
-    """The folder or repository has no causal language model that transformers knows."""
+    """The folder or repository has no causal language model that transformers supports."""
 
 
 class WeightsError(ModelError):
@@ -162,7 +162,7 @@ class UnsafeWeightsError(ModelError):
 
 
 class RemoteCodeError(ModelError):
-    """The model wants to run Python code shipped with its weights."""
+    """The model needs Python code that is shipped with its weights."""
 
 
 class TokenizerError(ModelError):
@@ -226,9 +226,9 @@ class PanicError(DecodingError):
 
 @contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """Raise a panic of a library in Rust as a `PanicError`; also usable as a decorator.
+    """Turn a panic in a Rust library into a `PanicError`; also usable as a decorator.
 
-    A panic is not an `Exception`, so handlers for that do not see it. Each library has its own
+    A panic is not an `Exception`, so handlers for that do not catch it. Each library has its own
     class for it, which cannot be imported.
     """
     try:

@@ -1,6 +1,6 @@
-"""Values from outside: types describe each, and msgspec reads and checks them in one pass.
+"""Values from outside the program: types describe them, msgspec parses and checks them in one pass.
 
-A dataclass describes them in its annotations. `decode` makes one from JSON, `convert` one from
+The types are the annotations of a dataclass. `decode` makes an instance from JSON, `convert` from
 plain values:
 
     rank: Positive
@@ -47,22 +47,22 @@ Cost = Annotated[Entry, "cost"]  # time or memory that a step took; a replay doe
 
 
 class TokenBytes(bytes):
-    """Bytes of a token, two hexadecimal digits each in a file."""
+    """Bytes of a token; a file has two hexadecimal digits for each."""
 
 
 @cache
 def costs(kind: type) -> frozenset[str]:
-    """Return the names of a dataclass's fields that are a `Cost`."""
+    """Return the names of a dataclass's fields of type `Cost`."""
     return frozenset(
         item.name for item in dataclasses.fields(kind) if item.type.startswith("Cost[")
     )
 
 
 class Wrong(Exception):
-    """A value that is refused.
+    """A value does not fit its type.
 
     Attributes:
-        place: its path, as in ``steps[3].rank``; empty for the whole.
+        place: path of the value, as in ``steps[3].rank``; empty for the whole document.
         problem: the problem, as in ``must be a whole number of at least 1, got 0``; a `Message`.
     """
 
@@ -94,7 +94,7 @@ def convert(data: Any, kind: Any, hook: Callable[[type, Any], Any] | None = None
     Args:
         data: the plain values.
         kind: a type.
-        hook: makes values of the types that msgspec does not know; None for `TokenBytes` alone.
+        hook: makes values of types that msgspec does not support; None for `TokenBytes` alone.
     """
     try:
         return msgspec.convert(data, kind, dec_hook=hook or _from_plain)
@@ -129,7 +129,7 @@ def _names(kind: type) -> list[str] | None:
 
 
 def short(text: str, most: int = 60) -> str:
-    """Return a text cut to a number of characters, on one line."""
+    """Return a text on one line, shortened to at most `most` characters."""
     text = text if len(text) <= most else text[: most - 3] + "..."
     return text if text.isprintable() else repr(text)[1 : most - 1]
 
@@ -150,7 +150,7 @@ def _from_plain(kind: type, value: Any) -> Any:
         raise ValueError("must be hexadecimal text") from error
 
 
-# --- Messages of msgspec, as a part of a sentence -------------------------------------------------
+# --- Messages of msgspec, as parts of a sentence --------------------------------------------------
 
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 _KINDS = {
@@ -200,7 +200,7 @@ def _wanted(kinds: list[str], bound: str) -> str:
 
 
 def _found(data: Any, path: str) -> str:
-    """Return the value at a place, in few characters; JSON is read only up to there."""
+    """Return the value at a path, shortened; parses no more of the JSON than needed."""
     if "..." in path:  # an entry of an object, whose name msgspec does not give
         return msg("something else")
     for name, place in _STEP.findall(path):

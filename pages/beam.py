@@ -1,4 +1,4 @@
-"""The page of beam search."""
+"""The beam search page."""
 
 from ui.labs.beam.page import PAGE
 

@@ -1,4 +1,4 @@
-"""The page that tests what people say about language models."""
+"""The page that tests common claims about language models."""
 
 from ui.claims.page import PAGE
 

@@ -1,4 +1,4 @@
-"""The page on which a text is kept within choices, an expression, a schema or a grammar."""
+"""The constrained decoding page: choices, a regex, a schema or a grammar limits the text."""
 
 from ui.labs.constrained.page import PAGE
 

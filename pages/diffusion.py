@@ -1,4 +1,4 @@
-"""The diffusion page: masks of a canvas filled in several places at once, step by step."""
+"""The diffusion page: each step fills several masked positions of a canvas at once."""
 
 from ui.labs.diffusion.page import PAGE
 

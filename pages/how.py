@@ -1,7 +1,7 @@
-"""Page on how this works: a text of `lessons/how`, the samplers, the model, the glossary.
+"""The page on how the app works: a text from `lessons/how`, samplers, the model, the glossary.
 
-Streamlit runs this file whenever the page is drawn. A page with more to keep than its model has a
-folder in `ui/`.
+Streamlit runs this file whenever the page is drawn. A page whose state is more than its model has
+a folder in `ui/`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def how_page() -> None:
 
 
 def text_of(code: str) -> Iterator[str]:
-    """The text in a language, English where there is none, section by section."""
+    """Yield the sections of the text in a language, or in English if it has no translation."""
     file = TEXTS / f"{code}.md"
     text = (file if file.exists() else TEXTS / f"{ENGLISH}.md").read_text("utf-8")
     first, *others = text.split("\n## ")
@@ -74,7 +74,7 @@ def _section(section: str) -> None:
 
 
 def samplers_table() -> str:
-    """All samplers in the default order, as their classes describe them."""
+    """Return a table of all samplers in the default order, as their classes describe them."""
     infos = [kind.info for kind in DEFAULT_ORDER]
     return table(
         say("Samplers, in the order in which they act"),

@@ -1,4 +1,4 @@
-"""The page of lessons."""
+"""The lessons page."""
 
 from ui.learn.page import learn_page
 

@@ -1,4 +1,4 @@
-"""The page on which every decoder continues one prompt, under one clock."""
+"""The page that times every decoder on one prompt."""
 
 from ui.labs.one_clock.page import one_clock_page
 

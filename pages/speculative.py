@@ -1,4 +1,4 @@
-"""Speculative decoding, round by round."""
+"""The speculative decoding page: the text is generated round by round."""
 
 from ui.labs.speculative.page import PAGE
 

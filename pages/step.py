@@ -1,4 +1,4 @@
-"""The step page: one token at a time, and everything that led to it."""
+"""The step page: it generates one token at a time and shows how each was chosen."""
 
 from ui.components.apps import fetch_charts
 from ui.step.page import step_page

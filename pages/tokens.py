@@ -1,4 +1,4 @@
-"""The page on which a text is cut into tokens."""
+"""The page that tokenizes a text and shows its tokens."""
 
 from ui.tokens.page import tokens_page
 

@@ -1,1 +1,1 @@
-"""Code that the pages share: session, model chooser, examples, and the step component."""
+"""The app's user interface: pages and their state, lessons, browser components, the server."""

@@ -1,12 +1,12 @@
-"""Work for visitors, done in persistent threads and in fair turns.
+"""Work for visitors, run in persistent threads in fair turns.
 
 A `Job` is one piece of work for one visitor, in the `Lane` of its kind: steps of a text, a sweep,
-the load of a model. A lane has a few places. Every second free place goes to the job with the
-shortest estimated remaining time, the others to the person who has waited longest. While others
-wait, all jobs of a person count as one. Long work is a generator: after a slice it lets the next
-job in, and it resumes in a later turn.
+loading a model. A lane has a few places. Every second free place goes to the job with the shortest
+estimated remaining time, the others to the person who has waited longest. While others wait, all
+jobs of a person count as one. Long work is a generator: after a slice it lets the next job in, and
+it resumes in a later turn.
 
-This file does not import PyTorch: the start of the server is done here as well.
+This module does not import PyTorch, because it also runs the work of the server's start.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from ui.words.language import language, localised, marked, say, say_counted, spe
 
 SLICE_SECONDS = 2.0  # length of a turn while others wait
 BOUND_SECONDS = 600.0  # working time of a bounded job while others wait
-LOOK_SECONDS = 2.0  # between two looks at running jobs
+LOOK_SECONDS = 2.0  # between two checks of the running jobs
 GRACE_SECONDS = 60.0  # for a lost connection to come back
-SLOW_SECONDS = 30.0  # length of one pass after which its place is lent to others
-HANG_SECONDS = 60.0  # from a cancel until work that does not react is given up
-EXIT_SECONDS = 5.0  # that the app waits on exit for jobs to notice
+SLOW_SECONDS = 30.0  # length of a turn after which its place is lent to others
+HANG_SECONDS = 60.0  # after a cancel, until unresponsive work is abandoned
+EXIT_SECONDS = 5.0  # that the app waits on exit for jobs to end
 
 Result = TypeVar("Result")
 
 
 class _Threads:
-    """Persistent daemon threads; the one that was busy last is used first.
+    """Persistent daemon threads; the most recently used one is used first.
 
-    PyTorch gives each new thread a new pool to warm up. The app does not wait for these threads on
-    exit.
+    PyTorch has to warm up a new pool for each new thread. The app does not wait for these threads
+    on exit.
     """
 
     def __init__(self) -> None:
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
 
     def do(self, call: Callable[[], None]) -> None:
-        """Call this in a thread."""
+        """Run `call` in one of the threads."""
         try:
             inbox = self._idle.pop()
         except IndexError:
@@ -70,13 +70,13 @@ THREADS = _Threads()
 
 @dataclass(frozen=True)
 class Owner:
-    """The person for whom something is done.
+    """The person for whom a job is done.
 
     Attributes:
         name: the same in all of the person's tabs; if empty, the person is unknown and shares
             nothing.
-        is_there: tells if a page of theirs is connected.
-        is_bounded: True if their work is bounded in seconds while others wait.
+        is_there: returns True while one of their pages is connected.
+        is_bounded: True if `BOUND_SECONDS` limits their work while others wait.
     """
 
     name: str = ""
@@ -88,12 +88,12 @@ UNKNOWN = Owner()
 
 
 class Lane:
-    """Jobs of one kind, a few at a time.
+    """A queue of jobs of one kind, a few of which run at a time.
 
     Args:
-        places: jobs at work at once.
-        each: how many places one person may have.
-        is_watched: True for work of many seconds, which is checked regularly; see `Job.look`.
+        places: number of jobs that run at a time.
+        each: number of places that one person may have; None for all.
+        is_watched: True for long work, which is checked regularly; see `Job.look`.
     """
 
     def __init__(self, places: int, each: int | None = None, *, is_watched: bool = False) -> None:
@@ -105,12 +105,12 @@ class Lane:
         self._jobs: list[Job] = []  # all that have not ended
         self._waiting: list[Job] = []
         self._at_work: list[Job] = []
-        self._lent: set[Job] = set()  # jobs whose places others may have
+        self._lent: set[Job] = set()  # jobs whose places are lent to others
         self._served: dict[Hashable, float] = {}  # by person, the end of their last turn
         self._shortest_next = True
 
     def enter(self, job: Job) -> None:
-        """Let a job that begins wait for its turn."""
+        """Queue a job that has just been started."""
         with self._lock:
             self._jobs.append(job)
             self._wait(job)
@@ -121,7 +121,7 @@ class Lane:
                 THREADS.do(self._watch)
 
     def leave(self, job: Job, *, returns: bool) -> None:
-        """End a job's turn; it waits for the next one if it `returns`."""
+        """End a job's turn; if it `returns`, queue it again."""
         with self._lock:
             self._served[job.person] = time.monotonic()
             self._at_work.remove(job)
@@ -135,18 +135,18 @@ class Lane:
             self._fill()
 
     def lend(self, job: Job) -> None:
-        """Let others in while a job has not reached the end of its turn."""
+        """Lend a job's place to others although its turn has not ended."""
         with self._lock:
             self._lent.add(job)
             self._fill()
 
     def fill(self) -> None:
-        """Let jobs in for which there is a place, and those that were cancelled."""
+        """Start waiting jobs while there are places, and cancelled ones in any case."""
         with self._lock:
             self._fill()
 
     def must_leave(self, job: Job) -> bool:
-        """Return True if others wait, or may have taken the place of this job."""
+        """Return True if others wait, or if the place of this job is lent to others."""
         return bool(self._waiting) or job in self._lent
 
     def is_waiting(self, job: Job) -> bool:
@@ -162,7 +162,7 @@ class Lane:
         return any(one.person != job.person for one in tuple(self._waiting))
 
     def jobs(self) -> list[Job]:
-        """All jobs that have not ended."""
+        """Return all jobs that have not ended."""
         return list(self._jobs)
 
     def _wait(self, job: Job) -> None:
@@ -202,7 +202,7 @@ class Lane:
                     return
             self._look()
 
-    def _look(self) -> None:  # a function, so that its locals keep no job while the watch waits
+    def _look(self) -> None:  # a method, so that its locals keep no job alive while the watch waits
         for job in self.jobs():
             job.look()
 
@@ -215,7 +215,7 @@ LANES = (WORKS, STEPS, LOADS, COUNTS)
 
 
 class Stage(NamedTuple):
-    """Stage of a job: what it does, marked; how much is done, of how much (None if unknown)."""
+    """A stage of a job: its name, marked; the amount done; the total amount, None if unknown."""
 
     what: str
     done: int = 0
@@ -223,28 +223,28 @@ class Stage(NamedTuple):
 
 
 class Job:
-    """Work for one visitor that can be begun, cancelled and continued.
+    """Work for one visitor that can be started, cancelled and resumed.
 
-    A class of work adds `_passes`, which does it bit by bit until all is done or it is cancelled,
-    and `texts_done`.
+    A subclass defines `_passes`, which does the work bit by bit until it is done or cancelled, and
+    `texts_done`.
 
     Class attributes:
-        doing: its name, marked, for a sentence on an unexpected error.
+        doing: its name, marked, for the message about an unexpected error.
         noun: the noun for the things counted.
-        kept: the fate of the visitor's work after an error, marked.
+        kept: the sentence on what is kept after an error, marked.
         cancelled: the sentence after a cancel, marked; empty for none.
-        is_told: True if a failure becomes `problem`; else it is left to the callers who wait.
+        is_told: True if a failure becomes `problem`, False if the waiting caller handles it.
         breaks_off: True if a cancel may end it before any forward pass, else between two yields.
 
     Attributes:
         lane: the lane in which it takes its turns.
-        count: texts in all.
+        count: number of texts in all.
         stage: the current stage, in the engine's words.
         problem: why it ended early, empty if it did not.
         failure: the error that ended it, None if there was none.
         seconds_left: estimated remaining time, None before there is an estimate.
-        worked: seconds of its turns since it was started.
-        rest: estimated seconds of turns that it still needs.
+        worked: seconds of work since it was started, without the time between its turns.
+        rest: estimated seconds of work that remain.
         since: when it began to wait for its turn.
         inputs: the page's inputs when it began, None for work without inputs.
     """
@@ -290,7 +290,7 @@ class Job:
         return took / made * (self.count - self.texts_done) if made else None
 
     def _finish(self) -> None:
-        """Finish, in the thread, also after an error or a cancel."""
+        """Complete the work in the thread; called after an error or a cancel too."""
 
     @property
     def is_done(self) -> bool:
@@ -299,13 +299,13 @@ class Job:
 
     @property
     def texts_done(self) -> int:
-        """Return how much of `count` is done."""
+        """The number of texts done, out of `count`."""
         raise NotImplementedError
 
     # --- for pages --------------------------------------------------------------------------------
 
     def start(self, owner: Owner = UNKNOWN) -> Self:
-        """Begin, or continue after a cancel.
+        """Start, or resume after a cancel.
 
         Args:
             owner: the person it is for; if they are away for a minute, the work ends.
@@ -325,7 +325,7 @@ class Job:
         return self
 
     def cancel(self) -> None:
-        """End the work after the current bit; its results stay."""
+        """Stop the work after the current bit; the results so far are kept."""
         if not self._cancel.is_set():
             self._cancelled_at = time.monotonic()
             self._cancel.set()
@@ -337,7 +337,7 @@ class Job:
 
     @property
     def is_cancelled(self) -> bool:
-        """True if it ends, or has ended, due to a cancel or because its visitor has gone."""
+        """True if it was cancelled, by a person or by `look`; it may still be ending."""
         return self._cancel.is_set()
 
     @property
@@ -352,17 +352,17 @@ class Job:
 
     @property
     def person(self) -> Hashable:
-        """The person it belongs to, for shares."""
+        """The key of the person it counts for; the job's own if the person is unknown."""
         return self.owner.name or id(self)
 
     @property
     def share(self) -> float:
-        """Return the share of this run's time that has passed, 0 to 1."""
+        """The elapsed share of this run's estimated time, 0 to 1."""
         return 1.0 if self.is_done else self._share
 
     @property
     def progress(self) -> str:
-        """Return the progress in words."""
+        """The progress in words."""
         words, others = self._in_words(), self.lane.others(self)
         if not others or not self.is_running:
             return words
@@ -389,7 +389,7 @@ class Job:
         yield from self._passes()
 
     def take_turn(self) -> None:
-        """Work until the turn is over, and then wait for the next one or end."""
+        """Work until the turn is over, then wait for the next one or end."""
         self._turn_began = time.monotonic()
         worked, returns = self.worked, False
         with speaking(self._language):  # this thread draws no page
@@ -453,7 +453,7 @@ class Job:
         return report(error, self.doing, self.kept)
 
     def look(self) -> None:
-        """End it if its visitor has gone, if its time is up while others wait, or if it hangs."""
+        """Stop it if its visitor has gone, if its time is up while others wait, or if it hangs."""
         now, began = time.monotonic(), self._turn_began
         with speaking(self._language):
             try:
@@ -487,16 +487,16 @@ class Job:
 
 
 class Call(Job, Generic[Result]):
-    """A call of a function, in one turn.
+    """A job that calls a function, in one turn.
 
     Args:
-        doing: its action, in the page's words; marked.
+        doing: the name of the work, as the page shows it; marked.
         call: the function to call.
         lane: the lane in which it takes its turn.
         is_told: see `Job`.
 
     Attributes:
-        result: the return value, None before.
+        result: the function's return value; None before it has returned.
     """
 
     kept = marked("The steps so far are kept; try again.")
@@ -519,17 +519,17 @@ class Call(Job, Generic[Result]):
 
     @property
     def is_done(self) -> bool:
-        """True if it has returned."""
+        """True if the function has returned."""
         return self._has_returned
 
     @property
     def texts_done(self) -> int:
-        """1 once it has returned."""
+        """1 once the function has returned, 0 before."""
         return int(self._has_returned)
 
     @property
     def share(self) -> float:
-        """Return the share of the current stage that is done, 0 to 1; 0 if that is unknown."""
+        """The share of the current stage that is done, 0 to 1; 0 if unknown."""
         return min(1.0, self.stage.done / self.stage.total) if self.stage.total else 0.0
 
     @property
@@ -542,7 +542,7 @@ class Call(Job, Generic[Result]):
 
 
 def in_thread(call: Callable[[], Result], owner: Owner = UNKNOWN) -> Result:
-    """Call this in a persistent thread, and return its result or raise its error."""
+    """Call a function in a persistent thread; return its result or raise its error."""
     job = Call("", call, is_told=False).start(owner)
     job.wait()
     if job.failure is not None:
@@ -555,7 +555,7 @@ _starting = threading.Lock()
 
 @atexit.register
 def end_all() -> None:
-    """Cancel every job. A thread inside PyTorch would abort the process at its end."""
+    """Cancel every job, and wait: a thread that is still inside PyTorch would abort the process."""
     jobs = [job for lane in LANES for job in lane.jobs()]
     for job in jobs:
         job.cancel()

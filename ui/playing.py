@@ -1,7 +1,7 @@
-"""Texts that play: a step per press, more at a given speed, or steps to regain an earlier length.
+"""Playing of texts: one step per press, steps at a given speed, or catching up to a given length.
 
 A page has one text, or several side by side, of any strategy in `engine.decoding`. Steps are taken
-in a job. A press waits a moment for the job; longer work continues while the page is used.
+in a job. A press waits a moment for the job; longer work continues while the page remains usable.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def taken(steps: Iterable[object], most: int | None, seconds: float) -> int:
 
 @dataclass(eq=False, kw_only=True)
 class PlayedText(Generic[AnyGeneration]):
-    """A text on a page.
+    """A text that a page plays.
 
     Attributes:
-        text: the generation; None if there can be none.
-        wanted: the number of steps to regain first, those of the text that it replaced.
+        text: the generation; None if it could not begin.
+        wanted: the number of steps to catch up to, that of the text it replaced.
     """
 
     text: AnyGeneration | None = None
@@ -46,33 +46,33 @@ class PlayedText(Generic[AnyGeneration]):
 
     @property
     def steps(self) -> list[Any]:
-        """Its steps."""
+        """The steps taken so far."""
         return self.text.steps if self.text else []
 
     @property
     def length(self) -> int:
-        """The number of its steps."""
+        """The number of steps taken so far."""
         return len(self.steps)
 
     @property
     def aim(self) -> int:
-        """The number of steps that it has or is to regain."""
+        """The number of steps that it has, or that it is catching up to."""
         return max(self.wanted, self.length)
 
     def can_go_on(self, limit: int | None) -> bool:
-        """Return True if another step may follow, within a limit on their number."""
+        """Return True if it can take a further step, within a limit on their number."""
         return self.text is not None and self.text.can_go_on(limit)
 
     def is_behind(self, limit: int | None) -> bool:
-        """Return True if it can take more of the steps that it is to regain."""
+        """Return True if it has steps to catch up on, and can take them."""
         return self.length < self.wanted and self.can_go_on(self._within(limit))
 
     def _within(self, limit: int | None) -> int | None:
-        """The limit, which may be new, raised to the number of steps to regain."""
+        """Return the limit, or `wanted` if a new limit is below it."""
         return limit and max(limit, self.wanted)
 
     def step(self, limit: int | None) -> None:
-        """Take a step, if one may follow."""
+        """Take a step, if one is possible."""
         next(self.text.run(self._within(limit)), None)
 
     def rewind(self, length: int) -> None:
@@ -81,7 +81,7 @@ class PlayedText(Generic[AnyGeneration]):
             self.text.rewind(length)
 
     def copy(self) -> Self:
-        """A copy with an independent text."""
+        """Return a copy with an independent text."""
         return replace(self, text=self.text and self.text.fork())
 
     def release(self) -> None:
@@ -105,18 +105,18 @@ class Played(Protocol):
     owner: Owner
 
     def pressed(self) -> None:
-        """Do the page's own part of a press of Step, Play, Back or Rewind."""
+        """Handle a press of Step, Play, Back or Rewind on the page's side."""
 
 
 class Player(Generic[AnyText]):
-    """The player of a page's texts.
+    """Playback of a page's texts: steps on a press or at a speed, taken in jobs.
 
     Args:
         page: the page; failures become its `error`.
         speeds: by name, seconds between two looks, and seconds of stepping in each (at least one
             step).
         speed: the name of one of them.
-        limit: most steps of a text; None for any number.
+        limit: the most steps that a text may have; None for no limit.
 
     Attributes:
         texts: the texts; `take` replaces them.
@@ -134,11 +134,11 @@ class Player(Generic[AnyText]):
         self._then: Callable[[Any], None] | None = None
 
     def take(self, texts: Sequence[AnyText], *, now: bool = True) -> None:
-        """Play these texts; work on others is cancelled.
+        """Play these texts from now on; work in progress is cancelled.
 
         Args:
             texts: the texts, some of which may already be here.
-            now: True to let them catch up at once, else at the next look.
+            now: True to let them catch up at once, False at the next look.
         """
         if self.job is not None:
             self.job.cancel()
@@ -153,17 +153,17 @@ class Player(Generic[AnyText]):
 
     @property
     def aim(self) -> int:
-        """The number of steps that the longest text has or is to regain."""
+        """The number of steps that the longest text has, or is catching up to."""
         return max((text.aim for text in self.texts), default=0)
 
     @property
     def can_go_on(self) -> bool:
-        """True if any text may have another step."""
+        """True if any text can take a further step."""
         return any(text.can_go_on(self.limit) for text in self.texts)
 
     @property
     def is_behind(self) -> bool:
-        """True if a text is to regain steps."""
+        """True if a text has steps to catch up on."""
         return any(text.is_behind(self.limit) for text in self.texts)
 
     @property
@@ -173,19 +173,19 @@ class Player(Generic[AnyText]):
 
     @property
     def is_growing(self) -> bool:
-        """True if a look adds steps: a text plays or catches up."""
+        """True if the next look adds steps, because a text plays or catches up."""
         return self.is_behind or (self.playing and self.can_go_on)
 
     @property
     def look_every(self) -> float | None:
-        """Seconds between two drawings; None if nothing changes."""
+        """Seconds between two redraws; None if nothing changes."""
         if self.playing and self.can_go_on:
             return self.speeds[self.speed][0]
         return LOOK_SECONDS if self.is_behind or self.is_busy else None
 
     @property
     def version(self) -> object:
-        """A value that compares unequal once texts or speed change."""
+        """A value that changes whenever the texts or the speed do."""
         return self.speed, tuple((id(text.text), text.aim) for text in self.texts)
 
     # --- buttons ----------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class Player(Generic[AnyText]):
         self.do("Taking a step", partial(taken, self._rounds(self.texts), 1, 0.0))
 
     def back(self) -> None:
-        """Take the last step back."""
+        """Undo the last step of the longest texts."""
         self.rewind(max((text.length for text in self.texts), default=0) - 1)
 
     def rewind(self, length: int = 0) -> None:
@@ -210,12 +210,12 @@ class Player(Generic[AnyText]):
                 text.rewind(length)
 
     def play(self) -> None:
-        """Add steps until the texts end, or `stop`."""
+        """Add steps until the texts end or `stop` is called."""
         self.page.pressed()
         self.playing, self.page.error = self.can_go_on, ""
 
     def stop(self) -> None:
-        """Add no more steps."""
+        """Stop adding steps, including those to catch up on."""
         self.playing = False
         for text in self.texts:
             text.wanted = 0
@@ -231,12 +231,12 @@ class Player(Generic[AnyText]):
     def do(
         self, doing: str, work: Callable[[], Any], then: Callable[[Any], None] | None = None
     ) -> None:
-        """Do something with the texts in a job, unless a job is at work.
+        """Run work on the texts in a job, unless a job is at work.
 
         Args:
-            doing: its name, as progress shows it.
-            work: does it.
-            then: takes the result, in the thread that looks next.
+            doing: the name of the work, as progress shows it.
+            work: the function to call.
+            then: receives the result, in the thread that looks next.
         """
         self._take_note()
         if not self.is_busy:
@@ -251,7 +251,7 @@ class Player(Generic[AnyText]):
             self._take_note()
 
     def look(self) -> None:
-        """Take note of finished work, and add steps; every drawing calls this first."""
+        """Handle finished work, and add steps; every redraw calls this first."""
         self._take_note()
         if self.is_busy:
             return
@@ -291,7 +291,7 @@ class Player(Generic[AnyText]):
         self._begin(marked("Taking steps"), partial(taken, rounds, None, seconds))
 
     def _rounds(self, texts: Sequence[AnyText], *, again: bool = False) -> Iterator[None]:
-        """Let texts take a step each: the shortest, or those that are to regain steps."""
+        """Take rounds of steps with the shortest texts, or if `again`, with those that catch up."""
         while True:
             if again:
                 turn = [text for text in texts if text.is_behind(self.limit)]
@@ -308,13 +308,13 @@ class Player(Generic[AnyText]):
     # --- copy and release -------------------------------------------------------------------------
 
     def copy(self, page: Played) -> Player[AnyText]:
-        """A copy for the page of another tab, stopped."""
+        """Return a copy for another tab's page, stopped."""
         twin = Player(page, self.speeds, self.speed, self.limit)
         twin.texts = [text.copy() for text in self.texts]
         return twin
 
     def release(self) -> None:
-        """Release the memory of caches, and cancel the work."""
+        """Cancel the work, and release the memory of the texts' caches."""
         self.cancel()
         for text in self.texts:
             text.release()

@@ -1,4 +1,4 @@
-"""A page whose state is kept in the visit: opening it, its errors, and a change of model."""
+"""Pages whose state is kept in the visit: opening, errors, and a change of model."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ State = TypeVar("State", bound=DecodingState)
 
 @dataclass(frozen=True)
 class VisitPage(Generic[State]):
-    """A page, described by how its state is made.
+    """A page, defined by how its state is created and restored.
 
     Attributes:
-        name: the name under which a visit has it.
-        begin: makes a new state, with a model.
-        restore: makes the state of a record; gets a function that gives a model by source and
+        name: the name under which a visit keeps its state.
+        begin: creates a new state with a model.
+        restore: restores a state from its record; its second argument returns a model by source and
             revision.
-        lost: the sentence if a record cannot be read; marked, as is `kept`.
+        lost: the message if a record cannot be read; marked, as is `kept`.
         kept: the sentence on what stays when another model is loaded.
-        hold: keeps a state from working before a press, on a model for which that may take long.
-        needs: capabilities that the page needs of a model (`engine.backend.CAPABILITIES`).
+        hold: stops a new state from computing before a press, for models that may take long.
+        needs: capabilities that the page requires of a model (`engine.backend.CAPABILITIES`).
     """
 
     name: str
@@ -69,7 +69,7 @@ class VisitPage(Generic[State]):
     needs: tuple[str, ...] = ()
 
     def of(self, visit: Visit) -> State:
-        """Return the visit's state of this page, new if it had none, with the prompt in hand.
+        """Return a visit's state of this page, a new one if needed, with the prompt in hand.
 
         Raises:
             DecodingError: not even the bundled model can be loaded, or the model in use lacks what
@@ -115,7 +115,7 @@ class VisitPage(Generic[State]):
 
         Args:
             styles: the page's own style sheets.
-            about: a sentence on the page, to be read while its state is made.
+            about: a sentence about the page, to read while its state is created.
         """
         band = header(*styles)
         if about:

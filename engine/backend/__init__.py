@@ -1,4 +1,4 @@
-"""The seam to a model: `Backend`, `Sequence`, `Reading`, and the capabilities of each model."""
+"""The interface to a model: `Backend`, `Sequence`, `Reading`, and each model's capabilities."""
 
 from engine.doors import door
 

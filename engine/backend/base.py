@@ -1,9 +1,9 @@
-"""The seam between decoders and models, wherever those run.
+"""The interface between decoders and models, local or on a server.
 
 A `Backend` opens a `Sequence`. Extending that by tokens gives a `Reading` with the scores of the
 next token. `LanguageModel` is the local back end. Others may provide less: a server may list only
-its most likely tokens, or not report its cache. `Backend.capabilities` names the abilities of one
-(see `engine.backend.capabilities`).
+its most likely tokens, or not report its cache. `Backend.capabilities` lists what a back end
+provides (see `engine.backend.capabilities`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """The answer of a sequence to the tokens that it was extended by.
+    """Result of extending a sequence by tokens.
 
     Attributes:
         forward: the last pass, with the logits of the next token.
         ms: wall time of all passes, including the wait for a turn, in milliseconds.
-        forward_ms: that of the passes over these tokens alone, each from the start of its turn.
-        passes: how many tokens each pass read, in order; more than one for a long input, or if a
-            cache was rebuilt.
+        forward_ms: wall time of the passes over these tokens alone, each from the start of its
+            turn.
+        passes: number of tokens that each pass read, in order; several passes for a long input, or
+            if a cache was rebuilt.
         is_prefill: whether the sequence was read from its beginning.
     """
 
@@ -44,23 +45,21 @@ class Reading:
 
 
 class Sequence(Protocol):
-    """One text inside a model, wherever that runs.
+    """Protocol of one text that a model reads, locally or on a server.
 
     Attributes:
-        positions: tokens that have been read.
-        usage: bytes of its cache; None if the back end does not tell.
-        formula: the formula for these bytes; None if there is none.
+        positions: number of tokens read so far.
     """
 
     positions: int
 
     @property
     def usage(self) -> CacheSize | None:
-        """See above."""
+        """Bytes of the text's cache; None if the back end does not report them."""
 
     @property
     def formula(self) -> CacheFormula | None:
-        """See above."""
+        """Formula for the cache's size; None if there is none."""
 
     @property
     def can_select(self) -> bool:
@@ -71,41 +70,41 @@ class Sequence(Protocol):
 
         Args:
             token_ids: (tokens,) at least one.
-            parity: as `generate` of transformers does.
+            parity: whether to read exactly as transformers' `generate` does.
 
         Raises:
             DecodingError: nothing has been read.
         """
 
     def truncate(self, positions: int) -> None:
-        """Keep the positions before this one."""
+        """Keep the first `positions` positions."""
 
     def fork(self) -> Self:
         """Return an independent copy."""
 
     def distrust(self) -> None:
-        """Drop a cache that may hold a wrong value; the next reading rebuilds it."""
+        """Drop a cache that may contain a wrong value; the next reading rebuilds it."""
 
     def release(self) -> bool:
-        """Release memory that can be rebuilt when needed; return False if it is in use."""
+        """Release memory whose contents can be rebuilt; returns False if it is in use."""
 
 
 class Backend(Protocol):
-    """A causal language model, as decoders and pages see it.
+    """Protocol of a causal language model, as decoders and pages use it.
 
     Attributes:
         name: short name for the screen.
         source, revision: the source that it was loaded from.
         vocabulary: tokens as bytes and text.
-        vocab_size: how many tokens it scores.
-        input_size: how many token ids it accepts.
+        vocab_size: number of tokens that it scores.
+        input_size: number of token ids that it accepts.
         context_length: most positions of a text; None if it sets no limit.
         eos_ids, generate_eos_ids: ids that end a text, here and in `generate`.
-        device: the device that computes with its rows; the computer's own for a server.
+        device: the device on which its rows are processed; for a server, this computer's own.
         capabilities: some of `CAPABILITIES`.
-        listed: how many tokens it scores at most in one step; None for all.
+        listed: most tokens that it scores in one step; None for all.
         notices: sentences about it that a person should see.
-        facts: everything besides prompt and settings that affects a text, as plain values.
+        facts: everything except prompt and settings that affects a text, as plain values.
     """
 
     name: str
@@ -125,4 +124,4 @@ class Backend(Protocol):
     places: Places
 
     def open(self) -> Sequence:
-        """Return a sequence that has not read anything."""
+        """Return a new, empty sequence."""

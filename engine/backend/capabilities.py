@@ -1,4 +1,4 @@
-"""The capabilities of models, and the demands of settings and pages."""
+"""The capabilities of models, and checks that a model has those that a feature needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CAPABILITIES = {
 
 
 def limits(model: Backend) -> tuple[str, ...]:
-    """Return sentences for the user on facts about a model's steps that cannot be known."""
+    """Return sentences for the user on what a model does not reveal about its steps."""
     sentences = []
     if model.listed is not None:
         sentences.append(
@@ -64,9 +64,10 @@ def fitted(
 ) -> SamplingSettings:
     """Return settings whose result is exact on a back end that lists only some tokens.
 
-    Only the total mass of the unlisted tokens is known. So only a temperature may come before the
-    top-k, and its k may be at most the number of listed tokens. Then it leaves the same tokens as
-    if all were known (except for ties with the last listed one), and later stages see only those.
+    Only the total probability of the unlisted tokens is known. So only a temperature may come
+    before the top-k, and its k may be at most the number of listed tokens. Then it keeps the same
+    tokens as if all scores were known (except for ties with the last listed one), and later stages
+    use only those.
 
     Args:
         settings: the settings.

@@ -4,7 +4,7 @@ One calculation serves the figure under the step page's chart, the calculator of
 the tests, which compare it with real caches' tensors. It needs neither PyTorch nor a model.
 `engine.model.cache_layers.formula_of` makes a formula from a model's configuration.
 
-    formula     CacheFormula: all layers; Storage: bits of a value, scales included; spelled out
+    formula     CacheFormula: bytes of all layers; Storage: bits of a value; formulas as text
     kept        Layer, what it keeps (keys, a latent, a state, ...), and for which positions
     layouts     how much memory is set aside: only what is read, tensors, whole blocks
 """

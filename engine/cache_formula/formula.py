@@ -15,10 +15,10 @@ from engine.cache_formula.layouts import TENSORS, Layout
 
 @dataclass(frozen=True)
 class Storage:
-    """A form in which values are stored.
+    """A format in which values are stored.
 
     Attributes:
-        name: for the screen.
+        name: display name.
         bits: bits of a value itself.
         group: number of values that share a scale; 0 if no scales are counted.
         scale_bits: bits of a group's scale, and of its zero point if it has one.
@@ -33,11 +33,11 @@ class Storage:
 
     @property
     def bits_per_value(self) -> Fraction:
-        """Bits with the value's share of the scales."""
+        """Bits of a value, including its share of the scales."""
         return self.bits + (Fraction(self.scale_bits, self.group) if self.group else Fraction(0))
 
     def bytes(self, values: int) -> Fraction:
-        """Bytes of this number of values."""
+        """Return the bytes of `values` values."""
         return values * self.bits_per_value / 8
 
 
@@ -58,27 +58,27 @@ class CacheFormula:
     storage: Storage
     model: Storage
 
-    @cached_property  # asked for at every position of a curve
+    @cached_property  # read at every position of a curve
     def groups(self) -> list[tuple[int, Layer]]:
-        """Groups of equal layers: the number of layers, and one of the group."""
+        """Groups of equal layers: the size of each group, and one of its layers."""
         return [(count, layer) for layer, count in Counter(self.layers).items()]
 
     def stored_in(self, kept: Kept) -> Storage:
-        """Return the storage of a thing: the cache's, the model's, or that of a fixed dtype."""
+        """Return the storage of `kept`: the cache's, the model's, or that of a fixed dtype."""
         if not kept.dtype:
             return self.storage
         return self.model if kept.dtype == "model" else _FIXED[kept.dtype]
 
     def of(self, kept: Kept, positions: int, layout: Layout = TENSORS) -> Fraction:
-        """Bytes of one thing in one layer."""
+        """Return the bytes of one thing that a layer keeps, for one text."""
         return self.stored_in(kept).bytes(kept.values) * kept.span.count(positions, layout)
 
     def of_layer(self, layer: Layer, positions: int, layout: Layout = TENSORS) -> Fraction:
-        """Bytes of one layer, batch 1."""
+        """Return the bytes of one layer, for one text."""
         return sum((self.of(kept, positions, layout) for kept in layer.kept), Fraction(0))
 
     def bytes_at(self, positions: int, layout: Layout = TENSORS, batch: int = 1) -> int:
-        """Bytes of the whole cache at a number of positions, in `layout`, for `batch` texts."""
+        """Return the bytes of the whole cache for `batch` texts of `positions` positions."""
         one = sum(count * self.of_layer(layer, positions, layout) for count, layer in self.groups)
         return math.ceil(batch * one)
 
@@ -86,7 +86,7 @@ class CacheFormula:
     def bytes_per_token(self) -> int:
         """Bytes that each further position adds if every window is full.
 
-        Entries for several positions together count in proportion.
+        An entry that covers several positions counts in proportion.
         """
         total = Fraction(0)
         for count, layer in self.groups:
@@ -100,11 +100,11 @@ class CacheFormula:
 
     @property
     def is_keys_and_values(self) -> bool:
-        """Return whether each layer keeps keys and values of one shape, and nothing else."""
+        """True if each layer keeps keys and values of one shape, and nothing else."""
         return bool(self.layers) and None not in map(_shape, self.layers)
 
     def __str__(self) -> str:
-        """The formula in a line for a cache of keys and values; a summary for others."""
+        """Return the formula in a line for a cache of keys and values; a summary for others."""
         shapes = {_shape(layer) for layer in self.layers}
         sliding = sum(
             any(isinstance(kept.span, Last) for kept in layer.kept) for layer in self.layers
@@ -120,7 +120,7 @@ class CacheFormula:
 
 
 def _shape(layer: Layer) -> tuple[int, ...] | None:
-    """KV heads and head size of a layer of keys and values of one shape; None for others."""
+    """Return the KV heads and head size of a layer of equal keys and values; None for others."""
     names = [kept.name for kept in layer.kept]
     factors = {tuple(factor.value for factor in kept.factors) for kept in layer.kept}
     return factors.pop() if names == ["keys", "values"] and len(factors) == 1 else None
@@ -130,7 +130,7 @@ NOTHING = "keeps nothing"
 
 
 def in_symbols(layer: Layer) -> str:
-    """Values of one layer: ``2 x h x d x n``."""
+    """Return the formula for the number of values in a layer: ``2 x h x d x n``."""
     return _joined(layer, lambda kept: _product(kept, [one.symbol for one in kept.factors]))
 
 
@@ -139,7 +139,10 @@ def _product(kept: Kept, factors: list[str]) -> str:
 
 
 def in_numbers(formula: CacheFormula, layer: Layer, positions: int, layout: Layout) -> str:
-    """Bytes of one layer of one text: ``2 x 8 KV heads x 128 per head x 4,096 positions x 2 B``."""
+    """Return the formula for the bytes of a layer, for one text, with numbers.
+
+    For example ``2 x 8 KV heads x 128 per head x 4,096 positions x 2 B``.
+    """
 
     def part(kept: Kept) -> str:
         factors = [f"{one.value:,} {one.words}" for one in kept.factors]
@@ -164,7 +167,7 @@ def _often(kept: Kept, positions: int, layout: Layout) -> list[str]:
 
 
 def _joined(layer: Layer, part: Callable[[Kept], str]) -> str:
-    """The parts joined by a plus; keys and values of one shape are written once."""
+    """Join the parts by a plus; keys and values of one shape are written once, with a 2."""
     kept = list(layer.kept)
     words = []
     first = [(one.name, one.factors) for one in kept[:2]]

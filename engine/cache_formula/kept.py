@@ -28,20 +28,20 @@ class Number:
 
 @dataclass(frozen=True)
 class Span:
-    """Positions that something is kept for: here, all positions.
+    """The positions for which a layer keeps something; this base class: all positions.
 
     Attributes:
-        symbol: its count in a formula.
+        symbol: the number of positions, in a formula.
     """
 
     symbol = "n"
 
     def count(self, positions: int, layout: Layout) -> int:
-        """Return for how many of these positions it is kept, or has memory."""
+        """Return the number of entries that `layout` counts once `positions` positions are read."""
         return layout.all(positions)
 
     def numbers(self) -> tuple[Number, ...]:
-        """The numbers of the configuration that decide it."""
+        """Return the numbers of the configuration that `count` depends on."""
         return ()
 
 
@@ -53,11 +53,11 @@ class Last(Span):
     symbol = "min(n, W)"
 
     def count(self, positions: int, layout: Layout) -> int:
-        """Return the number of positions, at most the window."""
+        """Return the number of positions that `layout` counts in the window."""
         return layout.last(positions, self.window.value)
 
     def numbers(self) -> tuple[Number, ...]:
-        """The window."""
+        """Return the window."""
         return (self.window,)
 
 
@@ -73,7 +73,7 @@ class OneIn(Span):
         return layout.all(positions // self.rate.value)
 
     def numbers(self) -> tuple[Number, ...]:
-        """The rate."""
+        """Return the rate."""
         return (self.rate,)
 
 
@@ -93,7 +93,7 @@ class Once(Span):
     """One state of constant size for the whole text.
 
     Attributes:
-        least: number of positions from which on it exists.
+        least: number of positions from which it exists.
     """
 
     least: int = 1
@@ -109,11 +109,11 @@ ALL, ONCE = Span(), Once()
 
 @dataclass(frozen=True)
 class Kept:
-    """One thing that a layer keeps.
+    """One thing that a layer keeps, such as its keys.
 
     Attributes:
         name: keys, values, latent, ...
-        factors: their product is the number of its values, for one position or text.
+        factors: their product is the number of its values, per entry of the span.
         span: the positions that it is kept for.
         dtype: empty if it is stored as the cache is; ``model`` for the model's own dtype; else the
             dtype that the architecture always uses.
@@ -126,7 +126,7 @@ class Kept:
 
     @property
     def values(self) -> int:
-        """Values of one position, or of the state."""
+        """Number of values per position, or in the state."""
         return math.prod(factor.value for factor in self.factors)
 
 
@@ -146,12 +146,12 @@ class Layer:
 def keys_and_values(
     heads: Number, key_size: Number, value_size: Number, span: Span = ALL
 ) -> tuple[Kept, Kept]:
-    """Return what a layer with grouped-query attention keeps."""
+    """Return the keys and values that a layer with grouped-query attention keeps."""
     return Kept("keys", (heads, key_size), span), Kept("values", (heads, value_size), span)
 
 
 def numbers(layers: Sequence[Layer]) -> list[Number]:
-    """Every number that the formulas of these layers use, once, in order."""
+    """Return the numbers that the formulas of these layers use, each once, in order."""
     used = (
         number
         for layer in layers

@@ -1,4 +1,4 @@
-"""Layouts: the memory that is set aside for a cache's contents."""
+"""Layouts: how much memory is reserved for a cache's contents."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from engine.errors import msg
 
 
 class Layout:
-    """Memory that is set aside; this layout is the smallest: only what the next step reads.
+    """A way to reserve memory; this base class reserves only the positions that a step reads.
 
-    A sliding window of W positions is the W positions that a token attends to, itself included.
+    A sliding window of W positions covers the W positions that a token attends to, itself included.
     """
 
     name = "ideal"
     rule = "exactly the positions that attention reads"
 
     def all(self, positions: int) -> int:
-        """Return how many positions have memory in a layer that keeps all of them."""
+        """Return how many positions are reserved in a layer that keeps all of them."""
         return positions
 
     def last(self, positions: int, window: int) -> int:
-        """Return how many positions have memory in a layer that keeps the last ones."""
+        """Return how many positions are reserved in a layer that keeps the last `window` ones."""
         return min(positions, window)
 
 
 class Tensors(Layout):
     """The values in transformers' tensors between two steps.
 
-    A window holds one position fewer than its size: the next token brings that position.
+    A window contains one position fewer than its size: the next token adds that position.
     """
 
     name = "tensors"
@@ -39,7 +39,7 @@ class Tensors(Layout):
 
 
 class Paged(Layout):
-    """Whole blocks of positions, as engines with paged attention set them aside.
+    """Whole blocks of positions, as engines with paged attention reserve them.
 
     Every layer has its own blocks. A window seldom begins where a block does, so it has one block
     more than its positions fill. Data kept once per text takes no blocks.
@@ -58,11 +58,11 @@ class Paged(Layout):
         self.block = at_least_one(msg("block size"), block)
 
     def all(self, positions: int) -> int:
-        """Return the positions of whole blocks."""
+        """Return the number of positions in whole blocks."""
         return self._blocks(positions) * self.block
 
     def last(self, positions: int, window: int) -> int:
-        """Return the positions of the most blocks that the last positions can span."""
+        """Return the number of positions in the most blocks that the last positions can span."""
         return min(self._blocks(positions), self._blocks(window - 1) + 1) * self.block
 
     def _blocks(self, positions: int) -> int:

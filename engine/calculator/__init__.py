@@ -2,7 +2,7 @@
 
     sources     sources of a configuration: a name, a folder, the hub's cache, a pasted text
     shapes      well-known models, as fields of config.json
-    weights     parameters, counted on a model that is built without data; an estimate in one step
+    weights     parameters, counted on a model built without data; all figures by `estimate`
     storages    storage types of weights and caches
     cards       accelerators with published memory and bandwidth
     fit         what fits on a card, and how fast it can be at most

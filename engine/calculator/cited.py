@@ -6,5 +6,5 @@ from datetime import date
 
 
 def citation(source: str, address: str, checked: date) -> str:
-    """The source, its address, and the day on which the figure was found there."""
+    """Return a citation: the source, its address, and the day the figure was found there."""
     return f"{source}, {address}, checked on {checked.day} {checked:%B %Y}"

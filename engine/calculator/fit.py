@@ -1,7 +1,7 @@
-"""Fit of a model on a card: weights, the caches of a batch and a reserve against its memory.
+"""Fit of a model on a card: weights, a batch's caches and a reserve against the card's memory.
 
 Everything here is computed; nothing is measured. A real card also needs room for activations and
-for the program, which the reserve stands for.
+for the program, which the reserve allows for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FARTHEST = 2**30  # positions at which the search for the largest context ends
 
 @dataclass(frozen=True)
 class Fit:
-    """A model on a card.
+    """A model on a card: what fits, and how fast decoding can be at most.
 
     Args:
         formula: formula of the model's cache.
@@ -57,7 +57,7 @@ class Fit:
 
     @property
     def memory(self) -> int:
-        """Bytes for weights and caches."""
+        """Bytes available for weights and caches."""
         return int(self.card.gigabytes * 1e9 * (1 - self.reserve))
 
     @property
@@ -85,7 +85,7 @@ class Fit:
         return max(0, self.cache_memory // one) if one else 0
 
     def largest_context(self, batch: int) -> int | None:
-        """The most positions for which each of `batch` texts has room.
+        """Return the maximum number of positions at which `batch` texts fit.
 
         0 if not even one position fits; None if the caches still fit at `FARTHEST` positions.
         """
@@ -100,16 +100,16 @@ class Fit:
         return low
 
     def bytes_read(self, batch: int, positions: int) -> int:
-        """Bytes that a pass for one new token of each text reads: weights once, every cache."""
+        """Return the bytes that a decode step reads: the weights once, and every text's cache."""
         caches = self.formula.bytes_at(positions, IDEAL, at_least_one("batch", batch))
         return self.weights.bytes_read(self.storage, batch) + caches
 
     def tokens_per_second(self, batch: int, positions: int) -> float:
-        """The most tokens per second of all texts together: bandwidth by bytes read.
+        """Return an upper bound on the tokens per second of all texts: bandwidth / bytes per token.
 
-        Decoding reads every weight and every cached position for each token, and memory gives no
-        more bytes per second than its bandwidth. Arithmetic, and all else that takes time, is left
-        out, so this is a bound, not a forecast.
+        Decoding reads every weight and every cached position at each step, and memory delivers no
+        more bytes per second than its bandwidth. Arithmetic, and everything else that takes time,
+        is left out, so this is a bound, not a forecast.
 
         Pope et al. 2022, Efficiently Scaling Transformer Inference, arXiv:2211.05102.
         """

@@ -1,4 +1,4 @@
-"""Well-known models by the fields of their configuration; the list is `shapes.toml`."""
+"""Well-known models, given by their configuration; the list is `shapes.toml`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _FILE = Path(__file__).with_name("shapes.toml")
 
 @dataclass(frozen=True)
 class Shape:
-    """A model without its weights.
+    """The configuration of a well-known model, without weights.
 
     Attributes:
-        name: for the screen.
+        name: display name.
         source: where its fields are published.
         address: where the fields that its cache depends on were compared.
         checked: the day of that comparison.
         parameters: the published count of its weights; None if none was found.
-        declared: the fields, as config.json has them.
+        declared: the fields as in config.json.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Shape:
 
 @cache
 def known_shapes() -> dict[str, Shape]:
-    """All shapes by name, in the order of the file."""
+    """Return all shapes by name, in the order of the file."""
     entries = tomllib.loads(_FILE.read_text("utf-8"))["shape"]
     made = (
         Shape(

@@ -30,13 +30,13 @@ _NO_SIZE = re.compile(r"(_id|_ids|_token|theta|_idx|_index|size_in_bytes)$", re.
 
 @dataclass(frozen=True)
 class Described:
-    """A model by its configuration alone.
+    """A model described by its configuration alone.
 
     Attributes:
-        name: for the screen.
+        name: display name.
         source: where its fields were read.
         config: the configuration that transformers makes from its fields.
-        notices: sentences that a person should see.
+        notices: remarks to show to the visitor.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Described:
 
     @staticmethod
     def named(name: str) -> Described:
-        """A well-known model; see `known_shapes`.
+        """Describe a well-known model; see `known_shapes`.
 
         Raises:
             ModelNotFoundError: there is no model of this name.
@@ -61,11 +61,11 @@ class Described:
 
     @staticmethod
     def in_folder(folder: str | Path) -> Described:
-        """The config.json of a folder.
+        """Describe the model in a folder by its config.json.
 
         Raises:
             ModelNotFoundError: there is no such folder.
-            NotAModelError: it does not hold a usable config.json.
+            NotAModelError: the folder does not contain a usable config.json.
         """
         path = Path(folder).expanduser()
         if not str(folder).strip() or not path.is_dir():
@@ -77,7 +77,7 @@ class Described:
 
     @staticmethod
     def in_hub_cache(hub_id: str, revision: str | None = None) -> Described:
-        """Read the config.json of a cached hub repository; nothing is downloaded.
+        """Describe the model in a cached hub repository; nothing is downloaded.
 
         Raises:
             ModelNotFoundError: it is not in the cache.
@@ -96,7 +96,7 @@ class Described:
 
     @staticmethod
     def pasted(text: str) -> Described:
-        """Describe a config.json that was typed or pasted.
+        """Describe a model by a config.json that was typed or pasted.
 
         Raises:
             NotAModelError: it is not JSON, is too large, or does not describe a model.

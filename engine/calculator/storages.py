@@ -40,12 +40,12 @@ CACHE_STORAGES = {
 
 @dataclass(frozen=True)
 class WeightStorage:
-    """Storage types of the weights.
+    """Storage types of a model's weights, by kind of parameter.
 
     Embedding and output tables, norms and biases are seldom quantised, so they are separate.
 
     Attributes:
-        name: for the screen.
+        name: display name.
         matrices: storage of linear layers.
         experts: storage of routed experts.
         rest: storage of tables, norms and biases.
@@ -144,7 +144,7 @@ _BY_METHOD = {
 _BY_BITS = {2: "2-bit", 3: "3-bit", 4: "4-bit", 8: "int8"}
 _COUNTS = ("bits", "nbits", "num_bits", "w_bit", "weight_bits")
 _SWITCHES = {"load_in_4bit": 4, "load_in_8bit": 8}
-# "int8_dynamic_activation_int4_weight" names both: the number of the weights is tried first.
+# "int8_dynamic_activation_int4_weight" names both: the one for the weights is tried first.
 _SPELLED = (r"(?:int|float|fp)_?(\d+)_?weight", r"(?:int|float|fp|\bw)_?(\d+)")
 _NOT_WEIGHTS = re.compile(
     r"activation|kv_cache|compute|input_act|input_tensors|output_|modules|block|^group_size", re.I
@@ -152,10 +152,10 @@ _NOT_WEIGHTS = re.compile(
 
 
 def declared_storage(config: PretrainedConfig) -> tuple[str, tuple[str, ...]]:
-    """Return the key of `WEIGHT_STORAGES` that a configuration declares, and sentences about it.
+    """Return the key of `WEIGHT_STORAGES` that a configuration declares, and remarks on it.
 
     The number of bits is read from `quantization_config`, whose fields differ by method. If it
-    gives no number, or one that is not listed here, 16 bits are assumed, with a sentence.
+    gives no number, or one that is not listed here, 16 bits are assumed, with a remark.
     """
     dtype = str(getattr(config, "dtype", "")).removeprefix("torch.")
     usual = "float32" if dtype == "float32" else _HALF_WEIGHTS
@@ -178,7 +178,7 @@ def declared_storage(config: PretrainedConfig) -> tuple[str, tuple[str, ...]]:
 
 
 def _declared_bits(quantised: dict) -> int | None:
-    """Return the bits of a weight that a `quantization_config` states, or None."""
+    """Return the bits per weight that a `quantization_config` states, or None."""
     counts = dict(_said(quantised, int))
     if "nbits_per_codebook" in counts:  # AQLM: codes of a group of weights
         codes = counts["nbits_per_codebook"] * counts.get("num_codebooks", 1)
@@ -198,7 +198,7 @@ def _declared_bits(quantised: dict) -> int | None:
 
 
 def _said(value: object, kind: type, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the values of a type that a `quantization_config` has for weights, with their keys."""
+    """Yield the values for weights in a `quantization_config`, of type `kind`, with their keys."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if not _NOT_WEIGHTS.search(str(name)):

@@ -1,4 +1,4 @@
-"""Number of weights of a configuration, counted on a model that is built without data."""
+"""Number of weights in a configuration's model, counted on one that is built without data."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Estimate:
     """The figures computed for a model.
 
     Attributes:
-        name: for the screen.
+        name: display name.
         source: where its fields were read.
         formula: formula of its cache, at 16 bits per value; see `stored`.
         weights: its parameters.
         declared: storage of the weights, by its configuration.
-        context_length: most positions it was made for; None if it sets no limit.
-        notices: sentences that a person should see.
+        context_length: maximum number of positions; None if it sets no limit.
+        notices: remarks to show to the visitor.
     """
 
     name: str
@@ -45,16 +45,16 @@ class Estimate:
     notices: tuple[str, ...] = ()
 
     def stored(self, storage: Storage) -> CacheFormula:
-        """The formula with keys and values in a different storage."""
+        """Return the formula with keys and values in a different storage."""
         return replace(self.formula, storage=storage, model=HALF if storage.bits < 16 else storage)
 
 
 def estimate(described: Described) -> Estimate:
-    """Compute an estimate, in half a second for the models in use, some seconds for the deepest.
+    """Compute a model's figures: half a second for the models in use, seconds for the deepest.
 
     Raises:
-        NotAModelError: the configuration is not that of a causal language model, or of an unknown
-            kind.
+        NotAModelError: the configuration is not that of a causal language model, or is of an
+            unknown kind.
     """
     formula = formula_of(described.config, HALF)
     weights = count_weights(described.name, described.config)
@@ -75,16 +75,16 @@ _CHOSEN = (
 
 @dataclass(frozen=True)
 class Weights:
-    """The parameters of a model, tied ones once.
+    """Parameter counts of a model; tied parameters count once.
 
     Attributes:
         matrices: parameters of linear layers, without routed experts.
         experts: parameters of the matrices of all routed experts.
         expert_vectors: parameters of their biases.
-        experts_in_all, experts_chosen: number of experts in a layer, and of those that a token goes
-            through; both 1 without experts.
+        experts_in_all, experts_chosen: number of experts in a layer, and of those that a token is
+            routed to; both 1 without experts.
         tables: parameters of the embedding and of the output layer.
-        unread: the part of `tables` that a pass reads only some rows from: a separate embedding.
+        unread: the part of `tables` of which a pass reads only some rows: a separate embedding.
         vectors: norms, biases and the like.
     """
 
@@ -114,7 +114,7 @@ class Weights:
         return self.total - self.routed - self.unread + chosen
 
     def bytes(self, storage: WeightStorage) -> int:
-        """Bytes of all parameters."""
+        """Return the bytes of all parameters."""
         return math.ceil(
             storage.matrices.bytes(self.matrices)
             + self._expert_bytes(storage)
@@ -125,11 +125,11 @@ class Weights:
         return storage.experts.bytes(self.experts) + storage.rest.bytes(self.expert_vectors)
 
     def bytes_read(self, storage: WeightStorage, batch: int = 1) -> int:
-        """Bytes that a pass for one new token of each text of a batch reads.
+        """Return the bytes of weights that a decode step for a batch reads.
 
         Every weight counts once, however large the batch. Of the routed experts, only those count
-        that some text goes through. Their average number is computed as if every token chose its
-        experts evenly and independently.
+        that some token is routed to. Their expected number assumes that every token chooses its
+        experts uniformly and independently.
         """
         missed = (1 - self.experts_chosen / self.experts_in_all) ** batch
         return math.ceil(
@@ -143,7 +143,7 @@ def count_weights(name: str, config: PretrainedConfig) -> Weights:
     """Count the parameters that transformers gives a configuration; takes next to no memory.
 
     Args:
-        name: the model's name, for a sentence.
+        name: the model's name, for the error.
         config: a configuration that `sources` has bounded.
 
     Raises:
@@ -153,7 +153,7 @@ def count_weights(name: str, config: PretrainedConfig) -> Weights:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
         table, output = model.get_input_embeddings().weight, model.get_output_embeddings()
-    except Exception as error:  # an architecture's own way to object to its configuration
+    except Exception as error:  # an architecture may raise anything
         raise NotAModelError(
             "transformers cannot build a causal language model from the configuration of "
             "{name} ({error}); check config.json.",
@@ -178,7 +178,7 @@ def count_weights(name: str, config: PretrainedConfig) -> Weights:
 def _kinds(
     model: torch.nn.Module, tables: set[int], experts: int | None
 ) -> Iterator[tuple[str, int]]:
-    for name, weight in model.named_parameters():  # tied ones once
+    for name, weight in model.named_parameters():  # tied parameters come once
         if id(weight) in tables:
             yield "tables", weight.numel()
         elif experts and weight.dim() > 1 and weight.shape[0] == experts and ".experts." in name:

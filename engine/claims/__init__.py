@@ -1,14 +1,14 @@
-"""Sayings about language models, each as an experiment with a verdict.
+"""Claims about language models, each tested by an experiment that ends in a verdict.
 
     claim          definition of a claim: inputs, experiment, tables, charts; `claim_of` finds one
     inputs         the adjustable inputs of an experiment, by kind
-    verdict        figures against the claim's predictions, and the resulting verdict
+    verdict        comparison of figures with the claim's predictions, and the verdict
     uncertainty    figures with an interval: shares, means, statistics over several texts
     experiment     base of all experiments: a `Measurement` whose result has checks
     grid           experiments that time prompt lengths x output lengths
-    survivors      experiments that examine every step of some texts
+    survivors      experiments that examine every step of several texts
     texts          experiments that write texts in several ways
-    facts          questions with one right word
+    facts          questions with one-word answers
     experiments/   the claims themselves, one file each
 
     >>> experiment = claim_of("tail").experiment(load_model(), temperatures="0.1, 1")
@@ -18,12 +18,12 @@
 
 To add a claim:
 
-    experiments/<key>.py    a result, a frozen dataclass that a file can keep, with the `checks` of
-                            its verdict; and `CLAIM`: inputs, experiment, table
-    lessons/claims.toml     a section of that key, at its place on the page: the saying, the
-                            evidence to refute it, the measurement, names of figures
+    experiments/<key>.py    a result, a frozen dataclass that can be saved to a file, with the
+                            `checks` of its verdict; and `CLAIM`: inputs, experiment, table
+    lessons/claims.toml     a section with that key, in the order of the page: the claim, the
+                            evidence that would refute it, the measurement, names of figures
 
-The page draws a default picture of the checks. Words for reading are marked by `msg`.
+The page draws a default chart of the checks. Text shown to visitors is marked with `msg`.
 """
 
 from engine.doors import door

@@ -1,6 +1,6 @@
 """A claim as a plain value: its measurement, and the display of the results.
 
-Its words are data (`lessons/claims.toml`). The conclusions from its figures are in `verdict`.
+Its wording is data (`lessons/claims.toml`). `verdict` draws the conclusions from its figures.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from engine.model import LanguageModel, load_model
 
 
 class Token(str):
-    """The label of a token, in a table."""
+    """A token's label in a table."""
 
 
 class Stop(str):
-    """The reason why a text ended."""
+    """The reason a text ended."""
 
 
 Cell = str | int | float | tuple[Token, ...] | None
@@ -33,18 +33,18 @@ Columns = Mapping[str, Callable[..., Cell]]
 class Table(Generic[AnyResult]):
     """Measured figures and texts, row by row.
 
-    A cell is a number, None if empty, a `Message`, one or several of the texts above, or any other
-    text, which is shown unchanged.
+    A cell is a number, None if empty, a `Message`, a `Stop`, one or several `Token` labels, or any
+    other text, which is shown unchanged.
 
     Attributes:
-        name: its caption, and its file's name.
-        rows: returns the objects of a result that have a row each; several in a tuple.
+        name: its caption, and the name of its file.
+        rows: returns the objects of a result, one per row; a tuple if a row needs several.
         columns: column names with units, mapped to the function for the cell; or a function that
             returns such a mapping for a result.
         texts: number of final columns that are texts to read; a row begins with their prompt.
         prompts: number of leading columns that form the prompt, one after the other.
         about: an explanation; empty for none.
-        is_open: whether it is visible without opening it.
+        is_open: whether it is expanded at first.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Table(Generic[AnyResult]):
     is_open: bool = False
 
     def of(self, result: AnyResult) -> tuple[list[str], list[tuple[Cell, ...]]]:
-        """Return the names of the columns, and the cells of each row."""
+        """Return the column names, and the cells of each row."""
         columns = self.columns(result) if callable(self.columns) else self.columns
         rows = [one if isinstance(one, tuple) else (one,) for one in self.rows(result)]
         return list(columns), [tuple(cell(*row) for cell in columns.values()) for row in rows]
@@ -92,7 +92,7 @@ class Chart:
         name, about: text above the chart.
         x, y: names of the axes.
         series: the series to draw.
-        logs: the axes on a logarithmic scale: ``xy``.
+        logs: the axes with a logarithmic scale, such as ``xy``.
         is_share: whether y is a share, from 0 to 1.
         edges: values of x marked by a line.
     """
@@ -110,18 +110,18 @@ class Chart:
 
 @dataclass(frozen=True)
 class Claim(Generic[AnyResult]):
-    """The properties of one claim.
+    """One claim: its inputs, its experiment, and how its results are shown.
 
     Attributes:
         key: its identifier in files.
-        result: a frozen dataclass with `checks`, which a file can keep.
+        result: a frozen dataclass with `checks`, which can be saved to a file.
         inputs: the inputs that a visitor may change.
-        make: the experiment for a model and a value of each input, not run yet.
+        make: creates the experiment for a model and a value of each input, without running it.
         table: the measurements; the verdict's figures have a separate table.
         charts: charts of the measurements; the default picture shows all of `checks`.
-        more: figures for that picture that support no verdict.
+        more: further figures for that picture, without effect on the verdict.
         notice: a sentence about a result; empty for none.
-        loads: whether `make` takes `load`, which loads a model by name.
+        loads: whether `make` accepts `load`, which loads a model by name.
     """
 
     key: str
@@ -145,7 +145,7 @@ class Claim(Generic[AnyResult]):
             typed: inputs by name, as typed; all others keep their initial values.
 
         Raises:
-            DecodingError: an input is refused.
+            DecodingError: an input is invalid.
         """
         values = {one.name: one.value(typed.pop(one.name, one.first)) for one in self.inputs}
         if typed:
@@ -154,5 +154,5 @@ class Claim(Generic[AnyResult]):
 
 
 def claim_of(key: str) -> Claim:
-    """Return the claim of a section of `lessons/claims.toml`."""
+    """Return the claim with this key, which is a section of `lessons/claims.toml`."""
     return import_module(f"engine.claims.experiments.{key}").CLAIM

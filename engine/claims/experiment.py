@@ -1,4 +1,4 @@
-"""Base of every experiment of a claim: a measurement whose result has checks."""
+"""Base class of the claims' experiments: a measurement whose result has checks."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ AnyMeasured = TypeVar("AnyMeasured")
 
 
 class Experiment(Measurement[AnyResult]):
-    """The experiment of a claim, which examines one thing after the other.
+    """The experiment behind a claim; it examines several things, such as prompts, one by one.
 
     Args:
-        things: the things to examine, such as prompts.
-        look: returns the findings for one thing, at least one entry each time if there are any.
+        things: the things to examine.
+        look: returns the findings for one thing, which may be none.
         judged: turns all findings so far into a result.
         seconds: estimates the total duration.
         noun: the word for one of the things.
@@ -72,7 +72,7 @@ def judged_measurement(
     judged: Callable[[AnyMeasured], AnyResult],
     seconds: Callable[[Pace], float],
 ) -> Experiment[AnyResult]:
-    """Turn a measurement of `engine.measure`, not started yet, into a claim's experiment.
+    """Turn an unstarted measurement of `engine.measure` into a claim's experiment.
 
     Args:
         measurement: the measurement.
@@ -90,18 +90,18 @@ def judged_measurement(
 
 
 def steady(reference_ms: Sequence[float]) -> Check:
-    """Return the condition of every claim about times: the machine kept its speed."""
+    """Return the condition, shared by all claims about times, that the machine kept its speed."""
     off = counted(len(changed(reference_ms)) / max(1, len(reference_ms)), len(reference_ms))
     return Check("unsteady", off, AT_MOST, MOST_UNSTEADY, is_condition=True)
 
 
 def writing_seconds(pace: Pace, tokens: int, texts: int = 1) -> float:
-    """Estimate the time to write some texts together: passes, samplers, records."""
+    """Estimate the time to write `texts` texts in one batch: passes, samplers, records."""
     return pace.step_seconds(tokens) * (AROUND + EACH_TEXT * texts)
 
 
 def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -> list[str]:
-    """Return the prompts, checked to leave room for `tokens` more tokens.
+    """Return the prompts after checking that each leaves room for `tokens` more tokens.
 
     Raises:
         PromptError: there are no prompts, or one has no token.
@@ -125,7 +125,7 @@ def checked_prompts(model: LanguageModel, prompts: Sequence[str], tokens: int) -
 
 
 def checked_range(name: str, value: float, low: float, high: float) -> float:
-    """Return a number from `low` to `high`; raises `SettingError` if it is outside."""
+    """Return `value` if it is from `low` to `high`; raises `SettingError` otherwise."""
     if not low <= value <= high:
         remedy = msg("use {low:g} to {high:g}", (low, high))
         raise SettingError(name, value, "is out of range", remedy)

@@ -1,4 +1,4 @@
-"""Questions with one right word, for claims about a model's knowledge."""
+"""Questions with one-word answers, for claims about a model's knowledge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Fact:
     """A text that one word completes.
 
     Attributes:
-        group: kind of fact; the claims tell the kinds apart.
+        group: kind of fact; claims report each kind separately.
         question: the text before that word.
         answers: the right words.
     """
@@ -44,7 +44,7 @@ class Fact:
     answers: Row[Name]
 
     def is_right(self, word: str) -> bool | None:
-        """Return whether a word is right; None if it is not an answer. Case does not matter."""
+        """Return whether a word is right, ignoring case; None if it is not an answer."""
         small = word.casefold()
         if small in {answer.casefold() for answer in self.answers}:
             return True
@@ -52,7 +52,7 @@ class Fact:
 
 
 class Facts(Text):
-    """Facts in the format of `FILE`; empty for the facts of that file."""
+    """Facts as text in the format of `FILE`; an empty text means the facts of that file."""
 
     def value(self, typed: str) -> list[Fact]:
         """Parse the facts."""
@@ -74,12 +74,12 @@ FACTS = Facts(
 
 @cache
 def known_facts() -> str:
-    """Return the text of the file."""
+    """Return the text of `FILE`."""
     return FILE.read_text("utf-8")
 
 
 def kind_name(group: str) -> str:
-    """Return a kind of fact for reading; one that a visitor made up remains as typed."""
+    """Return the display name of a kind of fact; a visitor's own kind stays as typed."""
     return msg(group) if group in KINDS else group
 
 
@@ -90,7 +90,7 @@ def first_word(text: str) -> str:
 
 
 def checked_facts(model: LanguageModel, facts: Sequence[Fact]) -> list[Fact]:
-    """Check facts to ask the model.
+    """Return the facts after checking that the model can be asked about them.
 
     Raises:
         PromptError: there are no facts, or too many; a question or an answer is empty.

@@ -1,4 +1,4 @@
-"""A grid of lengths, timed in rounds, for claims on the time of input and output tokens.
+"""A grid of lengths, timed in rounds, for claims about the time of input and output tokens.
 
 Times are processor time. The bootstrap resamples whole rounds, because a slow spell of the machine
 lasts for several cells.
@@ -39,7 +39,7 @@ def grid_experiment(
     rounds: int,
     judged: Callable[[PrefillAndDecode], AnyResult],
 ) -> Experiment[AnyResult]:
-    """Time every prompt length with every output length, each `rounds` times."""
+    """Time every combination of prompt length and output length, each `rounds` times."""
     clock = processor_clock(model)
     measurement = PrefillAndDecodeMeasurement(model, prompts, outputs, rounds, clock)
     seconds = partial(

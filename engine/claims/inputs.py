@@ -1,7 +1,7 @@
-"""The inputs of experiments: each with its label, its initial value, its range.
+"""Inputs of experiments, each with a label, an initial value and a range.
 
-A record and a field hold the typed text or number. `value` converts it into the experiment's
-argument.
+Records and form fields contain the text or number as typed. `value` converts it into the
+experiment's argument.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.errors import SettingError, msg
 
 MOST_LINES = 200
 MOST_NUMBERS = 16
-LARGEST = 2**53 - 1  # a browser's numbers hold it exactly
+LARGEST = 2**53 - 1  # a browser's numbers represent it exactly
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Input:
     help: str = ""
 
     def value(self, typed: Any) -> Any:
-        """Convert to the experiment's argument; raises `DecodingError` to refuse the value."""
+        """Convert to the experiment's argument; raises `DecodingError` if the value is invalid."""
         return typed
 
 
 @dataclass(frozen=True)
 class Text(Input):
-    """A text of several lines, in a field of some pixels."""
+    """A text of several lines, in a field `height` pixels high."""
 
     height: int = 150
 
@@ -52,7 +52,7 @@ class Lines(Text):
     """Texts, one per line."""
 
     def value(self, typed: str) -> list[str]:
-        """Return the lines that are not empty."""
+        """Return the lines that are not blank."""
         found = [line for line in typed.splitlines() if line.strip()]
         if len(found) > MOST_LINES:
             problem = msg("must number at most {most}", MOST_LINES)
@@ -62,7 +62,7 @@ class Lines(Text):
 
 @dataclass(frozen=True)
 class Line(Input):
-    """A text on one line; a wide one takes the whole line."""
+    """A text on one line; a wide one has a row of the form to itself."""
 
     is_wide: bool = False
 
@@ -73,7 +73,7 @@ class Numbers(Input):
 
     Further attributes:
         low, high: the range of each.
-        least, most: limits of their number.
+        least, most: limits on how many there are.
     """
 
     low: float = -math.inf
@@ -97,7 +97,7 @@ class Numbers(Input):
 
 
 class Wholes(Numbers):
-    """Whole numbers, as `Numbers`."""
+    """Whole numbers, otherwise like `Numbers`."""
 
     def value(self, typed: str) -> list[int]:
         """Parse the numbers."""
@@ -112,7 +112,7 @@ class Wholes(Numbers):
 
 @dataclass(frozen=True)
 class Whole(Input):
-    """A whole number from `low` to `high`; None for as many as the model has tokens."""
+    """A whole number from `low` to `high`; a `high` of None means the size of the vocabulary."""
 
     low: int = 0
     high: int | None = LARGEST
@@ -126,7 +126,7 @@ class Whole(Input):
 
 @dataclass(frozen=True)
 class Real(Input):
-    """A number from `low` to `high`; `step` is the amount that the buttons of its field add."""
+    """A number from `low` to `high`; the buttons of its field change it by `step`."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -139,7 +139,7 @@ class Real(Input):
 
 @dataclass(frozen=True)
 class Choice(Input):
-    """One of several keys, each with a name for reading."""
+    """One of several keys, each with a display name."""
 
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -150,7 +150,7 @@ def prompts(first: str, height: int = 150) -> Lines:
 
 
 def tokens(first: int, low: int, high: int) -> Whole:
-    """Return the input for the number of tokens of each text, exact or maximal."""
+    """Return the input for the exact or maximum number of tokens of each text."""
     return Whole("tokens", msg("Tokens of a text"), first, low=low, high=high)
 
 

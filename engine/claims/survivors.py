@@ -1,4 +1,4 @@
-"""A fixed k and the nucleus at every step of some texts, shared by two claims."""
+"""A fixed k against the nucleus at every step of several texts, for two claims."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Steps:
         tokens: labels of its tokens.
         bits: entropy of the model's distribution at every step.
         nucleus: number of tokens that top-p keeps there.
-        mass: probability of the k likeliest tokens together.
+        mass: total probability of the k likeliest tokens.
     """
 
     prompt: Text
@@ -51,7 +51,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Survivors:
-    """The tokens that both samplers keep.
+    """The numbers of tokens that top-k and top-p keep at each step.
 
     Attributes:
         texts: the steps of each text.
@@ -64,7 +64,7 @@ class Survivors:
 
     @cached_property
     def edges(self) -> tuple[float, float]:
-        """Entropy up to which a step counts as sure, and from which as uncertain, in bits."""
+        """Entropies, in bits, up to which a step counts as sure and from which as uncertain."""
         every = np.concatenate([text.bits for text in self.texts])
         low, high = np.percentile(every, (QUARTER, 100 - QUARTER))
         return float(low), float(high)
@@ -79,7 +79,7 @@ def survivors(
     tokens: int,
     texts: int,
 ) -> Experiment[Survivors]:
-    """Draw texts from the model's own distribution, and examine each of their steps.
+    """Draw texts from the model's own distribution, and examine every step.
 
     The compared samplers do not shape the texts; `kind` is the class of the result.
     """
@@ -112,12 +112,12 @@ def survivors(
         count = len(prompts) * texts
         return writing_seconds(pace, tokens, count) + pace.read_seconds(tokens) * count
 
-    places = range(-1, len(prompts))  # all are written first, then each is examined
+    places = range(-1, len(prompts))  # -1 writes all texts; then each prompt's are examined
     return Experiment(places, look, lambda found: kind(found, top_k, top_p), seconds)
 
 
 def survivors_claim(key: str, kind: type[Survivors]) -> Claim[Survivors]:
-    """Create a claim on the tokens that both samplers keep."""
+    """Create a claim that compares how many tokens top-k and top-p keep."""
     return Claim(
         key,
         kind,
@@ -135,7 +135,7 @@ def survivors_claim(key: str, kind: type[Survivors]) -> Claim[Survivors]:
 
 
 def _every_step(result: Survivors) -> Chart:
-    """Chart the tokens in the nucleus against the entropy, with the line of the fixed k."""
+    """Chart the size of the nucleus against the entropy, with a line at the fixed k."""
     pairs = [pair for text in result.texts for pair in zip(text.bits, text.nucleus, strict=True)]
     widest = max(bits for bits, _ in pairs)
     nucleus = Series(

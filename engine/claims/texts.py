@@ -1,4 +1,4 @@
-"""Experiments that write texts: from every prompt, the same number of tokens in several ways."""
+"""Experiments that continue every prompt in several ways, up to the same number of tokens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ One day, the king
 She opened the box and
 I think that the
 It was a""")
-TOKENS = inputs.tokens(96, 16, 1024)  # fewer cannot loop
+TOKENS = inputs.tokens(96, 16, 1024)  # with fewer, a text is too short to loop
 TOGETHER = 8  # tokens of every text between two results
 
 
@@ -82,7 +82,7 @@ class Written:
 
     @classmethod
     def measured(cls, prompt: str, way: str, text: BatchText) -> Written:
-        """Measure a text of a batch.
+        """Compute the figures of one text of a batch.
 
         Raises:
             DecodingError: the text could not continue.
@@ -108,12 +108,12 @@ def texts_experiment(
     ways: Sequence[Way],
     judged: Callable[[tuple[Written, ...]], AnyResult],
 ) -> Experiment[AnyResult]:
-    """Write texts after some prompts, all together.
+    """Continue every prompt in every way, all in one batch.
 
     Args:
         model: the model that writes.
         prompts: the prompts that the texts continue.
-        tokens: most tokens of a text.
+        tokens: maximum number of tokens per text.
         ways: the ways to continue each prompt.
         judged: turns the texts so far, prompt by prompt, into a result with checks.
 
@@ -145,7 +145,7 @@ def texts_experiment(
     return Experiment(
         range(parts),
         look,
-        lambda found: judged(found[-len(texts) :]),  # every part has all texts so far
+        lambda found: judged(found[-len(texts) :]),  # every part returns all texts so far
         lambda pace: writing_seconds(pace, tokens, len(texts)),
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 LEVEL = 0.95
 RESAMPLES = 2000
 SEED = 0  # of the resamples: the same results have the same interval
-LEAST = 5  # groups below which a bootstrap says nothing
+LEAST = 5  # groups; with fewer, a bootstrap says nothing
 CLOPPER_PEARSON, BOOTSTRAP, COUNTED = "Clopper-Pearson", "bootstrap", "counted"
 
 Group = TypeVar("Group")
@@ -53,7 +53,7 @@ def counted(value: float, count: int) -> Figure:
 
 
 def share(flags: Sequence[bool]) -> Figure:
-    """Return the share of trials that came out true."""
+    """Return the share of true flags, with its Clopper-Pearson interval."""
     count, hits = len(flags), sum(map(bool, flags))
     if not count:
         return Figure(math.nan, 0.0, 1.0, 0, CLOPPER_PEARSON)
@@ -64,7 +64,7 @@ def share(flags: Sequence[bool]) -> Figure:
 
 
 def mean(values: Sequence[float]) -> Figure:
-    """Return the mean of one value per group, such as a prompt."""
+    """Return the mean over groups, such as prompts, each of which has one value."""
     known = np.asarray(values, np.float64)
     value = float(known.mean()) if known.size else math.nan
     return _interval(value, known.size, lambda places: known[places].mean(axis=1))
@@ -84,7 +84,7 @@ def ratio(groups: Sequence[tuple[float, float]]) -> Figure:
 
 
 def bootstrap(groups: Sequence[Group], statistic: Callable[[list[Group]], float]) -> Figure:
-    """Bootstrap a statistic of some groups.
+    """Return a statistic of groups, with its bootstrap interval.
 
     Args:
         groups: the groups to resample, each as a whole.
@@ -99,7 +99,7 @@ def bootstrap(groups: Sequence[Group], statistic: Callable[[list[Group]], float]
 
 
 def _interval(value: float, count: int, drawn: Callable[[np.ndarray], np.ndarray]) -> Figure:
-    """Return the percentile interval of `drawn` over (resamples, count) indices of groups."""
+    """Return the figure; `drawn` maps (resamples, count) indices of groups to resampled values."""
     if count < LEAST:
         return Figure(value, -math.inf, math.inf, count, BOOTSTRAP)
     places = np.random.default_rng(SEED).integers(0, count, (RESAMPLES, count))
@@ -124,7 +124,7 @@ def _at_most(hits: int, count: int, probability: float) -> float:
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Return the root of a rising function on 0 to 1, by bisection."""
+    """Return the root of a rising function in [0, 1], by bisection."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""From figures to a verdict: each figure against the claim's prediction, with its interval.
+"""Verdict on a claim: the interval of each figure against the claim's prediction.
 
     >>> share = Figure(0.9, 0.7, 0.98, 20, EXACT_INTERVAL)
     >>> judge([Check("loops", share, ABOVE, 0.5)]).outcome
@@ -11,8 +11,8 @@ separate part. A claim holds if every part says yes. It depends only if at least
 and one says no. Without any yes, one no is enough: the claim does not hold. All other cases are
 undecided.
 
-A condition says nothing about the claim. The experiment needs it to show anything, like a control.
-If it is not met, its part is open. If it has no part, all parts are.
+A condition, such as a control, says nothing about the claim, but unless it is met, the experiment
+shows nothing. Its part is then open. If it has no part, all parts are.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ YES, NO = "yes", "no"
 ABOVE, BELOW, AT_LEAST, AT_MOST = ">", "<", "≥", "≤"
 NOTED = ""  # shown with the others, but decides nothing
 _SIDES = {ABOVE: operator.gt, BELOW: operator.lt, AT_LEAST: operator.ge, AT_MOST: operator.le}
-MOST_NEEDED = 10_000  # from which the advice to run more trials is useless
+MOST_NEEDED = 10_000  # advice to run more trials than this is useless
 
 
 @dataclass(frozen=True)
 class Check:
-    """A figure against the claim's prediction.
+    """A figure, and the claim's prediction for it.
 
     Attributes:
-        name: name of the figure, which the words of the claim explain.
+        name: name of the figure; the claim's wording explains it.
         figure: the measured figure.
         side: the claimed side of the bound: `ABOVE`, `BELOW`, `AT_LEAST` or `AT_MOST`; or `NOTED`,
             if the claim says nothing about the figure.
         bound: bound in the figure's unit; 0 for a noted one.
-        part: its part of the experiment, such as ``T = 1.5``; empty if it covers all and is a
-            separate part.
+        part: its part of the experiment, such as ``T = 1.5``; empty if the check covers the
+            whole experiment and is a separate part.
         is_condition: whether it is a condition of the experiment rather than of the claim.
     """
 
@@ -68,10 +68,10 @@ class Check:
 
     @property
     def needed(self) -> int | None:
-        """Estimate the trials or groups that would decide an open check, if its value stays.
+        """Estimated number of trials or groups that would decide the check if its value stayed.
 
-        An interval shrinks with the root of their number. None if the value is too close to the
-        bound, or has no interval yet.
+        An interval shrinks with the square root of that number. None if the value is too close to
+        the bound, or has no interval yet.
         """
         value, low, high = self.figure.value, self.figure.low, self.figure.high
         if value == self.bound or not math.isfinite(value + high - low):
@@ -82,13 +82,13 @@ class Check:
 
 
 def noted(name: str, figure: Figure, part: str = "") -> Check:
-    """Return a figure that is shown with the others but decides nothing."""
+    """Return a check that is shown with the others but decides nothing."""
     return Check(name, figure, NOTED, 0.0, part)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict that follows from some checks.
+    """The verdict that follows from a claim's checks.
 
     Attributes:
         outcome: `HOLDS`, `FAILS`, `DEPENDS` or `OPEN`.
@@ -99,7 +99,7 @@ class Verdict:
     checks: tuple[Check, ...]
 
     def parts(self, answer: str) -> list[str]:
-        """Return the experiment's parts with this answer; a check without a part by its name."""
+        """Return the parts with this answer; a check without a part is listed by its name."""
         return [part for part, own in _parts(self.checks).items() if own == answer]
 
     @property
@@ -109,7 +109,7 @@ class Verdict:
 
     @property
     def undecided(self) -> list[Check]:
-        """Open checks that more trials may decide; a NaN value excludes a check."""
+        """Open checks that more trials may decide; checks without a value are left out."""
         closed = [check.part for check in self.unmet]
         open_checks = [c for c in self.checks if c.answer == OPEN and not c.is_condition]
         known = [c for c in open_checks if not math.isnan(c.figure.value)]
@@ -117,7 +117,7 @@ class Verdict:
 
 
 def judge(checks: Sequence[Check]) -> Verdict:
-    """Draw the verdict from a claim's checks, at least one of which is not just noted."""
+    """Return the verdict on a claim; at least one check must decide something."""
     answers = set(_parts(checks).values())
     if answers == {YES}:
         outcome = HOLDS

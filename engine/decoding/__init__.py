@@ -1,23 +1,23 @@
-"""Ways to generate a text, one file or folder each, and the code that they share.
+"""Decoding strategies, one file or folder each, and the code that they share.
 
     generation.py       base of every strategy: steps, text, step, run, rewind, fork, trace
     one_text.py         base of those that write one text, and that append one token per step
-    prompt.py           prompt as token ids; inputs.py settings checked against the model
-    token_sequence.py   prompt and generated tokens, their text, when they end
+    prompt.py           prompt as token ids; inputs.py checks of settings, tokens and indices
+    token_sequence.py   prompt and generated tokens, their text, and when it ends
     decoder.py          sampling: forward, shape, draw, append
-    settings_history.py settings by the step from which they hold
-    parity.py           the generator that draws as transformers does
+    settings_history.py settings, each with the first step that it applies to
+    parity.py           the random generator that draws as transformers does
     record.py           the raw logits of every step; row_file.py those on disk
-    guidance.py         a second text, which begins with a negative prompt
+    guidance.py         classifier-free guidance, by a second text after a negative prompt
     contrastive.py      contrastive search
     beam/               beam search
     diffusion/          masked diffusion
     speculative/        speculative decoding
     batch.py            many texts in one pass; batch_row.py one of them
-    replay.py           a trace repeated and compared
+    replay.py           replaying a trace, and comparing it
 
-A new strategy is a `Generation` in its own file. Its step, and a trace's checks of the step, are in
-a file of `engine.trace`, listed by `engine.trace.strategies`.
+A new strategy is a `Generation` in its own file. Its step class, with the checks of its traces, is
+in a file of `engine.trace`, listed by `engine.trace.strategies`.
 """
 
 from engine.doors import door

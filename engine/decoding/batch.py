@@ -1,4 +1,4 @@
-"""Many texts at once: few forward passes give every row of a batch its next token.
+"""Generate many texts at once: a few forward passes give every row of a batch its next token.
 
     >>> rows = [Row("Once upon a time", SamplingSettings(top_p=0.9, seed=k)) for k in range(20)]
     >>> batch = Batch(model, rows)
@@ -20,7 +20,7 @@ distributions as far as bfloat16 can tell, but not the same texts. For the same 
 model in float32.
 
 Under guidance (see `guidance`) a row has a second cache, for the negative prompt's text. Rows share
-their passes if that text is longer by the same number of tokens, whatever their scales.
+passes if that text is longer by the same number of tokens in each, whatever their scales.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ MOST_ROWS = 128
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a batch.
+    """Progress of a batch: texts and tokens done, and time.
 
     Attributes:
-        rows_done, rows: number of texts that have ended, and of all texts.
+        rows_done, rows: number of finished texts, and of all texts.
         tokens_done: tokens generated so far.
         tokens_at_most: total tokens if every unfinished text runs to its limit.
         seconds: wall time of this run so far.
-        seconds_left: estimate of the rest at this run's rate so far, as if every text ran to its
+        seconds_left: estimated time left at this run's rate so far, if every text runs to its
             limit. It may be too low, as the last few texts take longer per token. None before the
             first token.
     """
@@ -125,7 +125,7 @@ class Batch:
         return tuple(row.snapshot() for row in self._rows)
 
     def text(self, index: int) -> BatchText:
-        """One row in its current state."""
+        """Return one row in its current state."""
         return self._rows[index].snapshot()
 
     def has_ended(self, index: int) -> bool:
@@ -134,7 +134,7 @@ class Batch:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Sentences on deviations from one batch per prompt, and on failures."""
+        """Sentences on texts that could not run in one batch, and on failures."""
         return tuple(self._notices)
 
     @property
@@ -199,7 +199,7 @@ class Batch:
             self._notice(msg("A text could not be continued: {error}", row.error))
 
     def _groups(self) -> list[list[GrowingText]]:
-        """The unfinished rows, grouped by those that can run together."""
+        """Return the unfinished rows, in groups that can run together."""
         groups: dict[int | None, list[GrowingText]] = {}
         for row in self._rows:
             if not row.has_ended:
@@ -226,7 +226,7 @@ class Batch:
                 waiting.append(rows[most:])
                 rows = rows[:most]
             part = BatchPart(rows, self._prefilled, self._step)
-            failure = ""  # only the message: the error itself would hold the pass's memory
+            failure = ""  # only the message: the error itself would keep the pass's memory
             try:
                 for _ in part.run():
                     self.rows_together = max(self.rows_together, part.most_together)
@@ -252,7 +252,11 @@ class Batch:
                 waiting.append(left)
 
     def _prefilled(self, prompts: Prompts) -> BatchRunner:
-        """A row that has read the prompts; the last one is kept. May raise `OutOfMemoryError`."""
+        """Return a row that has read the prompts, cached for the next call.
+
+        Raises:
+            OutOfMemoryError: the device is out of memory.
+        """
         if self._prefill is None or self._prefill.prompts != prompts:
             self._prefill = None
             self._prefill = BatchRunner.prefilled(self.model, prompts)

@@ -1,8 +1,8 @@
 """Rows of a batch that run together, from their prompts to their ends.
 
-Rows that are read together are at one position: nothing is padded, no mask is needed, and alibi,
-sliding windows and learned positions work unchanged. So rows with a long prompt begin when those
-with shorter ones have reached its length:
+Rows that are read together are at the same position: nothing is padded, no mask is needed, and
+ALiBi, sliding windows and learned positions work unchanged. So rows with a long prompt begin when
+those with shorter ones have reached its length:
 
     position   4    5    6    7    8    9
     a prompt of 4    .    .    .    .    .     tokens of its rows
@@ -28,11 +28,11 @@ class BatchPart:
 
     Args:
         rows: unfinished rows, in the order of `by_length` and with one value of `Prompts.ahead`.
-        prefilled: returns a row that has read some prompts; may raise `OutOfMemoryError`.
+        prefilled: returns a row that has read the given prompts; may raise `OutOfMemoryError`.
         step: gives a row its next token, from the logits of its texts.
 
     Attributes:
-        rows: those that are now read together.
+        rows: the rows that are currently read together.
         most_together: most rows read together so far.
     """
 
@@ -50,10 +50,10 @@ class BatchPart:
         self._runner: BatchRunner | None = None
 
     def run(self) -> Iterator[None]:
-        """Run all rows whose prompts fit in memory to their ends; yields after every token.
+        """Run all rows whose prompts fit in memory until they end; yields after every token.
 
         Raises:
-            OutOfMemoryError: the rows keep their tokens; their caches are thrown away.
+            OutOfMemoryError: the rows keep their tokens; their caches are discarded.
         """
         while self._begin():
             for row, logits in zip(self.rows, zip(*self._runner.logits, strict=True), strict=True):
@@ -70,11 +70,11 @@ class BatchPart:
                 self._position += 1
 
     def _place(self, row: GrowingText) -> int:
-        """Return the index of the row's next token to be read among its generated tokens."""
+        """Return the index, among a row's generated tokens, of the one to be read next."""
         return self._position - len(row.prompt_ids)
 
     def _begin(self) -> bool:
-        """Let the rows that begin at this position join; False if no row is left."""
+        """Add the rows that begin at this position; returns False if no row is left."""
         if not self.rows:
             self._runner = None
         while self._coming:
@@ -97,7 +97,7 @@ class BatchPart:
 
 
 def by_length(rows: Iterable[GrowingText]) -> list[GrowingText]:
-    """The rows, shortest prompts first, with those of equal prompts side by side."""
+    """Return the rows, shortest prompts first, with equal prompts next to each other."""
     groups = sorted(_by_prompts(rows).items(), key=lambda group: len(group[0].prompt_ids))
     return [row for _, together in groups for row in together]
 

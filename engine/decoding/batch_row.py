@@ -1,7 +1,7 @@
 """One row of a batch: the request, the growing text, the result.
 
-The forward pass belongs to the batch (`batch`). The other parts of a step are here, by the rules of
-`decoder`: shape, draw, append, stop.
+The forward pass belongs to the batch (`batch`). The other parts of a step are here, and follow the
+rules of `decoder`: shape, draw, append, stop.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class GrowingText:
         return Prompts(self.prompt_ids, negative)
 
     def token_id(self, place: int) -> int:
-        """A generated token."""
+        """Return the id of a generated token, by its index among them."""
         return int(self._records[: self.length][place]["token_id"])
 
     def snapshot(self) -> BatchText:
@@ -163,7 +163,7 @@ class GrowingText:
     def append(self, logits: np.ndarray, negative: np.ndarray | None = None) -> None:
         """Shape (vocab,) logits, draw, append: a step of the decoder without its forward pass.
 
-        Under guidance, `negative` holds those after the negative prompt's text.
+        Under guidance, `negative` contains the logits after the negative prompt's text.
         """
         if negative is not None:
             logits = guidance.guided_row(logits, negative, self.guidance.scale, torch.float32)
@@ -172,7 +172,7 @@ class GrowingText:
             context = sequence.context(sequence.length, settings.seed, self._states)
             distribution = shaped(logits, settings, context)
         except DecodingError as error:
-            self.error = error.with_traceback(None)  # which would hold the whole pass's logits
+            self.error = error.with_traceback(None)  # which would keep the pass's logits alive
             return
         _, drawn = sequence.draw(distribution, settings)
         self._states = distribution.states_after(drawn.token_id)

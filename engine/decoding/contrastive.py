@@ -12,9 +12,8 @@ state (last layer) to those of the text before it, prompt included. The candidat
 
 is appended (Su et al. 2022, "A Contrastive Framework for Neural Text Generation",
 arXiv:2202.06417). Samplers such as a constraint shape the distribution that candidates come from.
-They may change from step to step.
-Nothing is random. The pass that scores the candidates has already read the winner, so a step costs
-one pass over `top_k` tokens, after the prefill.
+They may change from step to step. Nothing is random. The pass that scores the candidates has
+already read the winner, so after the prefill, a step costs one pass over `top_k` tokens.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from engine.sampling.samplers import Context, Stage
 from engine.text import stopping
 from engine.trace import ContrastiveCandidate, ContrastiveStep, Trace
 
-MOST_CANDIDATES = 64  # of a step; the paper uses 4 to 10
+MOST_CANDIDATES = 64  # per step; the paper uses 4 to 10
 _REMEDY = msg("use a smaller top_k, a shorter prompt or a smaller model")
 ROWS_PER_PASS = 32  # candidates run at once: each needs a copy of the text's cache
 
@@ -56,12 +55,12 @@ class _Proposal(NamedTuple):
     """The most likely tokens after a text, before their hidden states are known.
 
     Attributes:
-        row: the logits, for new proposals by different samplers.
-        samplers: those that made this proposal.
-        before: memory of the samplers before it.
+        row: the logits, from which other samplers can make a new proposal.
+        samplers: the samplers that made this proposal.
+        before: the samplers' memory before it.
         tokens: (id, probability after the samplers) of each.
-        entropy_bits: of the model's whole distribution.
-        states: by token, memory of the samplers after it.
+        entropy_bits: entropy of the model's whole distribution.
+        states: the samplers' memory after each token, by token id.
         refusal: why the samplers leave no token; empty if they leave some.
     """
 
@@ -75,20 +74,20 @@ class _Proposal(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """The best candidate of those that have been run."""
+    """The best candidate that has been run so far."""
 
     place: int  # among all candidates
     score: float
     logits: np.ndarray  # (vocab,) float32, after it
     direction: torch.Tensor  # (d_model,) float32, unit vector
-    runner: Runner  # the text with it, among the rows of its pass
+    runner: Runner  # the text with it, as one row of its pass
     row: int
 
 
 class _Directions:
     """Unit vectors of a text's hidden states, by position; float32, on the model's device.
 
-    They count towards the device's budget but are never released: every step needs them all.
+    They count towards the device's budget but are never released, as every step needs them all.
     """
 
     def __init__(self, budget: MemoryBudget, vectors: torch.Tensor | None = None) -> None:
@@ -97,7 +96,7 @@ class _Directions:
         self._count()
 
     def keep(self, vectors: torch.Tensor, start: int) -> None:
-        """Write (positions, d_model) vectors of the text from position `start` on."""
+        """Store (positions, d_model) vectors, from position `start` of the text on."""
         end = start + len(vectors)
         with short_turn():
             if self._vectors is None or end > len(self._vectors):
@@ -109,11 +108,11 @@ class _Directions:
             self._vectors[start:end] = vectors
 
     def before(self, end: int) -> torch.Tensor:
-        """Vectors of the leading positions: (end, d_model)."""
+        """Return the vectors of the first `end` positions: (end, d_model)."""
         return self._vectors[:end]
 
     def fork(self) -> _Directions:
-        """An independent copy."""
+        """Return an independent copy."""
         with short_turn():
             vectors = None if self._vectors is None else self._vectors.clone()
         return _Directions(self._budget, vectors)
@@ -189,9 +188,9 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
     @property
     def settings_by_step(self) -> list[tuple[int, SamplingSettings]]:
-        """Settings with their samplers, each with its first step; in order, valid until the next.
+        """Settings as (first step, settings), in order; each applies until the next.
 
-        The last are those in force.
+        The last ones are the current settings.
         """
         of_steps = [*self._samplers_of, self._samplers]
         return [
@@ -211,7 +210,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
     @property
     def cache_formula(self) -> CacheFormula | None:
-        """The formula for this model's cache; None before the prefill and for other cache kinds."""
+        """Formula for the cache's size; None before the prefill, and for other kinds of cache."""
         return self._runner.formula
 
     def step(self) -> ContrastiveStep:
@@ -252,7 +251,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         return {"top_k": self.top_k, "penalty_alpha": alpha, "chain": chain}
 
     def release_cache(self) -> bool:
-        """Free the cache, to be rebuilt when needed; False if it is in use."""
+        """Free the cache, which is rebuilt when needed; returns False if it is in use."""
         return self._runner.release()
 
     # The parts of a step.
@@ -329,7 +328,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         return chunks
 
     def _forward(self, rows: list[list[int]], runner: Runner) -> tuple[np.ndarray, torch.Tensor]:
-        """Logits (rows, vocab), and unit vectors of the last layer (rows, tokens, d_model)."""
+        """Return logits (rows, vocab) and last-layer unit vectors (rows, tokens, d_model)."""
         logits, states = runner.read_rows(rows, hidden_states=True, tries=2)
         states = states[:, -len(rows[0]) :]  # they cover the whole text if it was read again
         with short_turn():
@@ -341,7 +340,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         return self._rows
 
     def _proposed_anew(self, proposal: _Proposal) -> _Proposal:
-        """Replace a proposal by different samplers with one by the samplers in force."""
+        """Replace a proposal made by other samplers with one made by the current samplers."""
         logits = proposal.row.row(self.model)
         anew = self._propose(proposal.row, logits, self._sequence.ids, proposal.before)
         self._proposals[len(self.steps)] = anew
@@ -350,11 +349,11 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     def _propose(
         self, row: StoredRow, logits: np.ndarray, ids: np.ndarray, states: Mapping[str, object]
     ) -> _Proposal:
-        """The `top_k` most likely tokens; `LogitsError` if there is no distribution.
+        """Return the `top_k` most likely tokens; raises `LogitsError` without a distribution.
 
         Args:
-            row: where the logits are kept.
-            logits: (vocab,) after the text.
+            row: the logits as stored.
+            logits: (vocab,) the logits after the text.
             ids: (positions,) the text.
             states: the samplers' memory of the text.
         """
@@ -369,7 +368,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         )
         try:
             made = shaped(logits, samplers, context)
-        except NoCandidatesError as error:  # of the next step: the one before is complete
+        except NoCandidatesError as error:  # it belongs to the next step: this one is complete
             return _Proposal(row, samplers, states, [], 0.0, {}, error.message)
         left = RankedRow(made.final_scores) if made.stages else made.raw
         left.sort_to_depth(self.top_k)
@@ -383,7 +382,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
     ) -> tuple[tuple[ContrastiveCandidate, ...], _Best, int]:
         """Run each candidate as the next token; returns all, the best, and the number of passes.
 
-        `_runner` is unchanged. Recurrent states cannot be copied row by row: one pass each.
+        `_runner` is unchanged. Recurrent states cannot be copied row by row, so each candidate of
+        such a model takes its own pass.
         """
         at_once = 1
         if self._runner.can_select:
@@ -452,24 +452,24 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
 
     @classmethod
     def of_trace(cls, trace: Trace, model: LanguageModel) -> Self:
-        """The text of a trace before its first step; see `Generation`."""
+        """Begin a search with the prompt and settings of a trace; see `Generation`."""
         given = dict(trace.settings_at(0))
         given["chain"] = _chain_of(given)
         return cls(model, trace.prompt_ids, **given, stop_strings=trace.stop_strings)
 
     def repeat(self, trace: Trace) -> ContrastiveStep:
-        """Take the next step as a trace took it; see `Generation`."""
+        """Repeat a trace's next step; see `Generation`."""
         self.follow(trace, len(self.steps))
         return self.step()
 
     def follow(self, trace: Trace, index: int) -> None:
-        """Set up the next step as in a trace; see `Generation`."""
+        """Apply a trace's settings to the next step; see `Generation`."""
         settings = trace.settings_at(index)
         self.penalty_alpha, self.chain = settings["penalty_alpha"], _chain_of(settings)
 
 
 def _chain_of(settings: Mapping[str, Any]) -> tuple[Stage, ...]:
-    """The samplers in a trace's settings."""
+    """Return the samplers in a trace's settings."""
     return SamplingSettings.from_dict({"chain": settings.get("chain", [])}).chain
 
 
@@ -487,7 +487,7 @@ def _checked_top_k(top_k: object, vocab_size: int) -> int:
 
 
 def checked_alpha(alpha: object) -> float:
-    """The weight of the penalty as a plain number; raises `SettingError` outside 0 to 1."""
+    """Return the penalty's weight as a plain number; raises `SettingError` outside 0 to 1."""
     remedy = msg("use 0 to 1; 0 is greedy decoding, 0.6 is usual")
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
         raise SettingError("penalty_alpha", alpha, "must be a number", remedy)

@@ -1,11 +1,12 @@
-"""The loop: forward, shape, draw, append.
+"""The sampling loop: forward, shape, draw, append.
 
     >>> decoder = Decoder(model, "The capital of France is", SamplingSettings(temperature=0.7))
     >>> decoder.step().text
     ' Paris'
 
 A step, once drawn, stays until it is rewound. `rewind` goes back to an earlier step, random stream
-included, so that further steps repeat the same tokens and logits. `fork` makes an independent copy.
+included, so that stepping again repeats the same tokens and logits. `fork` makes an independent
+copy.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ class Decoder(Autoregressive[Step]):
     Args:
         model: the model; many decoders, in many threads, may share it.
         prompt: text, or token ids.
-        settings: how tokens are chosen; may be changed at any time (`decoder.settings = ...`) and
-            then hold from the next step on.
+        settings: how tokens are chosen. They may be changed at any time (`decoder.settings = ...`);
+            a change applies from the next step on.
         stop_strings: strings that end generation; one may begin and end inside tokens.
-        negative_prompt: prompt that guidance leads away from; None for the prompt's last token.
+        negative_prompt: prompt that guidance steers away from; None for the prompt's last token.
         guidance_scale: strength of the guidance (see `guidance`); 1 switches it off.
 
-    Attributes, besides those of `OneText`:
+    Attributes, in addition to those of `OneText`:
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
-        on_shaped: called with the distribution of every new token, so that a page need not compute
-            it again; None for no call. Forks begin with the same one.
+        on_shaped: callback that receives the distribution of every new token, so that a page need
+            not compute it again; None for no callback. Forks inherit it.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
@@ -105,9 +106,10 @@ class Decoder(Autoregressive[Step]):
 
     @property
     def guidance_scale(self) -> float:
-        """Scale of the guidance, 1 without; a change holds from the next step on.
+        """Guidance scale, 1 without guidance; a change applies from the next step on.
 
-        At 1, both passes are still made. Raises `SettingError` if there is no negative prompt.
+        At a scale of 1, both passes still run. Without a negative prompt, setting another scale
+        raises `SettingError`.
         """
         return self.guidance.scale if self.guidance else guidance.UNGUIDED
 
@@ -191,7 +193,7 @@ class Decoder(Autoregressive[Step]):
         return self.step(limit=limit)
 
     def _forward(self) -> guidance.NextRow:
-        """The logits for the next token: those waiting, or those of a forward pass."""
+        """Return the logits for the next token: waiting ones, or those of a new forward pass."""
         if self._next is not None:
             return self._next
         self._check_room()
@@ -202,7 +204,7 @@ class Decoder(Autoregressive[Step]):
                 self._record, read, self.model, self.guidance, parity=is_parity
             )
         except BaseException:
-            self._unread_last()  # the record does not hold its row
+            self._unread_last()  # the record lacks its row
             raise
         return self._next
 
@@ -225,7 +227,7 @@ class Decoder(Autoregressive[Step]):
     def _draw(
         self, distribution: Distribution, token_id: int | None
     ) -> tuple[float | None, Drawn, parity.Mark]:
-        """The number drawn with, if any; the token, drawn or forced; its mark for the next step."""
+        """Return the uniform number, if any; the token, drawn or forced; the next step's mark."""
         settings, device, u, generator = self.settings, self.model.device, None, None
         if settings.parity:
             before = self._marks[-1] if self._marks else None
@@ -242,7 +244,7 @@ class Decoder(Autoregressive[Step]):
         return u, chosen, parity.Mark.of(settings.seed, generator, states)
 
     def _append(self, step: Step, piece: Piece, row: guidance.NextRow, mark: parity.Mark) -> None:
-        """Take a step in: all state that records it changes together, and nothing can fail."""
+        """Add a step: all state that records it changes together, and nothing here can fail."""
         self._sequence.append(step.token_id, piece)
         self._record.append(row.source, row.logits)
         self._marks.append(mark)
@@ -253,27 +255,27 @@ class Decoder(Autoregressive[Step]):
 
     @property
     def cache_formula(self) -> CacheFormula | None:
-        """The cache's formula; None before the prefill, under guidance, for other cache kinds."""
+        """Formula for the cache's size; None before prefill, under guidance or for other kinds."""
         return self._runner.formula
 
     def settings_at(self, index: int) -> SamplingSettings:
-        """The settings that a step was taken with."""
+        """Return the settings that applied to a step."""
         return self._history.at(inputs.checked_index(index, len(self.steps)))
 
     @property
     def settings_by_step(self) -> list[tuple[int, SamplingSettings]]:
-        """Settings, each with its first step; in order, valid until the next."""
+        """Settings as (first step, settings), in order; each applies until the next."""
         return list(self._history.runs)
 
     def logits(self, index: int) -> np.ndarray:
-        """Raw logits of a step, exactly as the model gave them; read-only: (vocab,) float32."""
+        """Return a step's raw logits, as the model gave them, read-only: (vocab,) float32."""
         with self._lock:
             return self._record.row(inputs.checked_index(index, len(self.steps)))
 
     def distribution(
         self, index: int, settings: SamplingSettings | None = None, scale: float | None = None
     ) -> Distribution:
-        """Shape a step's logits by settings, at a guidance scale; None for the step's own.
+        """Shape a step's logits by settings, at a guidance scale; None means the step's own.
 
         Raises:
             NoCandidatesError: the settings leave no token.
@@ -289,7 +291,7 @@ class Decoder(Autoregressive[Step]):
             return shaped(row, settings, self._context(index))
 
     def next_distribution(self, settings: SamplingSettings | None = None) -> Distribution:
-        """Shape the next token's logits by settings; None for those in force.
+        """Shape the next token's logits by settings; None means the current ones.
 
         Runs the forward pass, which `step` then uses; raises the same errors as `step`.
         """
@@ -299,9 +301,9 @@ class Decoder(Autoregressive[Step]):
             return self._shape(row.logits, settings, context)
 
     def guided_rows(self, index: int) -> guidance.GuidedRows | None:
-        """The two rows behind the guided row of a past or next step; None without guidance.
+        """Return the two rows behind a step's guided row, past or next; None without guidance.
 
-        Those of the next step may need the forward passes.
+        For the next step, this runs the forward passes unless they have run already.
         """
         with self._lock:
             if self.guidance is None:
@@ -312,13 +314,13 @@ class Decoder(Autoregressive[Step]):
             return source.rows(self.model)
 
     def uniform(self, index: int) -> float:
-        """The uniform number for the draw of a past or next step, if it draws."""
+        """Return the uniform number with which a past or the next step draws, if it draws."""
         with self._lock:
             index = inputs.checked_place(index, len(self.steps))
             return self._sequence.uniform(index, self._history.at(index).seed)
 
     def context(self, index: int) -> Context:
-        """Return everything that stages see of a past or the next step, except its logits."""
+        """Return everything that stages see in a past or the next step, except the logits."""
         with self._lock:
             return self._context(inputs.checked_place(index, len(self.steps)))
 

@@ -1,7 +1,8 @@
 """Base of every generation strategy: steps, text, step, run, rewind, fork, trace.
 
-A strategy is a class in its own file. It says how one step is taken. The code for all strategies is
-here, and the code for those of one text in `engine.decoding.one_text`.
+A strategy is a class in its own file that defines how one step is taken. The code that all
+strategies share is here; that of the strategies that write one text is in
+`engine.decoding.one_text`.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ class Generation(ABC, Generic[AnyStep]):
     @property
     @abstractmethod
     def stop_reason(self) -> str | None:
-        """Reason why the last step ended generation; None while it continues."""
+        """Reason that the last step ended generation; None while it continues."""
 
     def step(self) -> AnyStep:
         """Take one step.
 
         Raises:
-            DecodingError: as the strategy says; the steps so far stay.
+            DecodingError: as documented by the strategy; the steps so far stay.
         """
         with self._lock:
             return self._step(None)
@@ -70,7 +71,7 @@ class Generation(ABC, Generic[AnyStep]):
         return self._goes_on(most)
 
     def rewind(self, length: int) -> None:
-        """Keep the first `length` steps and forget the rest; further steps repeat the same ones.
+        """Keep the first `length` steps and forget the rest; stepping again repeats them.
 
         Raises:
             SettingError: `length` is negative or above the number of steps.
@@ -81,28 +82,28 @@ class Generation(ABC, Generic[AnyStep]):
                 self._rewind(length)
 
     def fork(self) -> Self:
-        """A second generation with the same past; the two are independent from here on."""
+        """Return a second generation with the same past; the two are independent from here on."""
         with self._lock:
             twin = self._begun_anew()
             twin._take_past(self)
             return twin
 
     def release_rows(self) -> bool:
-        """Free rows of logits that can be restored when needed; False if there are none."""
+        """Free rows of logits, which are restored when needed; returns False if there are none."""
         return False
 
     def release_cache(self) -> bool:
-        """Free memory that can be rebuilt when needed; False if it is in use."""
+        """Free the cache, which is rebuilt when needed; returns False if it is in use."""
         return False
 
     @abstractmethod
     def trace(self) -> Trace:
-        """Everything so far as plain values, to be saved or shown."""
+        """Return everything so far as plain values, to save or show."""
 
     @classmethod
     @abstractmethod
     def of_trace(cls, trace: Trace, model: LoadedModel) -> Self:
-        """The generation of a trace before its first step; `repeat` takes the steps.
+        """Begin a generation with the prompt and settings of a trace; `repeat` takes its steps.
 
         Raises:
             DecodingError: the prompt or the settings do not fit the model.
@@ -110,16 +111,16 @@ class Generation(ABC, Generic[AnyStep]):
 
     @abstractmethod
     def repeat(self, trace: Trace) -> AnyStep:
-        """Take the next step as a trace took it; raises the same errors as stepping."""
+        """Repeat a trace's next step; raises the same errors as `step`."""
 
     def follow(self, trace: Trace, index: int) -> None:
-        """Set up the next step as a trace's step, or as the one after its last."""
+        """Apply the settings of a trace's step, or of the one after its last, to the next step."""
 
     # Parts that a strategy defines.
 
     @abstractmethod
     def _step(self, limit: int | None) -> AnyStep:
-        """Take one step, at which the limit may end generation; the lock is held."""
+        """Take one step, which may end generation at the limit; the caller holds the lock."""
 
     def _goes_on(self, most: int | None) -> bool:
         """Return whether `run` takes another step."""
@@ -127,12 +128,12 @@ class Generation(ABC, Generic[AnyStep]):
 
     @abstractmethod
     def _rewind(self, length: int) -> None:
-        """Keep the first `length` steps, fewer than there are."""
+        """Drop all steps after the first `length`; there is at least one."""
 
     @abstractmethod
     def _begun_anew(self) -> Self:
-        """A generation with the same model, prompt and settings, before its first step."""
+        """Return a new generation with the same model, prompt and settings, without steps."""
 
     def _take_past(self, other: Any) -> None:
-        """Take over the steps of `other`, of the same class, and all state that records them."""
+        """Copy the steps of `other`, of the same class, and all state that records them."""
         self.steps = list(other.steps)

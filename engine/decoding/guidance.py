@@ -1,4 +1,4 @@
-"""Classifier-free guidance: towards the prompt, away from a negative prompt.
+"""Classifier-free guidance: steer towards the prompt, away from a negative prompt.
 
     >>> decoder = Decoder(model, "A kind answer:", negative_prompt="An answer:", guidance_scale=1.5)
 
@@ -7,8 +7,8 @@ prompt, each with its own cache. The chain then sees
 
     negative + scale * (prompt - negative)
 
-of the two rows' natural log-probabilities (Sanchez et al. 2023, "Stay on topic with
-Classifier-Free Guidance", arXiv:2306.17806), as transformers' `guidance_scale` computes it.
+computed on the two rows' natural log-probabilities (Sanchez et al. 2023, "Stay on topic with
+Classifier-Free Guidance", arXiv:2306.17806), as with transformers' `guidance_scale`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def checked_guidance(
 
 
 def checked_scale(scale: object) -> float:
-    """A scale as a number; raises `SettingError` if it is not one, or out of range."""
+    """Return a scale as a float; raises `SettingError` if it is not a number, or out of range."""
     if isinstance(scale, bool) or not isinstance(scale, (int, float, np.number)):
         raise SettingError("guidance_scale", scale, "must be a number", _GIVE_SCALE)
     if not 0 <= scale <= MAX_SCALE:  # NaN fails this too
@@ -91,22 +91,22 @@ def checked_scale(scale: object) -> float:
 def guided_row(
     prompt: np.ndarray, negative: np.ndarray, scale: float, dtype: torch.dtype
 ) -> np.ndarray:
-    """Guided log-probabilities, not normalised; read-only: (vocab,) float32.
+    """Return the guided log-probabilities, not normalised, read-only: (vocab,) float32.
 
     A token that either row rules out (-inf) is ruled out; the formula alone would make it NaN.
 
     Args:
         prompt, negative: (vocab,) float32 raw logits.
-        scale: of the guidance.
-        dtype: of the negative row's softmax. In parity mode the model's, as in transformers;
-            otherwise float32, which costs bfloat16 models the least precision.
+        scale: the guidance scale.
+        dtype: dtype of the negative row's softmax. In parity mode it is the model's, as in
+            transformers; otherwise float32, which costs bfloat16 models the least precision.
     """
     return guided_rows(prompt, negative, dtype).at(scale)
 
 
 @dataclass(frozen=True)
 class GuidedRows:
-    """The two rows that a guided one is made from.
+    """The two rows from which a guided row is computed.
 
     Attributes:
         prompt, negative: (vocab,) float32 natural log-probabilities after each text; read-only.
@@ -116,10 +116,10 @@ class GuidedRows:
     negative: np.ndarray
 
     def at(self, scale: float) -> np.ndarray:
-        """Guided row at any scale; read-only: (vocab,) float32.
+        """Return the guided row at a scale, read-only: (vocab,) float32.
 
-        At 1, the prompt's row unchanged. Otherwise three operations, each rounded to float32, so
-        that other programs can get the same bits.
+        At 1, it is the prompt's row unchanged. Otherwise it takes three operations, each rounded to
+        float32, so that other programs can reproduce the same bits.
         """
         if scale == UNGUIDED:
             return self.prompt
@@ -131,7 +131,7 @@ class GuidedRows:
 
 
 def guided_rows(prompt: np.ndarray, negative: np.ndarray, dtype: torch.dtype) -> GuidedRows:
-    """The log-probabilities of two rows of raw logits; see `guided_row`."""
+    """Return the log-probabilities of two rows of raw logits; see `guided_row`."""
     # In a turn: a thread's first operation fixes its number of threads.
     with short_turn():
         towards = torch.log_softmax(torch.tensor(prompt), -1).numpy()
@@ -154,13 +154,13 @@ class GuidedReading(Reading):
 
 
 class GuidedRunner:
-    """The prompt's text and the negative one, as the model has read them; used as a `Sequence`.
+    """A `Sequence` of two texts, the prompt's and the negative one, each with its own cache.
 
     Attributes:
-        guidance: the guidance; a new scale holds from the next reading on.
+        guidance: the guidance; a new scale applies from the next reading on.
     """
 
-    formula: CacheFormula | None = None  # two texts of two lengths: not one number of positions
+    formula: CacheFormula | None = None  # two texts of two lengths have no single position
 
     def __init__(
         self,
@@ -175,17 +175,17 @@ class GuidedRunner:
 
     @property
     def positions(self) -> int:
-        """Tokens of the prompt's text that have been read."""
+        """Number of tokens of the prompt's text that have been read."""
         return self._prompt.positions
 
     @property
     def negative_size(self) -> CacheSize:
-        """Bytes of the negative text's cache."""
+        """Size of the negative text's cache, in bytes."""
         return self._negative.usage
 
     @property
     def usage(self) -> CacheSize:
-        """Bytes of both caches."""
+        """Size of both caches together, in bytes."""
         one, other = self._prompt.usage, self._negative.usage
         return CacheSize(one.logical + other.logical, one.held + other.held)
 
@@ -217,29 +217,29 @@ class GuidedRunner:
         return GuidedReading(forward, ms, forward_ms, prompt.passes, is_prefill, prompt, negative)
 
     def truncate(self, positions: int) -> None:
-        """Truncate both to at most this many positions of the prompt's text; 0 forgets both."""
+        """Truncate both texts to at most `positions` of the prompt's text; 0 forgets both."""
         self._prompt.truncate(positions)
         self._negative.truncate(positions + self._longer if positions else 0)
 
     def fork(self) -> GuidedRunner:
-        """An independent copy that shares only data that is never written to."""
+        """Return an independent copy; the two share only data that is never written to."""
         runners = self._prompt.fork(), self._negative.fork()
         twin = GuidedRunner(self._model, self.guidance, runners)
         twin._longer = self._longer
         return twin
 
     def release(self) -> bool:
-        """Free the memory of both caches; False if one is in use."""
+        """Free the memory of both caches; returns False if one is in use."""
         return all([self._prompt.release(), self._negative.release()])
 
     def distrust(self) -> None:
-        """Drop caches that a wrong value may have reached."""
+        """Drop both caches, which an invalid value may have reached."""
         self._prompt.distrust()
         self._negative.distrust()
 
 
 class GuidedSource:
-    """A guided row as the two rows it was made from, which are recorded exactly."""
+    """Source of a guided row: the sources of its two rows, which are recorded exactly."""
 
     __slots__ = ("dtype", "negative", "prompt", "scale")
 
@@ -256,24 +256,24 @@ class GuidedSource:
         return self.prompt.bytes_held + self.negative.bytes_held
 
     def move_to(self, file: RowFile) -> None:
-        """Free the memory of both rows' sources."""
+        """Move the sources of both rows to a file; see `Source.move_to`."""
         self.prompt.move_to(file)
         self.negative.move_to(file)
 
     def rows(self, model: Backend) -> GuidedRows:
-        """The two rows, from the record."""
+        """Return the two rows, restored from the record."""
         return guided_rows(self.prompt.row(model), self.negative.row(model), self.dtype)
 
     def row(self, model: Backend) -> np.ndarray:
         return self.rows(model).at(self.scale)
 
     def at(self, scale: float) -> GuidedSource:
-        """The same step's row at a new scale."""
+        """Return the source of the same step's row at a new scale."""
         return GuidedSource(self.prompt, self.negative, scale, self.dtype)
 
 
 def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
-    """Guidance by the same negative prompt at a new scale, which may be 1.
+    """Return guidance with the same negative prompt at a new scale, which may be 1.
 
     Raises:
         SettingError: a scale out of range, or one for a text without a negative prompt.
@@ -288,7 +288,7 @@ def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
 
 
 def cache_figures(sequence: Sequence) -> dict[str, int | None]:
-    """The step fields about its caches; None for figures that the model does not know."""
+    """Return the step fields about its caches; None for figures that the model does not report."""
     usage, is_guided = sequence.usage, isinstance(sequence, GuidedRunner)
     return {
         "cache_positions": sequence.positions,
@@ -299,20 +299,21 @@ def cache_figures(sequence: Sequence) -> dict[str, int | None]:
 
 
 def new_sequence(model: Backend, guidance: Guidance | None) -> Sequence:
-    """A sequence with nothing read yet: of one text, or under guidance of two."""
+    """Return a sequence with nothing read yet, of one text, or of two under guidance."""
     return open_sequence(model) if guidance is None else GuidedRunner(model, guidance)
 
 
 @dataclass(frozen=True)
 class NextRow:
-    """Logits waiting for their token: the result of the forward half of a step.
+    """Logits waiting for a token to be chosen: the result of the forward half of a step.
 
     Attributes:
         logits: (vocab,) float32.
         source: source that can restore them.
-        forward_ms, passes, is_prefill: of the reading; `passes` is empty if the row was `reused`.
-        reused: whether it comes from the record.
-        negative_forward_ms: the share of the negative prompt's pass; None without guidance.
+        forward_ms, passes, is_prefill: those of the reading; `passes` is empty if `reused`.
+        reused: whether the logits come from the record.
+        negative_forward_ms: the share of `forward_ms` that the negative prompt's pass took; None
+            without guidance.
     """
 
     logits: np.ndarray
@@ -332,7 +333,7 @@ def keep(
     *,
     parity: bool,
 ) -> NextRow:
-    """Store a source that can restore the row of a reading."""
+    """Return a reading's logits as a `NextRow`, with a source that can restore them."""
 
     def kept(part: Reading) -> RowSource:
         return record.keep(part.forward, tokens=part.passes[-1], parity=parity)

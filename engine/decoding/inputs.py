@@ -1,4 +1,4 @@
-"""Checks of input from outside: settings and tokens against the model, places in a text."""
+"""Checks of input from outside: settings and tokens against the model, indices of steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.sampling import SamplingSettings
 def checked_settings(
     settings: SamplingSettings, model: Backend, keep_seed_of: SamplingSettings | None = None
 ) -> SamplingSettings:
-    """Settings checked against the model, with a seed chosen if none was given."""
+    """Return the settings, checked against the model, with a seed chosen if none was given."""
     if not isinstance(settings, SamplingSettings):
         remedy = msg("use for example SamplingSettings(temperature=0.7)")
         raise SettingError("settings", settings, "must be SamplingSettings", remedy)
@@ -29,7 +29,7 @@ def checked_settings(
 
 
 def checked_length(length: object, steps: int) -> int:
-    """Return the number of steps to keep, checked; `SettingError` if there are fewer."""
+    """Return the number of steps to keep; raises `SettingError` if there are fewer."""
     if not is_whole(length) or not 0 <= length <= steps:
         remedy = msg("use 0 to {steps}, the number of tokens generated so far", steps)
         raise SettingError("length", length, "must be a number of generated tokens", remedy)
@@ -37,7 +37,7 @@ def checked_length(length: object, steps: int) -> int:
 
 
 def checked_place(index: object, steps: int) -> int:
-    """A step that was taken or is next; `SettingError` for any other."""
+    """Return the index of a past or the next step; raises `SettingError` for any other."""
     if not is_whole(index) or not 0 <= index <= steps:
         remedy = msg("use 0 to {steps}", steps)
         raise SettingError(
@@ -47,7 +47,7 @@ def checked_place(index: object, steps: int) -> int:
 
 
 def checked_index(index: object, steps: int) -> int:
-    """A recorded step, negative ones counted from the end; `SettingError` for any other."""
+    """Return a recorded step's index, negative ones from the end; `SettingError` for any other."""
     if not is_whole(index) or not -steps <= index < steps:
         remedy = msg("use 0 to {steps}", steps - 1) if steps else msg("take a step first")
         raise SettingError(msg("step index"), index, "is not a recorded step", remedy)
@@ -55,7 +55,7 @@ def checked_index(index: object, steps: int) -> int:
 
 
 def check_possible(token_id: int, logits: np.ndarray, model: Backend) -> None:
-    """Raise `SettingError` for a token that a model rules out or does not list in a step."""
+    """Raise `SettingError` for a token that the model rules out or does not list in a step."""
     remedy = msg("choose a token that the model can produce")
     if logits[token_id] == -np.inf:
         raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
@@ -66,7 +66,7 @@ def check_possible(token_id: int, logits: np.ndarray, model: Backend) -> None:
 
 
 def checked_token(token_id: object, model: Backend) -> int:
-    """A token of the vocabulary; `SettingError` for any other."""
+    """Return the id of a token in the vocabulary; raises `SettingError` for any other."""
     remedy = msg("use a whole number from 0 to {vocab_size:,}", model.vocab_size - 1)
     if not is_whole(token_id):
         raise SettingError("token_id", token_id, "must be a whole number", remedy)

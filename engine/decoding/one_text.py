@@ -1,4 +1,4 @@
-"""Bases of strategies that continue a prompt with one text, and of those that go by tokens."""
+"""Base classes of strategies that write one text, and of those that append a token per step."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from engine.values import TokenBytes
 
 
 class OneText(Generation[AnyStep]):
-    """A prompt, the tokens after it, and their text.
+    """A generation of one text: a prompt, the tokens after it, and their text.
 
-    Attributes, besides those of `Generation`:
+    Attributes, in addition to those of `Generation`:
         prompt_ids: token ids of the prompt.
     """
 
@@ -59,12 +59,12 @@ class OneText(Generation[AnyStep]):
 
     @property
     def pending_bytes(self) -> bytes:
-        """Bytes of a character that the last tokens began and have not finished."""
+        """Bytes of a character that the last tokens have begun but not completed."""
         return self._sequence.pending_bytes
 
     @property
     def stop_reason(self) -> str | None:
-        """Reason why the last step ended generation; None while it continues."""
+        """Reason that the last step ended generation; None while it continues."""
         return self.steps[-1].stop_reason if self.steps else None
 
     def _check_room(self) -> None:
@@ -87,7 +87,7 @@ class OneText(Generation[AnyStep]):
 
 
 class TokenStep(Protocol):
-    """The fields of a step that its text needs."""
+    """The fields that the step of an `Autoregressive` strategy must have."""
 
     token_id: int
     stop_reason: str | None
@@ -97,23 +97,23 @@ AnyTokenStep = TypeVar("AnyTokenStep", bound=TokenStep)
 
 
 class Autoregressive(OneText[AnyTokenStep]):
-    """One text whose steps are its tokens, with the rules that end it."""
+    """A generation of one text that appends one token per step, with the rules that end it."""
 
     @property
     def tokens_left(self) -> int | None:
-        """The number of tokens that the context still takes; None if the model sets no limit."""
+        """Number of tokens that still fit in the context; None if the model sets no limit."""
         return self._sequence.positions_left
 
     def run(self, max_new_tokens: int = 64) -> Iterator[AnyTokenStep]:
         """Step until a stop rule fires; yields every step, the last one included.
 
-        Rules: `max_new_tokens` (all generated tokens count, also those from before this call), an
-        end-of-text token, a stop string, the end of the context. The earliest wins and is named in
-        `stop_reason`. On the same token, an end-of-text token or stop string wins over a limit. If
-        there are already that many tokens, nothing is yielded.
+        The rules are `max_new_tokens` (all generated tokens count, including those from before this
+        call), an end-of-text token, a stop string, and the end of the context. The first to fire is
+        named in `stop_reason`. On the same token, an end-of-text token or stop string wins over a
+        limit. If `max_new_tokens` is already reached, nothing is yielded.
 
         Raises:
-            SettingError: `max_new_tokens` is negative or beyond any run.
+            SettingError: `max_new_tokens` is negative or too large for any run.
         """
         return super().run(stopping.checked_max_new_tokens(max_new_tokens))
 
@@ -127,7 +127,7 @@ class Autoregressive(OneText[AnyTokenStep]):
 
     @abstractmethod
     def outline(self) -> Trace:
-        """The trace without its tokens' bytes, which come from the model."""
+        """Return the trace without the bytes of its tokens."""
 
     def _goes_on(self, most: int | None) -> bool:
         has_room = self.tokens_left != 0  # an earlier limit may have been the context too

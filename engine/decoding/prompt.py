@@ -11,7 +11,7 @@ from engine.model.vocabulary import THE_PROMPT
 
 
 def encode_prompt(model: Backend, prompt: str | Sequence[int]) -> list[int]:
-    """Token ids of a prompt given as text or as ids.
+    """Return the token ids of a prompt given as text or as ids.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.

@@ -6,8 +6,8 @@ needed. The same input, kernels and shape give the same bits, which `LanguageMod
 is loaded. Models that process their logits further (soft-capping, scaling) fail that check; their
 rows go to a temporary file instead.
 
-The newest rows also stay in memory, as part of the memory budget: they are freed when others need
-room. Hidden states of a long text go to the file as well.
+The newest rows also stay in memory, as part of the memory budget, and are freed when other texts
+need room. Hidden states of a long text go to the file as well.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REMEDY = msg("close other texts, or use a smaller model")
 
 
 class Source(Protocol):
-    """A source that restores the row of a step: one forward pass, or two under guidance.
+    """Stored form of a step's row of logits, from which the row can be restored.
 
     Attributes:
         bytes_held: memory that it takes.
@@ -46,20 +46,20 @@ class Source(Protocol):
 
     @property
     def bytes_held(self) -> int:
-        """See above."""
+        """Memory that it takes, in bytes."""
 
     def move_to(self, file: RowFile) -> None:
-        """Free its memory."""
+        """Move it to a file if it is large, which frees its memory."""
 
     def row(self, model: Backend) -> np.ndarray:
         """Raw logits: (vocab,) float32."""
 
 
 class LogitRecord:
-    """Raw logits by step index; forks share what is already written.
+    """Raw logits by step index; forks share the rows written before.
 
-    A holder of the host's memory budget (see `engine.runner.budget`): any thread may free rows at
-    any time.
+    It is a holder in the host's memory budget (see `engine.runner.budget`), so any thread may free
+    rows at any time.
     """
 
     def __init__(self, model: Backend) -> None:
@@ -76,10 +76,10 @@ class LogitRecord:
         return len(self._sources)
 
     def keep(self, forward: Forward, *, tokens: int, parity: bool) -> RowSource:
-        """Store a source that can restore the row of a forward pass.
+        """Return a source that can restore the row of a forward pass.
 
         Raises:
-            RecordError: it goes to a temporary file, which cannot be written or is full.
+            RecordError: the row must go to a temporary file, which is full or cannot be written.
             OutOfMemoryError: even after idle memory was freed.
         """
         return self._with_memory(lambda: self._keep(forward, tokens, parity))
@@ -90,8 +90,8 @@ class LogitRecord:
         if self._model.replays_exactly and forward.hidden is not None:
             if self._hidden_bytes > HIDDEN_BYTES:
                 self._move_hidden_states()
-            # A GPU's memory is for weights and caches. The copy is small, and does not wait, as
-            # the logits have already come from there.
+            # A GPU's memory is for weights and caches. The copy is small and does not wait, as
+            # the logits have already been copied from there.
             return HiddenState(forward.hidden.to(_HOST), tokens, parity)
         return StoredRow(self._own_file(), forward.logits)
 
@@ -111,7 +111,7 @@ class LogitRecord:
         self._hidden_bytes = self.bytes_held
 
     def append(self, source: Source, row: np.ndarray) -> None:
-        """Make `row`, which comes from `source`, the row of the next step."""
+        """Record `row`, which comes from `source`, as the row of the next step."""
         with self._lock:
             self._recent[len(self._sources)] = row
             self._recent_bytes += row.nbytes
@@ -126,7 +126,7 @@ class LogitRecord:
         return self._sources[index]
 
     def row(self, index: int) -> np.ndarray:
-        """Raw logits of a step, not to be modified: (vocab,) float32.
+        """Return a step's raw logits, not to be modified: (vocab,) float32.
 
         Raises:
             OutOfMemoryError: even after idle memory was freed.
@@ -138,7 +138,7 @@ class LogitRecord:
         return self._with_memory(lambda: self._sources[index].row(self._model))
 
     def _with_memory(self, work: Callable[[], _Result]) -> _Result:
-        """The result of `work`, retried once with more room."""
+        """Return the result of `work`; if memory runs out, free some and retry once."""
         try:
             on_host = partial(with_room, self._budget, work)
             if self._model.device.type == "cpu":
@@ -149,7 +149,7 @@ class LogitRecord:
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-        # Raised out here: the caught error would hold the failed pass's memory.
+        # Raised out here: the caught error would keep the failed pass's memory.
         raise OutOfMemoryError(
             "{device} ran out of memory for the logits of a step; {remedy}.",
             (self._model.device, _REMEDY),
@@ -165,7 +165,7 @@ class LogitRecord:
             self._budget.keeps(self, self._held)
 
     def fork(self) -> LogitRecord:
-        """A record that is independent from here on."""
+        """Return a copy that is independent from here on."""
         twin = LogitRecord(self._model)
         with self._lock:
             twin._sources = list(self._sources)
@@ -178,7 +178,7 @@ class LogitRecord:
         return twin
 
     def release(self) -> bool:
-        """Free the recent rows, which can be restored; False if they are in use."""
+        """Free the recent rows, which can be restored; returns False if they are in use."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -196,12 +196,12 @@ class LogitRecord:
 
     @property
     def bytes_held(self) -> int:
-        """Memory of the record without the recent rows, which have a fixed limit."""
+        """Memory of the record in bytes, without the recent rows, which have a fixed limit."""
         return sum(source.bytes_held for source in self._sources)
 
 
 class HiddenState:
-    """A row as the hidden state that the output layer makes it from.
+    """Source of a row: the hidden state from which the output layer computes it.
 
     It is in the host's memory or in a file. Forks share it, so it moves for all of them.
     """
@@ -230,7 +230,7 @@ class HiddenState:
         return torch.frombuffer(bytearray(place.read()), dtype=dtype).view(shape)
 
     def move_to(self, file: RowFile) -> None:
-        """Write it to a file and free its memory; raises `RecordError` if that is impossible."""
+        """Write it to a file and free its memory; raises `RecordError` if it cannot be written."""
         hidden = self._hidden
         if hidden is None:
             return

@@ -1,4 +1,4 @@
-"""A trace repeated by the model, and the first place where it differs.
+"""Replay a trace on a model, and find the first difference.
 
     >>> found = replay(Trace.load("run.json"), model)
     >>> found.identical, found.sentence
@@ -40,7 +40,7 @@ class Difference:
         what: its name, as in ``logit``, ``stages[1].survivors`` or ``candidates[0].penalty``.
         recorded: the trace's.
         repeated: the repeated text's.
-        by: distance of two numbers; None for token ids and for values that are not numbers.
+        by: distance between the numbers; None for token ids and values that are not numbers.
     """
 
     what: str
@@ -51,7 +51,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class FactDifference:
-    """A fact about model, versions or device that differs from the recorded one.
+    """A fact about the model, versions or device that differs from the recorded one.
 
     Attributes:
         name: the fact, as in ``torch`` or ``kernels.instructions``.
@@ -74,7 +74,7 @@ class Replay:
         first: the first step with any difference, or None.
         differences: the differences in that step.
         token_at: the first step with a different token, or None.
-        facts: differences of model, versions and device; empty if a text must come out equal.
+        facts: differences in model, versions and device; if empty, the text must be the same.
         stopped: whether `should_stop` ended it early.
     """
 
@@ -100,7 +100,7 @@ class Replay:
         return " ".join(self.sentences(0))
 
     def sentences(self, start: int) -> tuple[Message, ...]:
-        """The same as single sentences, with `start` as the number of the first step."""
+        """Return the outcome as separate sentences, with `start` as the first step's number."""
         if self.first is None:
             if not self.stopped:
                 return (msg("The text is identical in all {steps}.", _counted(self.steps)),)
@@ -153,21 +153,21 @@ def replay(
 ) -> Replay:
     """Repeat the text of a trace and compare it step by step.
 
-    It ends with the first different token, after which nothing can be compared. The next step of
-    the text is then taken with the last settings of the trace.
+    It ends at the first different token, after which nothing can be compared. The text's next step
+    then uses the last settings of the trace.
 
     Args:
         trace: a trace of any strategy.
         model: the model that the trace names, or one with the same tokenizer.
-        text: generation that takes the steps, as `begin` returns it, or with its first steps
-            already taken; None if it is not needed afterwards.
+        text: generation that takes the steps, as `begin` returns it, or with some steps already
+            taken; None if it is not needed afterwards.
         to_end: take as many steps as the trace has, even after a different token.
         progress: called with the number of steps done and the total.
-        should_stop: asked before every step; True ends the replay with the steps so far.
+        should_stop: called before every step; True ends the replay with the steps so far.
 
     Raises:
         TraceError: the model has a different vocabulary or tokenizer, or cannot run the strategy.
-        DecodingError: as in stepping, such as for a prompt beyond this model's context.
+        DecodingError: as in `Generation.step`, such as for a prompt beyond this model's context.
     """
     total = len(trace.steps)
     facts = changed_facts(trace, model)
@@ -200,9 +200,9 @@ def replay(
 def changed_facts(
     trace: Trace, model: LanguageModel | DiffusionModel
 ) -> tuple[FactDifference, ...]:
-    """Return the recorded facts of model, versions and device that differ with this model.
+    """Return the recorded facts about model, versions and device that differ for this model.
 
-    Facts that the trace lacks, as in those of an earlier version, are left out.
+    Facts that the trace lacks, as an older one may, are left out.
     """
     recorded, now = dict(_flat(trace.model)), dict(_flat(model.facts))
     if isinstance(model, DiffusionModel):
@@ -215,7 +215,7 @@ def changed_facts(
 
 
 def begin(trace: Trace, model: LanguageModel | DiffusionModel) -> Generation:
-    """The text of a trace before its first step; its `repeat` takes the steps.
+    """Begin a generation with the prompt and settings of a trace; `repeat` takes its steps.
 
     Raises:
         TraceError: the model has a different vocabulary or tokenizer, or cannot run the strategy.
@@ -254,9 +254,9 @@ def check_model(trace: Trace, model: LanguageModel | DiffusionModel) -> None:
 
 
 def is_same_model(trace: Trace, model: LanguageModel) -> bool:
-    """True unless the trace names different weights or a different tokenizer than the model's.
+    """Return True unless the trace names different weights or a different tokenizer.
 
-    Weights are compared by their hash, and only in the same dtype.
+    Weights are compared by their hash, and only if the dtype is the same.
     """
     told = ["architecture", "parameters", "vocab_size", "tokenizer_hash"]
     if trace.model.get("dtype") == model.facts.get("dtype"):
@@ -269,7 +269,7 @@ def is_same_model(trace: Trace, model: LanguageModel) -> bool:
 
 
 def _flat(facts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Names and values of facts, nested ones as ``outer.inner``."""
+    """Yield the names and values of facts, nested ones as ``outer.inner``."""
     for name, value in facts.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
@@ -278,7 +278,7 @@ def _flat(facts: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _differences(trace: Trace, recorded: Any, repeated: Any) -> Iterator[Difference]:
-    """The figures of a step that differ, except its cost."""
+    """Yield the figures of a step that differ, except its cost."""
     for item in fields(recorded):
         one, other = getattr(recorded, item.name), getattr(repeated, item.name, None)
         is_unknown = item.default is not MISSING and one == item.default  # in older files
@@ -297,9 +297,9 @@ def _differences(trace: Trace, recorded: Any, repeated: Any) -> Iterator[Differe
 def _ends_otherwise(
     trace: Trace, recorded: str | None, string: str | None, repeated: str | None
 ) -> bool:
-    """Return whether a step ends by a rule that a trace does not keep for every step.
+    """Return whether two steps end differently by a rule that a trace does not record per step.
 
-    Those are a token limit, and stop strings that were added or removed later.
+    Such rules are a token limit, and stop strings that were added or removed later.
     """
     if recorded == stopping.MAX_TOKENS:
         return repeated is None
@@ -326,7 +326,7 @@ def _compared(what: str, recorded: Any, repeated: Any) -> Iterator[Difference]:
 def _is_rounding(what: str, recorded: Any, repeated: Any) -> bool:
     """Return whether two figures differ only by rounding, as in versions that sum differently.
 
-    Logits come from the model and are not sums of ours, so they must be equal.
+    Logits come from the model, without any sum of the app's own, so they must be equal.
     """
     if what == "logit" or not (isinstance(recorded, float) and isinstance(repeated, float)):
         return False

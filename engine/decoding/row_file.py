@@ -1,7 +1,7 @@
-"""Rows and hidden states in temporary files, within limits.
+"""Rows and hidden states in temporary files, with size limits.
 
 A file belongs to one text and its forks, is never visible by name, and vanishes with its last user.
-Freed space is reused, so a text that goes back and forth takes no more than its steps.
+Freed space is reused, so a text that is rewound and continued takes no more space than its steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GIB = 2**30
 MOST_BYTES = 4 * GIB  # of one text and its forks
 MOST_BYTES_OF_ALL = 16 * GIB  # of all texts in this process
 
-_written = 0  # bytes in all files that are still there
+_written = 0  # bytes in all files that still exist
 _ended: deque[int] = deque()  # sizes of removed files, noted by the thread that removed them
 _lock = threading.Lock()
 
@@ -40,7 +40,7 @@ def _take(wanted: int) -> None:
 
 
 class RowFile:
-    """Arrays in a temporary file."""
+    """Temporary file for arrays, which reuses freed space."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,7 +48,7 @@ class RowFile:
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._given_back: deque[tuple[int, int]] = deque()
         try:
-            # Unbuffered, so that a failed write is known at once, and not tried again.
+            # Unbuffered, so that a failed write is reported at once, and not tried again.
             # It lives as long as this object.
             self._file = tempfile.TemporaryFile(prefix="logits-", buffering=0)  # noqa: SIM115
         except OSError as error:  # also if there is no folder for such files
@@ -59,7 +59,7 @@ class RowFile:
         ended.append(getattr(self, "_end", 0))
 
     def write(self, data: bytes) -> Place:
-        """Write some bytes; raises `RecordError` if they may not or cannot be written."""
+        """Write bytes and return their place; raises `RecordError` beyond a limit or on failure."""
         size = len(data)
         try:
             with self._lock:
@@ -94,7 +94,7 @@ class RowFile:
         return self._end - size
 
     def read(self, start: int, size: int) -> bytes:
-        """Bytes that were written; raises `RecordError` if they cannot be read."""
+        """Return `size` bytes at an offset; raises `RecordError` if they cannot be read."""
         data = b""
         try:
             with self._lock:
@@ -119,11 +119,11 @@ class Place:
         self._size = size
 
     def __del__(self) -> None:
-        # Called at any time, so without a lock.
+        # This may be called at any time, so it takes no lock.
         self._file._given_back.append((self._start, self._size))
 
     def read(self) -> bytes:
-        """The bytes."""
+        """Return the bytes."""
         return self._file.read(self._start, self._size)
 
 

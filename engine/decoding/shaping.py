@@ -1,4 +1,4 @@
-"""A row of logits shaped in the host's memory, which may be full, and the figures a step keeps."""
+"""Shape a row of logits, with more room if memory is full; collect the figures of a step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shaped(
         return with_room(budget_of(_HOST), lambda: shape(logits, settings, context))
     except MemoryError:
         pass
-    # Raised out here: the caught error would hold the failed try's memory.
+    # Raised out here: the caught error would keep the failed attempt's memory.
     raise OutOfMemoryError(
         "The computer ran out of memory for the {size:,} scores of a step; close other "
         "texts or programs.",
@@ -42,7 +42,7 @@ def shaped(
 def figures_of(
     distribution: Distribution, chain: Sequence[Stage], context: Context, listed: int | None
 ) -> dict[str, Any]:
-    """Return the step fields that come from its distribution.
+    """Return the step fields that are computed from its distribution.
 
     Args:
         listed: how many tokens the model lists; None for all.
@@ -62,7 +62,7 @@ def figures_of(
 
 
 def _leading(distribution: Distribution, listed: int | None) -> Leading:
-    """The tokens with the highest raw scores, and their probabilities after the chain."""
+    """Return the tokens with the highest raw scores, and their probabilities after the chain."""
     raw = distribution.raw
     count = min(MOST_LEADING, raw.count, listed or MOST_LEADING)
     raw.sort_to_depth(count)
@@ -72,7 +72,7 @@ def _leading(distribution: Distribution, listed: int | None) -> Leading:
 
 
 def stage_states(chain: Sequence[Stage], context: Context) -> tuple[StageState, ...]:
-    """Return a step's record of the memory and randomness of its stages."""
+    """Return the numbers that a step records of its stages' memory and random streams."""
     return tuple(
         StageState(stage.name, name, value)
         for stage in chain

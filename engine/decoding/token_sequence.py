@@ -17,21 +17,21 @@ from engine.text.written import Piece, WrittenText
 
 
 class Addition(NamedTuple):
-    """Piece that one more token would add to a text, and why generation would end there."""
+    """Piece that one more token would add to a text, and the reason if generation ends there."""
 
     piece: Piece
     stop_reason: str | None
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The step fields that come from it."""
+        """Step fields that derive from it."""
         names = ("token_bytes", "text", "is_special", "stop_string")
         own = {name: getattr(self.piece, name) for name in names}
         return own | {"stop_reason": self.stop_reason}
 
 
 class TokenSequence:
-    """The tokens of one text and the random numbers that they are drawn with.
+    """The tokens of one text, and the random numbers with which they are drawn.
 
     Args:
         model: the model.
@@ -58,7 +58,7 @@ class TokenSequence:
 
     @property
     def ids(self) -> np.ndarray:
-        """Token ids, which later changes do not affect: (prompt_length + length,)."""
+        """Ids of all tokens, unaffected by later changes: (prompt_length + length,) int64."""
         return self._ids[: self.prompt_length + self.length]
 
     @property
@@ -68,7 +68,7 @@ class TokenSequence:
 
     @property
     def pending_bytes(self) -> bytes:
-        """Bytes of a character that the last tokens began and have not finished."""
+        """Bytes of a character that the last tokens have begun but not completed."""
         return self._written.pending
 
     @property
@@ -91,12 +91,12 @@ class TokenSequence:
         states: Mapping[str, object],
         proposed: Sequence[int] = (),
     ) -> Context:
-        """Return the information available to stages besides the logits.
+        """Return the information available to stages in addition to the logits.
 
         Args:
             index: index of the token to be drawn, or of the first proposed one; at most `length`.
-            seed: of the draw.
-            states: the stages' memory of the tokens before.
+            seed: seed of the draw.
+            states: the stages' memory of the preceding tokens.
             proposed: tokens provisionally placed there; the token to be drawn follows them.
         """
         ids = self._ids[: self.prompt_length + index]
@@ -115,13 +115,13 @@ class TokenSequence:
         )
 
     def uniform(self, index: int, seed: int) -> float:
-        """The number that the token at an index is drawn with, 0 <= u < 1."""
+        """Return the uniform number with which the token at an index is drawn, 0 <= u < 1."""
         return self._random.uniform(seed, index)
 
     def draw(
         self, distribution: Distribution, settings: SamplingSettings
     ) -> tuple[float | None, Drawn]:
-        """The next token, and the number that it was drawn with; None if greedy."""
+        """Draw the next token; returns the uniform number, None if greedy, and the token."""
         if settings.is_greedy:
             return None, distribution.draw(0.0)
         u = self.uniform(self.length, settings.seed)
@@ -130,7 +130,7 @@ class TokenSequence:
     # --- growing ----------------------------------------------------------------------------------
 
     def addition(self, token_id: int, stop_strings: tuple[str, ...], limit: int | None) -> Addition:
-        """Return the addition of one token, without changing the text.
+        """Return the effect of appending one token, without changing the text.
 
         Args:
             token_id: the token.
@@ -159,14 +159,14 @@ class TokenSequence:
         self.length += 1
 
     def rewind(self, length: int) -> None:
-        """Keep the first `length` generated tokens; at least one must go."""
+        """Drop all generated tokens after the first `length`; there is at least one."""
         # Later tokens go into a new array, so that ids handed out earlier do not change.
         self._ids = self._ids.copy()
         self._written.rewind(length)
         self.length = length
 
     def fork(self) -> TokenSequence:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = TokenSequence(self._model, self._ids[: self.prompt_length], self._longest_prompt)
         twin.length, twin.eos_ids = self.length, self.eos_ids
         twin._ids = self._ids.copy()

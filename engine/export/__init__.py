@@ -5,7 +5,7 @@
     >>> first.target, first.lacking
     ('transformers', ())
 
-One module per target holds its table: the name of each of our settings there
+One module per target contains its table: the name of each of the app's settings there
 (`engine.export.table`). A setting without an entry is reported as lacking.
 """
 

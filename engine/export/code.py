@@ -44,20 +44,20 @@ def snippets(
     guidance_scale: float = UNGUIDED,
     contrastive: tuple[int, float] | None = None,
 ) -> list[Snippet]:
-    """Code for every target, in the order of the page.
+    """Return the code for every target, in the order of the page.
 
     Only settings that are on are written, and those that a target would switch on by default.
 
     Args:
         settings: how tokens are chosen.
         prompt: text to continue, or a message in a chat template.
-        model: its name, folder or hub id, as the target knows it. Services are not told a folder.
-        max_tokens: most tokens to generate, at least 1.
+        model: its name, folder or hub id, as the target expects it; services never get a folder.
+        max_tokens: maximum number of tokens to generate, at least 1.
         stop_strings: strings that end generation.
         eos_ids: tokens that end the text; None for those that `generate` finds by itself.
         dtype: dtype of the weights, e.g. ``float32``; ``auto`` leaves it to the checkpoint. For the
             app's own tokens in parity mode it must be the dtype that the app uses.
-        negative_prompt: prompt that classifier-free guidance leads away from; None for no guidance.
+        negative_prompt: prompt that classifier-free guidance steers away from; None without it.
         guidance_scale: its strength; 1 switches it off.
         contrastive: top_k and penalty_alpha, to search instead of sampling. Of `settings`, only the
             edits of single tokens then have an effect and are written.

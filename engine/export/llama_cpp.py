@@ -1,10 +1,10 @@
 """llama.cpp: its server's own ``/completion``, and the command-line program.
 
 Names, defaults and order as in version 0.7.0 (build 11669, 2026; `common/sampling.cpp`). The order
-of its samplers is a setting, so ours is written out (``samplers``), and samplers that are not in it
-do not run: none of its defaults (temperature 0.8, top-k 40, top-p 0.95, min-p 0.05) remains. Three
-things are fixed: the logit bias comes first, the three penalties are one sampler, and Mirostat
-replaces all samplers except the temperature.
+of its samplers is a setting, so the app's is written out (``samplers``), and samplers that are not
+in it do not run: none of its defaults (temperature 0.8, top-k 40, top-p 0.95, min-p 0.05) remains.
+Three things are fixed: the logit bias comes first, the three penalties are one sampler, and
+Mirostat replaces all samplers except the temperature.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _top_k(stage: Stage) -> str:
 
 
 def _gbnf(source: str) -> str:
-    """Choices as a llama.cpp grammar."""
+    """Return choices as a llama.cpp grammar."""
     return "root ::= " + " | ".join(f'"{_quoted(choice)}"' for choice in json.loads(source))
 
 
@@ -74,7 +74,7 @@ def _quoted(text: str) -> str:
 
 
 def _slashed(regex: str) -> str:
-    """A regular expression between slashes, on one line."""
+    """Escape a regular expression to fit between slashes, on one line."""
     return re.sub(r"\\.|/|\n", lambda m: {"/": "\\/", "\n": "\\n"}.get(m[0], m[0]), regex)
 
 
@@ -191,7 +191,7 @@ FLAGS = {
 
 
 def _chain(chain: tuple[Stage, ...]) -> tuple[list[Stage], list[Remark]]:
-    """The stages that can be written together, and why the others cannot."""
+    """Return the stages that can be written together, and why the others cannot."""
     names = [stage.setting for stage in chain]
     out: dict[str, str] = {}
     if "temperature" in names and "dynamic_temperature" in names:
@@ -208,7 +208,7 @@ def _chain(chain: tuple[Stage, ...]) -> tuple[list[Stage], list[Remark]]:
 
 
 def _translation(request: Request, target: str) -> Translation:
-    """The request's parameters under the server's names, samplers in the user's order."""
+    """Return the parameters under the server's names, with samplers in the visitor's order."""
     chain, lacking = _chain(request.settings.chain)
     result = translate(chain, TABLE, _NONE)
     result.lacking += lacking
@@ -240,7 +240,7 @@ def _translation(request: Request, target: str) -> Translation:
 
 
 def server_snippet(request: Request) -> Snippet:
-    """Ask a running server (``llama-server -m MODEL.gguf``)."""
+    """Write a curl command that asks a running server (``llama-server -m MODEL.gguf``)."""
     result = _translation(request, SERVER_NAME)
     body = {"prompt": request.text_or_ids, "n_predict": request.max_tokens, **result.parameters}
     if "logit_bias" in body:
@@ -255,7 +255,7 @@ def server_snippet(request: Request) -> Snippet:
 
 
 def cli_snippet(request: Request) -> Snippet:
-    """Run ``llama-completion``, the program for raw text (once part of ``llama-cli``)."""
+    """Write a command that runs ``llama-completion``, the program for raw text."""
     result = _translation(request, CLI_NAME)
     parameters = dict(result.parameters)
     bias: Biases = parameters.pop("logit_bias", {})
@@ -296,7 +296,7 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\x27"}
 
 
 def escaped(text: str) -> str:
-    r"""Text with the escapes that ``--escape`` undoes, all on one line.
+    r"""Return the text with the escapes that ``--escape`` undoes, all on one line.
 
     Control characters are not safe in a terminal even between quotes, so invisible characters are
     written as their UTF-8 bytes, for example ``\x1b``.

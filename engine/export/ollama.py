@@ -70,10 +70,10 @@ OFF = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repeat_penal
 
 
 def snippet(request: Request) -> Snippet:
-    """Ask a running Ollama for an answer in a chat, or to continue a prompt as it is (``raw``).
+    """Write a curl command that asks Ollama to answer a chat, or to continue a ``raw`` prompt.
 
-    Chat messages go into Ollama's own template. It takes no token ids, and it may put a start of
-    text in front of a rendered template, which already has one.
+    Chat messages go into Ollama's own template. It accepts no token ids, and may put a
+    start-of-text token in front of a rendered template, which already has one.
     """
     settings = request.settings
     result = translate(settings.chain, TABLE, _NONE)

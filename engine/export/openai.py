@@ -2,8 +2,8 @@
 
 Follows OpenAI's published API reference (``POST /v1/chat/completions``, 2026). All samplers are off
 unless requested. Their order is not published. The usual one is assumed: bias, penalties,
-temperature, top-p. Models that think before they answer refuse most of these settings, and
-max_tokens, which max_completion_tokens has replaced; vLLM and llama.cpp know both.
+temperature, top-p. Reasoning models refuse most of these settings, and max_tokens, which
+max_completion_tokens has replaced; vLLM and llama.cpp accept both.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ORDER = (
 
 
 def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark], list[Remark]]:
-    """The request's parameters, and the remarks on lacking and on differing settings."""
+    """Return the request's parameters, and the remarks on lacking and on differing settings."""
     settings = request.settings
     result = translate(settings.chain, TABLE, _NONE)
     swaps = order_remarks(result.written, ORDER, target, published=False)
@@ -120,7 +120,7 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
 
 
 def python_snippet(request: Request) -> Snippet:
-    """Send the request through OpenAI's client, which reads the key from the environment."""
+    """Write Python that sends the request by OpenAI's client; the key is in the environment."""
     body, lacking, differs = _body(request, PYTHON_NAME)
     lines = [
         "from openai import OpenAI",
@@ -134,7 +134,7 @@ def python_snippet(request: Request) -> Snippet:
 
 
 def curl_snippet(request: Request) -> Snippet:
-    """Send the same request by hand."""
+    """Write a curl command that sends the same request."""
     body, lacking, differs = _body(request, CURL_NAME)
     code = curl("https://api.openai.com/v1/chat/completions", body, key="OPENAI_API_KEY") + "\n"
     return Snippet(CURL_NAME, "bash", code, tuple(lacking), tuple(differs))

@@ -1,8 +1,8 @@
 """Entries of every target's table, and the effect of swapping two stages.
 
 A target is one program or service that can sample. Its table has an `Entry` for every setting of
-ours that can be written there, or that cannot for a special reason. The target lacks all others. So
-nothing is left out silently. Its `ORDER` is the order in which the target applies its settings.
+the app that can be written there, or that cannot for a special reason. The target lacks all others.
+So nothing is left out silently. Its `ORDER` is the order in which the target applies its settings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.sampling.samplers import Stage
 # The mark of a banned token among biases: each target writes a ban in its own way.
 BANNED = None
 # A look-back over all tokens: more than any model's context. -1 is documented for it, but llama.cpp
-# of 2026 takes that as 0 on its command line and refuses it in its server. It reserves four bytes
+# of 2026 reads that as 0 on its command line and refuses it in its server. It reserves four bytes
 # for each token.
 WHOLE_TEXT = 2**20
 Biases = dict[int, float | None]
@@ -47,13 +47,13 @@ class Snippet:
 
 @dataclass(frozen=True)
 class ChatPrompt:
-    """A message in a chat template, in each form that a target may take.
+    """A message in a chat template, in each form that a target may accept.
 
     Attributes:
-        token_ids: those that the model reads. A target that is given the text puts a start of text
-            in front of it, which the template may already have written. It also reads control
+        token_ids: ids that the model reads. A target that is given the text puts a start-of-text
+            token in front of it, which the template may already have written. It also reads control
             tokens that a user typed.
-        text: the same as text, for a target that does not take ids.
+        text: the same as text, for a target that does not accept ids.
         messages: role and content of each, for a target with its own template.
     """
 
@@ -71,11 +71,11 @@ class Request:
         prompt: text to continue, or a message in a chat template.
         model: its name, folder or hub id.
         is_folder: whether it is a folder on this computer.
-        max_tokens: most tokens to generate.
+        max_tokens: maximum number of tokens to generate.
         eos_ids: tokens that end the text; None for those that `generate` finds by itself.
         stop_strings: strings that end generation.
         dtype: dtype of the weights; ``auto`` leaves it to the checkpoint.
-        negative_prompt: prompt that classifier-free guidance leads away from, or None.
+        negative_prompt: prompt that classifier-free guidance steers away from, or None.
         guidance_scale: its strength.
         contrastive: top_k and penalty_alpha of contrastive search, on which only edits act; None
             for sampling.
@@ -95,7 +95,7 @@ class Request:
 
     @property
     def served_model(self) -> str:
-        """The model's name for a service, which is not told this computer's folders."""
+        """The model's name for a service; a placeholder for a folder of this computer."""
         return "MODEL" if self.is_folder else self.model
 
     @property
@@ -111,7 +111,7 @@ class Request:
         return list(self.prompt.messages if is_chat else [{"role": "user", "content": self.prompt}])
 
     def model_remarks(self) -> list[Remark]:
-        """The remark on a model that the target knows by a different name."""
+        """Return the remark on a model in a local folder, which has a different name there."""
         why = msg("is a folder of this computer; put the name that it has there in place of MODEL")
         return [("model", why)] if self.is_folder else []
 
@@ -122,11 +122,11 @@ def _nothing(stage: Stage) -> None:
 
 @dataclass(frozen=True)
 class Entry:
-    """Form of one of our settings in a target.
+    """Form of one of the app's settings in a target.
 
     Attributes:
         names: the target's own parameters for it; empty if it has none.
-        values: maps our stage to those parameters.
+        values: maps the app's stage to those parameters.
         lacking: why it cannot be written; empty if it can.
         partly: names the part of a stage that cannot be written, None if all of it can.
         differs: names the difference there, None if it is the same.
@@ -140,23 +140,23 @@ class Entry:
 
 
 def absent(why: str) -> Entry:
-    """An entry for a setting that the target lacks."""
+    """Return the entry of a setting that the target lacks."""
     return Entry(lacking=why)
 
 
 def same(name: str, remark: str | None = None) -> Entry:
-    """A one-number setting under the target's name, the number unchanged."""
+    """Return the entry of a one-number setting: the target's name, the number unchanged."""
     return Entry((name,), lambda stage: {name: stage.value}, differs=lambda stage: remark)
 
 
 def penalty(name: str, remark: str | None = None) -> Entry:
-    """A penalty under llama.cpp's name, over the whole text."""
+    """Return the entry of a penalty under llama.cpp's name, over the whole text."""
     values = lambda stage: {name: stage.value, "repeat_last_n": WHOLE_TEXT}  # noqa: E731
     return Entry((name, "repeat_last_n"), values, differs=lambda stage: remark)
 
 
 def look_back(parameters: Mapping[str, object]) -> list[Remark]:
-    """The remark on how far penalties look back, if any is on."""
+    """Return the remark on how far penalties look back, if any is on."""
     why = msg(
         "is 64 tokens there unless it is set; {whole_text:,} is more than any text has", WHOLE_TEXT
     )
@@ -170,7 +170,7 @@ COUNTS_PROMPT = msg("counts the tokens of the prompt too; ours counts generated 
 
 
 def within(name: str, low: float, high: float) -> Entry:
-    """A one-number setting that the target takes only between `low` and `high`."""
+    """Return the entry of a number that the target limits to the range `low` to `high`."""
 
     def remark(stage: Stage) -> str | None:
         if low <= stage.value <= high:
@@ -187,7 +187,7 @@ SAME_IDS = msg("token ids are the same there only for the same model with the sa
 
 
 def biases(name: str, most: float | None = None) -> Entry:
-    """A bias added to the logit of each token id; `most` is the largest allowed."""
+    """Return the entry of a bias added to each token id's logit; `most` is the largest allowed."""
 
     def remark(stage: Stage) -> str:
         if most is None or all(abs(bias) <= most for bias in bias_of(stage).values()):
@@ -206,7 +206,7 @@ def biases(name: str, most: float | None = None) -> Entry:
 
 
 def bans(name: str, how: str) -> Entry:
-    """Banned single tokens as biases; `how` says how the target writes a ban."""
+    """Return the entry of banned single tokens as biases; `how` explains how a ban is written."""
 
     def partly(stage: Stage) -> str | None:
         longer = sum(len(sequence) > 1 for sequence in sequences_of(stage))
@@ -224,12 +224,12 @@ def bans(name: str, how: str) -> Entry:
 
 
 def bias_of(stage: Stage) -> dict[int, float]:
-    """Token id -> bias of a logit bias stage."""
+    """Return the biases of a logit bias stage by token id."""
     return {int(token_id): float(bias) for token_id, bias in dict(stage.value).items()}
 
 
 def sequences_of(stage: Stage) -> list[tuple[int, ...]]:
-    """The banned token sequences; a bare id is a sequence of one."""
+    """Return the banned token sequences; a bare id is a sequence of one."""
     return [(s,) if isinstance(s, int) else tuple(int(i) for i in s) for s in stage.value]
 
 
@@ -239,11 +239,11 @@ def constraints(
     lacking: str,
     differs: Callable[[Stage], str | None] = _nothing,
 ) -> Entry:
-    """A constraint in the languages that a target supports.
+    """Return the entry of a constraint, in the languages that the target supports.
 
     Args:
         name: the target's parameter.
-        values: by language, maps our source to the parameter's value.
+        values: by language, maps the constraint's source to the parameter's value.
         lacking: the explanation if the target does not support the language.
         differs: as in `Entry`, for the languages that it supports.
     """
@@ -262,11 +262,11 @@ def constraints(
 
 @dataclass
 class Translation:
-    """A chain in the terms of a target.
+    """A chain translated into a target's parameters.
 
     Attributes:
-        parameters: the target's parameters, in the order of our chain.
-        written: the stages written with them, in the order of our chain.
+        parameters: the target's parameters, in the order of the chain.
+        written: the stages written with them, in the order of the chain.
         lacking, differs: see `Snippet`.
     """
 
@@ -288,11 +288,11 @@ class Translation:
 
 
 def translate(chain: Iterable[Stage], table: Mapping[str, Entry], none: str) -> Translation:
-    """Translate a chain into the terms of the table's target, ignoring the order.
+    """Translate a chain into a target's parameters, ignoring the order.
 
     Args:
         chain: the stages.
-        table: how the target writes them.
+        table: the target's table.
         none: why a setting without an entry cannot be written there.
     """
     result = Translation()
@@ -354,10 +354,10 @@ def swap_effect(first: Stage, second: Stage) -> Effect:
 def order_remarks(
     chain: Sequence[Stage], theirs: Sequence[str], target: str, *, published: bool = True
 ) -> list[Remark]:
-    """One remark for each pair of stages that the target applies in the opposite order.
+    """Return one remark for each pair of stages that the target applies in the opposite order.
 
     Args:
-        chain: the stages that the target has, in our order.
+        chain: the stages that the target has, in the app's order.
         theirs: settings in the order in which the target applies them.
         target: its name, for the remark.
         published: whether the target documents that order.

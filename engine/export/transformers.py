@@ -1,9 +1,9 @@
 """Hugging Face transformers: `generate`, as in version 5.23.
 
-Its processors run in a fixed order (`GenerationMixin._get_logits_processor`), the one that our
-default order follows. Settings that a request leaves open come from the checkpoint's
-generation_config.json, which may hold any setting, so the model is given an empty one. After that
-come defaults, of which only top-k 50 is not "off".
+Its processors run in a fixed order (`GenerationMixin._get_logits_processor`), the one that the
+app's default order follows. Settings that a request leaves open come from the checkpoint's
+generation_config.json, which may contain any setting, so the code gives the model an empty one.
+Then only defaults remain, all of which are "off" except top-k 50.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ORDER = (*PROCESSORS, *WARPERS)
 
 
 def _what_runs(settings: SamplingSettings) -> tuple[list[Stage], list[Remark]]:
-    """The stages that `generate` runs, and remarks on the others.
+    """Return the stages that `generate` runs, and remarks on the others.
 
     Without sampling, it runs none of the warpers and warns about their settings.
     """
@@ -106,7 +106,7 @@ def _ends(request: Request) -> str:
 
 
 def _read(name: str, prompt: str | ChatPrompt) -> list[str]:
-    """The lines that make token ids of a prompt."""
+    """Return the lines of code that make token ids of a prompt."""
     if isinstance(prompt, str):
         return [f'{name} = tokenizer({python_literal(prompt)}, return_tensors="pt").input_ids']
     ids = python_literal(list(prompt.token_ids))
@@ -117,10 +117,10 @@ def _read(name: str, prompt: str | ChatPrompt) -> list[str]:
 
 
 def snippet(request: Request) -> Snippet:
-    """Load the model, generate, print.
+    """Write Python that loads the model, generates and prints.
 
-    With parity settings and the app's dtype for the model, the tokens are the same as the app's,
-    one by one, whatever the checkpoint's own settings are.
+    With parity settings and the app's dtype for the model, its tokens are exactly the app's,
+    whatever the checkpoint's own settings are.
     """
     settings = request.settings
     chain, not_run = _what_runs(settings)

@@ -113,7 +113,7 @@ SERVER_OFF = {
     "min_p": 0.0,
     "repetition_penalty": 1.0,
 }
-# Parameters that OpenAI's client does not know and passes on unchanged.
+# Parameters that OpenAI's client lacks, and passes on unchanged.
 EXTRA_BODY = ("top_k", "min_p", "repetition_penalty", "min_tokens", "structured_outputs")
 
 
@@ -125,7 +125,7 @@ def _with_bans(parameters: dict[str, object], ban: float) -> dict[str, object]:
 
 
 def _least_tokens(result: Translation, request: Request) -> None:
-    """Keep the minimum within the maximum, which vLLM insists on."""
+    """Limit the minimum number of tokens to the maximum, as vLLM requires."""
     least = result.parameters.get("min_tokens", 0)
     if least > request.max_tokens:
         result.parameters["min_tokens"] = request.max_tokens
@@ -137,7 +137,7 @@ def _least_tokens(result: Translation, request: Request) -> None:
 
 
 def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
-    """Parameters that are not stages, and remarks on them."""
+    """Return the parameters that are not stages, and remarks on them."""
     keywords: dict[str, object] = {"max_tokens": request.max_tokens}
     if request.stop_strings:
         keywords["stop"] = list(request.stop_strings)
@@ -150,7 +150,7 @@ def _common(request: Request) -> tuple[dict[str, object], list[Remark]]:
 
 
 def snippet(request: Request) -> Snippet:
-    """Load the model in this process, generate, print."""
+    """Write Python that loads the model, generates and prints."""
     result = translate(request.settings.chain, TABLE, _NONE)
     _least_tokens(result, request)
     common, remarks = _common(request)
@@ -178,7 +178,7 @@ def snippet(request: Request) -> Snippet:
 
 
 def server_snippet(request: Request) -> Snippet:
-    """Ask a running server (``vllm serve MODEL``) through OpenAI's client."""
+    """Write Python that asks a running server (``vllm serve MODEL``) through OpenAI's client."""
     result = translate(request.settings.chain, SERVER_TABLE, _NONE)
     _least_tokens(result, request)
     common, remarks = _common(request)

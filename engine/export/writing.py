@@ -2,7 +2,7 @@
 
 Python strings are written by `repr`, which also escapes invisible characters (control characters,
 marks that change the direction of text). JSON is pure ASCII without a single quote, so that a shell
-takes it unchanged between single quotes.
+passes it on unchanged between single quotes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INDENT = "    "
 
 
 def python_literal(value: object) -> str:
-    """A Python expression that evaluates to `value`."""
+    """Return a Python expression that evaluates to `value`."""
     if isinstance(value, float) and math.isinf(value):
         return 'float("inf")' if value > 0 else 'float("-inf")'
     if isinstance(value, dict):
@@ -30,7 +30,7 @@ def python_literal(value: object) -> str:
 
 
 def python_call(function: str, arguments: Sequence[str], keywords: Mapping[str, object]) -> str:
-    """A call over several lines, e.g. ``f(\\n    x,\\n    top_k=5,\\n)``.
+    """Return a call over several lines, e.g. ``f(\\n    x,\\n    top_k=5,\\n)``.
 
     Args:
         function: the function to call.
@@ -42,12 +42,12 @@ def python_call(function: str, arguments: Sequence[str], keywords: Mapping[str, 
 
 
 def shell_json(value: object) -> str:
-    """`value` as JSON between single quotes: one argument for any POSIX shell."""
+    """Return `value` as JSON between single quotes: one argument for any POSIX shell."""
     return "'" + _json(value).replace("'", "\\u0027") + "'"
 
 
 def _json(value: object, line: str = "\n  ") -> str:
-    """JSON with a line for each entry of an object; a list takes one, however long it is."""
+    """Return JSON with a line for each entry of an object; a list, however long, stays on one."""
     if not isinstance(value, dict) or not value:
         return json.dumps(value, allow_nan=False)
     entries = (f"{line}{json.dumps(str(k))}: {_json(v, line + '  ')}" for k, v in value.items())
@@ -55,12 +55,12 @@ def _json(value: object, line: str = "\n  ") -> str:
 
 
 def curl(url: str, body: Mapping[str, object], *, key: str | None = None) -> str:
-    """A POST request with a JSON body.
+    """Return a curl command that posts a JSON body.
 
     Args:
         url: the address.
         body: the request.
-        key: name of the environment variable that holds the key, if one is needed.
+        key: name of the environment variable that contains the key, if one is needed.
     """
     lines = [f"curl {url}", "-H 'Content-Type: application/json'"]
     if key is not None:
@@ -69,7 +69,7 @@ def curl(url: str, body: Mapping[str, object], *, key: str | None = None) -> str
 
 
 def shell_command(program: str, flags: Sequence[tuple[str, str | None]]) -> str:
-    """A command line, one flag with its value to a line; a value may hold anything but NUL."""
+    """Return a command with one flag per line; a value may contain anything except NUL."""
     lines = [flag if value is None else f"{flag} {shlex.quote(value)}" for flag, value in flags]
     return " \\\n  ".join([program, *lines])
 
@@ -78,7 +78,7 @@ MAX_SEED_32 = 2**32 - 2  # the highest 32-bit number itself means "choose one" i
 
 
 def seed_of_32_bits(seed: int) -> tuple[int, str]:
-    """A seed for an engine that takes 32 bits, and a remark about it."""
+    """Return the seed for an engine whose seeds have 32 bits, and a remark on it."""
     remark = msg(
         "the same seed gives different random numbers in another engine, so different tokens"
     )

@@ -5,14 +5,14 @@
     >>> place.allowed.sum(), place.may_end
     (1110, False)
 
-llguidance turns a source into a matcher of bytes and, over a tokenizer's bytes, into the mask of
-the tokens that may come next. It does so in separate processes, as a source of a hundred bytes
-can take all the time and memory there is. Nothing here needs PyTorch or a model.
+llguidance compiles a source to a matcher of bytes and, with a tokenizer's bytes, computes the mask
+of the tokens that may come next. It does so in separate processes, as a source of a hundred bytes
+can use up all time and memory. Nothing here needs PyTorch or a model.
 
     source          checks of a source: its language, size and syntax, with the place of an error
-    schema          a JSON schema, rewritten where llguidance would misread it
-    reading         the processes in which sources are read and followed, and their queue
-    examples        a constraint to begin with
+    schema          a JSON schema, rewritten so that llguidance does not misread it
+    reading         the processes in which sources are compiled and matched, and their queue
+    examples        an example constraint
     allowed_tokens  the place of a text in a source: allowed tokens, end, forced bytes
 """
 

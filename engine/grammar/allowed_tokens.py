@@ -1,8 +1,8 @@
-"""Place of a text in a source: which tokens may follow, whether it may end, forced bytes.
+"""The place of a text in a source: the tokens that may follow, a possible end, forced bytes.
 
 The answers depend only on the source and the tokens so far, so texts may be rewound, forked and
-generated together. They come from a separate process (see `reading`), which a source cannot leave.
-The latest answers are kept.
+generated together. They come from a separate process (see `reading`), so that a source cannot block
+this one. The latest answers are cached.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class TokenTable:
-    """A tokenizer as a matcher needs it.
+    """A model's tokens in the form that a matcher needs.
 
     Attributes:
         tokens: the bytes of every token that the model scores; empty for one that is not text.
@@ -43,15 +43,15 @@ class TokenTable:
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a text in a source.
+    """The place of a text in a source, and the tokens that may follow there.
 
     Attributes:
         allowed: (vocab,) bool, the tokens that may come next; read-only. It includes those that end
             a text if and only if it may end.
         may_end: whether the text so far is complete.
         must_end: whether it is complete and nothing can be added.
-        broken_at: place of the first token that left the source, None if none did. After that token
-            nothing is allowed.
+        broken_at: index of the first token that the source does not allow, None without one. After
+            it, no token is allowed.
     """
 
     allowed: np.ndarray
@@ -64,12 +64,12 @@ class Place:
 
 
 class Places:
-    """Places in sources over one model's tokens.
+    """A lookup of the places of texts in sources, for one model's tokens.
 
     Args:
-        table: gives the model's tokens when they are first needed; None for a model without a
+        table: returns the model's tokens when they are first needed; None for a model without a
             tokenizer.
-        vocab_size: how many tokens the model scores.
+        vocab_size: number of tokens that the model scores.
 
     May be used from any thread.
     """
@@ -82,11 +82,11 @@ class Places:
         self._places: OrderedDict[tuple[str, str, bytes], Place] = OrderedDict()
 
     def at(self, language: str, source: str, token_ids: Sequence[int] | np.ndarray) -> Place:
-        """Return the place of a text.
+        """Return the place of a text in a source.
 
         Args:
             language, source: as in `engine.grammar.source`.
-            token_ids: the tokens since the source has held.
+            token_ids: the tokens generated since the source took effect.
 
         Raises:
             SettingError: the model has no tokenizer, the source is not valid, or following it
@@ -102,7 +102,7 @@ class Places:
         return place
 
     def forced(self, language: str, source: str, token_ids: Sequence[int] | np.ndarray) -> bytes:
-        """Return the bytes that must come next, whatever is drawn; raises the same as `at`."""
+        """Return the bytes that must come next in any case; raises the same as `at`."""
         ids = np.ascontiguousarray(token_ids, np.int64)
         if self._tokens(source).are_ends(ids).any():
             return b""
@@ -137,7 +137,7 @@ class Places:
     def _asked(
         self, language: str, source: str, request: dict, ids: np.ndarray
     ) -> tuple[dict, bytes]:
-        """Return the answer of a process on a text that has not ended."""
+        """Return a process' answer about a text that has not ended."""
         key = (language, source)
         with self._lock:
             known = self._sources.get(key)
@@ -182,12 +182,12 @@ class Places:
 
 @dataclass(frozen=True)
 class _Source:
-    """A source as the processes have it.
+    """A source in the form that the processes receive.
 
     Attributes:
-        grammar: the grammar as llguidance takes it.
+        grammar: the grammar in the form that llguidance accepts.
         number: the number that identifies it.
-        read_at: the start of the first process, by number, that read it; None before that.
+        read_at: `starts` of the first process when it compiled the source; None before that.
     """
 
     grammar: str
@@ -196,7 +196,7 @@ class _Source:
 
 
 class _Tokens:
-    """A model's tokens, as a separate process receives them."""
+    """A model's tokens in the form that a separate process receives."""
 
     def __init__(self, table: TokenTable, vocab_size: int) -> None:
         self.number = next(_numbers)
@@ -212,7 +212,7 @@ class _Tokens:
         self._is_text[self.eos_ids] = False
 
     def are_ends(self, ids: np.ndarray) -> np.ndarray:
-        """Return (n,) bool, True for each of these that ends a text."""
+        """Return which of the tokens end a text: (n,) bool."""
         return (ids[:, None] == self.eos_ids).any(1)
 
     def tell(self, process: Child) -> None:
@@ -221,7 +221,7 @@ class _Tokens:
         process.ask(request | {"lengths": self._lengths}, self._data, TABLE_SECONDS)
 
     def mask(self, bits: bytes) -> np.ndarray:
-        """Tokens of a mask that are text; all False if none can follow: (vocab,) bool."""
+        """Unpack a mask, without tokens that are not text; all False if empty: (vocab,) bool."""
         size = self._is_text.size
         if not bits:
             return np.zeros(size, bool)

@@ -1,4 +1,4 @@
-"""A constraint to begin with, and a prompt that suits it."""
+"""An example constraint, and a prompt that suits it."""
 
 from __future__ import annotations
 

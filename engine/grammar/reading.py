@@ -1,12 +1,12 @@
-"""The two processes in which sources are read and followed.
+"""The two processes in which sources are compiled, and texts matched against them.
 
-A source that has not been read yet may use up its whole limit of time and memory. Such sources are
-read one after another in the first process, which ends if one exceeds its limits. A source that has
-been read is followed there too, or in the second while the first is busy.
+A source that has not been compiled yet may use up its whole limit of time and memory. Such sources
+are compiled one after another in the first process, which ends if one exceeds its limits. Texts are
+matched against a compiled source there too, or in the second process while the first is busy.
 
-Nearly every source is read in milliseconds. One that takes longer is started again once no other
-waits, and its sender comes after all others for a while. So a visitor who sends many of these does
-not delay the others for long.
+Nearly every source compiles in milliseconds. One that takes longer is restarted when no other
+source waits, and its sender comes after all others for a while. So a visitor who sends many of
+these does not delay the others for long.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from engine.guarded import (
 )
 
 SETTING = "constraint"
-SECONDS = 2.0  # of processor time, for reading a source and for a step in it
+SECONDS = 2.0  # of processor time, for compiling a source and for a step in it
 QUICK_SECONDS = 0.25  # after which a new source makes way for others
 MEGABYTES = 512
 TABLE_SECONDS = 60.0  # of processor time, for the tokens of a large model
-# Waiting takes a thread. A new source is refused if, after this time, MOST_WAITING others wait
-# before it. A slow one is refused at once if MOST_LAST others do.
+# Each waiting source occupies a thread. A new source is refused if, after this time, MOST_WAITING
+# others wait before it. A slow one is refused at once if MOST_LAST others do.
 PATIENCE_SECONDS = 1.0
 MOST_WAITING = 6
 MOST_LAST = 1
@@ -53,18 +53,18 @@ _slow: OrderedDict[str, float] = OrderedDict()  # by person: time of the last sl
 
 
 def prepare() -> None:
-    """Start the process without waiting for it, so that the first source finds it ready."""
+    """Start the first process without waiting for it, so that the first source finds it ready."""
     _first.prepare()
 
 
 def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]) -> Found:
-    """Have `work` ask a process, and report its failures as sentences.
+    """Call `work` with a process and its seconds; raises its failures as `SettingError`.
 
     Args:
         shown: the beginning of the source.
-        read_at: the start of the first process, by number, that read it; None for a new source.
-        work: asks the process that it gets, with these seconds for each request. It may be
-            called twice.
+        read_at: `starts` of the first process when it compiled the source; None for a new source.
+        work: sends requests to the given process, with the given seconds for each. It may be called
+            twice.
 
     Raises:
         SettingError: it exceeds its limits, or too many sources wait for slow ones.
@@ -94,7 +94,7 @@ def asked(shown: str, read_at: int | None, work: Callable[[Child, float], Found]
 
 
 def _read(shown: str, work: Callable[[Child, float], Found]) -> Found:
-    """Read a new source, first with little time, then with the full limit."""
+    """Compile a new source, first with a short time limit, then with the full one."""
     person = this_asker().person
     if not _was_slow(person):
         try:
@@ -122,7 +122,7 @@ def _note_slow(person: str) -> None:
 
 @contextmanager
 def _turn(shown: str, *, goes_last: bool) -> Iterator[None]:
-    """Hold the turn of one new source."""
+    """Wait for the turn of a new source, and hold it during the block."""
     behind, most = 0, MOST_LAST if goes_last else MOST_WAITING
     end = time.monotonic() + (0.0 if goes_last else PATIENCE_SECONDS)
 

@@ -1,14 +1,14 @@
-"""A JSON schema prepared for llguidance: the same texts, except for the parts it would misread.
+"""Rewrite a JSON schema so that llguidance does not misread it; it allows the same texts.
 
     uniqueItems: false    and other keywords without effect: left out, as they are refused
-    words next to $ref    up to draft-07 they do not count (section 8.3): left out
-    a pattern of names    that only listed properties have goes into those: otherwise a comma could
-                          follow the last property, with nothing after it
-    \\uXXXX in texts      not written next to names: these are compared by their spelling, so an
+    words next to $ref    up to draft-07 they have no effect (section 8.3): left out
+    a pattern of names    moved to the listed properties if only these match: otherwise a comma
+                          could follow the last property, with nothing after it
+    \\uXXXX in texts      not allowed with open names: names are compared by their spelling, so an
                           escape would let a listed name bypass its schema
 
-llguidance refuses keywords that it knows and cannot enforce. Other words have no effect, as in JSON
-Schema; `ignored` names them.
+llguidance refuses keywords that it recognises and cannot enforce. Other words have no effect, as in
+JSON Schema; `ignored` returns them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from llguidance import LLMatcher
 
 Path = tuple[str | int, ...]
-# Takes a grammar and texts; for each text, true if a text of the grammar may begin with it.
+# Takes a grammar and texts; returns for each text whether a text of the grammar may begin with it.
 MayBegin = Callable[[str, list[str]], list[bool]]
 
 # Keywords by content: schemas by name, one or several schemas, and other values.
@@ -72,7 +72,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],]')
 
 
 def parts(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every schema within a schema that counts, with its path; outer ones first."""
+    """Yield the path and the content of each subschema that has an effect, outer ones first."""
     found, stack = set(), [((), schema)]
     while stack:
         path, part = stack.pop()
@@ -92,7 +92,7 @@ def parts(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _referred(schema: Any, reference: object) -> Iterator[tuple[Path, Any]]:
-    """Yield the schema that a reference points to, and its path, as llguidance finds it, if any."""
+    """Yield the path and the schema that a reference points to, if llguidance would find one."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return
     path: Path = ()
@@ -111,7 +111,7 @@ def prepare(schema: dict[str, Any], may_begin: MayBegin) -> str | None:
 
     Args:
         schema: changed in place.
-        may_begin: asks llguidance, in a process that may end.
+        may_begin: asks llguidance, in a separate process.
 
     Returns:
         The escapes that a text may have. None for open names together with control characters,
@@ -137,7 +137,7 @@ def prepare(schema: dict[str, Any], may_begin: MayBegin) -> str | None:
 
 
 def _is_idle(part: dict[str, Any], word: str) -> bool:
-    """Return whether a word has no effect here."""
+    """Return whether a keyword has no effect in this subschema."""
     if word in _NEEDS:
         return not part.keys() & set(_NEEDS[word])
     idle = _IDLE.get(word, ())
@@ -145,7 +145,7 @@ def _is_idle(part: dict[str, Any], word: str) -> bool:
 
 
 def _settle_patterns(part: dict[str, Any], may_begin: MayBegin) -> None:
-    """Give the schema of a pattern that only listed names match to those names."""
+    """Move the schema of a name pattern to the listed names, if only those match it."""
     patterns, listed = part.get("patternProperties"), part.get("properties", {})
     required, others = part.get("required", []), part.get("allOf", [])
     given = (patterns, dict), (listed, dict), (required, list), (others, list)
@@ -177,7 +177,7 @@ def _object(schema: dict[str, Any]) -> str:
 
 
 def ignored(source: str) -> list[tuple[int, str]]:
-    """Return the unenforced words in a schema, each after its first character's place."""
+    """Return the words of a schema that are not enforced, each after its position."""
     schema = json.loads(source)
     places = {path: start for path, _, is_name, start in texts_of(source) if is_name}
     found = list(parts(schema))
@@ -195,7 +195,7 @@ def ignored(source: str) -> list[tuple[int, str]]:
 
 
 def texts_of(source: str) -> Iterator[tuple[Path, str, bool, int]]:
-    """Yield every text in JSON: its path, the text, whether it is a name, and where it begins."""
+    """Yield every string in JSON: its path, itself, whether it is a name, and its position."""
     path: list[str | int | None] = []
     for found in _TOKEN.finditer(source):
         token = found[0]

@@ -36,12 +36,12 @@ MOST_BYTES = 65_536
 # the usual 8 MiB, which ends the process. So it never gets more parts than this.
 MOST_PARTS = 1000
 # Between two parts of a JSON text: nothing, a blank, or a line break and at most this many blanks.
-# Without a cap a model may write them forever. A dozen line breaks fill a page.
+# Without a limit, a model may write them forever. A dozen line breaks fill a page.
 MOST_BLANKS = 12
 WHITE_SPACE = rf"(\x20|\x0A\x20{{0,{MOST_BLANKS}}})"
 
 # Without this line, a mask allows only the usual tokens for bytes that must come anyway. With it, a
-# mask follows the language, and the model chooses among all tokens that spell those bytes.
+# mask follows the grammar, and the model chooses among all tokens that spell those bytes.
 _FREELY = '%llguidance {"no_forcing": true}\n'
 _POSITION = re.compile(r"(?:at )?(\d+)\((\d+)\): (.*)", re.DOTALL)
 # Tests of neighbouring characters: llguidance's names for them, and how they are written.
@@ -103,7 +103,7 @@ def _as_json(language: str, source: object) -> str:
 
 @lru_cache(maxsize=64)
 def notices(language: str, source: str) -> tuple[str, ...]:
-    """Return the parts of a source that are not enforced, in half sentences."""
+    """Return sentence fragments on the parts of a source that are not enforced."""
     notices: list[str] = []
     unknown = ignored(source) if language == "json_schema" else []
     if unknown:
@@ -114,7 +114,7 @@ def notices(language: str, source: str) -> tuple[str, ...]:
 
 
 def _word(source: str, start: int, word: str) -> str:
-    """Return a word with its line and column, and the keyword that may be meant."""
+    """Return a word with its line and column, and the keyword that it may misspell."""
     line, column = _line_and_column(source, start)
     meant = get_close_matches(word[:_SHOWN], KEYWORDS, 1, 0.8)
     return f'"{word[:_SHOWN]}" ({line}:{column}{f", {meant[0]}?" if meant else ""})'
@@ -122,7 +122,7 @@ def _word(source: str, start: int, word: str) -> str:
 
 @lru_cache(maxsize=64)
 def grammar(language: str, source: str) -> str:
-    """Return a source as llguidance takes it; raises `SettingError` if it is not valid."""
+    """Return a source as a grammar for llguidance; raises `SettingError` if it is not valid."""
     if language == "lark":
         _refuse_depth(source, sum(map(source.count, ":([{|")))
         made = LLMatcher.grammar_from_lark(source)
@@ -229,7 +229,7 @@ def _refuse_depth(source: str, parts: int) -> None:
 
 
 def _problem(language: str, source: str, message: str) -> str:
-    """Return llguidance's message as the end of a sentence, with the place."""
+    """Return llguidance's message as the end of a sentence, with the place of the error."""
     found = _POSITION.match(message)
     lines = message.strip().splitlines()
     tested = _NEIGHBOURS.search(message)
@@ -285,7 +285,7 @@ def _remedy(message: str) -> str:
 
 
 def _place_of_word(source: str, lines: list[str]) -> tuple[str, int, int] | None:
-    """Find the first text in a schema that the message names; llguidance gives no place."""
+    """Return the first text in a schema that the message names, with its line and column."""
     quoted = re.findall(r"""["']([^"']+)["']""", lines[0])
     words = re.findall(r"[\w$]+", lines[0])
     schemas = {path for path, _ in parts(json.loads(source))}

@@ -1,7 +1,7 @@
-"""The child's side of a guarded process: requests are read, and answered within limits.
+"""The child's side of a guarded process: read requests, and answer them within limits.
 
 The system enforces the limits: processor time (not on Windows), and memory (on Linux). It ends a
-process that passes one. A message is two lengths, an object in JSON, and bytes. Requests come on
+process that exceeds one. A message is two lengths, an object in JSON, and bytes. Requests come on
 standard input. Answers go to the original standard output.
 """
 
@@ -31,7 +31,7 @@ def send(file: BinaryIO, header: dict, data: bytes = b"") -> None:
 
 
 def receive(file: BinaryIO) -> Answer | None:
-    """The next message; None once the other side has ended."""
+    """Return the next message; None once the other side has ended."""
     lengths = file.read(LENGTHS.size)
     if len(lengths) < LENGTHS.size:
         return None
@@ -43,8 +43,8 @@ def receive(file: BinaryIO) -> Answer | None:
 def serve(answer: Callable[[dict, bytes], Answer]) -> None:
     """Answer requests until the other side closes.
 
-    The command line has the memory that one request may take, in megabytes, on top of the process'
-    memory before it. Each request has its processor time, as ``seconds``.
+    The command line gives the memory that one request may take, in megabytes, on top of the
+    process' memory before it. Each request gives its limit of processor time, as ``seconds``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the parent, which ends this one
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
@@ -81,7 +81,7 @@ def _leave_no_core() -> None:
 
 
 def give_back_memory() -> None:
-    """Give free memory back to the system; reading a tokenizer leaves twice its size."""
+    """Return free memory to the system; reading a tokenizer leaves twice its size behind."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 
@@ -94,13 +94,13 @@ class _Memory:
 
     @property
     def bytes(self) -> int:
-        """All memory that the process has asked for; 0 if the system does not say."""
+        """Bytes of memory that the process has requested; 0 if the system does not report them."""
         if self._file is None:
             return 0
         return int(os.pread(self._file, 40, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
     def limit(self, megabytes: int) -> None:
-        """Let the process have this much more memory, and no more."""
+        """Limit the process to `megabytes` more memory than it has already."""
         if self._file is not None:
             import resource
 

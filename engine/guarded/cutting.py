@@ -1,4 +1,4 @@
-"""The child that cuts texts with a third-party tokenizer.
+"""The child that runs a third-party tokenizer written in Rust.
 
 A request is one of
 
@@ -7,10 +7,11 @@ A request is one of
     {"kind": "encode", "special": ..., "as_text": ...}, text
     {"kind": "plain"}, text                         without added tokens
     {"kind": "stages", "segments": [...]}, text     see `stages`
-    {"kind": "tables"}                              those of its model, which makings need
-    {"kind": "makings"}, pre-tokens                 how each became its tokens; see `engine.making`
+    {"kind": "tables"}                              reads its model's tables, for "makings"
+    {"kind": "makings"}, pre-tokens                 the steps to their tokens; see `engine.making`
 
-An answer of {"needs": "take"} or "tables" asks for that request first, as this process lacks it.
+An answer of {"needs": "take"} or "tables" asks for that request first, as this process lacks its
+data.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from engine.errors import PanicError, panics_as_errors
 from engine.guarded.child import Answer, give_back_memory, serve
 from engine.making import Maker, maker_of
 
-# Most characters or tokens that may come of one character. Unicode decomposes one into at most 18,
+# Most characters or tokens that one character may become. Unicode decomposes one into at most 18,
 # and each of those may be three bytes, with a token each.
 MOST_OF_ONE = 64
 _MOST_OF_NONE = 1_000
@@ -37,7 +38,7 @@ Part = tuple[str, int, int, tuple[int, ...]]
 
 
 class GrownError(Exception):
-    """A text grew far too much; holds its length and the length of the result."""
+    """A text grew far too much; the arguments are its length and the length of the result."""
 
 
 def check_growth(given: int, made: int) -> None:
@@ -47,7 +48,7 @@ def check_growth(given: int, made: int) -> None:
 
 
 def refusal(error: Exception) -> dict:
-    """Return an error as an answer; raises a `MemoryError` again."""
+    """Return an error as an answer; re-raises a `MemoryError`."""
     if isinstance(error, MemoryError):
         raise error
     if isinstance(error, GrownError):
@@ -61,16 +62,17 @@ def refusal(error: Exception) -> dict:
 def stages(
     backend: Tokenizer, text: str, segments: Sequence[Sequence[int]]
 ) -> tuple[list[list[str]], list[Part]]:
-    """The stages of a tokenizer before the cut, one by one, and the tokens that its model makes.
+    """Run the stages of a tokenizer one by one, and its model on each pre-token.
 
     Args:
         backend: the tokenizer.
-        text: the text to cut.
+        text: the text to tokenize.
         segments: the stretches of the text between its control tokens, as (start, end).
 
     Returns:
-        The pieces after control tokens, normaliser and pre-tokenizer; and of each pre-token its
-        text, its start and end in the whole text, and the ids that it is cut into.
+        The pieces after splitting at control tokens, after the normaliser and after the
+        pre-tokenizer; and for each pre-token its text, its start and end in the whole text, and its
+        token ids.
     """
     worked = PreTokenizedString(text)
     worked.split(lambda place, whole: [whole[start:end] for start, end in segments])
@@ -94,7 +96,7 @@ def _ids(backend: Tokenizer, piece: str) -> tuple[int, ...]:
 
 
 def plain(backend: Tokenizer, text: str) -> list[int]:
-    """Token ids of a text in which no added token counts, as transformers finds them."""
+    """Return the token ids of a text, with added tokens as text, as transformers finds them."""
     if backend.normalizer is not None:
         text = backend.normalizer.normalize_str(text)
     pieces = [text]
@@ -104,10 +106,10 @@ def plain(backend: Tokenizer, text: str) -> list[int]:
 
 
 def described(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """A tokenizer without its vocabulary: names of its parts, number of merges, unknown token.
+    """Describe a tokenizer: its kind, names of its parts, number of merges, unknown token.
 
     Args:
-        parts: its ``tokenizer.json``.
+        parts: contents of its ``tokenizer.json``.
     """
     model = parts["model"]
     kind = model["type"]
@@ -121,7 +123,7 @@ def described(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _names(part: Mapping[str, Any] | None) -> Iterator[str]:
-    """The name of a tokenizer's part, or the names of the parts that it is made of."""
+    """Yield the name of a tokenizer's part, or the names of the parts that it consists of."""
     if part is None:
         return
     inner = next((part[key] for key in _INNER if isinstance(part.get(key), list)), None)
@@ -132,7 +134,7 @@ def _names(part: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 class Cutter:
-    """The tokenizer that was handed over, and the answers that it gives."""
+    """The tokenizer that the parent handed over; it answers the parent's requests."""
 
     def __init__(self) -> None:
         self._backend: Tokenizer | None = None

@@ -1,4 +1,4 @@
-"""A line of threads that wait for one of a few places."""
+"""A queue of threads that wait for one of a few places."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WAIT_SECONDS = 0.1  # between two checks for a cancel while waiting
 
 
 class Line:
-    """A number of places, taken in the order of the requests.
+    """A fixed number of places, given to threads in the order of their requests.
 
     A thread with `goes_last` comes after all others.
     """
@@ -28,7 +28,7 @@ class Line:
         *,
         goes_last: bool = False,
     ) -> bool:
-        """Wait for a place; False if `gives_up` ends the wait first.
+        """Wait for a place; returns False if `gives_up` ends the wait first.
 
         `told` repeatedly receives the number of threads ahead.
         """

@@ -1,8 +1,8 @@
 """The child that reads third-party tokenizers, so that their files are parsed only here.
 
-It also cuts texts with one that transformers runs in Python. A request is one of
+It also runs those that transformers runs in Python. A request is one of
 
-    {"kind": "read", "folder": ..., "most": ...}    its facts; see `_read_out`
+    {"kind": "read", "folder": ..., "most": ...}    facts and contents; see `_read_out`
     {"kind": "take", "folder": ...}                 reads it again, and keeps it
     {"kind": "tokenize", "options": {...}}, text
 
@@ -29,12 +29,12 @@ from engine.guarded.cutting import check_growth, described, refusal
 
 _PER_LINE = 2_000  # entries that the other process parses at once, in a millisecond or two
 _TEXT = "Once upon a time"
-# Contents of its files that a tokenizer keeps only for saving.
+# Attributes with the contents of its files, which a tokenizer keeps only for saving.
 _FILES = ("vocab", "merges", "_vocab", "_merges", "added_tokens_decoder")
 
 
 class Reader:
-    """The tokenizer that is kept to cut texts, and the answers to requests."""
+    """The handler of the parent's requests, with the tokenizer that it runs."""
 
     def __init__(self) -> None:
         self._tokenizer: PreTrainedTokenizerBase | None = None
@@ -68,15 +68,15 @@ def _read(folder: str) -> PreTrainedTokenizerBase:
 
 
 def _read_out(tokenizer: PreTrainedTokenizerBase, most: int) -> Answer:
-    """The facts of a tokenizer.
+    """Return the facts about a tokenizer and, if it is written in Rust, its contents.
 
     Args:
         tokenizer: the tokenizer.
-        most: if the highest id is this or more, nothing more is told.
+        most: if the highest id is this or more, only the facts are returned.
 
     Returns:
-        The characters of its longest token, its number of entries and its highest id. For a
-        tokenizer written in Rust, also its sizes and its hash, and four parts in a row with their
+        The length of its longest token in characters, its number of entries and its highest id. For
+        a tokenizer written in Rust, also its sizes and its hash, and four parts in a row with their
         `lengths`: its pieces in the order of ids, and its added tokens, both as lines of JSON; the
         rest of the transformers tokenizer, pickled; and the whole ``tokenizer.json``.
     """
@@ -119,7 +119,7 @@ def _lines(entries: Sequence[object]) -> bytes:
 
 
 def _try_out(tokenizer: PreTrainedTokenizerBase) -> int:
-    """Find all tokens' texts; return the characters of the longest."""
+    """Decode every token; returns the length of the longest text in characters."""
     pieces = tokenizer.get_vocab()
     longest = max(map(len, pieces), default=0)
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -133,7 +133,7 @@ def _try_out(tokenizer: PreTrainedTokenizerBase) -> int:
             made = len(backend.decoder.decode(["a", piece]))
             check_growth(len(piece), made)
             longest = max(longest, made - 1)  # the letter in front
-    # The way in which a chat template looks for control tokens in a message.
+    # Chat templates compile such a pattern to find control tokens in a message.
     re.compile("|".join(map(re.escape, tokenizer.added_tokens_encoder)))
     return longest
 

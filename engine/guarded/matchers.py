@@ -1,10 +1,10 @@
-"""The child that follows grammars by llguidance, for `engine.grammar.allowed_tokens`.
+"""The child that matches texts against grammars, for `engine.grammar.allowed_tokens`.
 
 A request is one of
 
-    {"grammar": ..., "kind": "check"}           whether it is valid
+    {"grammar": ..., "kind": "check"}           whether the grammar is valid
     {"grammar": ..., "kind": "begins", "texts": [...]}      for each, whether it may begin a text
-    {"table": n, "special": [...]}, tokens      the tokens of a model, under a number
+    {"table": n, "special": [...]}, tokens      the tokens of a model, with a number
     {"table": n, "source": m, "kind": "place", "ids": ..., "mask": true}
     {"table": n, "source": m, "kind": "forced", "ids": ...}
 
@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 
 
 def limits() -> LLParserLimits:
-    """The limits of compiling a source and of a step in it; beyond them it is refused.
+    """Return the limits on compiling a source and on a step in it; beyond them it is refused.
 
     A lexer state takes some 2 kB, so that a matcher stays below 50 MB. Some costs, such as
     intersections, are not counted; the limits of this process cover those.
@@ -45,17 +45,17 @@ def limits() -> LLParserLimits:
 
 
 class _GivenUpError(Exception):
-    """The matcher cannot continue; holds the number of tokens read, and its message."""
+    """The matcher cannot continue; the arguments are the number of tokens read and its message."""
 
     def __init__(self, after: int, said: str) -> None:
         super().__init__(after, said)
 
 
 class _Tokens:
-    """A model's tokens as llguidance takes them in.
+    """A model's tokens in the form that llguidance accepts.
 
-    One extra entry stands for the end of the text, so that models without an end-of-text token, or
-    with several, are all alike.
+    One extra entry represents the end of the text, so that models without an end-of-text token, or
+    with several, are treated alike.
     """
 
     is_tokenizer_wrapper = True  # llguidance recognises it by this
@@ -80,7 +80,7 @@ class Table:
         self._readers: OrderedDict[int, _Reader] = OrderedDict()
 
     def reader(self, number: int, grammar: str | None) -> _Reader | None:
-        """The reader of a source; None if it is new and comes without its grammar."""
+        """Return the reader of a source; None if it is new and comes without its grammar."""
         reader = self._readers.get(number)
         if reader is None and grammar is not None:
             reader = _Reader(self._tokenizer, grammar)
@@ -117,7 +117,7 @@ class _Reader:
         return {}, found
 
     def _go_to(self, ids: list[int]) -> int | None:
-        """Have the matcher read exactly these; returns the place of one it refuses, else None."""
+        """Move the matcher to after these tokens; returns the index of one it rejects, or None."""
         if self._matcher is None:
             self._matcher = LLMatcher(self._tokenizer, self._grammar, log_level=0, limits=limits())
             self._read = []
@@ -137,7 +137,7 @@ class _Reader:
         return common + taken if common + taken < len(ids) else None
 
     def _refuse_error(self) -> None:
-        """Raise `_GivenUpError` if the matcher has an error; the next call makes a new one."""
+        """Raise `_GivenUpError` if the matcher has an error; the next call makes a new matcher."""
         if self._matcher.is_error():
             said, after = self._matcher.get_error(), len(self._read)
             self._matcher, self._read = None, []
@@ -145,7 +145,7 @@ class _Reader:
 
 
 class Matchers:
-    """The tables that were handed over, with their matchers."""
+    """The token tables that the parent handed over, with their matchers."""
 
     def __init__(self) -> None:
         self._tables: OrderedDict[int, Table] = OrderedDict()
@@ -178,13 +178,16 @@ class Matchers:
 
 
 def problem(grammar: str) -> str:
-    """The objection of llguidance to a grammar; empty if it has none."""
+    """Return llguidance's objection to a grammar; empty if it has none."""
     is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar, limits=limits())
     return messages[0] if is_error else ""
 
 
 def begins(grammar: str, texts: list[str]) -> list[bool]:
-    """Tell for each if a text of the grammar may begin with it, or if the grammar is refused."""
+    """Return for each text whether the grammar allows it as a beginning.
+
+    All are True if llguidance refuses the grammar.
+    """
     matcher = LLMatcher(LLTokenizer("byte"), grammar, log_level=0, limits=limits())
     found = []
     for data in map(str.encode, texts):

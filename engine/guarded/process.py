@@ -1,8 +1,8 @@
-"""The parent's side of a guarded process: it is started, asked, watched and ended.
+"""The parent's side of a guarded process: start, ask, watch and end it.
 
-A request has limits of processor time and of memory, which apply in the child (see `child`). One
-thread watches the requests under way. It ends a child when the request's wall time is over too,
-when the asker no longer waits (`asking`), or when this process ends.
+A request has limits on processor time and on memory, which apply in the child (see `child`). One
+thread watches the requests under way. It ends a child when the request's wall time is over, when
+the answer is no longer wanted (`asking`), or when this process ends.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from weakref import WeakSet
 from engine.errors import CancelledError
 from engine.guarded.child import receive, send
 
-LOOK_SECONDS = 0.05  # between two looks at the requests under way
-QUIET_SECONDS = 2.0  # without requests, after which the looks stop
+LOOK_SECONDS = 0.05  # between two checks of the requests under way
+QUIET_SECONDS = 2.0  # without requests, after which the checks stop
 # Wall time on a busy machine: until the process has started, and for one request, as a multiple of
 # its processor time.
 START_SECONDS = 60.0
@@ -34,10 +34,10 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 
 
 class Asker(NamedTuple):
-    """The person for whom a thread asks.
+    """The visitor for whom a thread sends requests.
 
     Attributes:
-        person: identifies a visitor; empty for no visitor in particular.
+        person: identifies the visitor; empty for no visitor in particular.
         gives_up: returns True once the answer is no longer wanted.
     """
 
@@ -65,7 +65,7 @@ class EndedError(Exception):
 def asking(
     *, person: str | None = None, gives_up: Callable[[], bool] | None = None
 ) -> Iterator[None]:
-    """Ask for a person in this thread; omitted arguments stay as they were.
+    """Send this thread's requests for a visitor; omitted arguments stay as they were.
 
     `gives_up` may be called from any thread. Once it returns True, the current request ends.
     """
@@ -79,12 +79,12 @@ def asking(
 
 
 def this_asker() -> Asker:
-    """The person for whom this thread asks."""
+    """Return the visitor for whom this thread sends requests."""
     return _asker.get()
 
 
 def is_given_up() -> bool:
-    """Return whether this thread's answer is no longer wanted, or this process is ending."""
+    """Return whether this thread's request was cancelled, or this process is ending."""
     return this_asker().gives_up() or not threading.main_thread().is_alive()
 
 
@@ -127,16 +127,16 @@ class Child:
     def ask(
         self, request: dict, data: bytes = b"", seconds: float | None = None
     ) -> tuple[dict, bytes]:
-        """The answer to one request.
+        """Return the answer to one request.
 
         Args:
             request, data: input of the module.
-            seconds: processor time, if not the usual one.
+            seconds: limit of processor time, if not the usual one.
 
         Raises:
-            TooLongError, TooLargeError: the request takes more time or memory than it may.
+            TooLongError, TooLargeError: the request exceeds its limit of time or memory.
             EndedError: the child ends or fails for any other reason.
-            CancelledError: the asker has given up.
+            CancelledError: the answer is no longer wanted.
         """
         seconds = seconds or self.seconds
         with self.lock:
@@ -181,7 +181,7 @@ class Child:
         )
 
     def _watched(self, process: subprocess.Popen[bytes], seconds: float) -> tuple[dict, bytes]:
-        """The next message; `_NoAnswerError` if the process ends instead."""
+        """Return the next message; raises `_NoAnswerError` if the process ends instead."""
         with self._guard:
             self._ends_at, self._why = time.monotonic() + seconds, ""
             self._is_given_up = this_asker().gives_up
@@ -196,7 +196,7 @@ class Child:
         return answer
 
     def look(self) -> bool:
-        """End the process if its request is to end; return whether there is a request."""
+        """End the process if its request must end; returns whether a request is still under way."""
         with self._guard:
             if self._ends_at is None:
                 return False
@@ -211,7 +211,7 @@ class Child:
             return False
 
     def _ended(self) -> Exception | None:
-        """The error that explains the end of the process; None if it was never started."""
+        """Return the error that explains the end of the process; None if it was never started."""
         code = None if self.process is None else self.process.wait()
         has_started = self._is_ready
         self.end()
@@ -254,7 +254,7 @@ class _NoAnswerError(Exception):
 
 
 class _Watch:
-    """The thread that looks at requests under way; it sleeps while there are none."""
+    """The thread that checks the requests under way; it sleeps while there are none."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -286,7 +286,7 @@ class _Watch:
                 self._asked.set()
 
     def _look(self) -> bool:
-        """Look at every request; return whether there was any."""
+        """Check every request; returns whether any is under way."""
         return sum(child.look() for child in list(_children)) > 0
 
 
@@ -296,7 +296,7 @@ _watch = _Watch()
 
 @atexit.register
 def end_all() -> None:
-    """End every child; they would end by themselves once this process has."""
+    """End every child; they would end by themselves after this process."""
     for child in list(_children):
         child.end()
 

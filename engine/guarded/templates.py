@@ -12,7 +12,7 @@ from engine.guarded.child import Answer, serve
 
 
 def answer(request: dict, data: bytes) -> Answer:
-    """Render messages in a template as ``text``; gives its ``size`` if too large, or an error."""
+    """Render messages in a template as ``text``; returns its ``size`` if too large, or an error."""
     try:
         (text,), _ = render_jinja_template(
             [request["messages"]],

@@ -1,10 +1,10 @@
-"""Steps by which a tokenizer's model makes the tokens of a pre-token.
+"""The steps by which a tokenizer's model splits a pre-token into tokens.
 
-It needs no library, so that it also runs in a guarded process.
+The code needs no library, so that it also runs in a guarded process.
 
 bpe         every merge of byte pair encoding
 wordpiece   the longest matches of WordPiece
-unigram     the best cuts of a Unigram model
+unigram     the best segmentations of a Unigram model
 """
 
 from collections.abc import Mapping
@@ -38,5 +38,5 @@ __all__ = [
 
 
 def maker_of(model: Mapping[str, Any]) -> Maker:
-    """The tables of a tokenizer's model, of one of the `KINDS`, from its ``tokenizer.json``."""
+    """Return the tables of a tokenizer's model, given that part of its ``tokenizer.json``."""
     return KINDS[model["type"]][0](model)

@@ -12,10 +12,10 @@ from engine.making.fallback import byte_tokens
 
 @dataclass(frozen=True)
 class Merge:
-    """Two neighbours become one token.
+    """A merge of two neighbouring tokens into one.
 
     Attributes:
-        start, middle, end: the symbols that they cover, from `start` to `middle` and from there
+        start, middle, end: the symbols that the two cover, from `start` to `middle` and from there
             to `end`.
         rank: place in the tokenizer's list of merges, from 0; the lowest rank goes first.
         left, right: ids of the two.
@@ -33,13 +33,13 @@ class Merge:
 
 @dataclass(frozen=True)
 class MergeHistory:
-    """A pre-token by byte pair encoding (Sennrich et al. 2016; on bytes: Radford et al. 2019).
+    """The merges of a pre-token (BPE: Sennrich et al. 2016; on bytes: Radford et al. 2019).
 
     Attributes:
-        symbols: ids that it begins with: one per byte, or one per character.
-        merges: in the order in which they happen.
-        is_whole: whether the vocabulary has the whole pre-token, and the tokenizer then skips the
-            merges.
+        symbols: ids before the first merge: one per byte, or one per character.
+        merges: the merges in order.
+        is_whole: whether the vocabulary has the whole pre-token, and the tokenizer therefore skips
+            the merges.
     """
 
     symbols: tuple[int, ...]
@@ -47,7 +47,7 @@ class MergeHistory:
     is_whole: bool = False
 
     def ids_after(self, merges: int) -> tuple[int, ...]:
-        """Return the tokens after this number of merges."""
+        """Return the token ids after the first `merges` merges."""
         ids: dict[int, int] = dict(enumerate(self.symbols))
         for merge in self.merges[:merges]:
             ids[merge.start] = merge.id
@@ -56,7 +56,7 @@ class MergeHistory:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The final tokens."""
+        """The final token ids."""
         return self.ids_after(len(self.merges))
 
 
@@ -82,7 +82,7 @@ class BytePairs:
             self.merges[self._vocab[left], self._vocab[right]] = rank, self._vocab[made]
 
     def making(self, text: str) -> MergeHistory:
-        """Every merge of a pre-token."""
+        """Return every merge of a pre-token."""
         if self._takes_whole and text in self._vocab:
             return MergeHistory((self._vocab[text],), (), is_whole=True)
         symbols = self._symbols(text)
@@ -111,7 +111,7 @@ class BytePairs:
 def _merged(
     symbols: Sequence[int], table: Mapping[tuple[int, int], tuple[int, int]]
 ) -> Iterator[Merge]:
-    """The merges of symbols, lowest rank first; among equal ranks, the leftmost."""
+    """Yield the merges of symbols, lowest rank first; among equal ranks, leftmost first."""
     count = len(symbols)
     ids: list[int | None] = list(symbols)  # by the symbol that a token begins with
     ends = list(range(1, count + 1))

@@ -1,4 +1,4 @@
-"""Unigram: of all ways to cut a word, the one whose tokens have the highest scores."""
+"""Unigram: of all segmentations of a word, the one with the highest total score."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from engine.making.fallback import byte_tokens
 
 KEPT_CUTS = 3  # the best one, and the next best ones
-_UNKNOWN_BELOW = 10.0  # nats of an unknown character below the worst token, as in tokenizers
+_UNKNOWN_BELOW = 10.0  # nats by which an unknown character is below the worst token
 
 
 @dataclass(frozen=True)
 class ScoredToken:
-    """A token of a cut.
+    """A token of a segmentation.
 
     Attributes:
         start, end: characters of the pre-token that it covers.
-        ids: itself; the bytes of an unknown character if the tokenizer has those.
+        ids: its id; for an unknown character, those of its bytes if the tokenizer has them.
         score: its log-probability in nats, from the tokenizer.
         is_unknown: whether the vocabulary has no token for it.
     """
@@ -32,11 +32,11 @@ class ScoredToken:
 
 @dataclass(frozen=True)
 class Cut:
-    """A way of cutting a pre-token.
+    """One segmentation of a pre-token.
 
     Attributes:
-        tokens: from left to right.
-        score: the sum of their scores, nats.
+        tokens: its tokens, from left to right.
+        score: the sum of their scores, in nats.
     """
 
     tokens: tuple[ScoredToken, ...]
@@ -45,11 +45,11 @@ class Cut:
 
 @dataclass(frozen=True)
 class BestCuts:
-    """A pre-token by a Unigram model: the cut with the highest score wins (Kudo 2018).
+    """The best segmentations of a pre-token; the highest score wins (Unigram: Kudo 2018).
 
     Attributes:
         text: the pre-token.
-        cuts: the best ones, best first.
+        cuts: the segmentations, best first.
     """
 
     text: str
@@ -57,7 +57,7 @@ class BestCuts:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The tokens of the best cut."""
+        """The token ids of the best segmentation."""
         return tuple(one for token in self.cuts[0].tokens for one in token.ids)
 
 
@@ -76,7 +76,7 @@ class UnigramScores:
         self._unknown_score = worst - _UNKNOWN_BELOW
 
     def making(self, text: str) -> BestCuts:
-        """The best cuts of a pre-token."""
+        """Return the best segmentations of a pre-token."""
         best: list[list[Cut]] = [[Cut((), 0.0)], *([] for _ in text)]
         for start in range(len(text)):
             for token in self._tokens_at(text, start):

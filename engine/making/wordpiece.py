@@ -14,7 +14,7 @@ class Match:
     Attributes:
         start, end: characters of the pre-token that it covers.
         id: the token.
-        tried: number of longer beginnings that are not in the vocabulary.
+        tried: number of longer prefixes that are not in the vocabulary.
     """
 
     start: int
@@ -25,11 +25,11 @@ class Match:
 
 @dataclass(frozen=True)
 class MatchHistory:
-    """A pre-token by WordPiece: from its beginning, always the longest token (Wu et al. 2016).
+    """The matches of a pre-token, always the longest token (WordPiece: Wu et al. 2016).
 
     Attributes:
         text: the pre-token.
-        matches: from left to right; a single unknown token if one is missing.
+        matches: the matches from left to right; a single unknown token if one is missing.
     """
 
     text: str
@@ -37,7 +37,7 @@ class MatchHistory:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The final tokens."""
+        """The final token ids."""
         return tuple(match.id for match in self.matches)
 
 
@@ -56,7 +56,7 @@ class LongestMatches:
         self._unknown = self._vocab[model["unk_token"]]
 
     def making(self, text: str) -> MatchHistory:
-        """Every match of a pre-token."""
+        """Return every match of a pre-token."""
         whole = Match(0, len(text), self._unknown, len(text))
         matches, start = [], 0
         while start < len(text) and len(text) <= self._longest:

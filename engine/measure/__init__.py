@@ -2,7 +2,7 @@
 
     machine          setting of a measurement: processor, versions, dtype, threads, date
     measurement      base of every measurement: parts, measured one after the other
-    report           measurements of a machine as one JSON file, and back
+    report           measurements of a machine, written to and read from one JSON file
 
 Every timed pass waits for its turn in the scheduler, and only its own time counts. So the figures
 exclude other users' work on the model.

@@ -1,4 +1,4 @@
-"""Bytes of a model's cache: its tensors, counted, and the formula of its configuration.
+"""Bytes of a model's cache: counted in its tensors, and computed from its configuration.
 
 The model reads random tokens up to several lengths. At each length, a separate step reads the last
 token, as in decoding, and then every layer's tensors are counted.
@@ -24,15 +24,15 @@ from engine.runner.turns import timed_read, timed_rows, timed_step
 from engine.values import Name, Positive, Row, Text, Whole
 
 MOST_BATCH = 256
-_FIRST = 10  # the shortest length; each further one is twice as long, and few fill a block
+_FIRST = 10  # the shortest length; each further one is twice as long, and few fill whole blocks
 
 
 @dataclass(frozen=True)
 class LayerBytes:
-    """One layer at the last length, for the whole batch.
+    """Bytes of one layer at the last length, for the whole batch.
 
     Attributes:
-        kind: in the field's words.
+        kind: kind of layer, in the field's words.
         formula: the formula for one text, with its numbers; empty if none is known.
         computed: bytes by the formula, 0 if none is known.
         measured: bytes of the layer's tensors.
@@ -53,7 +53,7 @@ class LayerBytes:
 
 @dataclass(frozen=True)
 class Point:
-    """All layers together at one number of positions, for the whole batch."""
+    """Bytes of all layers at one number of positions, for the whole batch."""
 
     positions: Positive
     computed: Whole
@@ -63,13 +63,13 @@ class Point:
 
 @dataclass(frozen=True)
 class CacheBytes:
-    """The lengths so far.
+    """Bytes of a cache at the lengths measured so far.
 
     Attributes:
         batch: number of texts at once.
         dtype: dtype in which keys and values are stored.
         points: by length, ascending.
-        layers: at the last length, in the order of the model.
+        layers: bytes of each layer at the last length, in the order of the model.
         is_known: whether there is a formula for this configuration.
         problem: why there is no formula; empty if there is one.
     """
@@ -88,7 +88,7 @@ class CacheBytes:
 
 
 class CacheBytesMeasurement(Measurement[CacheBytes]):
-    """Counts a cache at several lengths.
+    """Counts the bytes of a cache at several lengths.
 
     Args:
         model: the model whose cache is counted.
@@ -96,8 +96,8 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
         batch: number of texts at once.
 
     Raises:
-        SettingError: more positions than the model takes, a batch that its cache cannot have, or
-            too little memory.
+        SettingError: more positions than the model supports, a batch that its cache does not
+            support, or too little memory.
     """
 
     noun = "length"
@@ -118,7 +118,7 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
 
     @staticmethod
     def estimated_seconds(model: LanguageModel, positions: int, batch: int, pace: Pace) -> float:
-        """Estimate the duration of the measurement; raises as the measurement does."""
+        """Estimate the duration of the measurement; raises the same errors."""
         check(model, positions, batch)
         read = sum(pace.read_seconds(length) for length in lengths(positions))
         return read + pace.step_seconds(len(lengths(positions)) * batch)
@@ -153,7 +153,7 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
 
     @property
     def result(self) -> CacheBytes | None:
-        """The lengths measured so far."""
+        """The bytes at the lengths measured so far; None before the first."""
         if not self._points:
             return None
         return CacheBytes(
@@ -167,7 +167,7 @@ class CacheBytesMeasurement(Measurement[CacheBytes]):
 
 
 def lengths(positions: int) -> list[int]:
-    """Return the lengths at which the cache is counted: doubled each time, then the last."""
+    """Return the lengths at which the cache is counted: doubled each time, up to `positions`."""
     found = [_FIRST]
     while found[-1] * 2 < positions:
         found.append(found[-1] * 2)

@@ -1,4 +1,4 @@
-"""Divergence of two rows of logits."""
+"""Divergence between rows of logits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def log_probabilities(logits: np.ndarray) -> np.ndarray:
-    """Natural log-probabilities at temperature 1 of (rows, vocab) logits: (rows, vocab) float64."""
+    """Return log-probabilities at temperature 1, in nats, from logits: (rows, vocab) float64."""
     shifted = logits.astype(np.float64)
     shifted -= shifted.max(axis=-1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

@@ -1,4 +1,4 @@
-"""The machine that measures: processor, memory, GPU, and the versions behind its figures."""
+"""The machine of a measurement: processor, memory, GPU and software versions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LONGEST = 200  # characters of a name
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine at the time of its measurement.
+    """A machine at the time of a measurement.
 
     Attributes:
         processor: name of the processor.
         cores: number of cores that this process may use.
         memory_gib: memory of the machine, in GiB.
         gpu: name of the first CUDA device, None without one.
-        load: average number of running programs over the last 1, 5 and 15 minutes.
+        load: load averages over the last 1, 5 and 15 minutes.
     """
 
     processor: Name
@@ -52,7 +52,7 @@ class Machine:
 
     @property
     def is_busy(self) -> bool:
-        """True if at least as many programs as cores ran during the last minute."""
+        """True if the load average of the last minute is at least the number of cores."""
         return self.load[0] >= self.cores
 
 
@@ -66,7 +66,7 @@ def _processor() -> str:
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Versions of Python and of the packages that affect the figures."""
+    """Return the versions of Python and of the packages that affect the figures."""
     return {
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in packages},
@@ -75,7 +75,7 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """Setting of a measurement: the machine, the versions, the model and how it runs.
+    """Conditions of a measurement: the machine, the versions, the model and how it runs.
 
     Attributes:
         machine: the machine.

@@ -47,11 +47,11 @@ class Measurement(ABC, Generic[AnyResult]):
     @property
     @abstractmethod
     def result(self) -> AnyResult | None:
-        """The result so far, None before the first; any thread may read it."""
+        """The result so far, None before the first part; any thread may read it."""
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """Return the expected duration of each part, in any unit."""
+        """Expected duration of each part, in any unit."""
         return self._costs
 
     @property

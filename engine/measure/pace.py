@@ -30,7 +30,7 @@ class Pace:
     step_ms: float
 
     def read_seconds(self, tokens: float) -> float:
-        """Estimate the time to read some tokens; extrapolates beyond the longest timed length."""
+        """Estimate the time of a prefill; extrapolates beyond the longest timed length."""
         if tokens <= self.tokens[-1]:
             return float(np.interp(tokens, self.tokens, self.ms)) / 1e3
         growth = self.ms[-1] / self.tokens[-1]

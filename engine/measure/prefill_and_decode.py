@@ -1,4 +1,4 @@
-"""Prefill against decode, over prompt length x output length.
+"""Times of prefill and decode over a grid of prompt length x output length.
 
 Every cell reads a prompt from its beginning, which gives the first token, then decodes the others
 one by one. Cells take turns in rounds, the cheapest first, so that a slow spell of the machine does
@@ -31,7 +31,7 @@ MOST_ROUNDS = 100
 
 @dataclass(frozen=True)
 class Cell:
-    """A prompt length and an output length, as far as measured.
+    """Times for one prompt length and one output length, as far as measured.
 
     Attributes:
         prompt: tokens of the prompt.
@@ -64,7 +64,7 @@ class Cell:
 
     @property
     def spread(self) -> float:
-        """Longest over shortest total of the rounds."""
+        """Longest total of a round / shortest."""
         totals = [sum(pair) for pair in zip(self.first_ms, self.later_ms, strict=True)]
         return max(totals) / min(totals)
 
@@ -81,7 +81,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class PrefillAndDecode:
-    """The grid, as far as measured.
+    """Times for a grid of lengths, as far as measured.
 
     Attributes:
         prompts, outputs: the requested lengths, ascending.
@@ -97,7 +97,7 @@ class PrefillAndDecode:
     weight_bytes: Whole
 
     def at(self, prompt: int, output: int) -> Cell | None:
-        """Return a cell; None if it is not measured yet."""
+        """Return the cell of two lengths; None if it is not measured yet."""
         found = (one for one in self.cells if (one.prompt, one.output) == (prompt, output))
         return next(found, None)
 
@@ -108,12 +108,12 @@ class PrefillAndDecode:
 
     @property
     def changed_cells(self) -> list[int]:
-        """Cells before which the machine's speed differed from its usual speed."""
+        """Indices of the timings before which the machine's speed differed from its usual speed."""
         return changed(self.reference_ms)
 
 
 class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
-    """Measures a grid.
+    """Times every cell of a grid, in rounds.
 
     Args:
         model: the model.
@@ -155,7 +155,7 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
         rounds: int,
         pace: Pace,
     ) -> float:
-        """Estimate the duration of a grid; raises as the measurement does."""
+        """Estimate the duration of the measurement; raises the same errors."""
         most = at_once(model)
         seconds = sum(
             pace.read_seconds(min(prompt, most)) * max(1.0, prompt / most)
@@ -203,7 +203,7 @@ class PrefillAndDecodeMeasurement(Measurement[PrefillAndDecode]):
 def grid(
     model: LanguageModel, prompts: Sequence[int], outputs: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """All (prompt length, output length); raises `SettingError` if they cannot be measured."""
+    """Return all pairs of lengths; raises `SettingError` if they cannot be measured."""
     cells = [(prompt, output) for prompt in sorted(set(prompts)) for output in sorted(set(outputs))]
     if len(cells) > MOST_CELLS:
         problem, remedy = (

@@ -1,11 +1,11 @@
-"""Prefix reuse: time of a prompt whose beginning is already cached, against a full reading.
+"""Prefix reuse: time to read a prompt whose beginning is cached, against a full prefill.
 
-    full     a new cache reads the whole prompt
-    reused   a copy of another prompt's cache is cropped to the tokens that both share, and reads
-             only the rest
+    full     the whole prompt is read into a new cache
+    reused   a copy of another prompt's cache is cropped to the tokens that both share, and only the
+             rest is read
 
 If states cannot be cropped (recurrent layers, a sliding window that is full), the measurement keeps
-the other text's state at the end of the shared tokens. That place has to be known in advance.
+the other text's state at the end of the shared tokens. That position has to be known in advance.
 Passes are timed from the start of their turn, so the figures contain no other passes.
 """
 
@@ -33,7 +33,7 @@ MOST_REPEATS = 50
 
 @dataclass(frozen=True)
 class Reuse:
-    """A prompt read both ways.
+    """A prompt, read in full and with reuse.
 
     Attributes:
         shared: tokens at the beginning of both prompts.
@@ -82,7 +82,7 @@ class PrefixResult:
 
 
 class PrefixMeasurement(Measurement[PrefixResult]):
-    """Reads two prompts with a common beginning, over several lengths of that beginning.
+    """Times a prompt in full and with reuse, for several lengths of the shared beginning.
 
     Every repeat goes through all lengths, and reads both ways in turn, so that a slow spell of the
     machine affects all alike. A round before the first one warms up.
@@ -138,7 +138,7 @@ class PrefixMeasurement(Measurement[PrefixResult]):
 
 
 def shared_tokens(first: Sequence[int], second: Sequence[int]) -> int:
-    """Count the tokens that both begin with; always leaves one of the second to read."""
+    """Count the tokens that both begin with, but leave at least one of the second to read."""
     count = 0
     for one, other in zip(first, second[:-1], strict=False):
         if one != other:
@@ -194,7 +194,7 @@ class _Prompts:
 
     def time(self, *, keeps: bool) -> None:
         """Read the second prompt both ways; without `keeps` the times are discarded."""
-        self._other.restore()  # untimed: its memory may have gone to others
+        self._other.restore()  # untimed: its cache may have been evicted
         full = open_sequence(self._model).extend(self.second)
         start = time.perf_counter()
         twin = self._other.fork()

@@ -1,7 +1,7 @@
-"""A matrix product of one size, timed repeatedly to see if the machine keeps its speed.
+"""A fixed matrix product, timed repeatedly to see if the machine keeps its speed.
 
 A warm laptop lowers its clock, another program takes a core, a container moves. Then figures from
-before and after do not compare. The reference shows this.
+before and after are not comparable. The reference shows this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Reference:
     """The reference product of a model's machine: float32, on its device, with its threads.
 
     Args:
-        model: the model whose device and threads the product takes.
+        model: the model whose device and threads the product uses.
         clock: the clock that times it.
     """
 
@@ -37,13 +37,13 @@ class Reference:
 
     @cached_property  # a measurement that is only estimated needs none
     def _matrix(self) -> torch.Tensor:
-        """The (size, size) matrix on the device."""
+        """The matrix to multiply, on the model's device: (size, size) float32."""
         size = SIZE if self._model.device.type == "cpu" else GPU_SIZE
         generator = torch.Generator().manual_seed(0)
         return torch.randn(size, size, generator=generator).to(self._model.device)
 
     def ms(self) -> float:
-        """Time the product now (mean of sixteen); raises `CancelledError` as any turn does."""
+        """Return the product's mean time over sixteen; raises `CancelledError` as any turn does."""
         with exclusive(self._model.kernels, tokens=2):
             torch.mm(self._matrix, self._matrix)  # the first one is slower than the others
             synchronize(self._model.device)
@@ -63,7 +63,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def changed(times: Sequence[float]) -> list[int]:
-    """Indices of the references measured at a speed other than the usual one."""
+    """Return the indices of the times that differ from the median by more than a quarter."""
     if len(times) < 2:
         return []
     middle = statistics.median(times)

@@ -1,4 +1,4 @@
-"""Measurements of one machine and model as one JSON file, and back.
+"""Measurements of one machine and model, written to and read from one JSON file.
 
     {"format": "decoding-visualiser-measurement", "version": 1,
      "setting": {"machine": {...}, "model": ..., "dtype": ..., "threads": ..., "date": ...},
@@ -47,7 +47,7 @@ class Report:
     parts: Mapping[str, Any]
 
     def to_json(self) -> str:
-        """Return the text of a file."""
+        """Return the report as the text of a JSON file."""
         data = {
             "format": FORMAT,
             "version": VERSION,
@@ -66,7 +66,8 @@ class Report:
                 version of the app may have more parts.
 
         Raises:
-            MeasurementError: it is too large, not a measurement, damaged, or from a newer version.
+            MeasurementError: the file is too large, not a measurement, damaged, or from a newer
+                version.
         """
         if len(text) > MOST_BYTES:
             raise MeasurementError(
@@ -85,7 +86,7 @@ class Report:
 
 
 def _file(data: bytes) -> _File:
-    """Decode a file's parts, still raw; raises `MeasurementError` if it is not of this version."""
+    """Decode a file, its parts still raw; raises `MeasurementError` if its version is another."""
     try:
         file = decode(data, _File)
     except NoJson as error:

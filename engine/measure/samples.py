@@ -6,27 +6,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-FAR = 3.5  # modified z-score from which a value stands out
-LEAST_SHARE = 0.1  # of the median, by which a value must differ to stand out
+FAR = 3.5  # modified z-score above which a value is an outlier
+LEAST_SHARE = 0.1  # of the median, by which an outlier must differ from it
 _NORMAL = 0.6745  # of a normal distribution: median absolute deviation / standard deviation
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value."""
+    """Return the median."""
     return float(np.median(values))
 
 
 def p95(values: Sequence[float]) -> float:
-    """95th percentile, interpolated."""
+    """Return the 95th percentile, interpolated."""
     return float(np.percentile(values, 95))
 
 
 def outliers(values: Sequence[float], near: int | None = None) -> list[int]:
-    """Find the indices of outliers.
+    """Return the indices of outliers.
 
     An outlier's modified z-score, 0.6745 (x - median) / MAD, is above 3.5 (Iglewicz and Hoaglin,
     "How to Detect and Handle Outliers", 1993). It also differs from the median by at least a tenth,
-    because almost equal times have no outliers worth a mark.
+    because almost equal times have no outliers worth marking.
 
     Args:
         values: values in the order of measuring.

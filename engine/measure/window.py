@@ -42,7 +42,7 @@ _VOCAB, _SPREAD, _ROWS = 128, 0.3, 64
 
 @dataclass(frozen=True)
 class Step:
-    """One token read by the model with the window.
+    """The cache after one more token was read by the small model.
 
     Attributes:
         positions: tokens read so far.
@@ -66,10 +66,10 @@ class End:
     """The end of the loaded model's context.
 
     Attributes:
-        context: most positions that the model takes; 0 if it sets no limit.
+        context: maximum number of positions of the model; 0 if it sets no limit.
         reached: positions in the cache at the last step; 0 if the end was not measured.
         bytes: bytes of the cache there.
-        said: the model's answer to one more step, or why the end was not measured.
+        said: the error of one more step, or why the end was not measured.
     """
 
     context: Whole
@@ -80,7 +80,7 @@ class End:
 
 @dataclass(frozen=True)
 class WindowEdge:
-    """Edge and end, as far as measured.
+    """Behaviour at the edge of a window and at the end of a context, as far as measured.
 
     Attributes:
         window: positions of the window.
@@ -114,7 +114,7 @@ class WindowEdge:
 
 
 def small_model(window: int) -> PreTrainedModel:
-    """Build a model of random weights with a sliding window in every layer; eager attention."""
+    """Build a model of random weights, with a sliding window in every layer and eager attention."""
     config = MistralConfig(
         vocab_size=_VOCAB,
         hidden_size=32,
@@ -139,7 +139,7 @@ _small_model = lru_cache(maxsize=4)(small_model)
 
 
 class WindowMeasurement(Measurement[WindowEdge]):
-    """Reads past a window, changes one token after the other, and runs to the context's end.
+    """Reads past a window, then replaces each token in turn, then decodes to the context's end.
 
     Args:
         model: the model whose context end is measured.
@@ -233,7 +233,7 @@ def window_of(model: LanguageModel) -> int:
 
 
 def context_end(model: LanguageModel) -> End:
-    """Fill a context with random tokens except a few, decode these, and ask for one more."""
+    """Fill a context with random tokens except a few, decode those, then try one more step."""
     context = model.context_length
     if context is None:
         return End(0, 0, 0, f"{model.name} sets no limit to its positions.")

@@ -4,7 +4,7 @@ Both decode greedily. With the cache, a step reads one token. Without it, a step
 text again into an empty cache, which is then discarded. That takes one pass, or several if one
 would keep others waiting for long (`engine.runner.turns`). Blocks of steps with and without take
 turns, so that a slow spell of the machine slows both down. If the two choose different tokens,
-which rounding can cause, the difference is kept, and both continue with the cached one's token.
+which rounding can cause, the difference is recorded, and both continue with the cached one's token.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ NEAR = 7  # neighbours on either side, for the comparison of a step
 
 @dataclass(frozen=True)
 class Difference:
-    """The first step at which the two chose different tokens.
+    """The first step at which decoding with and without the cache chose different tokens.
 
     Attributes:
         position: number of tokens before it.
         cached, uncached: label of the token that each chose.
-        margin: logit of the cached one's token minus the other's, with the cache.
+        margin: logit of the cached token minus that of the uncached one, both with the cache.
     """
 
     position: Positive
@@ -65,7 +65,8 @@ class WithAndWithout:
         difference: the first difference; None if both chose the same tokens.
         is_state: whether the model keeps a state of constant size, like Mamba.
         reference_ms: time of the reference product before each block of steps.
-        empty_ms: time of a step into an empty cache then, the lower quartile of `EMPTY_STEPS`.
+        empty_ms: time of a step into an empty cache before each block, the lower quartile of
+            `EMPTY_STEPS`.
         block: number of steps in a block.
     """
 
@@ -85,7 +86,7 @@ class WithAndWithout:
 
     @property
     def cached_positions(self) -> range:
-        """Tokens of the text that each step with the cache continues from."""
+        """Number of tokens before each step with the cache."""
         return range(self.prompt_tokens, self.prompt_tokens + len(self.cached_ms))
 
     @property
@@ -122,22 +123,22 @@ class WithAndWithout:
 
     @cached_property
     def cached_outliers(self) -> list[int]:
-        """Indices of the steps with the cache that stand out among their neighbours."""
+        """Indices of the steps with the cache that are outliers among their neighbours."""
         return [place + 1 for place in outliers(self.cached_ms[1:], NEAR)]
 
     @cached_property
     def uncached_outliers(self) -> list[int]:
-        """Indices of the measured steps without the cache that stand out among their neighbours."""
+        """Indices in `uncached_ms` of the steps that are outliers among their neighbours."""
         return outliers(self.uncached_ms, NEAR)
 
     @property
     def changed_blocks(self) -> list[int]:
-        """Blocks before which the machine's speed differed from its usual speed."""
+        """Indices of the blocks before which the machine's speed differed from its usual speed."""
         return changed(self.reference_ms)
 
 
 class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
-    """Decodes a text both ways.
+    """Decodes a text with and without the cache, and times every step.
 
     Args:
         model: the model.
@@ -180,7 +181,7 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
     def estimated_seconds(
         model: LanguageModel, prompt_tokens: int, positions: int, every: int, pace: Pace
     ) -> float:
-        """Estimate the duration of the measurement; raises as the measurement does."""
+        """Estimate the duration of the measurement; raises the same errors."""
         check_positions(model, prompt_tokens, positions)
         steps = positions - prompt_tokens + 1
         most = at_once(model)
@@ -286,12 +287,12 @@ class WithAndWithoutMeasurement(Measurement[WithAndWithout]):
 
 
 def lower_quartile(times: Sequence[float]) -> float:
-    """Return a time that other programs, which only ever add to it, have hardly lengthened."""
+    """Return the lower quartile, which other programs, as they only add time, hardly lengthen."""
     return sorted(times)[len(times) // 4]
 
 
 def check_positions(model: LanguageModel, prompt_tokens: int, positions: int) -> None:
-    """Raise `SettingError` if a text of that length cannot be measured."""
+    """Raise `SettingError` or `ContextFullError` if a text of that length cannot be measured."""
     most = min(model.context_length or MOST_POSITIONS, MOST_POSITIONS)
     remedy = msg("use {prompt_tokens:,} to {most:,}", (prompt_tokens + 1, most))
     if prompt_tokens >= most:

@@ -1,19 +1,19 @@
-"""Models: found, checked, loaded, and asked for the scores of the next token.
+"""Find, check and load models, and run their forward passes.
 
 load               `load_model`: from a name to a model
 loading/           its steps: folder, hub, files, checks
 loaded             base of every model: weights, tokenizer, device
-forward            result of a pass: a row of scores, or the most likely ones
-language_model     `LanguageModel`: one forward pass of a causal language model
-diffusion_model    `DiffusionModel`: one pass over a canvas
-probe              checks of a model: steps as `generate` does, chunks, a switch
-cache              a model's cache: made, cropped, copied
-cache_size         its bytes, measured
-cache_layers/      its bytes from a configuration alone: `formula_of`
-growing_cache      a cache's attention layer that grows in place
+forward            result of a pass: a row of scores, or only the highest
+language_model     `LanguageModel`: forward passes of a causal language model
+diffusion_model    `DiffusionModel`: forward passes over a canvas
+probe              checks of a model: same logits as `generate`, chunked prefill, cache limits
+cache              operations on a model's cache: create, crop, copy
+cache_size         measured size of a cache in bytes
+cache_layers/      size of a cache, computed from a configuration: `formula_of`
+growing_cache      an attention layer of a cache that grows in place
 passes             counts of forward passes
 vocabulary         token ids as bytes and text
-chat_template      how a message to a chat model is laid out
+chat_template      the layout of a message for a chat model
 kernels            how passes run on a CPU
 """
 

@@ -32,7 +32,7 @@ def _known(*layers: object) -> dict[type, frozenset[str]]:
     return {type(layer): frozenset(vars(layer).keys() | _SET_ON_FIRST_USE) for layer in layers}
 
 
-# Layers whose attributes are all known, with those attributes. A subclass may hold more, which its
+# Layers whose attributes are all known, with those attributes. A subclass may have more, which its
 # inherited `crop` and copies miss, so only exact types count.
 _ATTENTION = _known(
     DynamicLayer(),
@@ -54,9 +54,9 @@ _OF_A_CACHE = frozenset(vars(DynamicCache(config=None)))
 
 
 def new_cache(config: PretrainedConfig) -> Cache:
-    """An empty cache with the layer types that the model's configuration names.
+    """Return an empty cache with the layer types that the model's configuration names.
 
-    Layers that keep all positions have room for more of them (see `GrowingLayer`). All others are
+    Layers that keep all positions allocate room for more (see `GrowingLayer`). All others are
     transformers' own.
     """
     cache = DynamicCache(config=config)
@@ -74,11 +74,11 @@ def forgets(cache: Cache) -> bool:
 
 
 def is_attention(cache: Cache) -> bool:
-    """Return whether all layers are transformers' own attention layers, and hold nothing else.
+    """Return whether all layers are transformers' own attention layers, without further state.
 
-    Only those can be cropped, repeated for a batch and thinned out. The states of recurrent layers
-    and convolutions have no such operation. Layers that come with a model inherit the operations of
-    attention layers, even if those miss what the model added.
+    Only those can be cropped, and their rows repeated or dropped. The states of recurrent layers
+    and convolutions have no such operations. Layers that come with a model inherit the operations
+    of attention layers, even if those miss state that the model added.
     """
     return _is_plain(cache) and all(_is_of(_ATTENTION, layer) for layer in cache.layers)
 
@@ -100,9 +100,9 @@ def _is_of(kinds: dict[type, frozenset[str]], layer: object) -> bool:
 
 
 def can_crop(cache: Cache) -> bool:
-    """Return whether the newest positions can be removed again, exactly.
+    """Return whether the newest positions can be removed without changing the others.
 
-    A sliding window that has begun to forget cannot go back, and transformers would raise. The
+    A sliding window that has dropped positions cannot go back, and transformers would raise. The
     state of a recurrent layer, or of an unknown layer, would silently be wrong.
     """
     return is_attention(cache) and all(
@@ -115,14 +115,14 @@ def _window(layer) -> int | None:
 
 
 def can_repeat(cache: Cache) -> bool:
-    """Return whether a filled cache can be repeated and thinned out along its batch dimension."""
+    """Return whether the rows of a filled cache can be repeated and dropped."""
     return is_attention(cache)
 
 
 def can_join(cache: Cache, other: Cache) -> bool:
-    """Return whether the rows of two filled caches of one model can continue in one cache.
+    """Return whether the rows of two filled caches of one model can be joined in one cache.
 
-    They are then at the same position, so nothing is padded.
+    They must be at the same position, since nothing is padded.
     """
     return (
         is_attention(cache)
@@ -140,7 +140,7 @@ def _joins(layer: object, other: object) -> bool:
 
 
 def join(cache: Cache, other: Cache) -> None:
-    """Append the rows of another cache. Only if `can_join` allows it."""
+    """Append the rows of another cache; only if `can_join` allows it."""
     for layer, joining in zip(cache.layers, other.layers, strict=True):
         if isinstance(layer, GrowingLayer):
             layer.join(joining)
@@ -150,16 +150,16 @@ def join(cache: Cache, other: Cache) -> None:
 
 
 def crop(cache: Cache, keep: int) -> None:
-    """Keep the first `keep` positions. Only if `can_crop` allows it."""
+    """Keep the first `keep` positions; only if `can_crop` allows it."""
     cache.crop(keep - cache.get_seq_length())
 
 
 def fork(cache: Cache) -> Cache:
-    """An independent copy that shares data which is never overwritten.
+    """Return an independent copy, which shares the memory that is never overwritten.
 
-    Growing layers write only behind the positions that a copy reads. Other attention layers replace
+    Growing layers write only after the positions that a copy reads. Other attention layers replace
     their tensors at each update (by concatenation), so the copy can share them. Recurrent and
-    convolution states are updated in place, so they are cloned. Unknown layers are copied whole.
+    convolution states are updated in place, so they are cloned. Unknown layers are deep-copied.
     """
     if not _is_plain(cache):
         return copy.deepcopy(cache)
@@ -182,7 +182,7 @@ def _fork_layer(layer):
 
 
 def recurrent_states(cache: Cache) -> list[str]:
-    """The kinds of states in transformers' own recurrent layers, by their names there."""
+    """Return the attribute names of the states in transformers' own recurrent layers."""
     found = {
         name
         for layer in cache.layers
@@ -194,7 +194,7 @@ def recurrent_states(cache: Cache) -> list[str]:
 
 
 def with_other_states(cache: Cache, name: str) -> Cache:
-    """A copy with changed states of one kind, in all layers; see `recurrent_states`."""
+    """Return a copy in which every layer's states of this name differ; see `recurrent_states`."""
     twin = fork(cache)
     for layer in twin.layers:
         states = getattr(layer, name) if _is_of(_RECURRENT, layer) else {}
@@ -205,5 +205,5 @@ def with_other_states(cache: Cache, name: str) -> Cache:
 
 
 def holds_keys_and_values(cache: Cache) -> bool:
-    """Return whether all layers are exactly of the kinds that keep keys and values."""
+    """Return whether all layers are of the exact types that keep only keys and values."""
     return all(type(layer) in _KEYS_AND_VALUES for layer in cache.layers)

@@ -1,4 +1,4 @@
-"""The bytes of a KV cache, and of each of its layers, counted over its tensors."""
+"""Size in bytes of a KV cache and of each of its layers, summed over their tensors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from engine.model.growing_cache import GrowingLayer
 
 @dataclass(frozen=True)
 class CacheSize:
-    """Bytes of a cache.
+    """Size of a cache in bytes.
 
     Attributes:
         logical: bytes of the values that the next step reads.
-        held: bytes of memory kept for them. More than `logical` if there is room for more
+        held: bytes of memory allocated for them. More than `logical` if there is room for more
             positions, and after a rewind.
     """
 
@@ -26,13 +26,13 @@ class CacheSize:
 
 
 def tensors(cache: Cache) -> Iterator[torch.Tensor]:
-    """Every tensor that holds cached values, whatever the kind of layer."""
+    """Yield every tensor with cached values, from layers of any kind."""
     for layer in cache.layers:
         yield from tensors_of(layer)
 
 
 def tensors_of(layer: object) -> Iterator[torch.Tensor]:
-    """Every tensor that holds values cached by one layer."""
+    """Yield every tensor with values that one layer has cached."""
     for value in vars(layer).values():
         if isinstance(value, torch.Tensor):
             if value.dim() >= 3:
@@ -44,11 +44,11 @@ def tensors_of(layer: object) -> Iterator[torch.Tensor]:
 
 
 def cache_size(cache: Cache | None, *kept: Cache) -> CacheSize:
-    """Bytes of a cache, counted over its tensors; shared memory counts once.
+    """Return the size of a cache, summed over its tensors; shared memory counts once.
 
     Args:
         cache: the cache in use; None without one.
-        kept: further caches held for it (earlier states), which count as held.
+        kept: further caches kept for it (earlier states), which count as held.
     """
     logical, storages = _measured(() if cache is None else cache.layers)
     for other in kept:
@@ -57,16 +57,16 @@ def cache_size(cache: Cache | None, *kept: Cache) -> CacheSize:
 
 
 def layer_sizes(cache: Cache) -> list[CacheSize]:
-    """Bytes of each layer of a cache."""
+    """Return the size of each layer of a cache."""
     measured = (_measured([layer]) for layer in cache.layers)
     return [CacheSize(logical, sum(storages.values())) for logical, storages in measured]
 
 
 def _measured(layers: Iterable[object]) -> tuple[int, dict[int, int]]:
-    """Bytes of all values in some layers, and the bytes of their storages by address."""
+    """Return the bytes of all values in the layers, and the bytes of each storage by address."""
     logical, storages, others = 0, {}, {}
     for layer in layers:
-        if type(layer) is GrowingLayer and layer.storages:  # at every step, so known beforehand
+        if type(layer) is GrowingLayer and layer.storages:  # measured in advance, for speed
             logical += layer.keys.nbytes + layer.values.nbytes
             storages |= layer.storages
         else:

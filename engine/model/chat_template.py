@@ -1,4 +1,4 @@
-"""Chat templates: the layout of a message to a chat model, rendered in a separate process.
+"""Chat templates, which lay out a message for a chat model, rendered in a separate process.
 
 Typed text stays text. Only the template writes control tokens such as an end of turn.
 """
@@ -26,7 +26,7 @@ _OTHERWISE = msg("start from plain text, or choose another model")
 
 
 def has_chat_template(tokenizer: PreTrainedTokenizerBase | None) -> bool:
-    """Return whether the tokenizer has a template for messages to the model."""
+    """Return whether the tokenizer has a chat template."""
     template = getattr(tokenizer, "chat_template", None)
     return bool(template.get("default") if isinstance(template, dict) else template)
 
@@ -39,14 +39,13 @@ def prepare() -> None:
 def render(
     tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int, system: str | None = None
 ) -> str:
-    """A user's message in the template, up to where the model answers.
+    """Return a user's message in the chat template, up to the start of the model's answer.
 
     A system message comes before it, if one is given.
 
     Raises:
         PromptError: the text is longer than `most_bytes`.
-        TokenizerError: the template fails, makes nothing of the message, or takes too much time or
-            memory.
+        TokenizerError: the template fails, renders nothing, or takes too much time or memory.
     """
     special = {name: _plain(token) for name, token in tokenizer.special_tokens_map.items()}
     request = {
@@ -95,9 +94,9 @@ def render(
 def messages(
     tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int
 ) -> list[dict[str, str]]:
-    """A user's message, after the system message that the template writes by itself, if any.
+    """Return a user's message, preceded by the template's default system message if it has one.
 
-    That message is found as the text that a different system message replaces.
+    The default is found as the text that a different system message replaces.
 
     Raises:
         PromptError, TokenizerError: as in `render`.
@@ -117,7 +116,7 @@ def _messages(message: str, system: str | None = None) -> list[dict[str, str]]:
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) -> list[int]:
-    """Token ids of `render`, with control tokens in the message encoded as plain text.
+    """Return the token ids of `render`, with control tokens in the message as plain text.
 
     The message's control tokens are marked before it is rendered, and encoded by themselves
     without the tokenizer's added tokens, as `apply_chat_template(sanitize_control_tokens=True)`
@@ -125,7 +124,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
 
     Raises:
         PromptError: as in `render`.
-        TokenizerError: as in `render`, or the tokenizer makes plain text a control token.
+        TokenizerError: as in `render`, or the tokenizer turns plain text into a control token.
     """
     longest_first = sorted(_control_tokens(tokenizer), key=len, reverse=True)
     # (?!) never matches
@@ -144,7 +143,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
 
 
 def _control_tokens(tokenizer: PreTrainedTokenizerBase) -> set[str]:
-    """Special tokens, and other added tokens that the template writes, except white space."""
+    """Return special tokens, and added tokens that the template writes, except white space."""
     template = tokenizer.get_chat_template()
     named = set(getattr(tokenizer, "chat_control_tokens", None) or ())
     return {

@@ -1,14 +1,14 @@
-"""Single tokens on a GPU as one captured CUDA graph.
+"""Forward passes over single tokens on a GPU, captured as CUDA graphs.
 
 A pass over one token is hundreds of small kernels. Python takes longer to launch them one by one
 than the GPU takes to run them. A model of 7.6 B parameters took 33 ms a token on a card that reads
 its weights in 5 ms. A captured graph launches all kernels at once.
 
-A graph knows its memory by address. So each has its own static cache (transformers' `StaticCache`).
-The text's keys and values are copied into it when the text, or the place in it, changes. Those that
-a pass adds are written back, so the text's own cache stays the only truth.
+A graph refers to its memory by address, so each has its own static cache (transformers'
+`StaticCache`). The text's keys and values are copied into it when the text, or the position in it,
+changes. Those that a pass adds are written back, so the text's own cache is always up to date.
 
-The room of a graph follows from the position alone, so rereading a text gives the same bits. They
+The capacity of a graph depends on the position alone, so rereading a text gives the same bits. They
 differ from those of a pass launched kernel by kernel, whose attention adds in a different order.
 """
 
@@ -35,7 +35,7 @@ Pass = Callable[[], torch.Tensor]
 
 
 def captured(run: Pass) -> Pass:
-    """`run` as a CUDA graph: the same kernels on the same memory, launched at once."""
+    """Return `run` as a CUDA graph: the same kernels on the same memory, launched at once."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -43,7 +43,7 @@ def captured(run: Pass) -> Pass:
             run()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    # Other threads may allocate on the device during the capture, which the graph may ignore.
+    # Other threads may allocate on the device during the capture; that does not concern the graph.
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         logits = run()
 
@@ -55,16 +55,16 @@ def captured(run: Pass) -> Pass:
 
 
 class DecodeGraphs:
-    """The graphs of one model, by the room of their caches. To be used with `ENGINE_LOCK` held.
+    """The CUDA graphs of one model, one per cache capacity; hold `ENGINE_LOCK` to use them.
 
     Args:
         hf: the model.
-        arguments: arguments of every pass besides tokens, positions and cache.
+        arguments: arguments of every pass other than tokens, positions and cache.
         head_input: returns the last input of the output layer, and forgets it.
-        capture: makes a pass faster; a test returns the pass unchanged.
+        capture: turns a pass into a graph; a test returns the pass unchanged.
 
     Attributes:
-        problem: reason that no graph is used; empty while graphs are used.
+        problem: why no graph is used; empty while graphs are used.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class DecodeGraphs:
         self._graphs: dict[int, _Graph] = {}
 
     def serves(self, cache: Cache) -> bool:
-        """Return whether a pass over one token of this cache runs as a graph."""
+        """Return whether a one-token pass with this cache runs as a graph."""
         return not self.problem and all(type(layer) is GrowingLayer for layer in cache.layers)
 
     def step(
@@ -100,7 +100,7 @@ class DecodeGraphs:
             (1, 1, d_model). None if no graph can be made: `problem` says why.
 
         Raises:
-            RuntimeError: PyTorch's own if no memory is left.
+            RuntimeError: PyTorch's own, if no memory is left.
         """
         room = max(LEAST_ROOM, 1 << position.bit_length())
         graph = self._graphs.get(room)
@@ -112,7 +112,7 @@ class DecodeGraphs:
         return graph.step(token_id, cache, position)
 
     def _made(self, room: int, token_id: int, cache: Cache, position: int) -> _Graph | None:
-        """A graph that agrees with the model's own pass; else None, and `problem` says why."""
+        """Return a graph that agrees with the model's own pass; else None, and set `problem`."""
         try:
             graph = _Graph(self._hf, self._arguments, self._head_input, self._capture, room)
             found = graph.step(token_id, caches.fork(cache), position)[0].float()
@@ -140,7 +140,7 @@ class DecodeGraphs:
 
 
 class _Graph:
-    """Pass over one token with room for a fixed number of positions."""
+    """A captured one-token pass, with room for a fixed number of positions."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A masked diffusion model, and the canvas it fills: a row of token ids, some of them the mask."""
+"""A masked diffusion model, and the canvas it fills: a row of token ids, some of them masks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.model.loaded import About, LoadedModel
 from engine.model.passes import note_pass
 from engine.model.vocabulary import Vocabulary
 
-MASK_SIGN = "░"  # shows a mask in a text for people
+MASK_SIGN = "░"  # shows a mask in a displayed text
 
 # A number in brackets is a gap of that many tokens; after a backslash it is text.
 _GAP = re.compile(r"(\\?)\[([0-9]+)\]")
@@ -30,7 +30,7 @@ _GAP_EXAMPLE = msg("write a number in brackets for a gap of that many tokens, as
 class DiffusionModel(LoadedModel):
     """A masked diffusion model, shared by all decoders and threads.
 
-    Attributes, besides those of `LoadedModel` (the mask is one of the `vocab_size` tokens):
+    Attributes, in addition to those of `LoadedModel` (the mask is one of the `vocab_size` tokens):
         vocabulary: tokens as bytes and text.
         mask_id: id of the mask.
         pad_id: id of the padding token; None without one, or if it also ends a text.
@@ -45,7 +45,7 @@ class DiffusionModel(LoadedModel):
         """Wrap a loaded transformers model.
 
         Raises:
-            NotAModelError: it does not name a mask, or does not attend in both directions.
+            NotAModelError: it names no mask, or does not attend in both directions.
             TokenizerError: model and tokenizer disagree on the mask.
         """
         super().__init__(hf, tokenizer, **about)
@@ -55,9 +55,9 @@ class DiffusionModel(LoadedModel):
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size)
 
     def logits(self, ids: Sequence[int]) -> np.ndarray:
-        """Logits of each position's own token, in one pass: (length, vocab) float32.
+        """Return the logits of each position's own token, from one pass: (length, vocab) float32.
 
-        The mask and the padding token are at -inf: no text holds them.
+        Those of the mask and the padding token are -inf, since no text contains these.
 
         Args:
             ids: the canvas, masks included; at least one id, at most `context_length`.
@@ -72,7 +72,7 @@ class DiffusionModel(LoadedModel):
         return scores
 
     def text(self, ids: Sequence[int]) -> str:
-        """A canvas as text: masks as `MASK_SIGN`, other special tokens left out."""
+        """Return a canvas as text: masks as `MASK_SIGN`, other special tokens left out."""
         pieces = []
         for token_id in ids:
             if token_id == self.mask_id:
@@ -119,9 +119,9 @@ class DiffusionModel(LoadedModel):
         return int(mask_id)
 
     def _check_both_directions(self) -> int:
-        """Refuse a model whose early positions do not see later ones; returns the vocabulary size.
+        """Refuse a model that does not attend to later positions; returns the vocabulary size.
 
-        Causal attention would not fail: it would fill gaps without reading what follows them.
+        A causal model would not fail, but fill gaps without reading the text after them.
         """
         mask = self.mask_id
         one, other = (self._forward([mask, mask, last]) for last in (0 if mask else 1, mask))
@@ -135,7 +135,7 @@ class DiffusionModel(LoadedModel):
 
 
 def _pad_id(config, tokenizer) -> int | None:
-    """The padding token's id, unless it has another use: many models end a text with it."""
+    """Return the padding token's id; None if there is none, or if it also ends a text."""
     pad = getattr(config, "pad_token_id", None)
     if pad is None:
         pad = getattr(tokenizer, "pad_token_id", None)
@@ -149,13 +149,13 @@ def _pad_id(config, tokenizer) -> int | None:
 
 
 def fill_gaps(model: DiffusionModel, text: str) -> tuple[int, ...]:
-    """The canvas of a text in which ``[4]`` stands for four masks and ``\\[4]`` for itself.
+    """Return the canvas of a text: ``[4]`` becomes four masks, ``\\[4]`` the text ``[4]``.
 
-    A space before a gap belongs to it, since tokens begin with the space before their word.
+    A space before a gap belongs to the gap, since tokens begin with the space before their word.
 
     Raises:
         PromptError: no gap, an empty gap, a gap beyond the context, or the mask token itself.
-        TokenizerError: the model has no tokenizer, or one that does not know the mask.
+        TokenizerError: the model has no tokenizer, or one without the mask.
     """
     pieces: list[str | int] = [""]
     end = 0
@@ -173,7 +173,7 @@ def fill_gaps(model: DiffusionModel, text: str) -> tuple[int, ...]:
 
 
 def marked_gaps(model: DiffusionModel, canvas: Sequence[int]) -> str:
-    """The text from which `fill_gaps` makes this canvas, if there is one: the inverse.
+    """Return the text from which `fill_gaps` makes this canvas, if there is one.
 
     Control tokens other than the mask are left out; the tokenizer adds its own.
     """
@@ -190,12 +190,12 @@ def marked_gaps(model: DiffusionModel, canvas: Sequence[int]) -> str:
 
 
 def continuation(model: DiffusionModel, prompt: str, masks: int) -> tuple[int, ...]:
-    """Return the canvas of a prompt, taken literally, followed by this many masks.
+    """Return the canvas of a prompt, taken literally, followed by `masks` masks.
 
     Raises:
-        PromptError: the prompt holds the mask token, or is too long for that many masks.
+        PromptError: the prompt contains the mask token, or exceeds the context with its masks.
         SettingError: `masks` is not a whole number of at least 1.
-        TokenizerError: the model has no tokenizer, or one that does not know the mask.
+        TokenizerError: the model has no tokenizer, or one without the mask.
     """
     if not is_whole(masks) or masks < 1:
         remedy = msg("use a whole number of at least 1")
@@ -226,7 +226,7 @@ def _most_positions(model: DiffusionModel) -> int:
 
 
 def _canvas(model: DiffusionModel, pieces: Sequence[str | int]) -> tuple[int, ...]:
-    """Token ids of the pieces, which are texts and numbers of masks, in order."""
+    """Return the token ids of the pieces, each a text or a number of masks."""
     mask = _mask_text(model)
     if any(isinstance(piece, str) and mask in piece for piece in pieces):
         raise PromptError(
@@ -235,7 +235,7 @@ def _canvas(model: DiffusionModel, pieces: Sequence[str | int]) -> tuple[int, ..
     whole = ""
     for piece in pieces:
         whole = whole + piece if isinstance(piece, str) else whole.removesuffix(" ") + mask * piece
-    # The tokenizer itself sees the masks, so it splits the text around them as it did in training.
+    # The tokenizer gets the text with the masks, so it splits the text around them as in training.
     ids = tuple(model.vocabulary.encode(whole))
     masks = sum(piece for piece in pieces if not isinstance(piece, str))
     if ids.count(model.mask_id) != masks:
@@ -259,7 +259,7 @@ def _mask_text(model: DiffusionModel) -> str:
 
 
 def checked_canvas(model: DiffusionModel, canvas: Sequence[int]) -> tuple[int, ...]:
-    """The ids of a canvas; `PromptError` if this model cannot take it, or it has no mask."""
+    """Return the ids of a canvas; raises `PromptError` if it has no mask or cannot be read."""
     try:
         ids = tuple(operator.index(token_id) for token_id in canvas)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""The scores of the next token: a whole row, or its highest scores."""
+"""The scores of the next token: a whole row, or only the highest."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """The most likely next tokens as a back end lists them, and the mass of all others.
+    """The most likely next tokens listed by a back end, and the probability of all others.
 
     Attributes:
         ids: (n,) token ids, each once.
-        logprobs: (n,) float32 natural logarithms of their probabilities, before any cut.
+        logprobs: (n,) float32 natural logarithms of their probabilities, before any sampler.
         vocab_size: number of tokens that the model scores.
         rest: total probability of the tokens that are not listed; 0 if all are.
     """
@@ -29,13 +29,13 @@ class Scores:
 
     @property
     def bytes_held(self) -> int:
-        """Bytes of memory."""
+        """Bytes of memory that the arrays take."""
         return self.ids.nbytes + self.logprobs.nbytes
 
     def row(self, model: object = None) -> np.ndarray:
-        """Log-probabilities; the tokens not listed share the rest evenly: (vocab,) float32.
+        """Return log-probabilities; unlisted tokens share the rest evenly: (vocab,) float32.
 
-        Sums over the row are exact at temperature 1. Ranks, and the result of a cut to at most n
+        Sums over the row are exact at temperature 1. Ranks, and the result of keeping at most n
         tokens, are exact at any temperature: no unlisted token is likelier than a listed one.
         """
         others = self.vocab_size - self.ids.size
@@ -54,16 +54,16 @@ class Scores:
 
 @dataclass(frozen=True)
 class Forward:
-    """The outcome of one forward pass, for the next token.
+    """Result of one forward pass: the scores of the next token.
 
     Attributes:
         logits: (vocab,) float32, raw, of the last position; (tokens, vocab) if all positions were
             asked for. Log-probabilities if the back end has no logits.
         hidden: (1, 1, d_model) input of the output layer at that position, or (1, tokens, d_model)
             at all positions, in the model's dtype and on its device; None if there is none.
-        ms: wall time in milliseconds, until the logits are in this process' memory; without the
+        ms: wall time in milliseconds, until the logits are in this process' memory; excludes
             pauses for other passes.
-        scores: the listed scores, if they are not the whole row.
+        scores: the listed scores, if the back end does not return the whole row.
     """
 
     logits: np.ndarray

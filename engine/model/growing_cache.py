@@ -1,10 +1,10 @@
 """An attention layer of a cache that grows without copying itself at every step.
 
 transformers' `DynamicLayer` concatenates all keys and values at every token. So the cost of a
-step rises with the text, whatever the model does. The layer here keeps room for more positions. It
-writes new positions behind the old ones, and returns views of the written part.
+step rises with the length of the text, for any model. The layer here allocates room for more
+positions. It writes new positions after the old ones, and returns views of the written part.
 
-Forks share that room until one continues: see `GrowingLayer.fork`.
+Forks share that room until one of them grows: see `GrowingLayer.fork`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from transformers.cache_utils import DynamicLayer
 
 from engine.cache_formula import Layout
 
-# Room is made in blocks of this many positions, for an eighth more positions than there are. So at
-# most an eighth and one block are empty, and a position is copied about eight times in all.
+# Room is allocated in blocks of this many positions, for an eighth more positions than there are.
+# So at most an eighth and one block are empty, and a position is copied about eight times in all.
 BLOCK = 64
 _SPARE = 8
 
@@ -26,17 +26,17 @@ def room_for(positions: int) -> int:
 
 
 class Grown(Layout):
-    """Upper bound on the memory of this app's caches, which have room for more positions.
+    """Upper bound on the memory of the app's caches, which have room for more positions.
 
-    Layers with a sliding window have no such room. Between two steps their tensors are views of the
-    positions that the last step read: a window, or the whole prompt after the prefill.
+    Layers with a sliding window have no such room. Between two steps, their tensors are views of
+    the positions that the last step read: a window, or the whole prompt after the prefill.
     """
 
     name = "held"
     rule = "memory that this app holds, with room for further positions"
 
     def all(self, positions: int) -> int:
-        """Return the positions that have memory, with room for more."""
+        """Return the number of positions that memory is allocated for."""
         return room_for(positions)
 
 
@@ -44,7 +44,7 @@ GROWN = Grown()
 
 
 def _kind(states: torch.Tensor) -> tuple[object, ...]:
-    """The properties in which successive keys (or values) must agree."""
+    """Return the properties that successive keys (or values) must have in common."""
     rows, heads, _, size = states.shape
     return rows, heads, size, states.dtype, states.device
 
@@ -53,8 +53,8 @@ class _Room:
     """Memory for the keys, or for the values, of a fixed number of positions.
 
     Args:
-        like: (rows, heads, any, size) of the same kind.
-        positions: number of positions that there is room for.
+        like: a (rows, heads, any, size) tensor of the same kind.
+        positions: number of positions to allocate.
     """
 
     def __init__(self, like: torch.Tensor, positions: int) -> None:
@@ -67,9 +67,9 @@ class _Room:
         self.storage = {storage.data_ptr(): storage.nbytes()}
 
     def view(self, start: int, end: int) -> torch.Tensor:
-        """A view of the memory: (rows, heads, end - start, size)."""
+        """Return a view of positions `start` to `end`: (rows, heads, end - start, size)."""
         rows, heads, size, _, _ = self.kind
-        # As `narrow` in half the time, so that a short text is read as fast as one grown by `cat`.
+        # Like `narrow`, in half the time: so a short text is read as fast as one grown by `cat`.
         return self._memory.as_strided(
             (rows, heads, end - start, size), self._strides, start * self._strides[2]
         )
@@ -81,7 +81,7 @@ class _Shared:
     Attributes:
         keys, values: the memory.
         written: positions written so far, by any fork.
-        by_many: whether more than one fork may read it.
+        by_many: whether more than one fork may read the memory.
         storages: bytes of the memory by address.
     """
 
@@ -93,7 +93,7 @@ class _Shared:
         self.storages = keys.storage | values.storage
 
     def takes(self, keys: torch.Tensor, values: torch.Tensor, start: int) -> bool:
-        """Return whether these may be written at `start`: there is room that no fork reads."""
+        """Return whether these fit at `start`, in room that no other fork reads."""
         return (
             start + keys.shape[2] <= self.keys.positions
             and (start == self.written or not self.by_many)
@@ -106,8 +106,7 @@ class GrowingLayer(DynamicLayer):
     """Keys and values of all positions, (rows, heads, positions, size), with room for more.
 
     It returns the same as transformers' `DynamicLayer`, bit for bit, and has the same operations.
-    `keys` and `values` are views of the written part of the room. The memory of the whole room is
-    held.
+    `keys` and `values` are views of the written part of the room. The whole room stays allocated.
     """
 
     def __init__(self, **kwargs: object) -> None:
@@ -122,7 +121,7 @@ class GrowingLayer(DynamicLayer):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write new positions behind the old ones.
+        """Write new positions after the old ones.
 
         Args:
             key_states, value_states: (rows, heads, new positions, size).
@@ -139,7 +138,7 @@ class GrowingLayer(DynamicLayer):
                 _kind(key_states),
                 _kind(value_states),
             ):
-                # Of a different kind than the old ones: transformers converts them or says why not.
+                # Of a different kind than the old ones: transformers converts them or raises.
                 self._room = None
                 return super().update(key_states, value_states)
             room = self._moved(key_states, value_states, start)
@@ -164,10 +163,10 @@ class GrowingLayer(DynamicLayer):
         return self._room
 
     def fork(self) -> GrowingLayer:
-        """An independent copy that shares the room.
+        """Return an independent copy that shares the room.
 
-        The first one to continue writes behind the positions that the others read. The others then
-        move theirs into rooms of their own, and so does a cropped layer.
+        The first fork to grow writes after the positions that the others read. Each of the others
+        moves its positions into a room of its own when it grows, and so does a cropped layer.
         """
         if self._room is not None:
             self._room.by_many = True
@@ -175,15 +174,15 @@ class GrowingLayer(DynamicLayer):
         twin.__dict__.update(self.__dict__)
         return twin
 
-    # Operations that replace the keys and values leave the room. The next update makes a new one.
+    # Operations that replace the keys and values give up the room. The next update makes a new one.
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset the layer and give up its room."""
         super().reset()
         self._room = None
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Keep these rows, in this order."""
+        """Keep the rows `beam_idx`, in that order."""
         super().reorder_cache(beam_idx)
         self._room = None
 
@@ -193,12 +192,12 @@ class GrowingLayer(DynamicLayer):
         self._room = None
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
-        """Keep these rows, in this order; a row may be named more than once."""
+        """Keep the rows `indices`, in that order; a row may occur more than once."""
         super().batch_select_indices(indices)
         self._room = None
 
     def join(self, other: GrowingLayer) -> None:
-        """Append the rows of another layer with as many positions."""
+        """Append the rows of another layer with the same number of positions."""
         self.keys = torch.cat([self.keys, other.keys])
         self.values = torch.cat([self.values, other.values])
         self._room = None

@@ -1,9 +1,9 @@
-"""Third-party tokenizers, read and run in processes with limits of time and memory.
+"""Third-party tokenizers, read and run in processes with limits on time and memory.
 
-A few bytes of a ``tokenizer.json`` can make a text a billion times as long, or have an expression
-try every way to match it. And while a large file is parsed, no other thread of this process runs.
-So a second process reads the files and returns the tokens and the settings. Each tokenizer cuts
-texts in a process to itself, so that a bad one keeps only its own visitors waiting.
+A few bytes of a ``tokenizer.json`` can make a text a billion times as long, or make a regular
+expression try every way to match it. While a large file is parsed, no other thread of this process
+runs. So a second process reads the files and returns the tokens and the settings. Each tokenizer
+runs in a process of its own, so that a bad one keeps only its own visitors waiting.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 # Processor time to read the smallest file, and for each MB. The largest file in use takes 3 s.
 READ_SECONDS, READ_SECONDS_PER_MB = 3.0, 0.3
-# Processor time to cut the shortest text, and for each MB. Tokenizers in use take 1 s per MB.
+# Processor time to tokenize the shortest text, and for each MB. Tokenizers in use take 1 s per MB.
 CUT_SECONDS, CUT_SECONDS_PER_MB = 2.0, 8.0
 MEGABYTES = 1_024
 # Most characters of a token, which is copied whole each time it occurs in a text.
 LONGEST_TOKEN = 2_000
-# Most bytes of a tokenizer besides its tokens, above all its chat template; read in one go.
+# Most bytes of a tokenizer without its tokens, mainly its chat template; unpickled at once.
 MOST_OF_REST = 1_000_000
 _READ, _CUT = msg("to read"), msg("to split this text")
 _CHECK_FILE = msg("check its tokenizer.json, or choose another model")
@@ -50,16 +50,16 @@ def read(folder: Path, size: int, most: int) -> tuple[PreTrainedTokenizerBase | 
     Args:
         folder: the folder of the model.
         size: bytes of its text files.
-        most: from this id on, the tokenizer is not made.
+        most: a tokenizer whose highest id is this or more is not built.
 
     Returns:
-        The tokenizer, which cuts texts in its own process; its number of entries; and its highest
-        id. No tokenizer if that is too high, or if transformers runs it in Python.
+        The tokenizer, which runs in its own process; its number of entries; and its highest id.
+        None instead of the tokenizer if that id is too high, or if transformers runs it in Python.
 
     Raises:
-        TokenizerError: it cannot be read, takes more time or memory than it may, makes far too much
-            text of a token, or has a token that is too long.
-        CancelledError: the asker has given up.
+        TokenizerError: it cannot be read, exceeds its limit of time or memory, decodes a token to
+            far too much text, or has a token that is too long.
+        CancelledError: the caller has given up.
     """
     seconds = READ_SECONDS + READ_SECONDS_PER_MB * size / 1e6
     request = {"kind": "read", "folder": str(folder), "most": most}
@@ -78,7 +78,7 @@ def read(folder: Path, size: int, most: int) -> tuple[PreTrainedTokenizerBase | 
 
 
 def no_tokenizer(name: str, reason: object) -> TokenizerError:
-    """The error for a folder whose tokenizer cannot be read."""
+    """Return the error for a folder whose tokenizer cannot be read."""
     return TokenizerError(
         "{name} has no tokenizer that can be read ({error}); add its "
         "tokenizer.json and tokenizer_config.json.",
@@ -87,7 +87,7 @@ def no_tokenizer(name: str, reason: object) -> TokenizerError:
 
 
 def _made(name: str, told: dict, data: bytes) -> PreTrainedTokenizerBase:
-    """The tokenizer that another process has described; see `engine.guarded.loading`."""
+    """Build a tokenizer from another process' description; see `engine.guarded.loading`."""
     parts, start = [], 0
     for length in told["lengths"]:
         parts.append(data[start : start + length])
@@ -121,7 +121,7 @@ def _added(
 
 
 def guard(tokenizer: PreTrainedTokenizerBase, folder: Path, size: int) -> None:
-    """Have a tokenizer that transformers runs in Python cut texts in another process.
+    """Move the work of a tokenizer that transformers runs in Python to another process.
 
     Args:
         tokenizer: the tokenizer read from the folder.
@@ -137,14 +137,14 @@ def _tokenize(process: _Process, text: str, **options: object) -> list[str]:
 
 
 class _Process:
-    """A process that serves one tokenizer and ends with its owner.
+    """A child process that runs one tokenizer and ends when its owner is collected.
 
     Args:
-        owner: the tokenizer in this process.
+        owner: the tokenizer's counterpart in this process.
         module: the module that runs in the child.
         name: the model's name, for errors.
         take: the request that hands the tokenizer over.
-        size: bytes that the child then reads.
+        size: bytes that the child reads for it.
         whole: the data of that request.
     """
 
@@ -157,7 +157,7 @@ class _Process:
         finalize(owner, self.child.end)
 
     def take(self, request: dict) -> None:
-        """Hand the tokenizer over by a new request, unless it equals the last one."""
+        """Hand the tokenizer over by `request` from now on; ends the child if that is new."""
         with self.child.lock:
             last, whole = self._needed["take"]
             if request != last:
@@ -165,12 +165,12 @@ class _Process:
                 self.child.end()
 
     def cut(self, request: dict, text: str) -> bytes:
-        """Return the answer of the process for a text.
+        """Return the process' answer to a request about a text.
 
         Raises:
-            TokenizerError: the text takes more time or memory than it may, or cannot be cut.
-            PanicError: the library gives up on the text.
-            CancelledError: the asker has given up.
+            TokenizerError: the text exceeds a limit of time or memory, or cannot be tokenized.
+            PanicError: the library panics on the text.
+            CancelledError: the caller has given up.
         """
         data = text.encode("utf-8", "surrogatepass")
         seconds = CUT_SECONDS + CUT_SECONDS_PER_MB * len(data) / 1e6
@@ -192,15 +192,14 @@ class _Process:
 
 
 class GuardedTokenizer:
-    """A tokenizer of the library ``tokenizers``, as another process has described it.
+    """Stand-in for a tokenizer of the library ``tokenizers`` that runs in a separate process.
 
-    It has those parts of the library's class that transformers asks for, and cuts texts in its own
-    process.
+    It has those parts of the library's class that transformers uses.
 
     Args:
         name: the model's name, for errors.
         whole: its ``tokenizer.json``, which that process reads.
-        told: its sizes and its hash.
+        told: its numbers of entries and its hash.
         pieces: its tokens in the order of their ids; None for an id that it lacks.
         added: its added tokens, by their ids.
         settings: the other attributes except the hash.
@@ -209,11 +208,11 @@ class GuardedTokenizer:
         hash: SHA-256 of `whole`.
         described: see `engine.guarded.cutting.described`.
         decoder: turns pieces into text.
-        encode_special_tokens: True if control tokens in a text count as text.
-        post_processor: puts tokens around those of a text; some tokenizers change it.
+        encode_special_tokens: whether control tokens in a text are encoded as text.
+        post_processor: adds tokens before and after those of a text; some tokenizers change it.
     """
 
-    # No other attribute can be set here: the other process would not know of it.
+    # No other attribute can be set, since a change would not reach the other process.
     __slots__ = (
         *("__weakref__", "_added", "_ids", "_pieces", "_post_processor", "_process", "_sizes"),
         *("decoder", "described", "encode_special_tokens", "hash"),
@@ -249,7 +248,7 @@ class GuardedTokenizer:
         self._process.take({"kind": "take", "post_processor": pickle.dumps(value).hex()})
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
-        """The id of each piece; always with the added tokens."""
+        """Return the id of each piece, always including the added tokens."""
         return dict(self._ids)
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
@@ -265,7 +264,7 @@ class GuardedTokenizer:
         return self._ids.get(token)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """The text of tokens."""
+        """Return the text that tokens spell."""
         left_out = {number for number, one in self._added.items() if one.special}
         kept = [one for one in ids if not (skip_special_tokens and one in left_out)]
         pieces = [piece for piece in map(self.id_to_token, kept) if piece is not None]
@@ -277,7 +276,7 @@ class GuardedTokenizer:
         is_pretokenized: bool = False,
         add_special_tokens: bool = True,
     ) -> list[Encoding]:
-        """Encode texts; raises as `_Process.cut`."""
+        """Encode texts; raises the same as `_Process.cut`."""
         if is_pretokenized:
             raise NotImplementedError("texts only, not words")
         request = {
@@ -288,18 +287,18 @@ class GuardedTokenizer:
         return [_encoding(self._process.cut(request, text)) for text in input]
 
     def plain(self, text: str) -> list[int]:
-        """Token ids of a text in which no added token counts; raises as `_Process.cut`."""
+        """Return the token ids of a text, with added tokens as text; raises as `_Process.cut`."""
         return json.loads(self._process.cut({"kind": "plain"}, text))
 
     def stages(
         self, text: str, segments: Sequence[Sequence[int]]
     ) -> tuple[list[list[str]], list[Part]]:
-        """The stages of the tokenizer, one by one; see `engine.guarded.cutting.stages`."""
+        """Run the tokenizer's stages one by one; see `engine.guarded.cutting.stages`."""
         steps, parts = json.loads(self._process.cut({"kind": "stages", "segments": segments}, text))
         return steps, parts
 
     def makings(self, pre_tokens: Sequence[str]) -> list[Making]:
-        """Return how each pre-token became its tokens, for a kind in `KINDS`; raises as `cut`."""
+        """Return how each pre-token is split into tokens, for kinds in `KINDS`; raises as `cut`."""
         _, history = KINDS[self.described["kind"]]
         made = self._process.cut({"kind": "makings"}, json.dumps(pre_tokens))
         return msgspec.json.decode(made, type=list[history])
@@ -320,7 +319,7 @@ def _asked(
     request: dict,
     data: bytes = b"",
 ) -> tuple[dict, bytes]:
-    """The answer of a child; `TokenizerError` if it passes its limits or makes a text too long."""
+    """Return a child's answer; raises `TokenizerError` if it exceeds a limit or fails."""
     try:
         answer, made = child.ask(request, data, seconds)
     except TooLongError as error:

@@ -1,9 +1,9 @@
-"""Choice of a model's CPU kernels, dtype and threads by fixed rules, so that texts can be repeated.
+"""Fixed rules for a model's CPU kernels, dtype and threads, so that a seed repeats its text.
 
 oneDNN and PyTorch's own kernels add in different orders. In float32, so do one thread and several.
-Logits then differ in their last bits, and in bfloat16 soon the text of a seed differs too. So the
-choice follows from the model and from the abilities of the CPU, never from a timing, which varies
-from day to day. `Kernels` goes into every trace.
+Logits then differ in their last bits, and in bfloat16 the text of a seed soon differs too. So the
+choice depends on the model and on the features of the CPU, never on a timing, which varies from day
+to day. Every trace records its `Kernels`.
 
     dtype     half precision if the CPU has instructions for it, else float32
     oneDNN    for all except single rows in half precision: it repacks the weights at every
@@ -11,7 +11,7 @@ from day to day. `Kernels` goes into every trace.
               tried); and for float32, which PyTorch gives to MKL (see `engine.model.linear`)
     threads   one for small models, whose products finish before a second thread wakes, else all;
               waiting threads sleep (see `engine/__init__.py`), so that another program on the same
-              cores slows a step down no more than it must
+              cores slows a step down as little as possible
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from engine.sampling.exponentials import compute_by
 
 
 class EngineLock:
-    """A reentrant lock that counts how often its owner has taken it.
+    """A reentrant lock that counts how many times its owner has acquired it.
 
     Attributes:
-        depth: how often its owner holds it; only the owner may read it.
+        depth: how many times its owner holds it; only the owner may read it.
     """
 
     def __init__(self) -> None:
@@ -42,12 +42,12 @@ class EngineLock:
         self._lock = threading.RLock()
 
     def acquire(self) -> None:
-        """Wait for the lock and take it once more."""
+        """Acquire the lock, or acquire it once more."""
         self._lock.acquire()
         self.depth += 1
 
     def release(self) -> None:
-        """Give the lock back once."""
+        """Release the lock once."""
         self.depth -= 1
         self._lock.release()
 
@@ -65,11 +65,11 @@ ENGINE_LOCK = EngineLock()
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # names of mallopt(3)
 # Weights that a single thread reads about as fast as it can wake others.
 _SMALL_BYTES = 100e6
-# PyTorch does not split this many numbers among threads.
+# PyTorch does not split an array of this size among threads.
 _ON_ONE_THREAD = 16_384
 # From this many tokens on, a pass counts as a prefill.
 _MANY_TOKENS = 128
-# Capabilities of which a CPU needs one, as `torch.cpu.get_capabilities` names them: x86, then ARM.
+# CPU features, one of which suffices, as `torch.cpu.get_capabilities` names them: x86, then ARM.
 HALF_PRECISION: dict[torch.dtype, tuple[str, ...]] = {
     torch.bfloat16: ("avx512_bf16", "amx_bf16", "bf16"),
     torch.float16: ("avx512_fp16", "amx_fp16", "fp16_arith"),
@@ -83,7 +83,7 @@ class Kernels:
     Attributes:
         onednn: whether single-token steps may go through oneDNN (longer inputs always may).
         threads: CPU threads of passes over fewer than 128 tokens; 0 leaves it to PyTorch.
-        prefill_threads: those of longer passes.
+        prefill_threads: CPU threads of longer passes.
         onednn_float32: whether large linear layers in float32 go through oneDNN, whatever the
             number of tokens; if not, PyTorch gives them to MKL.
     """
@@ -95,9 +95,9 @@ class Kernels:
 
     @contextmanager
     def apply(self, tokens: int) -> Iterator[None]:
-        """Apply the settings to a pass over this many tokens; enter with `ENGINE_LOCK` held.
+        """Apply the settings to a pass over `tokens` tokens; enter with `ENGINE_LOCK` held.
 
-        The process' own settings are restored afterwards, so that nothing else notices.
+        The process' own settings are restored afterwards, so that no other code is affected.
         """
         _THREAD.take_its_number()
         usual = _Settings(torch.get_num_threads(), onednn=True, spares_rows=False, float32=False)
@@ -125,7 +125,7 @@ class _Settings(NamedTuple):
     Attributes:
         threads: PyTorch's number of threads.
         onednn: whether oneDNN is used.
-        spares_rows: whether single rows within a pass over many tokens do without oneDNN.
+        spares_rows: whether single rows within a pass over many tokens skip oneDNN.
         float32: whether linear layers in float32 use oneDNN.
     """
 
@@ -135,7 +135,7 @@ class _Settings(NamedTuple):
     float32: bool
 
     def replace(self, before: _Settings) -> None:
-        """Apply the settings that differ from those before."""
+        """Apply those settings that differ from `before`."""
         if self.threads != before.threads:
             torch.set_num_threads(self.threads)
         if self.onednn != before.onednn:
@@ -150,29 +150,29 @@ class _Now:
 
 
 def multiplies_float32_by_onednn() -> bool:
-    """Return whether the running pass has oneDNN multiply in float32."""
+    """Return whether the running pass uses oneDNN for float32 products."""
     return _Now.own is not None and _Now.own.float32
 
 
 def has_onednn_float32() -> bool:
-    """Return whether PyTorch gives float32 to MKL here, and can give it to oneDNN."""
+    """Return whether PyTorch uses MKL for float32 here, and can use oneDNN instead."""
     both = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     return both and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def can_set_aside() -> bool:
-    """Return whether the pass that this thread runs may be set aside.
+    """Return whether this thread's running pass may be suspended for others.
 
-    A thread that holds the lock around several passes wants no other pass between them.
+    A thread that holds the lock around several passes must have no other pass between them.
     """
     return ENGINE_LOCK.depth == 1 and _Now.own is not None
 
 
 @contextmanager
 def set_aside() -> Iterator[None]:
-    """Leave process and lock to other threads' passes, in the middle of a pass of this thread.
+    """Suspend this thread's pass in the block; other threads get the lock and the usual settings.
 
-    Only if `can_set_aside`.
+    Only if `can_set_aside` allows it.
     """
     usual, own = _Now.usual, _Now.own
     usual.replace(own)
@@ -187,7 +187,7 @@ def set_aside() -> Iterator[None]:
 
 
 def spare_single_rows(layer: torch.nn.Module) -> None:
-    """Let a layer do without oneDNN when it gets one row within a pass over many tokens.
+    """Make a layer skip oneDNN when it gets one row within a pass over many tokens.
 
     Only the last position goes through the output layer. Repacking its weights for one row took
     five times as long as the rest of a short prompt.
@@ -218,12 +218,12 @@ DEFAULT_KERNELS = Kernels()
 
 
 def keep_freed_memory() -> None:
-    """Let the C library reuse freed rows of logits instead of handing them back to the system.
+    """Let the C library reuse freed rows of logits instead of returning them to the system.
 
     A row of 152k scores is above the size from which glibc maps fresh, zeroed pages each time.
-    Faulting those in takes longer than the arithmetic on them: shaping a row is up to three times
-    faster without. The price is at most 256 MiB of freed memory that stays with the process. Other
-    C libraries lack the switch and are left alone.
+    Faulting those in takes longer than the arithmetic on them: applying samplers to a row is up to
+    three times faster without. The price is at most 256 MiB of freed memory that stays with the
+    process. Other C libraries lack the switch and are left alone.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -234,21 +234,21 @@ def keep_freed_memory() -> None:
 
 
 class _Thread(threading.local):
-    """This thread's view of PyTorch's number of threads.
+    """PyTorch's number of threads, as this thread has adopted it.
 
-    A thread's first operation takes the process' number for good. Outside `ENGINE_LOCK` that may
-    be a number that another thread's running pass has set.
+    A thread's first operation adopts the process' current number for good. Outside `ENGINE_LOCK`,
+    that may be a number that another thread's running pass has set.
     """
 
     has_number = False  # of the process itself
     is_doubtful = False
 
     def takes_any_number(self) -> None:
-        """Note that an operation outside the lock follows."""
+        """Record that an operation outside the lock follows, which may adopt any number."""
         self.is_doubtful = not self.has_number
 
     def take_its_number(self) -> None:
-        """Take the process' own number; with the lock, before a pass sets a different one."""
+        """Adopt the process' own number; call with the lock held, before a pass changes it."""
         if self.is_doubtful:
             numbers: list[int] = []
             fresh = threading.Thread(target=lambda: numbers.append(torch.get_num_threads()))
@@ -262,7 +262,7 @@ _THREAD = _Thread()
 
 
 def speed_up_exponentials() -> None:
-    """Have PyTorch compute the weights of large rows if it is faster than NumPy.
+    """Have PyTorch compute the exponentials of large rows if it is faster than NumPy.
 
     Without AVX-512 NumPy takes 5 ns for one exp in float64, PyTorch 2.
     """
@@ -278,11 +278,11 @@ def _exponentials(values: np.ndarray, *, out: np.ndarray) -> None:
 
 
 def cpu_dtype(checkpoint_dtype: torch.dtype) -> torch.dtype:
-    """The dtype to decode in on this CPU: the checkpoint's, or float32 if that is faster.
+    """Return the dtype to decode in on this CPU: the checkpoint's, or float32 if that is faster.
 
     Half-precision weights are half as much to read, but a CPU without instructions for them loses
     more by converting, most of all in a prefill. A float32 checkpoint stays float32: precision is
-    never traded for speed unasked.
+    never traded for speed unless requested.
     """
     wanted = HALF_PRECISION.get(checkpoint_dtype, ())
     able = torch.cpu.get_capabilities()
@@ -290,7 +290,7 @@ def cpu_dtype(checkpoint_dtype: torch.dtype) -> torch.dtype:
 
 
 def cpu_kernels(dtype: torch.dtype, weight_bytes: int) -> Kernels:
-    """The kernels of a model, by its dtype, its size and PyTorch's number of threads alone.
+    """Choose a model's kernels by its dtype, its size and PyTorch's number of threads alone.
 
     Args:
         dtype: dtype of the weights.

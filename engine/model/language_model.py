@@ -1,7 +1,7 @@
-"""Loading and one forward pass of a causal language model.
+"""A causal language model and its forward passes.
 
-`load_model` takes the bundled model, a local folder or a hub id and returns a `LanguageModel`,
-which all visitors share: it holds weights and tokenizer, never a cache.
+`load_model` accepts the bundled model, a local folder or a hub id and returns a `LanguageModel`,
+which all visitors share: it has weights and tokenizer, never a cache.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from engine.model.vocabulary import Vocabulary
 
 
 class LanguageModel(LoadedModel):
-    """A causal language model ready to be stepped; shared by all decoders and threads.
+    """A causal language model, run pass by pass; shared by all decoders and threads.
 
-    Attributes, besides those of `LoadedModel`:
+    Attributes, in addition to those of `LoadedModel`:
         vocabulary: tokens as bytes and text.
         eos_ids: ids that end a text; empty if the model names none.
-        generate_eos_ids: ids that end a text in `generate`, which takes them from the generation
-            settings alone; parity mode ends at them too.
+        generate_eos_ids: ids that end a text in `generate`, which reads them from the generation
+            settings alone; parity mode stops at them too.
         kernels: how forward passes run on a CPU (see `engine.model.kernels`).
         replays_exactly: whether the output layer alone, run on a recorded hidden state, repeats the
             logits bit for bit.
@@ -98,7 +98,7 @@ class LanguageModel(LoadedModel):
 
     @property
     def facts(self) -> dict[str, object]:
-        """Facts of `LoadedModel`, and whether single tokens run as a captured graph on a GPU."""
+        """The facts of `LoadedModel`; on a GPU, also whether single tokens run as a CUDA graph."""
         facts = super().facts
         if self.device.type == "cuda":
             is_captured = self._graphs is not None and not self._graphs.problem
@@ -107,18 +107,18 @@ class LanguageModel(LoadedModel):
 
     @cached_property
     def places(self) -> Places:
-        """`Places` of this model's tokens, which say what constraints allow."""
+        """`Places` for this model's tokens, which find the tokens that constraints allow."""
         ends = tuple(self.eos_ids)
         table = partial(self.vocabulary.token_table, ends) if self.vocabulary.known else None
         return Places(table, self.vocab_size)
 
     def new_cache(self) -> Cache:
-        """An empty cache for this model."""
+        """Return an empty cache for this model."""
         return caches.new_cache(self.hf.config)
 
     @cached_property
     def cache_formula(self) -> CacheFormula | None:
-        """The formula for the size of this model's caches; None if they hold other states."""
+        """Formula for the size of the model's caches; None unless they are all keys and values."""
         try:
             formula = formula_of(self.hf.config, self.dtype)
         except NotAModelError:
@@ -127,9 +127,9 @@ class LanguageModel(LoadedModel):
 
     @cached_property
     def can_chunk(self) -> bool:
-        """Return whether a prompt read in several passes gives one pass's logits, up to rounding.
+        """True if a prompt read in several passes gives the logits of one pass, up to rounding.
 
-        Determined by a few short passes on first use.
+        A few short passes on first use determine it.
         """
         return probe.can_chunk(self)
 
@@ -169,7 +169,7 @@ class LanguageModel(LoadedModel):
             found = None
             if len(token_ids) == 1 and position and not parity and self._uses_graphs(cache):
                 found = self._graphs.step(token_ids[0], cache, position)
-                if found is None:  # said once, since the graphs serve nothing from now on
+                if found is None:  # reported once: no graph is used from now on
                     self.notices += (
                         msg(
                             "Each token is launched kernel by kernel, and a GPU has to wait "
@@ -203,16 +203,16 @@ class LanguageModel(LoadedModel):
 
         Args:
             rows: the tokens that each row adds to its part of the cache.
-            cache: what the model has seen so far, a batch of as many rows; updated in place.
+            cache: what each row has seen so far, as one batch; updated in place.
             position: number of tokens seen so far.
-            hidden_states: whether to return those of the last layer.
+            hidden_states: whether to return the hidden states of the last layer.
 
         Returns:
             (rows, vocab) float32 logits after each row, and (rows, tokens, d_model) hidden states
             in the model's dtype and on its device.
 
         Raises:
-            NotAModelError: the model does not give its hidden states.
+            NotAModelError: the model does not return its hidden states.
             RuntimeError: PyTorch's own if no memory is left (see `naming_memory`). The cache may
                 then be half updated and must be thrown away.
         """
@@ -263,12 +263,12 @@ class LanguageModel(LoadedModel):
             handle.remove()
 
     def _ids(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Token ids on the device, without waiting for its current work: (rows, tokens)."""
+        """Copy token ids to the device without waiting for its current work: (rows, tokens)."""
         ids = torch.tensor(rows, dtype=torch.long)
         return ids.to(self.device, non_blocking=self.device.type == "cuda")
 
     def inputs(self, ids: torch.Tensor, cache: Cache, position: int) -> dict[str, object]:
-        """The arguments of the transformers model for one more pass, under its names.
+        """Return the keyword arguments of the transformers model for one more pass.
 
         Args:
             ids: (rows, tokens) token ids, on the model's device.
@@ -296,9 +296,9 @@ class LanguageModel(LoadedModel):
             )
 
     def replay(self, hidden: torch.Tensor, *, tokens: int, parity: bool) -> np.ndarray:
-        """Logits from a recorded hidden state, by the output layer alone: (vocab,) float32.
+        """Compute logits from a recorded hidden state by the output layer: (vocab,) float32.
 
-        (tokens, vocab) from a hidden state of several positions.
+        A hidden state of several positions gives (tokens, vocab).
 
         Args:
             hidden: `Forward.hidden`, on any device.
@@ -306,7 +306,7 @@ class LanguageModel(LoadedModel):
                 kernels.
 
         Raises:
-            OutOfMemoryError: memory does not suffice for a row.
+            OutOfMemoryError: there is not enough memory for a row.
         """
         kernels = DEFAULT_KERNELS if parity else self.kernels
         remedy = msg("use a smaller model or a smaller dtype")
@@ -358,7 +358,7 @@ class LanguageModel(LoadedModel):
 
 
 class _HeadInput:
-    """Last input of the output layer.
+    """The most recent input of the output layer.
 
     Forward passes hold ENGINE_LOCK, so one slot serves all threads. The layer refers to this object
     and not to the `LanguageModel`: a cycle would keep unused weights until garbage collection.
@@ -368,11 +368,11 @@ class _HeadInput:
         self._tensor: torch.Tensor | None = None
 
     def keep(self, module: torch.nn.Module, inputs: tuple) -> None:
-        """Keep the input before the layer runs."""
+        """Store the layer's input; a hook that runs before the layer."""
         self._tensor = inputs[0]
 
     def take(self) -> torch.Tensor | None:
-        """Return the kept input, and forget it."""
+        """Return the stored input, and forget it."""
         tensor, self._tensor = self._tensor, None
         return tensor
 
@@ -388,7 +388,10 @@ def to_host(rows: torch.Tensor) -> np.ndarray:
 
 
 def _eos_ids(hf: PreTrainedModel, tokenizer, vocab_size: int) -> list[tuple[int, ...]]:
-    """End-of-text ids of `generate`; then the same, or else those of configuration or tokenizer."""
+    """Return the end-of-text ids that `generate` uses, and those used here.
+
+    The latter come from configuration or tokenizer if the generation settings name none.
+    """
 
     def named_by(*sources: object) -> tuple[int, ...]:
         found = (getattr(source, "eos_token_id", None) for source in sources)

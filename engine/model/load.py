@@ -1,4 +1,4 @@
-"""From a name to a model: bundled, a folder, or a hub id; `loading` has the steps."""
+"""Load a model by name: bundled, a folder, or a hub id; `loading` has the steps."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def load_model(
             ``"float32"``, ``"bfloat16"`` or ``"float16"``.
         revision: commit, tag or branch of a hub repository.
         progress: receives the activity, the amount done and the total (None: unknown), in bytes for
-            a download. An exception that it raises ends the loading and is passed on.
+            a download. An exception that it raises ends the loading and propagates.
         kernels: those that a trace names, to reproduce its text on a different CPU; None for the
             usual ones of this CPU.
-        local_files_only: whether to look for a hub id in the hub's cache alone.
+        local_files_only: whether to look up a hub id only in the hub's cache on this machine.
 
     Raises:
         ModelError: one subclass for each way it can fail (see `engine.errors`).
@@ -75,7 +75,7 @@ def load_diffusion_model(
     progress: Callable[[str, int, int | None], None] | None = None,
     kernels: Kernels | None = None,
 ) -> DiffusionModel:
-    """Load a masked diffusion model: one whose config.json holds ``"is_causal": false``.
+    """Load a masked diffusion model: one whose config.json has ``"is_causal": false``.
 
     Arguments, safety and errors are those of `engine.model.load_model`; ``"bundled"`` is the
     bundled diffusion model.
@@ -104,7 +104,7 @@ def _load(
     If memory does not suffice, unused memory is released and loading is retried once.
 
     Args:
-        kind: makes the result from the transformers model and tokenizer; takes `name`, `source`,
+        kind: makes the result from the transformers model and tokenizer; accepts `name`, `source`,
             `revision` and `notices` by keyword, as `LanguageModel` does.
         is_causal: whether the result is a causal language model or a masked diffusion model.
     """

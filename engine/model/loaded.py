@@ -1,4 +1,4 @@
-"""Base of every loaded model: weights and tokenizer with a name, on a device that can fill up."""
+"""Base class of loaded models: weights, tokenizer and facts, and errors for a full device."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _HASHED = 1024  # values at each end; hashing all would read them from the disk
 
 
 class About(TypedDict, total=False):
-    """Facts about a model besides its weights and tokenizer; see `LoadedModel`.
+    """Keyword arguments of `LoadedModel`: a model's name, source, notices and kernels.
 
-    `kernels` are those of another machine, to repeat its texts; None for this machine's.
+    `kernels` may be those of another machine, to reproduce its texts; None for this machine's.
     """
 
     name: str | None
@@ -44,7 +44,7 @@ class About(TypedDict, total=False):
 
 
 class LoadedModel:
-    """Weights and tokenizer, shared by all decoders and threads; base of all kinds of model.
+    """A model's weights and tokenizer, shared by all decoders and threads; base of all models.
 
     Attributes:
         name: short name for the screen.
@@ -53,7 +53,7 @@ class LoadedModel:
         hf: the transformers model.
         tokenizer: the transformers tokenizer, None for a bare model.
         config: the configuration of the part that reads and writes text.
-        context_length: most positions the model takes; None if it sets no limit.
+        context_length: most positions that the model accepts; None if it sets no limit.
         parameters: number of weights (tied ones once).
         vocab_size: number of tokens the model scores, V; set by the subclass once it has run.
         notices: sentences about this model that a person should see.
@@ -90,7 +90,7 @@ class LoadedModel:
 
     @cached_property  # transformers looks through the weights each time
     def device(self) -> torch.device:
-        """Device that holds the weights."""
+        """Device that the weights are on."""
         return self.hf.device
 
     @cached_property
@@ -100,15 +100,15 @@ class LoadedModel:
 
     @cached_property
     def input_size(self) -> int:
-        """Number of token ids that the model takes in (may differ from `vocab_size`)."""
+        """Number of token ids that the model accepts (may differ from `vocab_size`)."""
         return self.hf.get_input_embeddings().weight.shape[0]
 
     @cached_property
     def read_bytes(self) -> int:
         """Bytes of weights that a forward pass reads: all except a separate input table.
 
-        Of that table, a pass reads only the few rows of its tokens. If only some experts of a layer
-        take part, this is the most that a pass reads.
+        A pass reads only its tokens' rows of that table. If a layer uses only some of its experts,
+        this is the most that a pass reads.
         """
         bytes_ = sum(weight.numel() * weight.element_size() for weight in self.hf.parameters())
         table, output = self.hf.get_input_embeddings().weight, self.hf.get_output_embeddings()
@@ -117,7 +117,7 @@ class LoadedModel:
 
     @cached_property
     def tokenizer_hash(self) -> str | None:
-        """SHA-256 of the tokenizer, to tell whether two are the same; None without one."""
+        """SHA-256 of the tokenizer, to compare tokenizers; None without one."""
         if self.tokenizer is None:
             return None
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
@@ -135,7 +135,7 @@ class LoadedModel:
 
     @cached_property
     def weights_hash(self) -> str:
-        """SHA-256 of both ends of every weight matrix, to tell models and trainings apart."""
+        """SHA-256 of both ends of every weight matrix, to distinguish models and checkpoints."""
         digest = hashlib.sha256()
         for name, weights in self.hf.named_parameters():
             digest.update(f"{name} {tuple(weights.shape)}".encode())
@@ -146,9 +146,9 @@ class LoadedModel:
 
     @property
     def facts(self) -> dict[str, object]:
-        """Everything but prompt and settings that a text depends on, as plain values for a file.
+        """Everything that a text depends on, except prompt and settings, as plain values.
 
-        On a CPU they include `kernels` and the instructions that PyTorch uses. With the same
+        On a CPU, this includes `kernels` and the instructions that PyTorch uses. With the same
         kernels, instructions and versions, a seed gives the same text.
         """
         facts = {
@@ -176,7 +176,7 @@ class LoadedModel:
         return facts
 
     def _possible(self, kernels: Kernels) -> Kernels:
-        """The kernels, perhaps another machine's, as far as this one has them; see `facts`."""
+        """Return kernels, perhaps another machine's, without those that this one lacks."""
         can = self.device.type == "cpu" and has_onednn_float32()
         return replace(kernels, onednn_float32=kernels.onednn_float32 and can)
 
@@ -187,7 +187,7 @@ class LoadedModel:
         return cpu_kernels(self.dtype, weights)
 
     def _cuda_facts(self) -> dict[str, object]:
-        """Return further facts that the last digits depend on if the model runs on a GPU."""
+        """Return the facts about the GPU that the last digits of logits depend on."""
         backend = torch.backends.cuda
         enabled = {  # PyTorch chooses among these by the shapes of a pass
             "flash": backend.flash_sdp_enabled(),
@@ -226,7 +226,7 @@ class LoadedModel:
             ) from error
 
 
-# How libraries say it: PyTorch for CPU (Windows, Linux), CUDA and MPS; C++; the system; cuBLAS.
+# As reported by: PyTorch for CPU (Windows, Linux), CUDA and MPS; C++; the system; cuBLAS.
 _OUT_OF_MEMORY = (
     "not enough memory",
     "can't allocate memory",
@@ -238,13 +238,13 @@ _OUT_OF_MEMORY = (
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether something failed for lack of memory, on any device."""
+    """Return whether an error means that memory ran out, on any device."""
     words = str(error).lower()
     is_known = isinstance(error, (torch.OutOfMemoryError, MemoryError))
     return is_known or any(known in words for known in _OUT_OF_MEMORY)
 
 
-# These kinds multiply the length a model was trained for; other kinds state the long one.
+# RoPE scalings that multiply the trained length; configurations with others state the long one.
 _LENGTHENING = ("linear", "dynamic", "yarn")
 
 

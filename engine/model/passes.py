@@ -1,4 +1,4 @@
-"""Counts of forward passes, noted where the passes are made.
+"""Counts of the forward passes of each model.
 
 >>> with counted_passes() as passes:
 ...     decoder.step()
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Passes:
-    """Forward passes by model.
+    """Numbers of forward passes, by model.
 
     Attributes:
-        positions: positions that all passes computed, every row counted.
+        positions: positions that all passes computed, over all rows.
     """
 
     def __init__(self) -> None:
@@ -30,17 +30,17 @@ class Passes:
         self.positions = 0
 
     def of(self, model: LoadedModel) -> int:
-        """Passes of one model."""
+        """Return the number of passes of one model."""
         return self._passes[model]
 
     @property
     def total(self) -> int:
-        """Passes of all models."""
+        """Number of passes of all models."""
         return self._passes.total()
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of weights that the passes read, computed from `LoadedModel.read_bytes` a pass."""
+        """Bytes of weights that the passes read: `LoadedModel.read_bytes` for each."""
         return sum(count * model.read_bytes for model, count in self._passes.items())
 
     def _note(self, model: LoadedModel, positions: int) -> None:
@@ -63,7 +63,7 @@ def counted_passes() -> Iterator[Passes]:
 
 
 def note_pass(model: LoadedModel, positions: int) -> None:
-    """Count a pass of a model over this many positions, if this thread counts passes."""
+    """Count a pass of a model over `positions` positions, if this thread counts passes."""
     passes = _counting.get()
     if passes is not None:
         passes._note(model, positions)

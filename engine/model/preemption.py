@@ -1,4 +1,4 @@
-"""Pauses of a pass between two layers, so that a more urgent pass goes first.
+"""Pauses between two layers of a pass, so that a more urgent pass goes first.
 
 A pass of a large model on a CPU is long enough to hold up another user noticeably. Its layers are
 not: each takes a fraction of that. The caller that runs the pass decides, for its thread, which
@@ -24,20 +24,20 @@ from engine.model.kernels import can_set_aside, set_aside
 
 
 class Pause(Protocol):
-    """Protocol of a pause, which may let more urgent passes go first.
+    """Protocol of an object that pauses a pass for more urgent ones.
 
     Attributes:
-        seconds: time that the pauses took so far.
+        seconds: total time of the pauses so far.
     """
 
     seconds: float
 
     @property
     def is_wished(self) -> bool:
-        """Return whether a more urgent pass waits; asked before every layer, so keep it cheap."""
+        """True if a more urgent pass is waiting; checked before every layer, so keep it cheap."""
 
     def take(self) -> None:
-        """Let more urgent passes go first. Raises nothing: the pass is half done."""
+        """Let more urgent passes go first. Must not raise, since the pass is half done."""
 
 
 _PAUSE: ContextVar[Pause | None] = ContextVar("pause", default=None)
@@ -60,14 +60,14 @@ def seconds_paused() -> float:
 
 
 def layers_of(hf: PreTrainedModel) -> list[torch.nn.Module]:
-    """The layers that every token goes through; empty if the model does not keep them in a list."""
+    """Return the layers that every token passes through; empty if they are not in a list."""
     count = getattr(hf.config.get_text_config(decoder=True), "num_hidden_layers", None)
     lists = (one for one in hf.base_model.modules() if isinstance(one, torch.nn.ModuleList))
     return list(next((one for one in lists if len(one) == count), []))
 
 
 def pause_between_layers(hf: PreTrainedModel) -> None:
-    """Offer a pause before every layer of a model, except on a GPU, whose passes are short."""
+    """Allow a pause before every layer of a model, except on a GPU, whose passes are short."""
     if hf.device.type == "cpu":
         for layer in layers_of(hf):
             layer.register_forward_pre_hook(_stand_still)

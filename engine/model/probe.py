@@ -1,7 +1,7 @@
-"""Checks of a model when it is loaded: does it behave here as in `generate`?
+"""Checks that a model gives the same logits here as in its own `generate`.
 
-Passes over a few made-up tokens decide, not a list of names. A model that `generate` gives inputs
-other than tokens, cache and positions is refused, since its texts would silently differ.
+Passes over a few arbitrary tokens decide, not a list of architectures. A model is refused if
+`generate` gives it inputs other than tokens, cache and positions: its texts would silently differ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, HALF_PRECISION
 _PROMPT, _OTHER = (1, 2, 1), (0, 0, 0)
 _NEW = 3
 # Share of the logits' range by which equal passes may differ: far above rounding, far below the
-# difference that a lost or foreign token makes.
+# difference that a missing or extra token makes.
 _TOLERANCE, _HALF_TOLERANCE = 0.01, 0.05
 _CHUNKS, _CHUNK = 3, 8
 # Errors of models whose inputs, shapes or cache differ from the usual.
@@ -31,7 +31,7 @@ _MISFITS = (AttributeError, TypeError, LookupError, ValueError, RuntimeError, No
 
 
 class Probed(Protocol):
-    """An `engine.model.LanguageModel` on trial, before it is complete."""
+    """Protocol of a `LanguageModel` under test, before it is fully initialised."""
 
     name: str
     hf: PreTrainedModel
@@ -41,10 +41,10 @@ class Probed(Protocol):
     input_size: int
 
     def naming_memory(self, at: str, remedy: str) -> AbstractContextManager[None]:
-        """Name the place and the remedy if memory runs out in the block."""
+        """Name the circumstances and a remedy if memory runs out in the block."""
 
     def new_cache(self) -> Cache:
-        """An empty cache."""
+        """Return an empty cache."""
 
     def forward(self, token_ids: Sequence[int], cache: Cache, position: int, **how: bool) -> Any:
         """Read tokens; the result has `logits`."""
@@ -53,8 +53,8 @@ class Probed(Protocol):
 def refuse_unless_as_generate(model: Probed) -> None:
     """Refuse a model whose passes here give different logits from its own `generate`.
 
-    Its cache must be the only state, since decoders share the model. Copies and crops of the cache
-    must be those of their text.
+    Its cache must be the only state, since decoders share the model. A copied or cropped cache must
+    give the logits of its own text.
 
     Raises:
         NotAModelError: with the reason.
@@ -75,7 +75,7 @@ def refuse_unless_as_generate(model: Probed) -> None:
 
 
 def _passes(model: Probed) -> str | None:
-    """Return the difference from `generate`, in words to follow the model's name; None if none."""
+    """Return how the model differs from `generate`, to follow its name; None if it does not."""
     token_ids, expected = _generated(model)
     cache = model.new_cache()
     rows = [_row(model, _PROMPT, cache, 0), _row(model, token_ids[:1], cache, 3)]
@@ -121,7 +121,7 @@ def _row(model, token_ids, cache, position) -> np.ndarray:
 
 
 def _generated(model: Probed) -> tuple[list[int], list[np.ndarray]]:
-    """The tokens that `generate` adds to the prompt by greedy decoding, and the logits of each."""
+    """Return the tokens that `generate` adds to the prompt greedily, and the logits of each."""
     hf = model.hf
     if not isinstance(hf, GenerationMixin):
         raise TypeError("it has no generate method")
@@ -145,7 +145,7 @@ def _generated(model: Probed) -> tuple[list[int], list[np.ndarray]]:
 
 
 def tolerance_of(model: Probed, row: np.ndarray) -> float:
-    """The amount by which this model's logits may differ through rounding."""
+    """Return the most by which rounding may change this model's logits."""
     finite = row[np.isfinite(row)]
     share = _HALF_TOLERANCE if model.dtype in HALF_PRECISION else _TOLERANCE
     return share * float(np.ptp(finite)) if finite.size else 0.0
@@ -157,13 +157,13 @@ def _close(one: np.ndarray, other: np.ndarray, tolerance: float) -> bool:
 
 
 def reads_again_after(hf: PreTrainedModel) -> tuple[int | None, int | None]:
-    """Return the length at which the model changes so that its cache no longer fits.
+    """Return the length at which a model's position encoding changes and its cache becomes invalid.
 
-    Phi-3 and its kin switch to different position frequencies there ("longrope"), and `generate`
-    rereads the whole text. The model's `prepare_inputs_for_generation` shows it.
+    Phi-3 and similar models switch to different frequencies there ("longrope"), and `generate`
+    rereads the whole text. The model's `prepare_inputs_for_generation` reveals it.
 
     Returns:
-        The number of tokens up to which a cache is valid, None for always; and the length that a
+        The number of tokens up to which a cache is valid, None if always; and the length that a
         text may reach if `generate` would forget it there instead, else None.
     """
     switch = getattr(hf.config, "original_max_position_embeddings", None)
@@ -190,9 +190,9 @@ def reads_again_after(hf: PreTrainedModel) -> tuple[int | None, int | None]:
 def can_chunk(model: Probed) -> bool:
     """Return whether a text read in several passes of many tokens gives the logits of one pass.
 
-    Measured at every position of a few chunks. Layers that come with a model may be right at first
-    and wrong once they compress, so with any of these the answer is no. The same goes for dynamic
-    RoPE scaling, whose frequencies follow from the length of the text in a pass.
+    Tested at every position of a few chunks. Layers that come with a model may be right at first
+    and wrong once they compress, so with any of these the answer is False. The same holds for
+    dynamic RoPE scaling, whose frequencies depend on the length of the text in a pass.
     """
     rope = getattr(model.config.get_text_config(), "rope_parameters", None) or {}
     if rope.get("rope_type") == "dynamic":
@@ -215,11 +215,11 @@ def can_chunk(model: Probed) -> bool:
 
 
 def _forgets_in_chunks(model: Probed, token_ids: Sequence[int]) -> bool:
-    """Return whether a pass over many tokens leaves out a state that the next single token needs.
+    """Return whether a pass over many tokens ignores a state that a single-token pass reads.
 
-    The code of Mamba and its kin does. With some weights the difference is no larger than the
-    rounding of half precision, at least over so short a text. So the states are changed, which must
-    show in the logits.
+    The code of Mamba and similar models does. With some weights, the difference is no larger than
+    the rounding of half precision, at least in a short text. So the states are changed, which must
+    change the logits.
     """
     cache = model.new_cache()
     model.forward(token_ids[:_CHUNK], cache, 0, parity=True)
@@ -228,7 +228,7 @@ def _forgets_in_chunks(model: Probed, token_ids: Sequence[int]) -> bool:
         return False
 
     def rows(tokens: int, cache: Cache) -> np.ndarray:
-        # At all positions: by the last one the change may have faded away.
+        # At all positions: the change may have faded by the last one.
         new = token_ids[_CHUNK : _CHUNK + tokens]
         return model.forward(new, cache, _CHUNK, parity=True, all_positions=True).logits
 

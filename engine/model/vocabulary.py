@@ -1,8 +1,8 @@
 """Tokens as bytes and as text.
 
-A token is a piece of bytes, not of text: one character may span several tokens. `Vocabulary` knows
-the bytes of every id. `TextStream` joins bytes into text as they come, and holds back those of an
-unfinished character.
+A token is a sequence of bytes, not of characters: one character may span several tokens.
+`Vocabulary` has the bytes of every id. `TextStream` decodes bytes to text as they arrive, and holds
+back those of an unfinished character.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from tokenizers.decoders import Decoder
     from transformers import PreTrainedTokenizerBase
 
-# A longer prompt is refused before it reaches the tokenizer. No context in use today holds it, and
-# tokenizing it would take seconds and hundreds of megabytes.
+# A longer prompt is refused before it reaches the tokenizer. It would fit no context in use today,
+# and tokenizing it would take seconds and hundreds of megabytes.
 MAX_PROMPT_BYTES = 4_000_000
-THE_PROMPT = msg("The prompt")  # subject of a refusal; guidance puts its own in its place
+THE_PROMPT = msg("The prompt")  # subject of a refusal; guidance substitutes its own
 
 
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 
 
 class Vocabulary:
-    """The tokens a model scores: their bytes, their labels, and text to ids.
+    """The tokens that a model scores: their bytes, their labels, and the encoding of text.
 
-    Ids that the model scores but the tokenizer does not know (padding of the output layer) have no
-    bytes and are labelled ``<id 50300>``. Without a tokenizer, all ids are of that kind.
+    Ids that the model scores but the tokenizer lacks (padding of the output layer) have no bytes
+    and are labelled ``<id 50300>``. Without a tokenizer, all ids are of that kind.
 
     Attributes:
         size: number of tokens that the model scores, V.
@@ -77,7 +77,7 @@ class Vocabulary:
         self._to_bytes, self._added_to_bytes = _decoders(tokenizer)
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The bytes of a token; for a special token, those of its name."""
+        """Return the bytes of a token; for a special token, those of its name."""
         if not 0 <= token_id < len(self._pieces):
             return b""
         if token_id in self._names:
@@ -88,7 +88,7 @@ class Vocabulary:
         return self._added_to_bytes(piece) if token_id in self._added else self._to_bytes(piece)
 
     def label(self, token_id: int) -> str:
-        """A token as readable text; bytes that are not a whole character as ``<0xE2>``."""
+        """Return a token as readable text; bytes outside a whole character become ``<0xE2>``."""
         if not 0 <= token_id < len(self._pieces) or self._pieces[token_id] is None:
             return f"<id {token_id}>"
         return readable(self.token_bytes(token_id))
@@ -98,25 +98,25 @@ class Vocabulary:
         return token_id in self.special_ids
 
     def has_tokens_of(self, other: Vocabulary) -> bool:
-        """True if ids known to both mean the same tokens; False if only one has a tokenizer."""
+        """Return whether shared ids name the same tokens; False if only one has a tokenizer."""
         pairs = zip(self._pieces, other._pieces, strict=False)
         same = all(one == two or one is None or two is None for one, two in pairs)
         return same and (self.tokenizer is None) == (other.tokenizer is None)
 
     @panics_as_errors()
     def encode(self, text: str) -> list[int]:
-        """Token ids of a prompt, with the special tokens that the tokenizer puts around text.
+        """Return the token ids of a prompt, with the special tokens that the tokenizer adds.
 
         Raises:
             PromptError: the text is empty or too large to be any model's prompt.
             TokenizerError: there is no tokenizer.
-            PanicError: the tokenizer gives up on this text.
+            PanicError: the tokenizer panics on this text.
         """
         return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
 
     @cached_property
     def line_break_ids(self) -> tuple[int, ...]:
-        """The last token of a line break, as text-generation-webui finds it; empty if none."""
+        """The last token of an encoded line break, as in text-generation-webui; empty if none."""
         if self.tokenizer is None:
             return ()
         try:
@@ -127,21 +127,21 @@ class Vocabulary:
         return tuple(ids[-1:])
 
     def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
-        """Return the tokens as constraints need them; `TokenizerError` without a tokenizer."""
+        """Return the tokens for use in constraints; raises `TokenizerError` without a tokenizer."""
         self._tokenizer()
         tokens = [self.token_bytes(token_id) for token_id in range(self.size)]
         return TokenTable(tokens, self.special_ids, eos_ids)
 
     @property
     def has_chat_template(self) -> bool:
-        """Return whether the tokenizer has a template for messages to the model."""
+        """True if the tokenizer has a chat template."""
         return chat_template.has_chat_template(self.tokenizer)
 
     def chat(self, message: str) -> str:
         """Return a user's message in the chat template, up to the model's answer.
 
         Templates are Jinja programs that come with the model; they run in a sandbox, in a process
-        with limits of time and memory.
+        with limits on time and memory.
 
         Raises:
             PromptError: the message is empty or too large.
@@ -151,7 +151,7 @@ class Vocabulary:
 
     @panics_as_errors()
     def chat_ids(self, message: str) -> list[int]:
-        """Token ids of `chat`; only the template writes special tokens.
+        """Return the token ids of `chat`; only the template writes special tokens.
 
         Control tokens in the message are encoded as plain text: typing ``<|im_end|>`` does not end
         a turn.
@@ -178,7 +178,7 @@ class Vocabulary:
 
 
 def _checked(text: str) -> str:
-    """A text that tokenizers take in; `PromptError` if it is empty or too large."""
+    """Return a text that tokenizers accept; raises `PromptError` if it is empty or too large."""
     if not text:
         raise PromptError("{the_prompt} is empty; type at least one character.", THE_PROMPT)
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -193,7 +193,7 @@ def _checked(text: str) -> str:
 
 
 def readable(data: bytes) -> str:
-    """Bytes as text, each byte outside a whole UTF-8 character as ``<0xE2>``."""
+    """Return bytes as text; each byte outside a whole UTF-8 character becomes ``<0xE2>``."""
     return data.decode("utf-8", "visible_bytes")
 
 
@@ -215,7 +215,7 @@ _ToBytes = Callable[[str], bytes]
 
 
 def _decoders(tokenizer: PreTrainedTokenizerBase) -> tuple[_ToBytes, _ToBytes]:
-    """Return what turns a piece into bytes: for the tokenizer's own pieces and for added ones."""
+    """Return the functions that turn the tokenizer's own and its added pieces into bytes."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if isinstance(tokenizer, transformers.ByT5Tokenizer):  # a byte has the character of that number
         return lambda piece: bytes([ord(piece)]), _literal_bytes
@@ -244,7 +244,7 @@ def _decoder(decoder: Decoder | None) -> _ToBytes:
 
 @panics_as_errors()
 def _decoded(decoder: Decoder, has_bytes: bool, piece: str) -> bytes:
-    """Return the bytes of a piece that follows another one, by the decoder."""
+    """Return the bytes that the decoder gives for a piece after another piece."""
     if has_bytes and _BYTE_PIECE.fullmatch(piece):
         return bytes([int(piece[3:5], 16)])
     return _literal_bytes(decoder.decode(["a", piece]).removeprefix("a"))
@@ -260,10 +260,9 @@ def _byte_level_bytes(piece: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def _byte_level_alphabet() -> dict[str, int]:
-    """The printable stand-in that byte-level BPE uses for each byte (Radford et al. 2019, GPT-2).
+    """Return the byte of each printable character of byte-level BPE (Radford et al. 2019, GPT-2).
 
-    Printable Latin-1 bytes stand for themselves; the others take the characters from U+0100 on, in
-    order.
+    Printable Latin-1 bytes are their own characters; the others get those from U+0100 on, in order.
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]

@@ -1,4 +1,4 @@
-"""A cached sequence: read, truncated, copied."""
+"""The local back end: cached sequences, and the scheduler of their forward passes."""
 
 from engine.doors import door
 

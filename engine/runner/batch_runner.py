@@ -1,8 +1,8 @@
-"""Rows of equal length that are read together; with guidance, each has a second text.
+"""Rows of equal length that are read together; with guidance, each row has a second text.
 
 More rows than `rows_at_once` are read in several passes, one after the other. So a visitor stepping
-through another text need not wait for all rows. The number per pass follows from the model and the
-length of the texts, never from a timing or from other visitors.
+through another text need not wait for all rows. The number per pass depends on the model and the
+length of the texts, never on a timing or on other visitors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CACHE_BYTES = 32 * 2**20
 
 @dataclass(frozen=True)
 class Prompts:
-    """Prompts that the rows of a batch share, so that they can share forward passes too.
+    """The prompts of a row; rows with the same prompts can share forward passes.
 
     Attributes:
         prompt_ids: token ids of the prompt.
@@ -58,7 +58,7 @@ class Prompts:
 
 
 class LogitRows:
-    """Logits row by row; iteration gives way to single steps between two rows.
+    """Rows of logits; iterating gives way to single steps between two rows.
 
     Args:
         parts: (rows of this part, vocab) float32 each.
@@ -79,7 +79,7 @@ class LogitRows:
 
 
 class BatchRunner:
-    """Rows of equal length.
+    """Rows of equal length, read together in as few passes as `rows_at_once` allows.
 
     Attributes:
         prompts: prompts of the first rows.
@@ -102,10 +102,10 @@ class BatchRunner:
 
     @classmethod
     def prefilled(cls, model: LanguageModel, prompts: Prompts) -> BatchRunner:
-        """A single row that has read the prompts, as a single decoder does.
+        """Return a batch of one row that has read the prompts as a single decoder does.
 
         Raises:
-            OutOfMemoryError: memory does not suffice.
+            OutOfMemoryError: there is not enough memory.
         """
         part = [open_sequence(model) for _ in prompts.texts]
         read = [runner.extend(ids) for runner, ids in zip(part, prompts.texts, strict=True)]
@@ -153,7 +153,7 @@ class BatchRunner:
     def join(self, others: BatchRunner) -> None:
         """Append the rows of another batch of the same length.
 
-        They share passes if their caches can be joined; otherwise they are read in turn.
+        They share passes if their caches can be joined; otherwise they are read separately.
 
         Raises:
             OutOfMemoryError: the rows must be thrown away.
@@ -165,7 +165,7 @@ class BatchRunner:
         self._join_short()
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Keep some of the rows, in their order; raises `OutOfMemoryError`."""
+        """Keep only the given rows, in their order; raises `OutOfMemoryError`."""
         parts, first = [], 0
         for part in self._parts:
             end = first + part[0].rows
@@ -234,10 +234,10 @@ def rows_at_once(runners: Sequence[Runner]) -> int:
     """Return the number of rows to read in one pass, by the bytes that each has cached.
 
     Args:
-        runners: the runners of the texts that belong to a row. A released cache counts nothing
-            until it is rebuilt, and neither does one that is elsewhere.
+        runners: the runners of the texts that belong to a row. A released cache counts as empty
+            until it is rebuilt, and so does a remote one.
     """
-    # By the formula if there is one: memory held ahead of the text is not read.
+    # By the formula if there is one: memory allocated ahead of the text is not read.
     cached = sum(
         runner.formula.bytes_at(runner.positions)
         if runner.formula is not None

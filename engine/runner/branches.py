@@ -3,8 +3,8 @@
     branches, logits = Branches.prefilled(model, prompt_ids)
     branches, logits = branches.grown([0, 0, 0], [5, 8, 9])   # three continuations
 
-Growing leaves the old branches unchanged, so that a failed reading loses nothing. All rows of one
-set are at the same position. If a model's states cannot be copied row by row, each row has its own
+Growing leaves the old branches unchanged, so that a failed pass loses nothing. All rows of one set
+are at the same position. If a model's states cannot be copied row by row, each row has its own
 runner and is read alone.
 """
 
@@ -36,7 +36,7 @@ class Branches:
     def prefilled(
         cls, model: LanguageModel, prompt_ids: Sequence[int], remedy: str = FEWER_TEXTS
     ) -> tuple[Branches, np.ndarray]:
-        """One row that has read the prompt, and its (1, vocab) float32 logits.
+        """Return one row that has read the prompt, and its (1, vocab) float32 logits.
 
         Raises:
             OutOfMemoryError, CancelledError: as `Runner.extend`.
@@ -53,7 +53,7 @@ class Branches:
 
     @property
     def positions(self) -> int:
-        """Tokens of each row."""
+        """Number of tokens in each row."""
         return self._runners[0].positions
 
     @property
@@ -64,7 +64,7 @@ class Branches:
 
     @property
     def rows_at_once(self) -> int:
-        """Number of rows to read in one pass, so that others need not wait long."""
+        """Most rows to read in one pass, so that others need not wait long."""
         return rows_at_once(self._runners[:1]) if self._together else LEAST_AT_ONCE
 
     @property
@@ -73,10 +73,10 @@ class Branches:
         return all(runner.cache is not None for runner in self._runners)
 
     def grown(self, rows: Sequence[int], token_ids: Sequence[int]) -> tuple[Branches, np.ndarray]:
-        """New branches, each one of these rows plus one token; the old branches stay.
+        """Return new branches, each a row plus one token; the old branches stay unchanged.
 
         Args:
-            rows: (n,) the row that each continues; a row may be named more than once.
+            rows: (n,) the row that each continues; a row may occur more than once.
             token_ids: (n,) the token that each adds.
 
         Returns:
@@ -101,11 +101,11 @@ class Branches:
         return Branches([runner], 1, together=True), logits
 
     def fork(self) -> Branches:
-        """An independent copy."""
+        """Return an independent copy."""
         runners = [runner.fork() for runner in self._runners]
         return Branches(runners, self.passes, together=self._together)
 
     def release(self) -> bool:
-        """Release the caches' memory; False if one is in use."""
+        """Release the caches' memory; returns False if one is in use."""
         released = [runner.release() for runner in self._runners]
         return all(released)

@@ -1,7 +1,7 @@
 """One limit on the memory that texts take on a device, shared by all models and visitors.
 
-Caches, recent rows and hidden states grow with every token of every visitor. Their owners tell the
-budget how much they hold. If the total exceeds the limit, the least recently used ones release
+Caches, recent rows and hidden states grow with every token of every visitor. Their owners report to
+the budget how much they hold. If the total exceeds the limit, the least recently used ones release
 their memory, and rebuild the contents when they continue.
 
 A batch cannot release its caches while it runs, so it reserves its memory beforehand.
@@ -33,10 +33,10 @@ _Result = TypeVar("_Result")
 
 
 class Holder(Protocol):
-    """Holder of memory that can do without it."""
+    """Protocol of an object that holds memory and can release it."""
 
     def release(self) -> bool:
-        """Release the memory; False while it is in use.
+        """Release the memory; returns False while it is in use.
 
         A holder that must keep a part calls `MemoryBudget.keeps`. May be called from any thread,
         even while the caller holds locks, so it must not wait.
@@ -44,10 +44,10 @@ class Holder(Protocol):
 
 
 class MemoryBudget:
-    """A limit in bytes, and each holder's share.
+    """A limit on the memory of all holders together, and the bytes that each has.
 
     Attributes:
-        limit: bytes that all holders together may have.
+        limit: most bytes that all holders together may have.
     """
 
     def __init__(self, limit: int) -> None:
@@ -55,8 +55,8 @@ class MemoryBudget:
         self._reserved: dict[int, tuple[weakref.ref, int]] = {}
         self._held: dict[int, tuple[weakref.ref[Holder], int]] = {}  # least recently used first
         self._sum = 0
-        # Holders that were collected. Garbage collection may run at any time, even in a thread that
-        # holds the lock, so it only notes them.
+        # Garbage-collected holders. Collection may run at any time, even in a thread that holds the
+        # lock, so it only notes them.
         self._gone: deque[tuple[int, weakref.ref]] = deque()
         self._lock = threading.Lock()
 
@@ -88,7 +88,7 @@ class MemoryBudget:
         self._sum += held
 
     def _settle(self) -> None:
-        """Forget collected holders, whose ids new holders may already have."""
+        """Remove garbage-collected holders, whose ids new holders may already have."""
         while self._gone:
             key, reference = self._gone.popleft()
             entry = self._held.get(key)
@@ -101,7 +101,7 @@ class MemoryBudget:
         return self._release(self.held, keep=keep)
 
     def reserve(self, owner: object, wanted: int) -> int:
-        """Reserve `wanted` bytes for `owner`, or those that others have left; returns the number.
+        """Reserve up to `wanted` bytes for `owner`, as far as available; returns the bytes.
 
         A reservation replaces the owner's last one. It ends with `give_back` or with the owner.
         """
@@ -123,13 +123,13 @@ class MemoryBudget:
 
     @property
     def held(self) -> int:
-        """Bytes that all holders have now."""
+        """Bytes that all holders have at the moment."""
         with self._lock:
             self._settle()
             return self._sum
 
     def _release(self, wanted: int, keep: Holder | None) -> int:
-        """Release at least `wanted` bytes, if there are that many; returns the bytes freed."""
+        """Release at least `wanted` bytes, if possible; returns the bytes freed."""
         with self._lock:
             self._settle()
             oldest_first = list(self._held.items())
@@ -156,10 +156,10 @@ class MemoryBudget:
 def with_room(
     budget: MemoryBudget, work: Callable[[], _Result], keep: Holder | None = None
 ) -> _Result:
-    """The result of `work`, retried once if memory runs out and others can release some.
+    """Return the result of `work`, retried once if memory runs out and holders can release some.
 
     Args:
-        budget: the budget whose holders are asked.
+        budget: the budget whose holders are asked to release memory.
         work: may run twice.
         keep: a holder that `work` needs.
     """
@@ -175,7 +175,7 @@ def with_room(
 
 @cache
 def budget_of(device: torch.device) -> MemoryBudget:
-    """The budget of a device, one for the whole process."""
+    """Return the memory budget of a device, one for the whole process."""
     return MemoryBudget(int(memory_of(device) * SHARE))
 
 
@@ -183,7 +183,7 @@ on_shortage(lambda device: budget_of(device).make_room() > 0)
 
 
 def memory_of(device: torch.device) -> int:
-    """Bytes that this process may have on a device; on a CPU, no more than its container allows."""
+    """Return the bytes that this process may use on a device; a container may limit a CPU's."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[1]
     if device.type == "mps":

@@ -58,5 +58,5 @@ def as_job(
 
 
 def this_job() -> Job:
-    """The job that this thread works on."""
+    """Return the job that this thread is running."""
     return _job.get()

@@ -41,7 +41,7 @@ from engine.runner.scheduler import SCHEDULER, Kind
 
 # Tokens in one pass over a long input: few enough that a person does not notice the time.
 CHUNK = 256
-# Above this many parameters, a CPU takes as long for fewer tokens (see `chunk_of`).
+# With more parameters than this, a CPU takes as long for fewer tokens (see `chunk_of`).
 LARGE_PARAMETERS = 100_000_000
 LEAST_CHUNK = 32
 # Inputs up to this length queue as a single step, longer ones as a prompt.
@@ -56,7 +56,7 @@ FEWER_TEXTS = msg("use fewer or shorter texts, a smaller model or a smaller dtyp
 
 
 class _Plan(NamedTuple):
-    """Plan for reading tokens.
+    """The passes in which new tokens are read.
 
     Attributes:
         ids: (rows, tokens) to read.
@@ -74,11 +74,11 @@ class _Plan(NamedTuple):
 
 
 class Runner:
-    """Rows of tokens of equal length, as a model has read them.
+    """Rows of tokens of equal length that a model has read, with its cache.
 
     Args:
         model: the model; many runners, in many threads, may share it.
-        remedy: what to do if memory does not suffice for all rows.
+        remedy: what to do if there is not enough memory for all rows.
 
     Attributes:
         positions: tokens of each row read so far.
@@ -106,7 +106,7 @@ class Runner:
 
     @property
     def formula(self) -> CacheFormula | None:
-        """The formula for the cache's size; None without a cache and for other kinds of state."""
+        """Formula for the cache's size; None without a cache and for other kinds of state."""
         if self.cache is None or not caches.holds_keys_and_values(self.cache):
             return None
         return self.model.cache_formula
@@ -129,7 +129,7 @@ class Runner:
 
         Args:
             token_ids: (tokens,) at least one.
-            parity: run PyTorch's default kernels and read a prompt at once, as `generate` does.
+            parity: use PyTorch's default kernels and read a prompt in one pass, as `generate` does.
             all_positions: return the logits after each of these tokens, which are read in one pass.
 
         Raises:
@@ -167,7 +167,7 @@ class Runner:
 
         Args:
             token_ids: (rows, tokens).
-            hidden_states: whether to return those of the last layer.
+            hidden_states: whether to return the hidden states of the last layer.
             tries: number of attempts if memory runs out; each failure releases the idle caches. 1
                 if the caller can make do with fewer rows.
 
@@ -198,14 +198,14 @@ class Runner:
                     return read
 
     def _attempts(self, tries: int = 2) -> Iterator[AbstractContextManager[None]]:
-        """Yield contexts to read in, until memory suffices in one."""
+        """Yield a context for each attempt at a reading, at most `tries`."""
         before = self.positions
         for left in reversed(range(tries)):
             yield self._attempt(before, left)
 
     @contextmanager
     def _attempt(self, before: int, left: int) -> Iterator[None]:
-        """Complete a reading or undo it; ignores a lack of memory if tries are left."""
+        """Undo a reading that fails in the block; suppresses a lack of memory if tries are left."""
         try:
             yield
         except CancelledError:
@@ -223,7 +223,7 @@ class Runner:
                 raise
 
     def _plan(self, ids: np.ndarray, *, whole: bool, parity: bool = False) -> _Plan:
-        """Plan the passes over all tokens that are not in the cache, and make a missing cache.
+        """Plan the passes over new tokens, and create or rebuild a missing cache.
 
         Args:
             ids: (rows, tokens) to read.
@@ -232,7 +232,7 @@ class Runner:
         """
         is_prefill, again = not self.positions, ()
         if self._starts_again(ids.shape[1]):
-            # The model reads a text of this length differently: all in one pass.
+            # The model reads a text of this length in a different way, all in one pass.
             ids = np.concatenate([self._ids[:, : self.positions], ids], axis=1)
             self.positions, self._snapshots = 0, []
             self.cache, is_prefill, whole = self.model.new_cache(), True, True
@@ -246,7 +246,7 @@ class Runner:
         return _Plan(ids, _kind(tokens), chunks, again + chunks, is_prefill)
 
     def _parts(self, plan: _Plan) -> Iterator[np.ndarray]:
-        """Yield the (rows, tokens) of each pass, and note them as read after it."""
+        """Yield the (rows, tokens) ids of each pass, and record them as read after it."""
         end = self.positions + plan.ids.shape[1]
         read = 0
         for chunk in plan.chunks:
@@ -259,7 +259,7 @@ class Runner:
         self._count()
 
     def _rebuild(self, *, parity: bool) -> tuple[bool, tuple[int, ...]]:
-        """Rebuild the cache; returns whether from the first token on, and the passes.
+        """Rebuild the cache; returns whether it began at the first token, and the passes.
 
         Tokens that were read one by one are reread one by one, which repeats the same bits. A long
         text without a snapshot would take too long that way, so it is read in chunks, except in
@@ -315,7 +315,7 @@ class Runner:
                     return passes
 
     def _starts_again(self, tokens: int) -> bool:
-        """Return whether reading `tokens` more would need a different kind of cache."""
+        """Return whether reading `tokens` more requires rereading the text into a new cache."""
         switch = self.model.reads_again_after
         return switch is not None and 0 < self.positions <= switch < self.positions + tokens
 
@@ -336,7 +336,7 @@ class Runner:
         return (1,) * tokens if start else (tokens,)
 
     def _took(self, ids: np.ndarray) -> None:
-        """Note that these tokens are in the cache now."""
+        """Record that these tokens are now in the cache."""
         end = self.positions + ids.shape[1]
         if end > self._ids.shape[1]:
             grown = np.empty((self.rows, 2 * end), np.int64)
@@ -374,7 +374,7 @@ class Runner:
                 self._back_to(positions)
 
     def fork(self) -> Runner:
-        """An independent copy that shares data which is never overwritten."""
+        """Return an independent copy, which shares the memory that is never overwritten."""
         with self._lock:
             twin = Runner(self.model, self.remedy)
             twin.positions = self.positions
@@ -388,7 +388,7 @@ class Runner:
             return twin
 
     def select(self, rows: Ids[int]) -> None:
-        """Keep these rows, in this order; a row may be named more than once.
+        """Keep the given rows, in this order; a row may occur more than once.
 
         Raises:
             OutOfMemoryError: idle caches were released, and the rows stay as they were. The next
@@ -399,7 +399,7 @@ class Runner:
                 return
             if self.cache is not None:
                 self._select(rows)
-            if self.rows > 1:  # otherwise the snapshots hold the past that all rows share
+            if self.rows > 1:  # otherwise the snapshots have the past that all rows share
                 self._snapshots = []
             self._ids = self._ids[list(rows)]
             self._keep_snapshot()
@@ -411,7 +411,7 @@ class Runner:
             self.cache.batch_select_indices(places)
 
     def can_join(self, other: Runner) -> bool:
-        """Return whether the rows of `other` can join: at the same position, in one cache."""
+        """Return whether the rows of `other` can be appended: same position, joinable caches."""
         return (
             self.positions == other.positions
             and self.cache is not None
@@ -420,7 +420,7 @@ class Runner:
         )
 
     def join(self, other: Runner) -> None:
-        """Append the rows of another runner. Only if `can_join` allows it.
+        """Append the rows of another runner; only if `can_join` allows it.
 
         Raises:
             OutOfMemoryError: as `select`.
@@ -431,12 +431,12 @@ class Runner:
             read = self.positions
             self._ids = np.concatenate([self._ids[:, :read], other._ids[:, :read]])
             self._beginning = max(self._beginning, other._beginning)
-            self._snapshots = []  # they hold one past, and the rows have several
+            self._snapshots = []  # each has one past, and the rows have several
             self._count()
 
     @contextmanager
     def _changing_rows(self, rows: int) -> Iterator[None]:
-        """Guard a change of the cache's rows; drops the cache if memory does not suffice."""
+        """Guard a change of the cache's rows; drops the cache if memory runs out."""
         try:
             with (
                 self.model.naming_memory(msg("with {rows:,} texts at once", rows), self.remedy),
@@ -450,7 +450,7 @@ class Runner:
             raise
 
     def release(self) -> bool:
-        """Release the cache's memory, to be rebuilt when needed; False while it is in use."""
+        """Release the cache, to be rebuilt when needed; returns False while it is in use."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -460,7 +460,7 @@ class Runner:
             self._lock.release()
 
     def distrust(self) -> None:
-        """Drop a cache that may hold a wrong value; the next reading rebuilds it."""
+        """Drop a cache that may contain a wrong value; the next reading rebuilds it."""
         with self._lock:
             self._drop()
 
@@ -478,12 +478,12 @@ class Runner:
         self._count()
 
     def _count(self) -> None:
-        """Measure the size again and report it to the budget."""
+        """Measure the cache's size and report it to the budget."""
         self.usage = cache_size(self.cache, *(cache for _, cache in self._snapshots))
         budget_of(self.model.device).used(self, self.usage.held)
 
     def make_room(self) -> bool:
-        """Release every idle cache on this device; False if nothing was freed."""
+        """Release every idle cache on this device; returns False if nothing was freed."""
         freed = budget_of(self.model.device).make_room(keep=self)
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -491,7 +491,7 @@ class Runner:
 
 
 def open_sequence(model: Backend, remedy: str = FEWER_TEXTS) -> Sequence:
-    """A new, empty sequence of a model.
+    """Return a new, empty sequence of a model.
 
     Args:
         model: a local model or any other back end.
@@ -501,9 +501,9 @@ def open_sequence(model: Backend, remedy: str = FEWER_TEXTS) -> Sequence:
 
 
 def chunk_of(model: LanguageModel) -> int:
-    """Tokens in one pass over a long input: fewer for a large model on a CPU.
+    """Return the tokens per pass over a long input: fewer for a large model on a CPU.
 
-    The number follows from the model alone, so a busy machine gives the same bits.
+    The number depends on the model alone, so a busy machine gives the same bits.
     """
     if model.device.type != "cpu":
         return CHUNK

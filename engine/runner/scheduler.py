@@ -2,10 +2,10 @@
 
 The next pass in line gets the device. Single steps go before the passes of a batch, and those
 before the chunks of a prompt. Within each kind, it is first come, first served. A pass that has
-waited long goes before all others, so that a busy class cannot keep a prompt from being read.
+waited long goes before all others, so that a stream of steps cannot keep a prompt from being read.
 
-Passes are short, or cut into short chunks. Those of a large model on a CPU are not. So between two
-layers, a pass that is not a single step yields to any that goes before it by the same rule.
+Passes are short, or split into short chunks. Those of a large model on a CPU are not. So between
+two layers, a pass that is not a single step yields to any that goes before it by the same rule.
 
 Code outside this folder uses `engine.runner.turns`.
 """
@@ -50,13 +50,13 @@ class _Ticket:
         self.go.acquire()
 
     def rank(self, now: float) -> tuple[int, int]:
-        """Place in line; lower goes first."""
+        """Return the place in line; lower goes first."""
         steps_up = int((now - self.since) / PATIENCE_SECONDS)
         return max(Kind.STEP, self.kind - steps_up), self.number
 
 
 class Turn:
-    """A turn at the device, which others may interrupt between two layers of a pass.
+    """A thread's turn on the device, which others may interrupt between two layers of a pass.
 
     Attributes:
         seconds: time that others took during the turn.
@@ -78,10 +78,10 @@ class Turn:
 
 
 class Scheduler:
-    """The line for one device.
+    """The queue of forward passes for one device.
 
-    The end of a turn wakes only the next thread. If all woke up to see which is next, that would
-    take a hundred visitors as long as the device takes for a pass.
+    The end of a turn wakes only the next thread. If all woke up to check which is next, then with a
+    hundred visitors that would take as long as a pass.
     """
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ class Scheduler:
                 self._calm.notify_all()
 
     def _tell_place(self, ticket: _Ticket) -> bool:
-        """Tell the job how many passes go first; False if it has not waited long."""
+        """Report to the job how many passes go first; returns False if it has not waited long."""
         now, work = time.monotonic(), ticket.work
         if now - ticket.since < PATIENCE_SECONDS:
             return False

@@ -1,4 +1,4 @@
-"""Passes and operations outside a runner, each in its turn, so that a step waits for one layer.
+"""Passes and operations outside a runner, scheduled so that a step waits for at most one layer.
 
     with exclusive(model.kernels):        # after the visitors' steps
         torch.mm(matrix, matrix)          # with nothing else on the device
@@ -37,7 +37,7 @@ give_way = SCHEDULER.give_way  # between two passes of long work
 
 @dataclass(frozen=True)
 class TimedRead:
-    """A text read from its beginning.
+    """Result of reading a text from its beginning, with the time it took.
 
     Attributes:
         logits: (vocab,) float32 after its last token.
@@ -53,9 +53,9 @@ class TimedRead:
 
 
 def processor_clock(model: LanguageModel) -> Clock:
-    """A clock of the processor time that passes take on a CPU; of wall time on other devices.
+    """Return a clock of processor time for passes on a CPU, of wall time on other devices.
 
-    If all passes use one thread, it counts the calling thread; otherwise the whole process.
+    If all passes use one thread, it measures the calling thread; otherwise the whole process.
     """
     if model.device.type != "cpu":
         return time.perf_counter
@@ -64,10 +64,10 @@ def processor_clock(model: LanguageModel) -> Clock:
 
 
 def at_once(model: LanguageModel) -> int:
-    """Most tokens of a text that are read in one pass; longer texts take several.
+    """Return the most tokens of a text to read in one pass; longer texts take several.
 
-    A large model on a CPU takes its usual chunks, so that others wait no longer than for any
-    prompt. In half precision chunks gain nothing: a pass repacks all weights first (see
+    A large model on a CPU reads its usual chunks, so that others wait no longer than for any
+    prompt. In half precision, chunks gain nothing: a pass repacks all weights first (see
     `engine.model.kernels`), which takes far longer than the tokens themselves.
     """
     if not model.can_chunk:
@@ -133,7 +133,10 @@ def timed_rows(
     """Read one more token in each row of a batch: (rows, vocab) float32 logits, and milliseconds.
 
     Args:
-        at, remedy: words of an `OutOfMemoryError`. The errors are those of `timed_step`.
+        at, remedy: parts of the message of an `OutOfMemoryError`.
+
+    Raises:
+        OutOfMemoryError, CancelledError: as `timed_step`.
     """
     at = at or msg("with {rows:,} texts at once", len(token_ids))
     with SCHEDULER.turn(Kind.BATCH) as turn, model.naming_memory(at, remedy):
@@ -145,7 +148,7 @@ def timed_rows(
 def read_canvas(
     model: DiffusionModel, ids: Sequence[int], *, keep: Holder | None = None
 ) -> np.ndarray:
-    """Logits of a canvas by a pass in its turn; frees memory if need be: (length, vocab).
+    """Return the logits of a canvas, read in its turn; frees memory if needed: (length, vocab).
 
     Args:
         model: the model.

@@ -10,13 +10,13 @@
 Nothing here needs PyTorch or a model, except parity mode, which runs transformers' own processors.
 
     settings         `SamplingSettings`
-    presets          settings with a name
-    samplers/        the stages of the chain, a file for each, and `DEFAULT_ORDER`, their order
-    ranking          the row that they share
+    presets          named settings
+    samplers/        the stages of the chain, one file each, and `DEFAULT_ORDER`, their order
+    ranking          a row of scores and its ranking, which the stages share
     survivors        the tokens left in that row
     distribution     `shape`: the chain over one row, and the distribution that it leaves
     random           the random numbers of the draws, and the draw
-    admission        a small change that would admit a token
+    admission        finds a small change that would admit a removed token
 """
 
 from engine.doors import door

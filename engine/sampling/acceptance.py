@@ -16,14 +16,14 @@ import numpy as np
 
 from engine.sampling.distribution import Distribution, Drawn
 
-# Streams of uniform numbers, besides the draw's own and those of the stages.
+# Streams of uniform numbers, in addition to the draw's own and those of the stages.
 DRAFT_STREAM = 1001  # the draft draws its proposals
 ACCEPT_STREAM = 1002  # the target accepts or rejects them
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Two distributions over one vocabulary, and the mass that they share.
+    """Two distributions over one vocabulary, and the probability mass that they share.
 
     Attributes:
         target: (vocab,) float64 probabilities of the target, sum 1.
@@ -40,14 +40,14 @@ class Overlap:
 
     @cached_property
     def excess(self) -> np.ndarray:
-        """Target's probability in excess of the draft's, else 0: (vocab,)."""
+        """Excess of the target's probability over the draft's, at least 0: (vocab,)."""
         return np.maximum(self.target - self.draft, 0.0)
 
     @cached_property
     def residual(self) -> np.ndarray:
-        """Distribution to draw from after a rejection, (vocab,): `excess`, normalised.
+        """Distribution to draw from after a rejection, `excess` normalised: (vocab,).
 
-        The target itself if the two are equal, as nothing is ever rejected then.
+        If the two are equal, it is the target itself, as nothing is ever rejected then.
         """
         mass = self.excess.sum()
         return self.excess / mass if mass > 0 else self.target
@@ -64,7 +64,7 @@ class Overlap:
 
 
 def point_mass(token_id: int, vocab_size: int) -> np.ndarray:
-    """Distribution of a draft that proposes one token with certainty: (vocab,)."""
+    """Return the distribution of a draft that proposes one token with certainty: (vocab,)."""
     probs = np.zeros(vocab_size)
     probs[token_id] = 1.0
     return probs
@@ -74,7 +74,7 @@ def overlap(target: Distribution, draft: Distribution | None, token_id: int) -> 
     """Return the overlap of target and draft at a proposed token.
 
     Args:
-        target, draft: after the same chain of stages; a draft of None proposed with certainty.
+        target, draft: distributions after the same chain; a draft of None proposed with certainty.
         token_id: the proposed token.
     """
     probs = target.probs

@@ -7,8 +7,9 @@
 Every answer is a trial that succeeded: the chain is run with it. A trial moves a sampler's slider
 to a position at which it removes less, switches a sampler off, raises the token's own bias, or
 lifts its bans. A change's distance is the share of the slider that it travels. Switching a sampler
-off counts as the full length. Bisection along a slider finds the first position that admits, so
-the position just before it does not. If more is not always looser, an earlier one might.
+off counts as the full length. Bisection along a slider finds the first position that admits the
+token, so the position just before it does not. If moving further does not always loosen the
+sampler, an even earlier position might admit it.
 
 A change at one place affects nothing before it, so a trial begins there. A sampler after the one
 that removes the token cannot bring it back, so it is never tried.
@@ -53,8 +54,8 @@ class Admission:
         settings: all settings with that change.
         lifted: whether a ban on the token is lifted; other bans stay.
         bias: the token's new bias, if a different one admits it.
-        blocked_by: a smallest set of samplers that have to be off together, if no single change
-            admits the token. Then nothing else is set.
+        blocked_by: a minimal set of samplers that must be off together, if no single change admits
+            the token. Then no other attribute is set.
     """
 
     setting: str | None = None
@@ -75,7 +76,7 @@ def admitting_change(
     order: Sequence[str] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Admission | None:
-    """Find a small change of one setting with which a removed token survives.
+    """Find a small change of one setting that lets a removed token survive.
 
     The engine's own rules decide, even if the settings ask for parity.
 
@@ -126,7 +127,7 @@ class _StoppedError(Exception):
 
 
 class _Search:
-    """The search for one token."""
+    """The search for a change that admits one token."""
 
     def __init__(
         self,
@@ -175,7 +176,7 @@ class _Search:
         return next((i for i, each in enumerate(names) if each in later), len(names)), False
 
     def _first(self, values: Sequence[float], change: Callable[[float], _Change]) -> _Change | None:
-        """Return the change at the first value that admits; None if the last one does not."""
+        """Return the change at the first value that admits the token; None if the last does not."""
         if not values or not self._admits(change(values[-1])):
             return None
         last = len(values) - 1
@@ -187,7 +188,7 @@ class _Search:
     # --- candidate changes ------------------------------------------------------------------------
 
     def _lines(self, name: str, place: int, replaces: bool) -> Iterator[_Line]:
-        """Yield the lines of values with which a sampler removes less."""
+        """Yield the lines of changes that make a sampler remove less: values, bans lifted, off."""
         kind, stage = STAGES[name], self.chain[place] if replaces else None
         if kind is LogitBias:
             yield self._biases(stage, place)
@@ -209,7 +210,7 @@ class _Search:
         yield [0.0], lambda _: _Change(name, place, True, None)
 
     def _values(self, number: Number, name: str, place: int, stage: Stage | None) -> _Line:
-        """Return a slider's positions from its own value on, in the direction that removes less."""
+        """Return a slider's positions beyond its own value, in the direction that removes less."""
         kind = STAGES[name]
         is_lone = kind.is_one_number()
         own = getattr(stage, number.name) if stage else kind.off
@@ -245,7 +246,7 @@ class _Search:
         return DOWN if np.any(acts_on == self.token_id) else UP
 
     def _biases(self, stage: LogitBias | None, place: int) -> _Line:
-        """Return the line of higher biases of the token itself."""
+        """Return the line of higher biases for the token itself."""
         (number,) = LogitBias.info.numbers
         others = dict(stage.bias) if stage else {}
         own = others.pop(self.token_id, 0.0)
@@ -259,7 +260,7 @@ class _Search:
         return [each for each in number.positions() if each - own > 1e-9], change
 
     def _without_bans(self, stage: Banned) -> list[tuple[int, ...]]:
-        """Return the words that the token would not complete here."""
+        """Return the banned words that the token would not complete here."""
         vocab = self.row.scores.size
 
         def bans(sequence: tuple[int, ...]) -> bool:
@@ -287,7 +288,7 @@ class _Search:
         )
 
     def _blockers(self) -> tuple[str, ...]:
-        """Return a smallest set of samplers without which the token survives, in chain order."""
+        """Return a minimal set of samplers without which the token survives, in chain order."""
         off: list[str] = []
         while (name := self._removed_without(off)) is not None:
             off.append(name)
@@ -333,7 +334,7 @@ class _Search:
         return None
 
     def _rank(self, survivors: Survivors) -> int:
-        """The token's rank among these, from 1; 0 if it was removed."""
+        """Return the token's rank among the survivors, from 1; 0 if it was removed."""
         rank = self._ranks.get(survivors.row)
         rank = self._rank_in(survivors.row) if rank is None else rank
         return rank - survivors.start if survivors.start < rank <= survivors.stop else 0

@@ -1,10 +1,10 @@
 """Result of a chain on one row of logits: every stage's output, the probabilities, the draw.
 
-The arithmetic is exact over the full vocabulary (see `engine.sampling.ranking`). It equals the
-processors of transformers, row for row, with two exceptions. Float32 rounding in *their* running
-sum may decide on a token at the edge of a cut. Scores may be equal; each sampler documents that
-case. With `parity=True` their processors run instead, and `torch.multinomial` draws, so that a run
-repeats `model.generate` token for token.
+The arithmetic is exact over the full vocabulary (see `engine.sampling.ranking`). The results equal
+those of transformers' processors, row for row, with two exceptions. Float32 rounding in *their*
+running sum may decide whether a token at the edge of a cut stays. Ties may be broken differently;
+each sampler documents that case. With `parity=True` their processors run instead, and
+`torch.multinomial` draws, so that a run repeats `model.generate` token for token.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.sampling.samplers import (
 from engine.sampling.settings import SamplingSettings
 from engine.sampling.survivors import Survivors
 
-MOST_NAMED = 12  # leading tokens of an edit that are named one by one
+MOST_NAMED = 12  # leading tokens of an edit that are listed by name
 
 
 class StageResult:
@@ -38,7 +38,7 @@ class StageResult:
     Attributes:
         stage: the stage.
         before, after: the tokens left before and after it.
-        context: everything that the stage knew besides the scores.
+        context: everything that the stage saw in addition to the scores.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class StageResult:
 
     @cached_property
     def mass_removed(self) -> float:
-        """Share of the probability that the tokens removed here held just before, 0 to 1."""
+        """Share of the incoming probability that the stage removed, 0 to 1."""
         before, after = self.before, self.after
         if after.count == before.count:
             return 0.0
@@ -91,7 +91,7 @@ class StageResult:
 
     @cached_property
     def figures(self) -> dict[str, float]:
-        """All that a sentence on this stage may name (see `engine.sampling.samplers.info.Info`).
+        """Figures for sentences about this stage (see `engine.sampling.samplers.info.Info`).
 
         These are the stage's own numbers by name, those that its rule computed (`Stage.figures`),
         and
@@ -121,14 +121,14 @@ class StageResult:
 
     @cached_property
     def case(self) -> str:
-        """Key in `Info.says` of the stage's sentence that applies here."""
+        """Key in `Info.says` of the sentence that applies here."""
         return self.stage.case(self.before, self.after, self.context)
 
     @cached_property
     def moved_ids(self) -> list[int]:
-        """Ids of the leading tokens whose score the stage changed or removed, at most 12.
+        """Ids of the leading tokens that the stage removed or whose score it changed, at most 12.
 
-        They are in rank order, as just before the stage.
+        They are in the rank order of just before the stage.
         """
         ids, old, _ = self._moved
         if ids.size > MOST_NAMED:  # a mask moves nearly all tokens, too many to sort
@@ -164,7 +164,7 @@ class StageResult:
 
 
 def _share(survivors: Survivors, scores: np.ndarray) -> float:
-    """The probability that tokens with these scores hold together among the survivors."""
+    """Return the total probability of tokens with these scores among the survivors."""
     if not survivors.count:
         return 0.0
     weights = np.exp(scores.astype(np.float64) - survivors.row.highest)
@@ -179,14 +179,14 @@ class Drawn(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One line of the candidates table.
+    """One row of the candidates table.
 
     Attributes:
         rank: 1 for the highest score just before the first cut (by default, after penalties and
             temperature).
         token_id: the token.
         logit: raw logit, as the model gave it.
-        prob: probability there.
+        prob: probability just before the first cut.
         cumulative: sum of `prob` down to and including this rank.
         removed_by: name of the stage that removed it, None for a survivor.
         final_prob: probability in the draw, 0 for a removed token.
@@ -255,9 +255,9 @@ class Distribution:
 
     @property
     def before_cuts(self) -> Survivors:
-        """The tokens just before the first stage that cuts: the ranking of `candidates`.
+        """The tokens just before the first stage that cuts, as `candidates` ranks them.
 
-        Greedy is such a cut, so at temperature 0 these are the model's own odds after penalties.
+        Temperature 0 is such a cut, so with it these are the model's own odds after penalties.
         """
         for result in self.stages:
             cuts = isinstance(result.stage, CutStage) or (
@@ -295,7 +295,7 @@ class Distribution:
         return float(self.probabilities(np.array([token_id]))[0])
 
     def probabilities(self, token_ids: np.ndarray) -> np.ndarray:
-        """Final probabilities of these tokens, 0 for removed ones: (n,) float64."""
+        """Return the final probabilities of these tokens, 0 for removed ones: (n,) float64."""
         return self._final.probs_of(token_ids)
 
     def removed_by(self, token_id: int) -> str | None:
@@ -306,7 +306,7 @@ class Distribution:
         return None
 
     def states_after(self, token_id: int) -> Mapping[str, object]:
-        """Return the states of the stages with a memory after this step, by setting.
+        """Return the states of the stages with memory after this step, by setting.
 
         Args:
             token_id: the token that was drawn or forced.
@@ -320,7 +320,7 @@ class Distribution:
         }
 
     def candidates(self, count: int) -> list[Candidate]:
-        """Return the `count` leading tokens in rank order, removed ones included in their place."""
+        """Return the `count` leading tokens in rank order, including removed ones."""
         start = self.before_cuts
         row = start.row
         row.sort_to_depth(count)
@@ -356,12 +356,12 @@ def shape(
     Args:
         logits: (vocab,) float32; not modified.
         settings: the chain.
-        context: the tokens so far, and everything else that stages look at.
+        context: the tokens so far, and everything else that stages use.
 
     Raises:
         LogitsError: NaN or +inf among the logits.
-        NoCandidatesError: every token is at -inf; names the stage that took the last one, and
-            holds the results of the chain up to it.
+        NoCandidatesError: every token is at -inf; the error names the stage that removed the last
+            one, and contains the results of the chain up to it.
     """
     raw = RankedRow(np.asarray(logits, np.float32))
     survivors = Survivors(raw)

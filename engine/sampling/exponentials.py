@@ -1,8 +1,8 @@
-"""exp of many numbers at once, which takes most of the time with a large vocabulary.
+"""Exponentials of many numbers at once, which take most of the time with a large vocabulary.
 
-NumPy's own is fast on CPUs with AVX-512 and several times slower on others. A caller with a
-faster one may supply it; the results agree to about the last digit. Weights of single tokens are
-always NumPy's, so that a token's weight is the same number wherever it is computed.
+NumPy's own `exp` is fast on CPUs with AVX-512 and several times slower on others. A caller with a
+faster one may supply it; the results agree to about the last digit. The weight of a single token
+always comes from NumPy, so that it is the same number wherever it is computed.
 """
 
 from __future__ import annotations

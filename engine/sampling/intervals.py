@@ -1,6 +1,6 @@
 """Ranks and sums of a large row without sorting it.
 
-A flat row's nucleus may hold half of the vocabulary. Sorting all of that for one cut or one draw
+A flat row's nucleus may contain half of the vocabulary. Sorting all of that for one cut or one draw
 takes ten times as long as counting it. A count finds the number of tokens, and their weight, in
 each narrow interval of scores. Then only the interval that contains the answer is sorted.
 """
@@ -17,7 +17,7 @@ _COUNT = 2**16  # of intervals
 
 
 class Place(NamedTuple):
-    """One rank of a row.
+    """One rank of a row, with its token, its weight and the sum of weights up to it.
 
     Attributes:
         rank: counted from 0.
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def sort_keys(scores: np.ndarray) -> np.ndarray:
-    """Sort keys, smaller for higher scores, equal if and only if the scores are: (n,) uint32."""
+    """Return sort keys, smaller for higher scores, equal exactly for equal ones: (n,) uint32."""
     bits = (scores + np.float32(0)).view(np.int32)  # + 0 turns -0.0 into 0.0
     turned = bits >> 31  # all ones if negative: those bits stay unchanged
     np.invert(turned, out=turned)

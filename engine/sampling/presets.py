@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.sampling import SamplingSettings
 
-# The seeds have no meaning: taking a preset keeps the current seed.
+# The seeds have no meaning: applying a preset keeps the current seed.
 PRESETS: dict[str, SamplingSettings] = {
     "Greedy": SamplingSettings(temperature=0),
     "Pure sampling": SamplingSettings(),

@@ -1,4 +1,4 @@
-"""The random numbers of a seed, and the token that one of them draws."""
+"""Uniform random numbers by seed, and the token that such a number draws."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 
 class UniformStream:
-    """The uniform numbers of a seed, by step: the n-th of NumPy's PCG64 generator.
+    """The uniform numbers of a seed: the n-th step's is the n-th of NumPy's PCG64 generator.
 
     Stream 0 is the draw's. The streams of stages start from the seed and their own number. Any
     thread may read them.
 
-    A number belongs to its step, whatever was drawn, forced or rewound before. So "the same u under
-    other settings" means exactly that.
+    A step's number stays the same, whatever was drawn, forced or rewound before. So "the same u
+    under other settings" means exactly that.
     """
 
     def __init__(self, seed: int, *, stream: int = 0) -> None:
@@ -32,13 +32,13 @@ class UniformStream:
 
 
 class TextRandomness:
-    """The uniform numbers of one text: by purpose, seed and step, so there is nothing to rewind."""
+    """The uniform numbers of one text, by purpose, seed and step; nothing needs rewinding."""
 
     def __init__(self) -> None:
         self._streams: dict[int, UniformStream] = {}  # of the seed last requested
 
     def uniform(self, seed: int, index: int) -> float:
-        """Return the number that a step's token is drawn with, 0 <= u < 1."""
+        """Return the number with which a step's token is drawn, 0 <= u < 1."""
         return self.of_stream(seed, index, 0)
 
     def of_stream(self, seed: int, index: int, stream: int) -> float:
@@ -56,7 +56,7 @@ def draw(probs: np.ndarray, u: float) -> int:
     gives the same token without sorting the whole vocabulary.
 
     Args:
-        probs: (vocab,) probabilities; their sum is taken as 1.
+        probs: (vocab,) probabilities; their sum is treated as 1.
         u: uniform number, 0 <= u < 1.
     """
     order = np.lexsort((np.arange(probs.size), -probs))

@@ -1,6 +1,6 @@
 """One row of scores, sorted only as deep as needed.
 
-The stages share one `RankedRow`, which makes the softmax weights once and sorts a hundred or so
+The stages share one `RankedRow`, which computes the softmax weights once and sorts a hundred or so
 leading tokens. The tokens left after a cut are `survivors.Survivors`. Nothing is approximated: if
 the leading tokens do not decide a cut, the row is sorted deeper, or counted by `intervals`.
 
@@ -18,8 +18,8 @@ from engine.errors import LogitsError, NoCandidatesError
 from engine.sampling.exponentials import fill_exponentials
 from engine.sampling.intervals import Intervals, Place, sort_keys
 
-# Leading tokens sorted at once: the least number that suffices, else the whole row. A full sort of
-# 152k entries costs about as much as ten of the first two.
+# Leading tokens sorted at once: the smallest number that suffices, else the whole row. A full sort
+# of 152k entries costs about as much as ten of the first two.
 _DEPTHS = (16, 128, 4096)
 # From this many tokens on, intervals answer sooner than a full sort.
 _LARGE = 32_768
@@ -90,9 +90,9 @@ class RankedRow:
         return row
 
     def edited_from(self, row: RankedRow) -> np.ndarray | None:
-        """Ids, ascending, of all tokens whose score may differ from `row`'s; None if unknown: (n,).
+        """Return the ids of all tokens whose score may differ from `row`'s, ascending: (n,).
 
-        They are known if this row is `row.edited(...)`.
+        They are known if this row is `row.edited(...)`; otherwise the result is None.
         """
         return self._edit[1] if self._edit and self._edit[0] is row else None
 
@@ -153,7 +153,7 @@ class RankedRow:
         return total, weighted
 
     def _sums_by_edit(self, before: RankedRow, token_ids: np.ndarray) -> tuple[float, float] | None:
-        """The same, from the sums of the row before an edit; None if digits would be lost."""
+        """Return `_sums` from those of the row before an edit; None if digits would be lost."""
         if before.highest != self.highest:
             return None
         lost, lost_shift = _sums_of(before.scores[token_ids], self.highest)
@@ -176,7 +176,7 @@ class RankedRow:
         return deviation(shifted if self.count == shifted.size else shifted[shifted > -np.inf])
 
     def logprob(self, token_id: int) -> float:
-        """Natural logarithm of softmax(scores) at one token."""
+        """Return the natural logarithm of softmax(scores) at one token."""
         return float(self.scores[token_id]) - self.highest - math.log(self.total)
 
     def rank(self, token_id: int) -> int:
@@ -209,7 +209,7 @@ class RankedRow:
         self._sort(None)
 
     def _leading(self, depth: int) -> np.ndarray:
-        """Ids, ascending, of at least the leading `depth` tokens and all ties with the last."""
+        """Return ids, ascending, of at least the leading `depth` tokens and ties with the last."""
         groups = _GROUPS * depth
         length = self.scores.size // groups
         if length > 1:
@@ -222,7 +222,7 @@ class RankedRow:
                 return token_ids
         return np.flatnonzero(self.scores >= np.partition(self.scores, -depth)[-depth])
 
-    # Questions that a large flat row answers without a full sort.
+    # Queries that a large flat row answers without a full sort.
 
     def at(self, rank: int) -> Place:
         """Return the `Place` at a rank, counted from 0, below `count`."""
@@ -267,7 +267,7 @@ class RankedRow:
         return min(most, int(np.searchsorted(-self.values, -score, side="right")))
 
     def leading_ids(self, stop: int) -> np.ndarray:
-        """Ids of the tokens before a rank above 0, in rank order or ascending: (stop,)."""
+        """Return the ids of the first `stop` tokens, at least one, in any order: (stop,)."""
         if self._is_sorted_to(stop):
             return self.ids[:stop]
         last = self.token_at(stop - 1)
@@ -325,20 +325,20 @@ def _count(scores: np.ndarray) -> int:
 
 
 def _sums_of(scores: np.ndarray, highest: float) -> tuple[float, float]:
-    """Sum of the weights of some scores, and of weight times (score - highest)."""
+    """Return the sum of these scores' weights, and that of weight times (score - highest)."""
     shifts = np.maximum(scores.astype(np.float64) - highest, _NO_WEIGHT)
     weights = np.exp(shifts)
     return float(weights.sum()), float((weights * shifts).sum())
 
 
 def deviation(scores: np.ndarray) -> float:
-    """Population standard deviation."""
+    """Return the population standard deviation."""
     centred = scores - scores.mean()
     return math.sqrt(float(np.einsum("i,i->", centred, centred)) / scores.size)
 
 
 def _float32_from(score: float) -> np.float32:
-    """Return the lowest float32 number that is at least this."""
+    """Return the lowest float32 number that is at least `score`."""
     with np.errstate(over="ignore"):  # a number below the float32 range becomes -inf
         number = np.float32(score)
     return number if float(number) >= score else np.nextafter(number, np.float32(np.inf))

@@ -21,9 +21,10 @@ _GIVE_SEED = msg("use a whole number from 0 to {max_seed:,}, or None for a fresh
 
 @dataclass(frozen=True, init=False)
 class SamplingSettings:
-    """Settings that choose the next token: an ordered chain of stages, a seed, the kind of draw.
+    """Settings for choosing the next token: an ordered chain of stages, a seed, the kind of draw.
 
-    Given by keyword, in the order of transformers; a value that switches a stage off leaves it out:
+    They are given by keyword, and then apply in the order of transformers. A value that switches a
+    stage off leaves it out:
 
         SamplingSettings(temperature=0.7, top_k=0, top_p=0.9, min_p=0.0, repetition_penalty=1.0)
 
@@ -31,13 +32,14 @@ class SamplingSettings:
 
         SamplingSettings(chain=[TopP(0.9), Temperature(0.7)])
 
-    A stage with several fields is given whole, `SamplingSettings(dry=Dry(multiplier=0.8))`, and any
-    other may be. Every stage's setting can be read as an attribute: a number (`settings.top_p`), or
-    for several fields the stage or None. If the stage is not in the chain, it is the off value.
+    A stage with several fields is given as a stage, `SamplingSettings(dry=Dry(multiplier=0.8))`;
+    any other may be. Every stage's setting can be read as an attribute: a number
+    (`settings.top_p`), or for several fields the stage or None. If the stage is not in the chain,
+    it is the off value.
 
     Attributes:
         chain: the stages that are on, in the order in which they apply.
-        seed: start of the random stream; if None, the decoder chooses and records one.
+        seed: seed of the random stream; if None, the decoder chooses and records one.
         parity: run transformers' own processors and `torch.multinomial`, to repeat `generate`.
 
     Raises:
@@ -85,19 +87,19 @@ class SamplingSettings:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def stage(self, name: str) -> Stage | None:
-        """Return the stage of this setting in the chain, None if it is off."""
+        """Return the chain's stage with this setting; None if it is off."""
         return next((stage for stage in self.chain if stage.setting == name), None)
 
     @property
     def is_greedy(self) -> bool:
-        """Return whether the chain holds temperature 0, so that nothing is drawn."""
+        """Return whether the chain contains temperature 0, so that nothing is drawn."""
         return any(isinstance(stage, Temperature) and stage.is_greedy for stage in self.chain)
 
     @property
     def edits(self) -> tuple[Stage, ...]:
         """The stages that edit single tokens, such as penalties, bans and a constraint, in order.
 
-        They have a meaning even if nothing is drawn.
+        They have an effect even if nothing is drawn.
         """
         return tuple(stage for stage in self.chain if stage.kind == "edit")
 
@@ -141,7 +143,7 @@ class SamplingSettings:
 
     @classmethod
     def from_dict(cls, data: dict) -> SamplingSettings:
-        """Invert `to_dict`; raises `SettingError` on anything out of range."""
+        """Rebuild settings from `to_dict`; raises `SettingError` on anything out of range."""
         remedy = msg("give them in the form that `to_dict` returns")
         if not isinstance(data, dict) or not isinstance(data.get("chain"), (list, tuple)):
             raise SettingError("settings", data, "must contain a chain", remedy)
@@ -164,14 +166,14 @@ class SamplingSettings:
 
 
 def without_draw(chain: Iterable[Stage], strategy: str) -> SamplingSettings:
-    """Return a chain's settings for a strategy without draws, so its stages may not draw either.
+    """Return settings with this chain for a strategy that draws nothing; no stage may be random.
 
     Args:
         chain: the stages.
         strategy: its name in a sentence.
 
     Raises:
-        SettingError: not a chain, or a stage that leaves something to chance.
+        SettingError: not a chain, or a random stage.
     """
     settings = SamplingSettings(chain=chain)
     drawing = next((stage for stage in settings.chain if stage.stream is not None), None)
@@ -193,7 +195,7 @@ def _kind(name: object, value: object) -> type[Stage]:
 
 
 def _stage(kind: type[Stage], value: object) -> Stage:
-    """Return a setting's value as a stage; one without exactly one field is given itself."""
+    """Return a setting's value as a stage; only a stage with one field may be given by value."""
     if isinstance(value, kind):
         return value
     if len(fields(kind)) != 1:

@@ -18,7 +18,7 @@ LONGER_BY, SHORTER_BY = 2, 1
 
 @dataclass(frozen=True)
 class SpeculativeSettings:
-    """Settings that decide how a speculative decoder proposes and checks tokens.
+    """Settings that decide how a speculative decoder proposes and verifies tokens.
 
     Attributes:
         sampling: the chain that shapes both models' logits, and the seed.
@@ -27,7 +27,7 @@ class SpeculativeSettings:
             after any other, from 1 to 64. A round without a proposal leaves it unchanged.
         ngram: for prompt lookup, how many of the last tokens to look for earlier in the text;
             fewer if that many are not found.
-        max_new_tokens: the most tokens to generate; None for any number.
+        max_new_tokens: most tokens to generate; None for no limit.
         forced_acceptance: accept with this probability, whatever the models say; None for the
             exact rule. The text then follows no model, and `text_invalid` is True.
 
@@ -94,10 +94,10 @@ class SpeculativeSettings:
         return replace(self, **changes)
 
     def next_length(self, length: int, proposed: int, accepted: int) -> int:
-        """Return the number of tokens to propose after a round.
+        """Return the number of tokens to propose in the next round.
 
         Args:
-            length: the number that this round was to propose.
+            length: the number that this round was meant to propose.
             proposed, accepted: the number that it proposed, and how many were accepted.
         """
         if not self.adaptive:
@@ -115,7 +115,7 @@ class SpeculativeSettings:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SpeculativeSettings:
-        """Invert `to_dict`; raises `SettingError` on anything out of range."""
+        """Rebuild settings from `to_dict`; raises `SettingError` on anything out of range."""
         remedy = msg("give them in the form that `to_dict` returns")
         names = [item.name for item in fields(cls)]
         if sorted(data) != sorted([*names, "text_invalid"]):

@@ -1,7 +1,7 @@
-"""The tokens left in a row: a run of ranks.
+"""The tokens left in a row: a contiguous run of ranks.
 
-Every truncation rule in use keeps a run of neighbours in rank order: top-k, top-p, min-p and most
-others a prefix, typical sampling a window, and XTC drops a prefix. So a stage passes on the row
+Every truncation rule in use keeps a contiguous run of ranks. Top-k, top-p, min-p and most others
+keep a prefix, typical sampling keeps a window, and XTC drops a prefix. So a stage passes on the row
 with the first and the last surviving rank.
 """
 
@@ -55,7 +55,7 @@ class Survivors:
     def _lacks_only_leading(self) -> bool:
         """Return whether only the ranks before `start` were cut, and enough mass remains.
 
-        Then the tail need not be sorted: sums over it are those of the row less the few cut.
+        Then the tail need not be sorted: its sums are those of the row minus the few removed.
         """
         row = self.row
         if not self.start or self.stop < row.count:
@@ -178,7 +178,7 @@ class Survivors:
         return bool(self._are_left(np.array([token_id]))[0])
 
     def _are_left(self, token_ids: np.ndarray) -> np.ndarray:
-        """Mask of the tokens that are left, by comparison with the last survivor: (n,) bool."""
+        """Return which tokens are left, by comparison with the last survivor: (n,) bool."""
         row = self.row
         scores = row.scores[token_ids]
         if not self.count:
@@ -193,7 +193,7 @@ class Survivors:
         return left
 
     def probs_of(self, token_ids: np.ndarray) -> np.ndarray:
-        """Probabilities of these tokens among the survivors, 0 for all others: (n,) float64."""
+        """Return these tokens' probabilities among the survivors, 0 if removed: (n,) float64."""
         if not self.count:
             return np.zeros(token_ids.shape)
         left = self._are_left(token_ids)
@@ -201,7 +201,7 @@ class Survivors:
         return np.where(left, weights / self.mass, 0.0)
 
     def logprob(self, token_id: int) -> float:
-        """Natural logarithm of a token's probability among the survivors, -inf for all others."""
+        """Return the natural logarithm of a survivor's probability; -inf for a removed token."""
         if token_id not in self:
             return -math.inf
         return float(self.row.scores[token_id]) - self.row.highest - math.log(self.mass)
@@ -214,7 +214,7 @@ class Survivors:
         return self.row.rank(int(later.row.ids[later.start])) - 1 - self.start
 
     def between(self, start: int, stop: int) -> Survivors:
-        """Keep the ranks of the row from `start` to before `stop`, as far as they survive."""
+        """Keep the survivors whose rank in the row is at least `start` and below `stop`."""
         self.row.sort_to_depth(start)
         return Survivors(self.row, max(self.start, start), min(self.stop, stop))
 
@@ -223,7 +223,7 @@ class Survivors:
         return self.between(self.start, max(self.start + 1, stop))
 
     def leading(self, count: int, *, with_ties: bool) -> Survivors:
-        """Keep the `count` best; `with_ties` also keeps every token equal to the last."""
+        """Keep the `count` best; `with_ties` also keeps every token tied with the last."""
         if count >= self.count:
             return self
         last = self.start + count
@@ -234,7 +234,7 @@ class Survivors:
         return self.upto(last)
 
     def reaching_mass(self, fraction: float) -> Survivors:
-        """Keep the smallest set of leading tokens holding `fraction` of the survivors' mass."""
+        """Keep the smallest set of leading tokens with `fraction` of the survivors' mass."""
         if self._is_window:
             held = np.cumsum(self.weights)
             reached = int(np.searchsorted(held, fraction * held[-1], side="left"))
@@ -265,11 +265,11 @@ class Survivors:
         return self.upto(self.row.count_of_score(score, self.stop))
 
     def around_entropy(self, fraction: float) -> Survivors:
-        """Keep the tokens whose surprise is nearest to the entropy, until they hold `fraction`.
+        """Keep the tokens with surprisal nearest to the entropy, up to `fraction` of the mass.
 
-        Surprise, -log p, rises along the ranks. So its distance to the entropy falls and then
-        rises, and the tokens within any distance are a run of ranks. The smallest distance within
-        which `fraction` of the mass lies decides. All tokens at that distance stay.
+        Surprisal, -log p, rises along the ranks. So its distance from the entropy falls and then
+        rises, and the tokens within any distance are a run of ranks. The cut is at the smallest
+        distance within which `fraction` of the mass lies. All tokens at that distance stay.
         """
         row = self.row
         at_entropy = math.exp(math.log(self.mass) - self.entropy)  # weight of such a token
@@ -283,7 +283,7 @@ class Survivors:
             row.sort_to_depth(row.depth + 1)
 
     def _run_around_entropy(self, mass: float) -> Survivors | None:
-        """Return the run of `around_entropy` in the sorted ranks, None if deeper ones count."""
+        """Return the run of `around_entropy` in the sorted ranks; None if it may reach deeper."""
         row, stop = self.row, min(self.stop, self.row.depth)
         surprise = math.log(self.mass) + row.highest - row.values[self.start : stop]
         distance = surprise - self.entropy  # ascending
@@ -312,7 +312,7 @@ class Survivors:
     def place_at(self, u: float) -> Place:
         """Return the place where the cumulative probability first exceeds `u`.
 
-        Its `rank` is that in the row, while `reached` counts from the first survivor on.
+        Its `rank` is the rank in the row, while `reached` sums from the first survivor on.
         """
         if self._is_window:
             weights = self.weights

@@ -1,17 +1,17 @@
 """Measurements and comparisons of texts.
 
-metrics           of one text, of many together
-sweep             two settings over a grid, and the texts they give
+metrics           metrics of one text, and of many together
+sweep             one or two settings over a grid, and the texts they give
 likelihood        how likely a model finds a text
 exact_search      the most likely text of at most n tokens, with a proof
-search_error      how far beam search misses it
+search_error      how far beam search falls short of it
 set_texts         texts of beam search, greedy decoding and nucleus sampling, side by side
 constraint        effect of a constraint step by step; one wrong token under it
 one_clock         decoders timed on one prompt
 generation_order  masked diffusion: order, positions per step, confidence
 joint_error       masked diffusion: two tokens drawn at once, against one after the other
 steps_and_quality masked diffusion: quality and time against the number of steps
-acceptance        of a draft's proposals, and the paper's formulas
+acceptance        acceptance of a draft's proposals, and the paper's formulas
 speedup           speculative decoding timed against plain decoding, loss by loss
 """
 

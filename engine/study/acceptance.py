@@ -1,6 +1,6 @@
-"""Acceptance of proposals by a target, and the speed-up that the paper predicts from it.
+"""Acceptance of draft tokens by the target, and the speed-up that theory predicts from it.
 
-Two definitions are in use for a position of the draft; both are given here.
+Two definitions of the acceptance rate at a draft position are in use; both are given here.
 
     unconditional   rounds that accepted it / rounds that had a draft (vLLM, llama.cpp)
     conditional     rounds that accepted it / rounds that looked at it: after a rejection nothing
@@ -21,13 +21,13 @@ from engine.trace.speculative import ACCEPTED, NOT_LOOKED_AT, SpeculativeStep
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Counts over some rounds.
+    """Counts over several rounds.
 
     Attributes:
-        rounds: number of rounds, each with one checking pass of the target.
-        drafted: those with at least one proposal.
-        tokens: tokens that the rounds appended.
-        proposed, looked_at, accepted: by position in the draft, from its first token on.
+        rounds: number of rounds, each with one verification pass of the target.
+        drafted: number of rounds with at least one proposal.
+        tokens: number of tokens that the rounds appended.
+        proposed, looked_at, accepted: numbers of tokens by position in the draft, from the first.
     """
 
     rounds: int
@@ -39,7 +39,7 @@ class Acceptance:
 
     @classmethod
     def of(cls, steps: Iterable[SpeculativeStep]) -> Acceptance:
-        """The counts of some rounds, of one text or of several."""
+        """Count over rounds, from one text or several."""
         steps = list(steps)
         longest = max((len(step.proposed) for step in steps), default=0)
         at = [[s.proposed[i].verdict for s in steps if len(s.proposed) > i] for i in range(longest)]
@@ -54,7 +54,7 @@ class Acceptance:
 
     @property
     def rate(self) -> float | None:
-        """Accepted / looked at, the formula's acceptance rate; None without any."""
+        """Accepted / looked at, the acceptance rate of the formulas; None without any."""
         looked_at = sum(self.looked_at)
         return sum(self.accepted) / looked_at if looked_at else None
 
@@ -65,18 +65,18 @@ class Acceptance:
 
     @property
     def conditional(self) -> tuple[float | None, ...]:
-        """Accepted / looked at, by position; None if it was never looked at."""
+        """Accepted / looked at, by position; None if a position was never looked at."""
         pairs = zip(self.accepted, self.looked_at, strict=True)
         return tuple(accepted / seen if seen else None for accepted, seen in pairs)
 
     @property
     def mean_accepted_length(self) -> float | None:
-        """1 + accepted / rounds that had a draft, as vLLM counts; None without any."""
+        """1 + accepted / rounds that had a draft, as vLLM counts; None without such rounds."""
         return 1 + sum(self.accepted) / self.drafted if self.drafted else None
 
     @property
     def tokens_per_pass(self) -> float | None:
-        """Tokens appended / checking passes of the target; 1 is plain decoding; None without any.
+        """Tokens appended / verification passes; 1 in plain decoding; None without rounds.
 
         Rounds without a draft count too, and so do rounds that a stop rule cut short.
         """
@@ -84,7 +84,9 @@ class Acceptance:
 
 
 def expected_tokens(rate: float, length: float) -> float:
-    """Tokens of a round, (1 - a^(g+1)) / (1 - a), if each is accepted independently at one rate.
+    """Return the expected tokens of a round: (1 - a^(g+1)) / (1 - a).
+
+    Each proposal is assumed to be accepted independently, at the same rate.
 
     Args:
         rate: acceptance rate a, 0 to 1.
@@ -98,10 +100,10 @@ def expected_tokens(rate: float, length: float) -> float:
 def expected_speedup(
     rate: float, length: float, draft_cost: float, verify_cost: float = 1.0
 ) -> float:
-    """Speed-up over plain decoding, E / (g c + v); the paper has v = 1.
+    """Return the expected speed-up over plain decoding, E / (g c + v); the paper has v = 1.
 
     Args:
-        rate, length: as for `expected_tokens`.
+        rate, length: as for `expected_tokens`, which gives E.
         draft_cost: c, a pass of the draft / a one-token pass of the target.
         verify_cost: v, a pass of the target over g + 1 tokens / one over a single token.
     """

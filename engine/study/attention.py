@@ -1,7 +1,7 @@
 """Attention weights of a model's heads over the positions of a text, as the model computes them.
 
-The engine's passes use a kernel that does not keep them. So a separate pass is made here, with the
-attention of transformers that returns them, over the same model weights in float32.
+The engine's passes use a kernel that does not return these weights. So a second copy of the model,
+in float32, makes a separate pass with the eager attention of transformers, which returns them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.errors import PromptError
 from engine.model import LanguageModel
 from engine.runner.turns import exclusive
 
-MOST_TOKENS = 48  # of the text, as each head has a square of weights
+MOST_TOKENS = 48  # of the text: a head has a weight for every pair of tokens
 
 
 def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
@@ -28,11 +28,11 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
         text: the text to read, at most `MOST_TOKENS` tokens.
 
     Returns:
-        (layers, heads, n, n) float32: how much the position of a row takes from that of a column;
-        each row sums to 1.
+        (layers, heads, n, n) float32: how much a row's position attends to a column's; each row
+        sums to 1.
 
     Raises:
-        PromptError: an empty text, or one too long.
+        PromptError: the text is empty or too long.
         CancelledError: as in any turn.
     """
     ids = encode_prompt(model, text)
@@ -50,7 +50,7 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _telling(folder: str) -> PreTrainedModel:
-    """A second copy of the model, with an attention that returns its weights."""
+    """Load a second copy of the model, with eager attention, which returns its weights."""
     return AutoModelForCausalLM.from_pretrained(
         folder,
         attn_implementation="eager",

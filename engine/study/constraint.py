@@ -19,16 +19,16 @@ from engine.grammar import Places, TokenTable
 from engine.sampling.samplers import Constraint
 from engine.study.validity import Verdict, judge
 
-FURTHER = 32  # most tokens after the wrong one
+FURTHER = 32  # maximum number of tokens after the wrong one
 
 
 @dataclass(frozen=True)
 class Broken:
-    """The outcome of a wrong token.
+    """A text that continues after a wrong token was forced.
 
     Attributes:
         index: the step in which it was forced.
-        before, wrong, after: the text in three parts; the wrong token's own part in the middle.
+        before, wrong, after: the text in three parts, with the wrong token's in the middle.
         verdict: an independent parser's verdict on the whole text.
         left_at: index of the first character that the constraint does not allow, None if the text
             keeps to it.
@@ -88,11 +88,11 @@ _LN2 = math.log(2.0)
 
 @dataclass(frozen=True)
 class Wanted:
-    """A token that the model wanted and the constraint refused.
+    """A likely token that the constraint refused.
 
     Attributes:
         token_id: the token.
-        probability: the model's own, at temperature 1 with nothing cut.
+        probability: the model's own, at temperature 1 and before any sampler.
         rank: its rank in that distribution, from 1.
     """
 
@@ -105,15 +105,15 @@ class Wanted:
 class ConstraintFigures:
     """Effect of a constraint in one step.
 
-    All probabilities are the model's own: temperature 1, nothing cut.
+    All probabilities are the model's own, at temperature 1 and before any sampler.
 
     Attributes:
         index: the step.
-        allowed: number of tokens that it allowed, an end of the text included.
-        allowed_mass: Z, the total probability of those, 0 to 1.
+        allowed: number of tokens that it allowed, including end-of-text tokens.
+        allowed_mass: Z, the total probability of the allowed tokens, 0 to 1.
         price_bits: -log2 Z, the cost of the constraint here; `math.inf` if Z is 0.
         may_end: whether the text before the step was complete.
-        must_end: whether nothing but the end was allowed.
+        must_end: whether only the end of the text was allowed.
         is_forced: whether only one token was allowed.
         forced_bytes: the bytes that had to come next, whatever was drawn.
         wanted: the most likely tokens that it refused, most likely first.
@@ -140,7 +140,7 @@ def figures_at(
         index: a step that was taken.
         constraint: None for the one that the step was taken with. A given one is assumed to hold
             from the beginning of the text.
-        most_wanted: most refused tokens to report.
+        most_wanted: maximum number of refused tokens to report.
 
     Raises:
         SettingError: no such step, or a step without a constraint.
@@ -180,7 +180,7 @@ def figures_at(
 
 
 def _log_sum(scores: np.ndarray) -> float:
-    """ln of the sum of exp(scores), -inf for none."""
+    """Return ln of the sum of exp(scores); -inf if there are none."""
     if not scores.size or scores.max() == -np.inf:
         return -math.inf
     highest = float(scores.max())
@@ -204,7 +204,7 @@ class Ribbon:
 
 
 def ribbon(constraint: Constraint, data: bytes) -> Ribbon:
-    """Return the bytes of a text that were forced; needs neither model nor tokenizer.
+    """Find the bytes of a text that a constraint forces; needs neither model nor tokenizer.
 
     Raises:
         SettingError: following the constraint costs more than is allowed.
@@ -222,6 +222,6 @@ def ribbon(constraint: Constraint, data: bytes) -> Ribbon:
 
 @lru_cache(maxsize=1)
 def _every_byte() -> Places:
-    """Places over bytes as tokens."""
+    """Return places of a vocabulary whose tokens are the 256 single bytes."""
     table = TokenTable([bytes((i,)) for i in range(256)], frozenset(), ())
     return Places(lambda: table, 256)

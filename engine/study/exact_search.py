@@ -39,7 +39,7 @@ from engine.sampling.ranking import RankedRow
 from engine.sampling.samplers import Constraint
 from engine.text.text_stream import TextStream
 
-MOST_EXACT = 32  # tokens of a text; beyond that, hardly any proof ends in time
+MOST_EXACT = 32  # tokens of a text; beyond that, hardly any proof is finished in time
 MOST_NODES = 100_000  # prefixes that a search reads: a minute or two with the bundled model
 MOST_OPEN = 2_000_000  # prefixes that wait to be read, 16 bytes each
 # Passes whose caches are kept for waiting prefixes. Below this number, the best prefix is next,
@@ -59,7 +59,7 @@ class ExactProgress:
 
     Attributes:
         visited: prefixes read by the model.
-        pruned: prefixes proven worthless without being read.
+        pruned: prefixes ruled out without being read.
         open: prefixes that wait to be read.
         best: score of the best complete text so far.
         bound: no text has a better score than this.
@@ -141,8 +141,8 @@ class ExactSearch:
             allows for.
         start: complete texts to begin with, such as those of a beam search. The better they are,
             the more is pruned. If there are none, greedy decoding supplies one.
-        most_nodes: most prefixes to read.
-        most_open: most prefixes to keep waiting.
+        most_nodes: maximum number of prefixes to read.
+        most_open: maximum number of prefixes that wait to be read.
         constraint: constraint on all texts, or None. As in beam search, a text cut off at
             `max_new_tokens` need not be complete.
 
@@ -263,7 +263,7 @@ class ExactSearch:
 
     @property
     def progress(self) -> ExactProgress:
-        """Return the progress of a search that has begun."""
+        """The progress of a search that has begun."""
         counts = self._visited, self._pruned, self._open
         return ExactProgress(*counts, self._best[0], self._bound, self._seconds)
 
@@ -302,7 +302,7 @@ class ExactSearch:
         totals: np.ndarray,
         logits: np.ndarray,
     ) -> None:
-        """Take in the next tokens of prefixes that have been read.
+        """Complete, keep or prune the extensions, by one token, of prefixes that have been read.
 
         Args:
             branches: the prefixes.
@@ -353,7 +353,7 @@ class ExactSearch:
         )
 
     def _allowed(self, before: list[tuple[int, ...]], logits: np.ndarray) -> np.ndarray:
-        """Logits, with -inf for tokens that the constraint rules out in a row: (rows, vocab)."""
+        """Return the logits, with -inf for tokens that the constraint excludes: (rows, vocab)."""
         if self._constraint is None:
             return logits
         language, source = self._constraint.language, self._constraint.source

@@ -23,8 +23,8 @@ class Order:
     """Order in which the tokens now on the canvas were committed.
 
     Attributes:
-        positions: gap positions that hold a token, ascending.
-        steps: the step that committed the token of each; the last one if it was masked again.
+        positions: gap positions that contain a token, ascending.
+        steps: the step that committed each token; the last such step if it was masked again.
         tau: Kendall's tau-b of positions and steps: 1 is left to right, -1 right to left. Positions
             of one step are ties. NaN for fewer than two positions, or if all have the same step.
     """
@@ -35,7 +35,7 @@ class Order:
 
 
 def order_of(steps: Sequence[DiffusionStep]) -> Order:
-    """The order of the tokens on the canvas after these steps."""
+    """Return the order in which these steps committed the tokens that are left on the canvas."""
     committed: dict[int, int] = {}
     for step in steps:
         for place in step.remasked:
@@ -48,7 +48,7 @@ def order_of(steps: Sequence[DiffusionStep]) -> Order:
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
-    """Kendall's tau-b, from -1 to 1: pairs in the same order minus those in opposite order.
+    """Return Kendall's tau-b, from -1 to 1: concordant pairs minus discordant ones, normalised.
 
     A pair tied in both rows does not count, and a pair tied in one row lowers the measure (Kendall
     1945). NaN if a row has fewer than two values, or only equal ones.
@@ -65,17 +65,17 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def _signs(row: Sequence[float]) -> np.ndarray:
-    """Signs, (n, n): the later of two values is higher (1), lower (-1) or equal (0)."""
+    """Compare every pair: 1 if the later value is higher, -1 if lower, 0 if equal: (n, n) int64."""
     values = np.asarray(row, np.float64)
     return np.triu(np.sign(values[None, :] - values[:, None])).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class StepCount:
-    """Number of positions that a step changed.
+    """Numbers of positions that a step changed.
 
     Attributes:
-        index: of the step.
+        index: index of the step.
         block: the block that it filled.
         committed: number of predictions that it kept.
         remasked: number of tokens that it masked again.
@@ -98,7 +98,7 @@ def positions_per_step(steps: Sequence[DiffusionStep]) -> list[StepCount]:
 
 
 def gap_positions(steps: Sequence[DiffusionStep]) -> tuple[int, ...]:
-    """Positions that were masked at the beginning; empty without a step."""
+    """Return the positions that were masked at the beginning; empty if there are no steps."""
     return steps[0].predicted_at if steps else ()
 
 
@@ -122,10 +122,10 @@ def states(step: DiffusionStep, gaps: Sequence[int]) -> tuple[str, ...]:
 
 
 def confidence_map(steps: Sequence[DiffusionStep]) -> np.ndarray:
-    """Model's confidence, 0 to 1, before each step: (positions of the gaps, steps).
+    """Return the model's confidence before each step, 0 to 1: (gap positions, steps) float64.
 
-    At a mask, the probability of the token that the step predicted. At a committed token, the
-    probability of that token; NaN in traces from before it was recorded.
+    At a mask, it is the probability of the token that the step predicted. At a committed token, it
+    is the probability of that token; NaN in older traces, which do not record it.
     """
     gaps = gap_positions(steps)
     table = np.full((len(gaps), len(steps)), np.nan)

@@ -52,10 +52,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class JointError:
-    """Product against joint distribution of two positions, the first committed first.
+    """Comparison of the product and the joint distribution of two positions.
 
     Attributes:
-        first, second: positions i and j.
+        first, second: positions i and j; i is committed first.
         outcomes: the likeliest x_i, best first.
         covered: their total probability.
         lowest: their share of the total variation, so a lower bound; 0 to 1.
@@ -85,19 +85,19 @@ def joint_error_of(
     progress: Callable[[int, int], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> JointError:
-    """Compare product and joint at temperature 1, over the whole vocabulary of x_j.
+    """Compare the product and the joint distribution at temperature 1, over all values of x_j.
 
     Args:
         model: the model.
         canvas: token ids with masks at both positions.
         first, second: the positions i and j.
-        most: most values of x_i to try, each with one pass.
+        most: maximum number of values of x_i to try, with one pass each.
         progress: called with the number done and the total.
         should_stop: asked before every pass; True ends the trial, and the rest are only bounded.
 
     Raises:
         SettingError: positions that are equal or not masked, or `most` below 1.
-        PromptError: a canvas that the model cannot take.
+        PromptError: a canvas that the model cannot read.
         OutOfMemoryError, CancelledError: as in a step.
     """
     ids = checked_canvas(model, canvas)

@@ -1,4 +1,4 @@
-"""Likelihood, under a model, of a text written elsewhere, perhaps by a different decoder."""
+"""Likelihood of a given text under a model; any decoder may have written it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ROWS = 256  # rows of logits at once: 16 MiB for a vocabulary of 16,384
 def token_logprobs(
     model: LanguageModel, prompt: str | Sequence[int], token_ids: Sequence[int]
 ) -> np.ndarray:
-    """Log-probability of each token given the prompt and the tokens before it.
+    """Return the log-probability of each token, given the prompt and the tokens before it.
 
     Args:
-        model: the judging model, at temperature 1 with nothing cut.
+        model: the judging model, at temperature 1 and without samplers.
         prompt: text or token ids, at least one.
         token_ids: the text, n tokens.
 
@@ -43,7 +43,7 @@ def token_logprobs(
 def next_rows(
     model: LanguageModel, prompt: str | Sequence[int], token_ids: Sequence[int]
 ) -> Iterator[np.ndarray]:
-    """Yield the row of logits before each token of a text: the model's prediction there.
+    """Yield, for each token of a text, the logits from which the model would draw it.
 
     Args:
         model, prompt, token_ids: as in `token_logprobs`.

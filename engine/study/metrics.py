@@ -21,7 +21,7 @@ _LOOP_TOKENS = 12
 
 
 def ngrams(token_ids: Sequence[Hashable], n: int) -> list[tuple[Hashable, ...]]:
-    """All runs of `n` neighbouring tokens, in order, with repeats.
+    """Return all runs of `n` neighbouring tokens, in order, with repeats.
 
     Raises:
         ValueError: `n` is below 1.
@@ -32,10 +32,10 @@ def ngrams(token_ids: Sequence[Hashable], n: int) -> list[tuple[Hashable, ...]]:
 
 
 def distinct_n(texts: Sequence[Sequence[Hashable]], n: int) -> float:
-    """Distinct n-grams / all n-grams of some texts together: above 0, up to 1 (no two alike).
+    """Return distinct n-grams / all n-grams of the texts together: above 0, up to 1 (no repeats).
 
-    Li et al. 2016 (arXiv:1510.03055). It falls with the number of tokens for any writer, so compare
-    only sets of about equal size.
+    Li et al. 2016 (arXiv:1510.03055). The share falls as the number of tokens grows, so
+    compare only sets of about equal size.
 
     Args:
         texts: token ids of each text; ``[token_ids]`` for a single one. No n-gram spans two texts.
@@ -46,7 +46,7 @@ def distinct_n(texts: Sequence[Sequence[Hashable]], n: int) -> float:
 
 
 def seq_rep_n(token_ids: Sequence[Hashable], n: int = 4) -> float:
-    """Share of a text's n-grams that repeat an earlier one: 0 (none) to almost 1 (a loop).
+    """Return the share of n-grams that repeat an earlier one: 0 (none) to almost 1 (a loop).
 
     1 - distinct / all, usually with n = 4: Welleck et al. 2019 (arXiv:1908.04319), seq-rep-n.
     """
@@ -54,23 +54,23 @@ def seq_rep_n(token_ids: Sequence[Hashable], n: int = 4) -> float:
 
 
 def sequence_logprob(logprobs: Sequence[float]) -> float:
-    """Natural logarithm of the probability of a whole text: the sum over its tokens, in nats.
+    """Return the log-probability of a whole text, the sum over its tokens, in nats.
 
     Args:
         logprobs: log-probability of each token given those before it, under the model itself
-            (temperature 1, nothing cut). Longer texts are less likely, so compare only texts of
+            (temperature 1, no samplers). Longer texts are less likely, so compare only texts of
             equal length.
     """
     return float(np.sum(np.asarray(logprobs, np.float64)))
 
 
 def mean_logprob(logprobs: Sequence[float]) -> float:
-    """`sequence_logprob` per token, in nats; minus the cross-entropy of text and model."""
+    """Return the mean log-probability of a token in nats: minus the text's cross-entropy."""
     return _mean(logprobs)
 
 
 def perplexity(logprobs: Sequence[float]) -> float:
-    """exp of minus the mean log-probability: the number of equal choices that faced the model.
+    """Return exp(-mean log-probability): the number of equally likely choices per token.
 
     Jelinek et al. 1977. At least 1; `math.inf` for a text that the model rules out.
     """
@@ -79,7 +79,7 @@ def perplexity(logprobs: Sequence[float]) -> float:
 
 
 def mean_entropy(entropies_bits: Sequence[float]) -> float:
-    """Mean entropy in bits of the distributions that the tokens of a text came from."""
+    """Return the mean entropy, in bits, of the distributions that a text's tokens came from."""
     return _mean(entropies_bits)
 
 
@@ -106,7 +106,7 @@ class Loop:
 def find_loop(
     token_ids: Sequence[Hashable], *, rounds: int = _LOOP_ROUNDS, tokens: int = _LOOP_TOKENS
 ) -> Loop | None:
-    """The loop that a text ends in, or None.
+    """Return the loop in which a text ends, or None.
 
     Greedy and beam texts fall into such loops, and each round makes the next more likely (Holtzman
     et al. 2019, arXiv:1904.09751, figure 4). If there are several, the shortest stretch counts.
@@ -114,7 +114,7 @@ def find_loop(
     Args:
         token_ids: the text.
         rounds: how often the stretch must occur in full, at least 2.
-        tokens: least number of tokens in the loop, so that "ha ha ha" does not count as one.
+        tokens: minimum number of tokens in the loop, so that "ha ha ha" does not count as one.
 
     Raises:
         ValueError: `rounds` is below 2.
@@ -164,7 +164,7 @@ def self_bleu(texts: Sequence[Sequence[Hashable]], order: int = BLEU_ORDER) -> f
 
 
 def _precisions(counts: list[Counter]) -> list[float | None]:
-    """Clipped precision of each text's n-grams against all others; None without n-grams."""
+    """Return the clipped n-gram precision of each text against all others; None without n-grams."""
     # The highest count of an n-gram in any text, and the highest in any other text.
     most: dict[Hashable, tuple[int, int]] = {}
     for count in counts:
@@ -189,7 +189,7 @@ class TextMetrics:
     """Metrics of one text; an end-of-text token counts as a token.
 
     Attributes:
-        length: generated tokens.
+        length: number of generated tokens.
         distinct_1, distinct_2, distinct_3: see `distinct_n`, for this text alone.
         seq_rep_4: see `seq_rep_n`.
         loop_tokens: tokens of the loop it ended in (`find_loop`), 0 without one.
@@ -214,7 +214,7 @@ class TextMetrics:
 
 
 def text_metrics(records: np.ndarray) -> TextMetrics:
-    """The metrics of one text from its records (`engine.decoding.batch.STEP_RECORD`)."""
+    """Compute a text's metrics from its records (`engine.decoding.batch.STEP_RECORD`)."""
     token_ids = records["token_id"].tolist()
     logprobs = records["logprob"]
     loop = find_loop(token_ids)
@@ -252,7 +252,7 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Mean and spread of some values."""
+    """Return the mean and the spread of values, leaving out NaN."""
     values = np.asarray(values, np.float64)
     values = values[~np.isnan(values)]
     if not values.size:
@@ -315,10 +315,11 @@ def summary(texts: Sequence[Sequence[int]], metrics: Sequence[TextMetrics]) -> S
 
 
 def pareto_front(values: np.ndarray) -> np.ndarray:
-    """Mark the points that no other beats: none is as good in every column and better in one.
+    """Mark the points on the Pareto front, those that no other point dominates.
 
-    Take diversity against likelihood: a point off the front gives up one and gains nothing in the
-    other. Equal points are on it together. A point with a NaN is never on it, and beats none.
+    A point dominates another if it is as good in every column and better in one. Take diversity
+    against likelihood: a point off the front gives up one and gains nothing in the other. Equal
+    points are on it together. A point with a NaN is never on it, and dominates none.
 
     Args:
         values: (points, columns) figures, larger is better; negate those that should be small.

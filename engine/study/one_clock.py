@@ -1,4 +1,4 @@
-"""Ways of decoding on one prompt, under one clock: the text and the cost of each.
+"""Several ways of decoding, timed on one prompt: the text and the cost of each.
 
     >>> clock = OneClock(model, ids, [Entrant("greedy", lambda: Decoder(model, ids, greedy), 32)])
     >>> list(clock.run())
@@ -30,16 +30,17 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Timed:
-    """One way of decoding.
+    """The text and the cost of one way of decoding.
 
     Attributes:
         text: its text after the prompt.
         tokens: length of the text in the judge's tokens.
         passes: forward passes, including those of a second model.
-        judge_passes: those of the judge itself.
+        judge_passes: forward passes of the judge itself.
         positions: positions that all passes computed, counting every row.
         weight_bytes: bytes of weights that the passes read; computed (see `Passes.weight_bytes`).
-        milliseconds: wall time of each round, prompt included; a step before the first warms up.
+        milliseconds: wall time of each round, prompt included; an untimed step comes before the
+            first.
         logprob: log-probability of the text under the judge, in nats.
         stop_reason: why it ended, None if it reached the limit.
     """
@@ -76,8 +77,8 @@ class Entrant:
 
     Attributes:
         name: its name.
-        begin: begins its text, before the first step; this is not timed.
-        most: limit for `Generation.run`; None to run to the text's own end.
+        begin: returns its generation, before the first step; this call is not timed.
+        most: limit for `Generation.run`; None to run until the text ends by itself.
         written: returns the token ids after the prompt, in the judge's vocabulary.
     """
 
@@ -88,7 +89,7 @@ class Entrant:
 
 
 class OneClock:
-    """Some ways of decoding, timed in turn.
+    """Several ways of decoding, timed in turn.
 
     Args:
         judge: the model under which all texts are scored.
@@ -99,7 +100,7 @@ class OneClock:
     Attributes:
         entrants: as given.
         runs: total number of runs.
-        done: number of runs that are over.
+        done: number of finished runs.
         failed: by name, why an entrant could not be run; the others continue.
     """
 
@@ -124,7 +125,7 @@ class OneClock:
         return dict(self._timed)
 
     def run(self) -> Iterator[str]:
-        """Do the remaining runs; yields the name before each.
+        """Do the remaining runs; yields the entrant's name before each.
 
         Raises:
             CancelledError: the job of this thread was cancelled; finished runs are kept.

@@ -1,12 +1,12 @@
-"""Search error: how far beam search misses the most likely text, found by an exact search.
+"""Search error of beam search: how far it falls short of the most likely text.
 
     >>> study = SearchErrorStudy(model, "The cat sat on the", 8, widths=(1, 2, 4, 8))
     >>> for progress in study.run():
     ...     print(progress.exact)
     >>> [(miss.width, miss.found, miss.nats) for miss in study.result.misses]
 
-The best text and the texts of all widths are scored in the same way, each read alone. So the
-different rounding of passes over many rows does not count.
+The best text and the texts of all widths are scored in the same way, each read alone. So
+rounding differences in passes over many rows do not count.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Miss:
         token_ids, text: its best text.
         logprob: sum of the text's log-probabilities, read alone, in nats.
         score: logprob / length ** length_penalty.
-        found: whether it is the best text that the exact search knows, or equally likely as far as
+        found: whether it is the best text that the exact search found, or equally likely as far as
             the model's dtype can tell (`ROUNDING`, `COARSE_ROUNDING`).
         nats: the best text's score minus this one's; 0 if found.
     """
@@ -54,7 +54,7 @@ class Miss:
 
 @dataclass(frozen=True)
 class SearchError:
-    """Result of a study.
+    """Result of a study: the best text, and the result of each beam search.
 
     Attributes:
         best: the exact search's text and its proof, by passes over many rows.
@@ -73,7 +73,7 @@ class StudyProgress:
     """Progress of a study.
 
     Attributes:
-        width: of the beam search that has just ended; None during the exact search.
+        width: number of beams of the search that has just ended; None during the exact search.
         exact: progress of the exact search; None before it.
     """
 
@@ -82,15 +82,15 @@ class StudyProgress:
 
 
 class SearchErrorStudy:
-    """Beam searches of some widths, and an exact search that begins with their best texts.
+    """Beam searches of several widths, and an exact search that begins with their best texts.
 
     Args:
         model: the model; other callers may use it at the same time.
         prompt: text, or token ids.
-        max_new_tokens: most tokens of a text, for all of them.
-        widths: of the beam searches.
-        length_penalty, early_stopping: as in `BeamSettings`, for all of them.
-        most_nodes: most prefixes that the exact search reads.
+        max_new_tokens: maximum number of tokens per text, for all searches.
+        widths: numbers of beams, one for each beam search.
+        length_penalty, early_stopping: as in `BeamSettings`, for all searches.
+        most_nodes: maximum number of prefixes that the exact search reads.
         constraint: constraint on all texts, or None.
 
     Raises:
@@ -114,7 +114,7 @@ class SearchErrorStudy:
         self._model = model
         self._prompt_ids = encode_prompt(model, prompt)
         self._bounds = {"most_nodes": most_nodes, "constraint": constraint}
-        # Refuses settings that it cannot search, before anything runs.
+        # Raises before anything runs if it cannot search with these settings.
         exact = ExactSearch(
             model, self._prompt_ids, max_new_tokens, length_penalty=length_penalty, **self._bounds
         )

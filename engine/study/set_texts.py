@@ -1,4 +1,4 @@
-"""Texts of several decoders on one prompt: how likely each is, and how varied."""
+"""Texts from several decoders on one prompt: how likely each is, and how varied."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOP_P = 0.9
 
 @dataclass(frozen=True)
 class SetText:
-    """One text.
+    """One text, with its likelihood and its diversity.
 
     Attributes:
         kind: kind of its decoder, one of `KINDS`.
@@ -51,7 +51,7 @@ def write_set_texts(
     stop_strings: tuple[str, ...] = (),
     samples: int = SAMPLES,
 ) -> Iterator[SetText | None]:
-    """Yield the texts of a whole beam search, greedy decoding and nucleus sampling, as made.
+    """Yield the texts of a beam search, of greedy decoding and of nucleus sampling, one by one.
 
     All use the token limit, chain and stop strings of the search. Yields None after a step that
     does not end a text.

@@ -5,8 +5,8 @@
     >>> trial.result().at(4).waterfall.measured
 
 Plain decoding and every draft length take turns within one run, on the same prompt, settings and
-seeds. So other load on the machine hits them all alike. Times are wall time without the prefill. If
-a case had three turns or more, its slowest is left out.
+seeds. So other load on the machine affects them all alike. Times are wall time without the prefill.
+If a case had three turns or more, its slowest is left out.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PlainCost:
 
     @classmethod
     def of(cls, steps: Sequence[Step]) -> PlainCost:
-        """The cost of a text's steps after the first."""
+        """Sum the cost of a text's steps, without the prefill."""
         steps = [step for step in steps if not step.is_prefill]
         passes = sum(step.forward_ms for step in steps)
         shape = sum(step.shape_ms + step.draw_ms for step in steps)
@@ -60,13 +60,13 @@ class PlainCost:
 
 @dataclass(frozen=True)
 class RoundCost:
-    """Total wall time of some rounds, in milliseconds.
+    """Total wall time of several rounds, in milliseconds.
 
     Attributes:
         tokens, rounds: tokens that the rounds appended, and number of rounds.
         proposals: tokens proposed.
         draft_ms: passes of the draft, or searches for a match.
-        target_ms: the target's checking passes.
+        target_ms: verification passes of the target.
         shape_ms: chains, draws and verdicts, of both models.
         other_ms: the rest, without any prefill.
     """
@@ -81,7 +81,7 @@ class RoundCost:
 
     @classmethod
     def of(cls, steps: Iterable[SpeculativeStep]) -> RoundCost:
-        """The cost of some rounds."""
+        """Sum the cost of several rounds."""
         steps = list(steps)
         return cls(
             tokens=sum(len(step.token_ids) for step in steps),
@@ -106,7 +106,7 @@ class RoundCost:
 
 @dataclass(frozen=True)
 class Loss:
-    """One step of a waterfall.
+    """One step of a waterfall: the change in speed-up that one cause makes.
 
     Attributes:
         name: a key of `LOSSES`.
@@ -119,7 +119,7 @@ class Loss:
 
     @property
     def change(self) -> float:
-        """Change of the speed-up; negative for a loss."""
+        """Change in the speed-up; negative for a loss."""
         return self.after - self.before
 
 
@@ -137,7 +137,7 @@ class Waterfall:
     """Levels from the tokens of a round to the measured speed-up; the changes add up exactly.
 
     Attributes:
-        tokens: expected tokens of a round: the speed-up if drafts and checks were free.
+        tokens: expected tokens of a round: the speed-up if drafting and verifying were free.
         paper: the paper's formula, E / (g c + 1).
         formula: with the measured cost of verification, E / (g c + v).
         measured: plain decoding's time per token / that of speculative decoding.
@@ -182,7 +182,7 @@ class Waterfall:
 
     @property
     def largest(self) -> Loss:
-        """The loss that costs most."""
+        """The step that lowers the speed-up most."""
         return min(self.losses, key=lambda loss: loss.change)
 
 
@@ -230,12 +230,12 @@ class SpeedCurve:
     text_invalid: bool
 
     def at(self, length: int) -> SpeedPoint:
-        """The measured point nearest to a draft length."""
+        """Return the measured point nearest to a draft length."""
         return min(self.points, key=lambda point: abs(point.length - length))
 
     @property
     def best(self) -> SpeedPoint:
-        """The fastest point."""
+        """The point with the largest measured speed-up."""
         return max(self.points, key=lambda point: point.measured)
 
 
@@ -248,7 +248,7 @@ class SpeedTrial:
         draft: the draft model, None for prompt lookup.
         settings: for both; the trial sets `draft_length`, `adaptive` and `max_new_tokens` itself.
         lengths: draft lengths.
-        tokens: most tokens of each text.
+        tokens: maximum number of tokens per text.
         turns: how often each case runs; the seed is one higher each time.
 
     Attributes:
@@ -297,7 +297,7 @@ class SpeedTrial:
         return self.done == self.total
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Generate the missing texts; yields how many are done, and the total."""
+        """Generate the remaining texts; yields how many are done, and the total."""
         while not self.is_done:
             turn, length = self._cases[self.done]
             if length is None:
@@ -325,7 +325,7 @@ class SpeedTrial:
         return list(rounds.run())
 
     def result(self) -> SpeedCurve:
-        """The figures, once all texts are generated.
+        """Return the figures, once all texts are generated.
 
         Raises:
             SettingError: a text ended with its first token, so there is nothing to measure.
@@ -356,7 +356,7 @@ class SpeedTrial:
         return SpeedCurve(base, tuple(points), rate, self._settings.text_invalid)
 
     def _by_turn(self, length: int) -> tuple[float, ...]:
-        """The speed-up of every turn that has a figure, including the slowest."""
+        """Return the speed-up of each turn that has one, including the slowest turn."""
         pairs = zip(self._plain, self._rounds[length], strict=True)
         costs = [(PlainCost.of(plain), RoundCost.of(rounds)) for plain, rounds in pairs]
         return tuple(
@@ -365,14 +365,14 @@ class SpeedTrial:
 
 
 def _in_turns(turns: int, cases: list) -> Iterator[tuple[int, int | None]]:
-    """Pairs of turn and case: each case once a turn, none always after the same one."""
+    """Yield pairs of turn and case: each case once a turn, in an order that rotates by turn."""
     for turn in range(turns):
         shift = turn % len(cases)
         yield from ((turn, case) for case in cases[shift:] + cases[:shift])
 
 
 def _but_the_slowest(texts: list[tuple]) -> list[tuple]:
-    """All texts except the slowest per token, if there are three or more."""
+    """Return the texts without the slowest per token; all of them if there are fewer than three."""
     if len(texts) < 3:
         return texts
     slowest = max(texts, key=lambda text: text[0].ms_per_token if text[0].tokens else 0.0)

@@ -1,4 +1,4 @@
-"""Passages of masked diffusion in few and in many steps, next to an autoregressive model's.
+"""Passages by masked diffusion in few and in many steps, next to an autoregressive model's.
 
     >>> settings = DiffusionSettings(temperature=0.7)
     >>> plan = Plan(canvas, step_counts=(4, 8, 16), seeds=(0, 1, 2), settings=settings)
@@ -6,9 +6,9 @@
     >>> rows = summaries(passages)
 
 Every seed writes one passage autoregressively and one in each number of steps, in turn. So a
-temporary slowdown of the machine slows them all. Few bits per byte mean fluent or dull, since
-repetition is easy to predict: read them together with the repetition. The autoregressive model sees
-the text before the first gap, and nothing given after it.
+temporary slowdown of the machine slows them all. Few bits per byte mean fluent or repetitive
+text, since repetition is easy to predict: read them together with the repetition. The
+autoregressive model sees the text before the first gap, and nothing given after it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Passage:
         seed: the seed that it was drawn with.
         token_ids: the tokens from the first gap to the end, given ones included.
         text: their text.
-        bits_per_byte: of the same tokens under the autoregressive model, after the given text
+        bits_per_byte: bits per byte of these tokens under the autoregressive model, given the text
             before the gap.
         repeated_2: share of the pairs of tokens that repeat an earlier one, 0 to 1.
         repeated_4: the same for runs of four.
@@ -63,9 +63,9 @@ class Plan:
     Attributes:
         canvas: token ids with masks; the first position is given.
         step_counts: numbers of steps, each at most the number of masks.
-        seeds: of the passages, each once.
-        settings: of masked diffusion; steps and seed are those above. Its temperature also applies
-            to the autoregressive model.
+        seeds: seeds of the passages, without duplicates.
+        settings: settings of masked diffusion; steps and seed are those above. Their temperature
+            also applies to the autoregressive model.
     """
 
     canvas: tuple[int, ...]
@@ -96,7 +96,7 @@ class Plan:
 
         Raises:
             PromptError: a canvas that begins with a mask, is too long for one of the models, or has
-                tokens that the judge does not know.
+                tokens that the judge's vocabulary lacks or spells differently.
             SettingError: steps or blocks that do not fit the canvas, or no seed.
         """
         start = self.check(model, judge)
@@ -111,7 +111,7 @@ class Plan:
                 yield passage
 
     def check(self, model: DiffusionModel, judge: LanguageModel) -> int:
-        """Return the position of the first gap; raises the same errors as `run`."""
+        """Check the plan; returns the position of the first gap, and raises the errors of `run`."""
         ids = checked_canvas(model, self.canvas)
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise SettingError("seeds", self.seeds, "must be different numbers", "give one or more")
@@ -141,7 +141,7 @@ class Plan:
         seed: int,
         should_stop: Callable[[], bool],
     ) -> Passage | None:
-        """One passage, or None if it was stopped."""
+        """Write one passage; returns None if it was stopped."""
         remasked = 0
         if steps is None:
             settings = SamplingSettings(temperature=self.settings.temperature, seed=seed)
@@ -225,7 +225,7 @@ class StepsSummary:
 
 
 def summaries(passages: Sequence[Passage]) -> list[StepsSummary]:
-    """One row for each number of steps, ascending; the autoregressive model comes last."""
+    """Return one row for each number of steps, ascending; the autoregressive model comes last."""
     counts = {passage.steps for passage in passages}
     order = sorted(counts, key=lambda steps: math.inf if steps is None else steps)
     names = ("bits_per_byte", "repeated_2", "repeated_4", "remasked", "ms")

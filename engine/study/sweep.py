@@ -1,4 +1,4 @@
-"""A grid over one or two settings, times seeds, times prompts: texts, their metrics, a heatmap.
+"""Sweep over one or two settings, with several seeds and prompts: texts, metrics, a heatmap.
 
     >>> sweep = Sweep(
     ...     base=SamplingSettings(),
@@ -51,7 +51,7 @@ class Axis:
     Attributes:
         setting: keyword of a stage (``"top_p"``). For a stage with several fields, a field of a
             stage in the base settings (``"top_p.p"``).
-        values: distinct numbers, in the order they are shown in. A stage's off value leaves the
+        values: distinct numbers, in the order of display. A stage's off value leaves the
             stage out.
 
     Raises:
@@ -80,7 +80,7 @@ class Axis:
         object.__setattr__(self, "values", values)
 
     def applied(self, settings: SamplingSettings, value: float) -> SamplingSettings:
-        """`settings` with this axis at `value`.
+        """Return `settings` with this axis at `value`.
 
         Raises:
             SettingError: the value is out of range, or there is no such setting. It names the
@@ -110,7 +110,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Cell:
-    """One place of the grid.
+    """One point of the grid.
 
     Attributes:
         x, y: the values of the axes; `y` is None if there is only one axis.
@@ -130,9 +130,9 @@ class Sweep:
         base: settings for everything that no axis changes. Its seed is not used and becomes 0, so
             that equal sweeps compare equal.
         x, y: the axes; `y` may be None.
-        prompts: texts, or rows of token ids.
+        prompts: texts, or lists of token ids.
         seeds: one text per seed, cell and prompt; the same seeds in every cell.
-        max_tokens: most tokens of a text.
+        max_tokens: maximum number of tokens per text.
         stop_strings: strings that end generation.
 
     Raises:
@@ -216,13 +216,13 @@ class Sweep:
         max_rows: int = MOST_ROWS,
         done: SweepResult | None = None,
     ) -> SweepRun:
-        """Start: return an iterator over `SweepProgress` that has the result so far at any time.
+        """Return a run: an iterator over `SweepProgress` that has the result so far at any time.
 
         Args:
             model: the model.
             cancel: ends the run between two tokens once set; closing the iterator does so too.
-            max_rows: most texts that run together.
-            done: result of an earlier run of this sweep; its finished texts are taken over.
+            max_rows: maximum number of texts that run together.
+            done: result of an earlier run of this sweep; its finished texts are reused.
 
         Raises:
             PromptError, TokenizerError, SettingError: a part of the sweep does not fit this model;
@@ -251,9 +251,9 @@ class SweepProgress:
 
 
 class SweepRun:
-    """A running sweep: iterate over it, and ask for `result` in between or afterwards.
+    """A running sweep: iterate over it, and call `result` in between or afterwards.
 
-    After a cancel, iterating again continues where it ended.
+    After a cancel, iterating again continues where it stopped.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ class SweepRun:
         return self._batch.is_done
 
     def result(self) -> SweepResult:
-        """The texts so far, including unfinished ones (`ended` is False for them)."""
+        """Return the texts so far, including unfinished ones (`ended` is False for them)."""
         rows, token_ids = [], []
         for place in self._places:
             if place in self._taken:
@@ -344,7 +344,7 @@ class SweepRun:
 def _ended_texts(
     done: SweepResult,
 ) -> dict[tuple[int, int, int], tuple[dict[str, object], tuple[int, ...]]]:
-    """Row and token ids of every finished text, by prompt and the indices of its seed and cell."""
+    """Map (prompt, seed index, cell index) to the row and token ids of every finished text."""
     sweep = done.sweep
     seeds = {seed: place for place, seed in enumerate(sweep.seeds)}
     cells = {(cell.x, cell.y): place for place, cell in enumerate(sweep.cells)}
@@ -358,7 +358,7 @@ def _ended_texts(
 
 
 def frame_of(rows: list[dict[str, object]]) -> pd.DataFrame:
-    """Rows as a table of `COLUMNS`; errors in it are still of type `Message`."""
+    """Return the rows as a table of `COLUMNS`, in which errors are still of type `Message`."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     errors = [row["error"] for row in rows]
     if any(isinstance(error, str) for error in errors):  # a column of type "str" has plain strings
@@ -386,8 +386,8 @@ class SweepResult:
     """Result of a sweep, whole or in part.
 
     Attributes:
-        sweep: the sweep that was asked for.
-        texts: one row per text begun: ``x``, ``y`` (NaN with one axis), ``prompt`` (index),
+        sweep: the sweep that was run.
+        texts: one row per started text: ``x``, ``y`` (NaN with one axis), ``prompt`` (index),
             ``seed``, ``text``, ``ended``, ``stop_reason``, ``error``, and every field of
             `engine.study.metrics.TextMetrics`.
         token_ids: generated ids of each of these rows.
@@ -411,8 +411,8 @@ class SweepResult:
         the cell's texts. ``mean_logprob`` and ``perplexity`` cover all its tokens together, so long
         texts count for more. ``looped`` is the share that ended in a loop. ``sample_distinct_1`` to
         ``_3`` and ``self_bleu`` are computed over the texts of one prompt together, then averaged
-        over the prompts. Unfinished texts count nowhere: their lengths only show when the sweep was
-        cancelled.
+        over the prompts. Unfinished texts are left out, because their lengths only show when the
+        sweep was cancelled.
         """
         ended = self.texts[self.texts["ended"]]
         cell = ended.groupby(["x", "y"], dropna=False, sort=False).ngroup().rename("cell")
@@ -443,7 +443,7 @@ class SweepResult:
         return pd.DataFrame(rows, columns=columns)
 
     def pivot(self, metric: str) -> pd.DataFrame:
-        """A heatmap's values: y down, x across, in the order of the axes; NaN if there is none yet.
+        """Return a heatmap's values, y down and x across, in the axes' order; NaN if missing.
 
         Raises:
             SettingError: no such column in `cells`.
@@ -463,7 +463,7 @@ class SweepResult:
         return pd.DataFrame(values, index, pd.Index(x_values, name=self.sweep.x.setting))
 
     def pareto(self, *names: str) -> pd.DataFrame:
-        """The cells that no other cell beats: see `engine.study.metrics.pareto_front`.
+        """Return the cells on the Pareto front; see `engine.study.metrics.pareto_front`.
 
         Args:
             names: columns of `cells` that should be large, or small with a minus in front
@@ -472,7 +472,7 @@ class SweepResult:
         return self.cells[metrics.pareto_front(self.oriented(*names))]
 
     def oriented(self, *names: str) -> np.ndarray:
-        """Columns of `cells`, with signs such that more is better: (cells, names) float64.
+        """Return columns of `cells`, signed so that more is better: (cells, names) float64.
 
         Args:
             names: as for `pareto`.
@@ -492,7 +492,7 @@ class SweepResult:
 
 
 def _bounded(name: str, values: Iterable) -> tuple:
-    """Values as a tuple; refuses more than any sweep takes, before they fill the memory."""
+    """Return the values as a tuple; refuses more than any sweep allows before they fill memory."""
     try:
         taken = tuple(islice(values, MOST_TEXTS + 1))
     except TypeError:

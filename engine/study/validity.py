@@ -1,8 +1,9 @@
-"""Verdicts on texts under a constraint, by parsers that share nothing with llguidance.
+"""Verdicts on texts under a constraint, by parsers that share no code with llguidance.
 
-JSON is read by Python's `json` and judged by `jsonschema`. Expressions, also those within a schema,
-are matched by RE2, which takes time proportional to the text and lets other threads run. Choices
-are compared. A text that they cannot judge, such as any of a Lark grammar, gets the reason instead.
+JSON is parsed by Python's `json` and judged by `jsonschema`. Regular expressions, including those
+within a schema, are matched by RE2, which takes time proportional to the text and lets other
+threads run. Choices are compared. If no parser can judge a text, as with any Lark grammar, the
+verdict gives the reason.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _LONGEST = 120  # characters of a parser's message
 # Keywords applied to values; references may double their number with each step.
 _MOST_CHECKS = 20_000
 
-# Classes that RE2 knows for ASCII only, as Rust defines them, by their members within brackets.
-# The ranges outside words are too many to list.
+# Character classes that RE2 limits to ASCII, as Rust defines them: their members within brackets.
+# \W is missing, as its ranges are too many to list.
 _SPACES = {
     "s": r"\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}",
     "S": r"\x{0}-\x{8}\x{e}-\x{1f}!-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-"
@@ -62,7 +63,7 @@ class Verdict:
 
     Attributes:
         is_valid: None if no parser can say.
-        parser: which one it was; empty for none.
+        parser: name of the parser; empty for none.
         problem: the fault, or why no parser can say, as half a sentence.
         position: index of the character at which the parser gave up, None if it gives none.
     """
@@ -74,7 +75,7 @@ class Verdict:
 
 
 class _NotJudgedError(Exception):
-    """A parser cannot say; the message is the reason, as half a sentence."""
+    """A parser cannot judge a text; the message is the reason, as half a sentence."""
 
 
 class _TooManyChecksError(Exception):
@@ -92,7 +93,7 @@ class _Exact(Decimal):
 
 
 def judge(constraint: Constraint, text: str) -> Verdict:
-    """Return an independent parser's verdict on a text, or why it cannot say."""
+    """Return an independent parser's verdict on a text, or the reason there is none."""
     return _JUDGES[constraint.language](constraint.source, text)
 
 
@@ -123,7 +124,7 @@ def _object(source: str, text: str) -> Verdict:
     except ArithmeticError:  # of Python's decimals
         said = "Python cannot represent the value: an exponent is too large"
         return Verdict(None, "Python's json", said)
-    except (RecursionError, ValueError) as error:  # also UnicodeEncodeError, of half a character
+    except (RecursionError, ValueError) as error:  # also UnicodeEncodeError, of a lone surrogate
         return Verdict(
             None,
             "Python's json",
@@ -160,7 +161,7 @@ Keyword = Callable[[Any, Any, Any, Any], Iterable[jsonschema.ValidationError] | 
 
 
 def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
-    """Yield the errors of a value, without fetching anything or running Python's expressions."""
+    """Yield the errors of a value, without fetching anything or using Python's `re`."""
     latest = jsonschema.Draft202012Validator
     names_one = isinstance(schema, dict) and isinstance(schema.get("$schema"), str)
     kind = jsonschema.validators.validator_for(schema, latest) if names_one else latest
@@ -208,7 +209,7 @@ def _errors(schema: Any, value: Any) -> Iterator[jsonschema.ValidationError]:
 
 
 def _evolved(validator: Any, **changes: Any) -> Any:
-    """The same validator for a new schema, whose own $schema would bring Python's expressions."""
+    """Return the same validator for a subschema, whose own $schema would bring in Python's `re`."""
     fields = [field for field in type(validator).__attrs_attrs__ if field.init]
     kept = {field.alias: getattr(validator, field.name) for field in fields}
     return type(validator)(**kept | changes)
@@ -275,7 +276,7 @@ _OURS: dict[str, Keyword] = {
 
 
 def _matching(pattern: str, value: dict[str, Any]) -> list[str]:
-    """The keys in which an expression of a schema is found."""
+    """Return the keys in which a schema's regular expression matches."""
     keys = list(value)
     return list(compress(keys, _found(pattern, keys, _IN_SCHEMAS)))
 
@@ -283,7 +284,7 @@ def _matching(pattern: str, value: dict[str, Any]) -> list[str]:
 def _found(
     expression: str, texts: list[str], classes: dict[str, str], whole: str = "{}"
 ) -> list[bool]:
-    """Tell for each text if an expression is found in it, with the classes of the grammar.
+    """Return, for each text, whether an expression matches in it, with the grammar's classes.
 
     Raises:
         _NotJudgedError: RE2 cannot read it, or would read it differently.
@@ -303,7 +304,7 @@ def _searched(expression: str, texts: list[str]) -> list[bool]:
 
 
 def _for_re2(expression: str, classes: dict[str, str], is_ascii: bool) -> str:
-    """A Rust expression in RE2's syntax."""
+    """Translate a Rust regular expression into RE2's syntax."""
     parts, is_within = [], False
     for part in _PARTS.findall(expression):
         name = part[1:]
@@ -327,7 +328,7 @@ def _for_re2(expression: str, classes: dict[str, str], is_ascii: bool) -> str:
 
 
 class _NoNumberError(ValueError):
-    """A name in place of a number, which Python reads and JSON does not have."""
+    """A name in place of a number, such as NaN, which Python accepts and JSON does not."""
 
 
 def _no_number(name: str) -> float:

@@ -1,4 +1,4 @@
-"""The texts of a small constraint: how likely the model finds each, how often masking draws it.
+"""All texts that a small constraint allows: how likely each is, how often masking draws it.
 
 Step-by-step masking renormalises over the allowed tokens in each step. It ignores how likely the
 text is to end well from there. So it draws a text x with probability
@@ -10,9 +10,9 @@ and not with the model's own probability among the allowed texts,
     p(x | allowed) = p(x) / sum of p over all allowed texts
 
 Park et al. 2024 (arXiv:2405.21047). For a small constraint both can be computed. The walk follows
-every path of tokens that spells an allowed text, with the end-of-text token after it. It takes the
-likeliest beginnings under p and under q in turn. So a walk that is cut short has found the texts
-that matter most, and has a bound on the missing share.
+every path of tokens that spells an allowed text, with the end-of-text token after it. It expands
+the likeliest beginnings under p and under q in turn. So a walk that is cut short has found the
+texts that matter most, and has a bound on the missing share.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class WholeText:
         paths: number of token paths found that spell it.
         probability: p(x), the model's own probability of the text and its end, over all paths.
         conditional: p(x | allowed), its share among the texts found.
-        masked: q(x), how often step-by-step masking draws it.
+        masked: q(x), the probability that step-by-step masking draws it.
     """
 
     text: str
@@ -63,7 +63,7 @@ class WholeText:
 
 @dataclass(frozen=True)
 class WholeTexts:
-    """All texts that were found.
+    """All texts that a walk has found.
 
     Attributes:
         texts: the most likely first.
@@ -71,7 +71,7 @@ class WholeTexts:
         passes: number of forward passes.
         mass: the model's probability of all texts found together.
         missing: upper bound on the probability of allowed texts that were not found.
-        masked_missing: how often masking draws a text that was not found.
+        masked_missing: the probability that masking draws a text that was not found.
         total_variation: half the sum of |q - p(. | allowed)| over the texts found, 0 to 1.
         kl_bits: sum of q log2(q / p(. | allowed)) over the texts found.
         is_exact: whether nothing is missing.
@@ -120,14 +120,14 @@ class _Found:
 
 
 class Walk:
-    """A walk over all texts of a constraint, at temperature 1 with nothing cut.
+    """A walk over all texts that a constraint allows, at temperature 1 without other samplers.
 
     Args:
         model: the model; it needs a tokenizer and an end-of-text token.
         prompt: text, or token ids.
         constraint: the constraint on the texts.
-        most_passes: most forward passes.
-        most_tokens: most tokens of a path, not counting the end.
+        most_passes: maximum number of forward passes.
+        most_tokens: maximum number of tokens in a path, not counting the end.
         enough: the walk ends once no larger share of either distribution is missing; at 0, only
             once it has followed every path.
 
@@ -197,7 +197,7 @@ class Walk:
 
     @property
     def _is_enough(self) -> bool:
-        """Return whether hardly any probability remains to be found."""
+        """True if hardly any probability remains to be found."""
         return self._enough > 0 and (
             self._open_p + self._lost <= self._enough * self._mass
             and self._open_q + self._masked_lost <= self._enough
@@ -212,7 +212,7 @@ class Walk:
         self._open_q += math.exp(beginning.masked)
 
     def _likeliest(self, heap: list[tuple[float, int]]) -> int:
-        """The number of the open beginning that comes first in a heap."""
+        """Return the number of the open beginning that comes first in a heap."""
         while heap[0][1] not in self._open:
             heapq.heappop(heap)
         return heap[0][1]
@@ -252,7 +252,7 @@ class Walk:
         )
 
     def _logprobs(self, ids: list[int]) -> np.ndarray:
-        """Natural logarithms of the probabilities after these tokens: (vocab,)."""
+        """Compute the log-probabilities after these tokens, in nats: (vocab,) float64."""
         common = 0
         while common < min(len(ids) - 1, len(self._read)) and ids[common] == self._read[common]:
             common += 1

@@ -92,7 +92,7 @@ def reason(
     limit: int | None,
     positions: int,
 ) -> str | None:
-    """Return the reason that generation ends with a token, None if it continues.
+    """Return the reason that generation ends with a token; None if it continues.
 
     An end-of-text token or stop string takes precedence over a limit.
 
@@ -102,7 +102,7 @@ def reason(
         stop_string: the stop string that ends with it, if any.
         eos_ids: tokens that end the text.
         tokens: number of generated tokens, this one included.
-        limit: the most tokens to generate, None for any number.
+        limit: the most tokens to generate; None for any number.
         positions: positions that the text takes in the context, prompt and this token included.
     """
     if token_id in eos_ids:

@@ -1,4 +1,4 @@
-"""Text from tokens as they come: the bytes of a character that is not complete are held back."""
+"""Decode tokens to text as they arrive; the bytes of an incomplete character are held back."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import codecs
 
 
 class TextStream:
-    """Bytes in, text out, one token at a time.
+    """An incremental UTF-8 decoder: bytes in, text out, one token at a time.
 
-    Holds back the bytes of a character whose end has not come yet. Bytes that cannot become a
-    character turn into U+FFFD, as `bytes.decode(errors="replace")` does for the whole.
+    It holds back the bytes of an incomplete character. Bytes that cannot become a character turn
+    into U+FFFD, as in `bytes.decode(errors="replace")` of the whole.
     """
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, data: bytes) -> str:
-        """Return the text that `data` completes, maybe empty."""
+        """Return the text that `data` completes, which may be empty."""
         return self._decoder.decode(data)
 
     @property
     def state(self) -> tuple[bytes, int]:
-        """The unfinished bytes and the decoder's flags, to go back to with `restore`."""
+        """The unfinished bytes and the decoder's flags, for `restore`."""
         return self._decoder.getstate()
 
     def restore(self, state: tuple[bytes, int]) -> None:

@@ -1,4 +1,4 @@
-"""The text that generated tokens spell, character by character, and back again."""
+"""The text that generated tokens spell, which grows token by token and can be rewound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.text.text_stream import TextStream
 
 @dataclass(frozen=True)
 class Piece:
-    """Text that one more token would add.
+    """The text that one more token would add.
 
     Attributes:
         token_bytes: the token's bytes; a special token's name.
@@ -99,7 +99,7 @@ class WrittenText:
         self._state = piece.state
 
     def rewind(self, length: int) -> None:
-        """Keep the first `length` tokens; at least one must go."""
+        """Keep the first `length` tokens, fewer than there are."""
         characters, spelled, self._state = self._before[length]
         self.text, self._spelled = self.text[:characters], self._spelled[:spelled]
         del self._before[length:]

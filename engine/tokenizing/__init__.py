@@ -1,13 +1,13 @@
-"""A text as tokens, and how a tokenizer came to them.
+"""A text as tokens, and the steps by which a tokenizer makes them.
 
 >>> tokenizer = text_tokenizer(model.vocabulary)
 >>> text = tokenizer.tokenize("a strawberry")
 >>> tokenizer.makings(text.pre_tokens)
 
-tokens      a cut text: tokens, pre-tokens, stages
+tokens      a tokenized text: tokens, pre-tokens, stages
 tokenizer   any tokenizer, and two that need no files: bytes, and code points
 staged      a tokenizer whose stages can be run one by one
-sources     tokenizers of folders and hub ids, without weights
+sources     tokenizers of folders and hub ids, loaded without weights
 """
 
 from engine.doors import door

@@ -1,4 +1,4 @@
-"""Tokenizers by their source; none needs weights."""
+"""Load tokenizers by their source, without weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.tokenizing.tokenizer import TextTokenizer
 
 
 def load_tokenizer(source: str, revision: str | None = None) -> TextTokenizer:
-    """The tokenizer of a bundled model, of a folder or of a hub id; weights are not fetched.
+    """Load the tokenizer of a bundled model, a folder or a hub id, without fetching weights.
 
     Raises:
         ModelError: a subclass that says why it cannot be loaded.
@@ -32,7 +32,7 @@ def load_tokenizer(source: str, revision: str | None = None) -> TextTokenizer:
 
 
 def cached_tokenizers(cache: str | Path = constants.HF_HUB_CACHE) -> list[str]:
-    """Hub ids whose tokenizers are in the hub's cache on this computer, in alphabetical order."""
+    """Return the hub ids whose tokenizers are in the local hub cache, in alphabetical order."""
     files = Path(cache).glob("models--*/snapshots/*/tokenizer_config.json")
     names = {file.parents[2].name.removeprefix("models--") for file in files}
     return sorted(name.replace("--", "/", 1) for name in names)

@@ -8,15 +8,15 @@ Span = tuple[int, int]
 
 
 def placed(text: str, data: Sequence[bytes]) -> list[tuple[int, int, int]] | None:
-    """Characters and first byte of pieces that spell a text.
+    """Return the characters and the first byte of each piece of a text.
 
     Args:
         text: the text.
         data: its bytes as UTF-8, in pieces.
 
     Returns:
-        First character, the one after the last, and first byte of each piece. Pieces of one
-        character share it. None if the pieces do not spell the text.
+        For each piece, its first character, the one after its last, and its first byte. Pieces of
+        one character share it. None if the pieces do not spell the text.
     """
     if b"".join(data) != text.encode():
         return None
@@ -32,7 +32,7 @@ def placed(text: str, data: Sequence[bytes]) -> list[tuple[int, int, int]] | Non
 
 
 def between(length: int, taken: Iterable[Span]) -> list[Span]:
-    """List the gaps that spans, in order, leave in a text of `length` characters."""
+    """Return the gaps between ordered spans in a text of `length` characters."""
     left, end = [], 0
     for start, stop in taken:
         left.append((end, start))

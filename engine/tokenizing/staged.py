@@ -24,7 +24,7 @@ _OTHER_TOKENS = (
 
 
 def text_tokenizer(vocabulary: Vocabulary) -> TextTokenizer:
-    """The tokenizer of a model or a folder; raises `TokenizerError` if there is none."""
+    """Return the tokenizer of a model or a folder; raises `TokenizerError` if there is none."""
     if vocabulary.tokenizer is None:
         raise TokenizerError(
             "This model has no tokenizer to split a text with; choose another one."
@@ -34,7 +34,7 @@ def text_tokenizer(vocabulary: Vocabulary) -> TextTokenizer:
 
 
 class StagedTokenizer(TextTokenizer):
-    """A tokenizer of the library ``tokenizers``, which says what its stages are.
+    """A tokenizer of the library ``tokenizers``, whose stages can be run one by one.
 
     Args:
         vocabulary: its tokens.
@@ -56,7 +56,7 @@ class StagedTokenizer(TextTokenizer):
 
     @panics_as_errors()
     def tokenize(self, text: str) -> TokenizedText:
-        """Cut a text into tokens; raises `PromptError` if it is empty or far too large."""
+        """Tokenize a text; raises `PromptError` if it is empty or far too large."""
         text = checked_text(text)
         encoding = self._vocabulary.tokenizer(text, verbose=False).encodings[0]
         ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets  # copied each time
@@ -96,20 +96,20 @@ class StagedTokenizer(TextTokenizer):
         )
 
     def _is_unknown(self, token_id: int, text: str, span: Span) -> bool:
-        """Return whether a token is the unknown token and stands for text that is not its name."""
+        """Return whether a token is the unknown token, in place of text other than its name."""
         if token_id != self._unknown or span[0] == span[1]:
             return False
         name = self._vocabulary.token_bytes(token_id).decode()
         return text[span[0] : span[1]].strip() != name
 
     def makings(self, pre_tokens: Sequence[PreToken]) -> list[Making | None]:
-        """Return how each pre-token became its tokens; None if the tokenizer has no such steps.
+        """Return how each pre-token is split into tokens; None if the steps are not available.
 
-        A returned making was computed from the tokenizer's tables, and led to the same tokens. For
-        third-party tokenizers it is computed in a process with limits.
+        The steps are computed from the tokenizer's tables, and returned only if they lead to the
+        same tokens. For third-party tokenizers, a process with limits computes them.
 
         Raises:
-            TokenizerError: it takes more time or memory than it may.
+            TokenizerError: that exceeds its limits of time or memory.
         """
         if self._model not in KINDS or not pre_tokens:
             return [None for _ in pre_tokens]
@@ -129,7 +129,7 @@ class StagedTokenizer(TextTokenizer):
         return json.loads(self._backend.to_str())
 
     def _run(self, text: str, segments: Sequence[Span]) -> tuple[list[Stage], tuple[PreToken, ...]]:
-        """The stages before the cut, one by one, and the pre-tokens with their tokens."""
+        """Run the stages up to the pre-tokens; returns them, and the pre-tokens with tokens."""
         names = [(), *(tuple(self._described[kind]) for kind in ("normalizer", "pre_tokenizer"))]
         run = self._backend.stages if self._is_guarded else partial(stages, self._backend)
         texts, parts = run(text, segments)
@@ -142,6 +142,6 @@ class StagedTokenizer(TextTokenizer):
 
 
 def _groups(words: Sequence[int | None]) -> list[list[int]]:
-    """Places of the text's tokens, grouped by the word that they were cut from."""
+    """Return the indices of a text's tokens, grouped by the word that they come from."""
     places = (place for place, word in enumerate(words) if word is not None)
     return [list(group) for _, group in groupby(places, words.__getitem__)]

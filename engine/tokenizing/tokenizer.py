@@ -1,4 +1,4 @@
-"""A tokenizer as it is: a text in, tokens out."""
+"""A tokenizer as a black box: a text in, tokens out."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NO_STAGES = "This tokenizer has no stages that can be run one by one, so only t
 
 
 class TextTokenizer:
-    """A tokenizer known only by its results.
+    """A tokenizer used as a black box, without access to its stages.
 
     Args:
         vocabulary: its tokens.
-        kind: how it cuts: ``Byte-level BPE``, ``WordPiece``, ``Bytes``.
+        kind: its algorithm: ``Byte-level BPE``, ``WordPiece``, ``Bytes``.
 
-    Attributes, besides `kind`:
+    Attributes, in addition to `kind`:
         size: number of its tokens.
         notices: sentences that a person should see, such as where it comes from.
     """
@@ -36,12 +36,12 @@ class TextTokenizer:
         self._vocabulary = vocabulary
 
     def label(self, token_id: int) -> str:
-        """A token as readable text; bytes that are not a whole character as ``<0xE2>``."""
+        """Return a token as readable text; bytes outside a whole character become ``<0xE2>``."""
         return self._vocabulary.label(token_id)
 
     @panics_as_errors()
     def tokenize(self, text: str) -> TokenizedText:
-        """Cut a text into tokens; raises `PromptError` if it is empty or far too large."""
+        """Tokenize a text; raises `PromptError` if it is empty or far too large."""
         text = checked_text(text)
         tokenizer = self._vocabulary.tokenizer
         ids = tokenizer(text, verbose=False)["input_ids"]
@@ -54,7 +54,7 @@ class TextTokenizer:
         return TokenizedText(text, tokens, (), ends, _NO_STAGES)
 
     def makings(self, pre_tokens: Sequence[PreToken]) -> list[Making | None]:
-        """Return how each pre-token became its tokens; None if the tokenizer has no such steps."""
+        """Return how each pre-token is split into tokens; None if the steps are not available."""
         return [None for _ in pre_tokens]
 
     def _token(self, token_id: int, is_typed: bool) -> Token:
@@ -62,7 +62,7 @@ class TextTokenizer:
         return Token(token_id, data, self._vocabulary.is_special(token_id), not is_typed)
 
     def _placed(self, text: str, tokens: Sequence[Token]) -> tuple[Token, ...]:
-        """The tokens with the places of their bytes, if these spell the text."""
+        """Return the tokens, with the positions of their bytes if these spell the text."""
         found = placed(text, [token.data for token in tokens if not token.is_inserted])
         if found is None:
             return tuple(tokens)
@@ -81,21 +81,21 @@ class CodePoints(Vocabulary):
         self.special_ids = frozenset(tokenizer.all_special_ids)
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The character as UTF-8."""
+        """Return the character as UTF-8."""
         return chr(token_id).encode("utf-8", "surrogatepass")
 
     def label(self, token_id: int) -> str:
-        """The character; a control token by its name."""
+        """Return the character; for a control token, its name."""
         return SPECIAL_CODEPOINTS.get(token_id) or readable(self.token_bytes(token_id))
 
 
 def byte_tokenizer() -> TextTokenizer:
-    """One token per byte of UTF-8, as in ByT5 (Xue et al. 2022); needs no files."""
+    """Return a tokenizer of UTF-8 bytes, as in ByT5 (Xue et al. 2022); needs no files."""
     tokenizer = ByT5Tokenizer()
     return TextTokenizer(Vocabulary(tokenizer, len(tokenizer)), "Bytes")
 
 
 def code_point_tokenizer() -> TextTokenizer:
-    """One token per character, as in CANINE (Clark et al. 2022); needs no files."""
+    """Return a tokenizer of characters, as in CANINE (Clark et al. 2022); needs no files."""
     tokenizer = CanineTokenizer()
     return TextTokenizer(CodePoints(tokenizer, len(tokenizer)), "Code points")

@@ -1,4 +1,4 @@
-"""A text as tokens: their ids, bytes, and characters."""
+"""A text as tokens, with their ids, bytes and characters."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ STAGES = ("text", "control tokens", "normalised", "pre-tokens", "ids")
 
 @dataclass(frozen=True)
 class Token:
-    """A token of a text.
+    """A token of a text, with its bytes and its place in the text.
 
     Attributes:
         id: its id in the vocabulary.
         data: its bytes; for a control token, those of its name.
         is_special: whether it is a control token.
         is_inserted: whether the tokenizer added it around the text, rather than a person typing it.
-        is_unknown: whether it stands for text that no token of the vocabulary spells; its bytes are
+        is_unknown: whether it replaces text that no token of the vocabulary spells; its bytes are
             then those of its own name.
         start, end: characters of the text that its bytes belong to. Tokens that share a character
             all include it; for a token without characters, start and end are equal.
-        first_byte: place of its first byte in the text as UTF-8; None if the tokenizer changes the
-            text before it cuts it.
-        pre_token: number of the pre-token that it is cut from; None without one.
+        first_byte: position of its first byte in the text as UTF-8; None if the tokenizer changes
+            the text before splitting it.
+        pre_token: index of the pre-token that it comes from; None without one.
     """
 
     id: int
@@ -41,12 +41,12 @@ class Token:
 
 @dataclass(frozen=True)
 class PreToken:
-    """A stretch of text that is cut into tokens by itself: no token crosses its ends.
+    """A stretch of text that is tokenized on its own: no token crosses its ends.
 
     Attributes:
-        text: what is cut, in the tokenizer's own alphabet: ``Ġthe`` for " the".
+        text: the stretch in the tokenizer's own alphabet: ``Ġthe`` for " the".
         start, end: its characters in the text.
-        ids: the tokens that it is cut into.
+        ids: its token ids.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Stage:
 
     Attributes:
         name: one of `STAGES`.
-        by: names of the tokenizer's parts that do it, as its file has them.
+        by: names of the tokenizer's parts that run it, as in its file.
         parts: pieces after the stage: texts in the tokenizer's own alphabet, or ids at the end.
     """
 
@@ -72,11 +72,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text as one tokenizer cuts it.
+    """A text with the tokens that one tokenizer makes of it.
 
     Attributes:
         text: the text, with U+003F in place of non-characters, such as half a surrogate pair.
-        tokens: all tokens, including those that the tokenizer puts around the text.
+        tokens: all tokens, including those that the tokenizer adds around the text.
         pre_tokens: in the order of the text; empty if they cannot be shown.
         stages: from text to ids; only the first and the last if the others cannot be shown.
         problem: why pre-tokens and stages cannot be shown; empty if they can.
@@ -90,7 +90,7 @@ class TokenizedText:
 
     @property
     def typed(self) -> list[Token]:
-        """The tokens of the text itself, without those put around it."""
+        """The tokens of the text itself, without those added around it."""
         return [token for token in self.tokens if not token.is_inserted]
 
     @property
@@ -105,13 +105,13 @@ class TokenizedText:
 
     @property
     def tokens_per_word(self) -> float | None:
-        """Tokens per word, a word being the text between spaces; None without words."""
+        """Tokens per word, split at white space; None without words."""
         words = len(self.text.split())
         return len(self.typed) / words if words else None
 
 
 def checked_text(text: str) -> str:
-    """A text that tokenizers take in.
+    """Return a text that tokenizers accept.
 
     Raises:
         PromptError: it is empty, or larger than any model's prompt.

@@ -1,21 +1,21 @@
-"""Record of a decoding run, step by step, as plain values to look at, save and load.
+"""Step-by-step record of a decoding run, as plain values to inspect, save and load.
 
     >>> trace = Trace.load("run.json")
     >>> trace.strategy, trace.text, trace.to_frame()
 
-A trace needs neither the model nor torch. It is self-contained: model, prompt, settings with the
-step from which each applied, and every step. It is saved as JSON. `engine.decoding.replay`
-generates its text again and reports differences.
+A trace needs neither the model nor torch. It is self-contained: it names the model, and contains
+the prompt, the settings with the step from which each applied, and every step. It is saved as JSON.
+`engine.decoding.replay` generates its text again and reports differences.
 
     trace            `Trace`
-    strategy         description of a way to choose tokens; `strategies` lists all
-    steps            `Step`, for sampling with or without guidance; steps without figures
-    contrastive      `ContrastiveStep`, and the rest for contrastive search
-    beam             `BeamStep`, and the rest for beam search
-    diffusion        `DiffusionStep`, and the rest for masked diffusion
-    speculative      `SpeculativeStep`, and the rest for speculative decoding
+    strategy         base class of the decoding strategies; `strategies` lists them
+    steps            `Step`, for sampling with or without guidance; `BriefStep`, without figures
+    contrastive      `ContrastiveStep`, and everything else for contrastive search
+    beam             `BeamStep`, and everything else for beam search
+    diffusion        `DiffusionStep`, and everything else for masked diffusion
+    speculative      `SpeculativeStep`, and everything else for speculative decoding
     (engine.values)  the types of values from outside
-    files            JSON files, within bounds
+    files            reading and writing JSON files, with size limits
 """
 
 from engine.doors import door

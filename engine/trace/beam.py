@@ -1,4 +1,4 @@
-"""Beam search as a trace holds it: the hypotheses of a step, the fate of each, the cost."""
+"""Beam search in a trace: a step's hypotheses, the fate of each, and the step's cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PRUNED = "pruned"  # others were better, or the search ended
 FINISHED = "finished"  # complete, and among the best complete ones
 FATES = (KEPT, PRUNED, FINISHED)
 
-# Reasons for a search to end, besides a limit.
+# Reasons for a search to end, other than a limit.
 FULL_POOL = "full_pool"  # as many complete texts as beams: early_stopping=True
 NO_IMPROVEMENT = "no_improvement"  # no beam can still beat the worst complete text
 STOP_REASONS = (
@@ -42,22 +42,22 @@ STOP_REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class BeamCandidate:
-    """One hypothesis that a step looked at: a beam and one more token.
+    """One hypothesis that a step considered: a beam extended by one token.
 
     Attributes:
-        parent: place of the beam among those before the step; 0 in the first step.
+        parent: index of the beam among the beams before the step; 0 in the first step.
         group: its group, from 0.
         token_id: the token.
-        token_bytes: its bytes; a special token's name.
+        token_bytes: its bytes; for a special token, its name.
         text: text that the token completes; empty for special tokens and unfinished characters.
         is_special: whether it is a control token.
-        logprob: log-probability of the token after its beam under the model, in nats.
+        logprob: the model's log-probability of the token after its beam, in nats.
         total: sum of the log-probabilities of all tokens of the hypothesis.
-        penalty: sum that samplers and diversity penalties took off the log-probabilities; below 0
-            if a sampler added more. A step ranks by total - penalty.
+        penalty: sum that samplers and diversity penalties deducted from the log-probabilities;
+            below 0 if a sampler added more. A step ranks by total - penalty.
         rank: 1 for the best of its group in this step.
         fate: ``kept``, ``pruned`` or ``finished``.
-        beam: place among the beams after the step; None unless kept.
+        beam: index among the beams after the step; None unless kept.
         score: (total - penalty) / length ** length_penalty; None unless finished.
     """
 
@@ -78,12 +78,12 @@ class BeamCandidate:
 
 @dataclass(frozen=True, slots=True)
 class BeamFinished:
-    """A complete hypothesis among the best, identified by its last token.
+    """One of the best complete hypotheses, identified by its last token.
 
     Attributes:
         step: the step of its last token.
-        place: place among that step's candidates.
-        score: its score there.
+        place: index among that step's candidates.
+        score: its score.
     """
 
     step: Whole
@@ -93,16 +93,16 @@ class BeamFinished:
 
 @dataclass(frozen=True, slots=True)
 class BeamStep:
-    """One step: one more token for every beam, and the choice among all candidates.
+    """One step of beam search: all beams extended by a token, and the choice among the candidates.
 
     Attributes:
         index: 0 for the first generated token.
         candidates: the best continuations, group by group, best first within a group.
         pool: the best complete hypotheses so far, best first.
-        ids_after: generated token ids of the hypothesis with the best score now, among the complete
-            ones and the beams; once the search has ended, among the complete ones.
+        ids_after: generated token ids of the best-scoring hypothesis after the step, among the
+            complete ones and the beams; once the search has ended, among the complete ones.
         text: its text.
-        score: its score; a beam's is that of its tokens so far.
+        score: its score; for a beam, over its tokens so far.
         stop_reason: None, ``max_tokens``, ``context``, ``full_pool``, ``no_improvement``, or
             ``eos`` if no continuation is left.
         is_prefill: whether the prompt was read, in the first step or to read the beams again.
@@ -110,11 +110,11 @@ class BeamStep:
         cache_positions: positions of each beam in the cache.
         cache_bytes: bytes of the cached values of all beams.
         cache_bytes_held: memory kept for these values.
-        passes: forward passes; 0 if logits from before a rewind were used again.
+        passes: forward passes; 0 if logits from before a rewind were reused.
         forward_ms: wall time of the passes, in milliseconds, even if a preview of the next tokens
             ran them earlier.
         choose_ms: ranking and choosing.
-        total_ms: the whole step, with bookkeeping.
+        total_ms: the whole step, including bookkeeping.
     """
 
     index: Whole
@@ -136,18 +136,18 @@ class BeamStep:
 
     @property
     def kept(self) -> tuple[BeamCandidate, ...]:
-        """The beams after this step, in their order."""
+        """The beams after this step, in order."""
         kept = (candidate for candidate in self.candidates if candidate.fate == KEPT)
         return tuple(sorted(kept, key=lambda candidate: candidate.beam))
 
     @property
     def ids(self) -> Iterator[int]:
-        """Ids of the tokens of its candidates and of the best hypothesis."""
+        """Token ids of the best hypothesis and of all candidates."""
         yield from self.ids_after
         yield from (candidate.token_id for candidate in self.candidates)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row of a table for every candidate."""
+        """Return one table row per candidate."""
         names = [item.name for item in fields(BeamCandidate)]
         return [
             {"index": self.index}
@@ -158,7 +158,7 @@ class BeamStep:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of a row's columns."""
+        """Return the column names of `rows`."""
         names = [item.name for item in fields(BeamCandidate)]
         return ["index", *names, "stop_reason", "total_ms"]
 
@@ -174,7 +174,7 @@ class _BeamSettings(Struct, forbid_unknown_fields=True):
 
 
 class Beam(Strategy):
-    """Beam search, in one group or several."""
+    """Beam search, with one or more groups."""
 
     step = BeamStep
     decoder = "engine.decoding.beam:BeamSearch"

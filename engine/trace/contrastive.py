@@ -1,4 +1,4 @@
-"""Contrastive search as a trace holds it: candidates, winner and cost of a step."""
+"""Contrastive search in a trace: a step's candidates, its winner and its cost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ContrastiveCandidate:
         probability: its probability after the samplers; without samplers the model's, over the full
             vocabulary at temperature 1.
         penalty: largest cosine similarity of its hidden state to an earlier one, -1 to 1.
-        nearest: position in the text, 0 for the prompt's first token, of that most similar state.
+        nearest: position of that most similar state in the text; 0 for the prompt's first token.
         score: (1 - penalty_alpha) * probability - penalty_alpha * penalty.
     """
 
@@ -45,17 +45,18 @@ class ContrastiveCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ContrastiveStep:
-    """One step: the candidates, the token chosen among them, the cost.
+    """One step of contrastive search: the candidates, the token chosen among them, the cost.
 
     Attributes:
         index: 0 for the first generated token.
         token_id: the token appended.
-        token_bytes: its bytes; a special token's name.
+        token_bytes: its bytes; for a special token, its name.
         text: text that this token completed; empty for special tokens and unfinished characters.
         is_special: whether it is a control token.
-        candidates: most likely first; fewer than `top_k` if model or samplers rule all others out.
-        chosen: place of the best score among the candidates, the likelier on a tie; above 0 if the
-            penalty changed the choice of greedy decoding.
+        candidates: most likely first; fewer than `top_k` if the model or samplers rule out the
+            others.
+        chosen: index of the candidate with the best score, on a tie the likelier one; above 0 if
+            the penalty overruled the choice of greedy decoding.
         penalty_alpha: weight of the penalty against the probability.
         model_entropy_bits: entropy of the model's distribution (temperature 1).
         stop_reason: None, ``max_tokens``, ``eos``, ``stop_string`` or ``context``.
@@ -65,11 +66,12 @@ class ContrastiveStep:
         cache_bytes: bytes of the cached values of the text, without the other candidates.
         cache_bytes_held: memory kept for these values (see `engine.model.cache_size.CacheSize`).
         passes: forward passes of the step: one over all candidates, or one for each if a model's
-            states cannot be copied row by row. Plus those that read the prompt or a lost cache.
-        prefill_ms: wall time in milliseconds of reading the prompt, or all that a lost cache held.
+            states cannot be copied row by row. Passes that read the prompt or rebuild a lost cache
+            are added.
+        prefill_ms: wall time, in milliseconds, of reading the prompt or rebuilding a lost cache.
         forward_ms: the pass over the candidates.
         score_ms: penalties, scores and the next candidates.
-        total_ms: the whole step, with bookkeeping.
+        total_ms: the whole step, including bookkeeping.
     """
 
     index: Whole
@@ -99,12 +101,12 @@ class ContrastiveStep:
 
     @property
     def ids(self) -> Iterator[int]:
-        """Ids of its token and of all candidates."""
+        """Ids of the chosen token and of all candidates."""
         yield self.token_id
         yield from (candidate.token_id for candidate in self.candidates)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row of a table: the step, its winner's figures, its number of candidates."""
+        """Return one table row: the step, its winner's figures and its number of candidates."""
         own = {item.name: getattr(self, item.name) for item in fields(self)}
         winner = self.candidates[self.chosen]
         own["candidates"] = len(self.candidates)
@@ -113,7 +115,7 @@ class ContrastiveStep:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of a row's columns."""
+        """Return the column names of `rows`."""
         own = [item.name for item in fields(cls)]
         return [*own, "probability", "penalty", "nearest", "score"]
 

@@ -1,4 +1,4 @@
-"""Masked diffusion as a trace holds it: canvas, predictions and cost of a step."""
+"""Masked diffusion in a trace: a step's canvas, predictions and cost."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from engine.trace.steps import Bits
 from engine.trace.strategy import Strategy
 from engine.values import Amount, Cost, Positive, Share, Text, Uniform, Whole, convert
 
-FILLED = "filled"  # the reason that a canvas ends: no mask is left
+FILLED = "filled"  # the stop reason of a canvas: no mask is left
 
-# Rules for the predictions that a step keeps, best first.
+# Rules by which a step ranks its predictions, to keep the best.
 REMASKING = ("low_confidence", "random", "entropy", "left_to_right")
 
 
@@ -23,27 +23,26 @@ REMASKING = ("low_confidence", "random", "entropy", "left_to_right")
 class DiffusionStep:
     """One pass over the canvas, as plain values.
 
-    The rows have one entry per position of the canvas, None if there was no mask to predict.
+    Each row has one entry per position of the canvas, None if there was no mask to predict.
 
     Attributes:
         index: 0 for the first step.
-        block: which block is being filled, from 0.
-        ids_before, ids_after: the canvas.
-        predicted: token drawn at every mask, including later blocks.
+        block: index of the block being filled, from 0.
+        ids_before, ids_after: the canvas before and after the step.
+        predicted: token drawn at every mask, including those of later blocks.
         confidence: the model's own probability (temperature 1) of that token, 0 to 1.
         model_entropy_bits: Shannon entropy of the model's distribution at that position.
-        u: the uniform number the token was drawn with; None everywhere at temperature 0.
+        u: the uniform number with which the token was drawn; None everywhere at temperature 0.
         unmasked: positions whose tokens this step keeps, ascending.
-        masked: positions masked after it, ascending.
-        reused: whether the logits of a pass before a rewind were used again.
+        masked: positions masked after the step, ascending.
+        reused: whether the logits of a pass before a rewind were reused.
         forward_ms: the forward pass, in milliseconds; about 0 if reused.
         total_ms: the whole step.
-        text: the canvas after it as text (see `DiffusionModel.text`).
+        text: the canvas after the step, as text (see `DiffusionModel.text`).
         remasked: positions that an earlier step filled and this one masks again, ascending; among
             `masked`.
         committed_confidence: at every position that an earlier step filled, the model's own
-            probability of the token there, None elsewhere. Empty in traces from before this was
-            recorded.
+            probability of the token there, None elsewhere. Empty in older traces, which lack it.
     """
 
     index: Whole
@@ -72,7 +71,7 @@ class DiffusionStep:
 
     @property
     def ids(self) -> Iterator[int]:
-        """Ids on the canvas and of all predictions."""
+        """Token ids on the canvas, before and after, and of all predictions."""
         yield from (*self.ids_before, *self.ids_after)
         yield from (token_id for token_id in self.predicted if token_id is not None)
 
@@ -82,7 +81,7 @@ class DiffusionStep:
         return tuple(sorted({*self.unmasked, *self.masked}.difference(self.remasked)))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row of a table for every mask that the step predicted."""
+        """Return one table row per mask that the step predicted."""
         kept = set(self.unmasked)
         return [
             {
@@ -102,7 +101,7 @@ class DiffusionStep:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of a row's columns."""
+        """Return the column names of `rows`."""
         own = ("index", "block", "position", "token_id", "kept", "confidence")
         return [*own, "model_entropy_bits", "u", "forward_ms", "total_ms"]
 
@@ -117,10 +116,10 @@ class _FillingSettings(Struct, forbid_unknown_fields=True):
 
 
 def planner_score(confidence: float, eta: float = 1.0) -> float:
-    """Return a token's claim to its place: eta times the logarithm of its probability.
+    """Return the planner's score of a token: eta times the logarithm of its probability.
 
-    This is the score of P2's self-planning (Peng et al. 2025, arXiv:2502.03540). A prediction has
-    eta 1, a token already in place has the eta of the settings.
+    This is the score of P2's self-planning (Peng et al. 2025, arXiv:2502.03540). Eta is 1 for a
+    prediction, and the settings' eta for a token already in place.
     """
     return eta * math.log(confidence) if confidence > 0 else -math.inf
 

@@ -1,4 +1,4 @@
-"""Traces as JSON files, written atomically and read within bounds.
+"""Traces as JSON files, written atomically and read within size limits.
 
 A file may come from anywhere, so bytes, brackets and commas are counted before anything is parsed.
 """
@@ -17,12 +17,12 @@ from engine.values import short
 
 
 class Most(NamedTuple):
-    """The most that a JSON file may hold.
+    """Limits on the contents of a JSON file.
 
     Attributes:
-        values: values of all kinds together.
-        objects: lists and objects among those values.
-        lists: lists alone.
+        values: most values of all kinds together.
+        objects: most lists and objects among those values.
+        lists: most lists alone.
     """
 
     values: int
@@ -34,12 +34,12 @@ MAX_FILE_BYTES = 64 * 2**20
 MAX_STEPS = 100_000
 MAX_VALUES = 5_000_000  # in all steps together
 MAX_OBJECTS = 1_000_000  # lists and objects among those values
-# While a list is read, no other thread of the process can run: on a server it must be short.
+# No other thread of the process can run while lists are parsed, so on a server that must be short.
 ON_PAGES = Most(1_000_000, objects=250_000, lists=50_000)
 
 
 def as_json(data: dict[str, Any]) -> str:
-    """Return plain values as JSON text; raises `TraceError` for a value that no file can keep."""
+    """Return plain values as JSON text; raises `TraceError` for a value JSON cannot represent."""
     try:
         return json.dumps(data, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError) as error:
@@ -50,17 +50,18 @@ def write(path: Path, data: dict[str, Any]) -> Path:
     """Write a trace; an existing file is replaced atomically.
 
     Raises:
-        TraceError: a wrong ending, more than `read` takes, or the file cannot be written.
+        TraceError: a wrong file extension, a trace above the limits, or a file that cannot be
+            written.
     """
     if path.suffix != ".json":
         raise TraceError("{name} must end in .json.", short(path.name))
     if len(data["steps"]) > MAX_STEPS:
         raise _too_large(msg("{max_steps:,} steps", MAX_STEPS))
     packed = as_json(data).encode()
-    check(packed)  # otherwise it might never be readable again
+    check(packed)  # otherwise the file might be unreadable
     try:
         _replace_file(path, packed)
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: an invalid file name
         raise _of_file(msg("{name} cannot be written: {reason}."), path, error) from error
     return path
 
@@ -69,7 +70,7 @@ def read(path: Path) -> bytes:
     """Return a file's content, unchecked.
 
     Raises:
-        TraceError: no such file, or one above the limits.
+        TraceError: no such file, or a file above the limits.
     """
     try:
         about = path.stat()
@@ -102,11 +103,11 @@ def _too_large(most: str) -> TraceError:
 
 
 def check(data: bytes, most: Most | None = None) -> None:
-    """Refuse a file that would take much memory: a list of two bytes becomes an object of 64.
+    """Reject a file that would take too much memory: a two-byte list becomes a 64-byte object.
 
     Args:
         data: the file.
-        most: the most that it may hold; None for the limits of any file.
+        most: limits on its contents; None for those that apply to every file.
     """
     if len(data) > MAX_FILE_BYTES:
         raise _too_large(msg("{max_file_bytes:,} bytes", MAX_FILE_BYTES))

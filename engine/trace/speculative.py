@@ -1,4 +1,4 @@
-"""Speculative decoding as a trace holds it: the proposals, verdicts and cost of a round."""
+"""Speculative decoding in a trace: a round's proposals, verdicts and cost."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ class ProposedToken:
 
     Attributes:
         token_id: the token.
-        token_bytes: its bytes; a special token's name.
-        draft_u: uniform number that the draft drew it with; None when greedy or by prompt lookup.
-        draft_probability: the draft's for it; 1 by prompt lookup.
-        target_probability: the target's for it, None if it was not looked at.
-        ratio: target_probability / draft_probability; None if it was not looked at.
+        token_bytes: its bytes; for a special token, its name.
+        draft_u: uniform number with which the draft drew it; None when greedy or with prompt
+            lookup.
+        draft_probability: the draft's probability of the token; 1 with prompt lookup.
+        target_probability: the target's probability of the token; None if it was not looked at.
+        ratio: target_probability / draft_probability; None if the token was not looked at.
         u: uniform number that `ratio` is compared with; None when greedy or not looked at.
         verdict: ``accepted``, ``rejected`` or ``not looked at``.
     """
@@ -58,7 +59,7 @@ class ProposedToken:
 
     @property
     def text(self) -> str:
-        """The token by itself; a replacement character for a part of a character."""
+        """The token on its own; an incomplete character becomes a replacement character."""
         return self.token_bytes.decode("utf-8", "replace")
 
 
@@ -68,12 +69,12 @@ class DrawnToken:
 
     Attributes:
         token_id: the token.
-        token_bytes: its bytes; a special token's name.
+        token_bytes: its bytes; for a special token, its name.
         kind: ``resampled`` from the residual after a rejection; ``bonus`` from the target after all
             proposals were accepted; ``plain`` if nothing was proposed.
         u: uniform number of the draw; None when greedy.
         probability: its probability in the distribution that it was drawn from.
-        target_probability: the target's for it.
+        target_probability: the target's probability of the token.
     """
 
     token_id: Whole
@@ -85,38 +86,39 @@ class DrawnToken:
 
     @property
     def text(self) -> str:
-        """The token by itself; a replacement character for a part of a character."""
+        """The token on its own; an incomplete character becomes a replacement character."""
         return self.token_bytes.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeStep:
-    """One round: tokens proposed, checked in one pass of the target, and one drawn.
+    """One round: tokens proposed, verified in one pass of the target, and one more drawn.
 
     Attributes:
         index: 0 for the first round.
-        start: generated tokens before it.
-        draft_length: tokens that it was to propose, g.
-        proposed: the tokens proposed; fewer near a limit or without a match.
+        start: number of tokens generated before the round.
+        draft_length: number of tokens that it was meant to propose, g.
+        proposed: the proposed tokens; fewer than g near a limit or without a match.
         drawn: the token that the target drew after them; None if an accepted one ended the text.
         token_ids: tokens appended: the accepted ones, then the drawn one.
         text: text that they completed.
         forced_acceptance: the probability that acceptance was forced to; None for the exact rule.
-        text_invalid: whether the text follows no model, as acceptance was forced.
+        text_invalid: whether acceptance was forced, so that the text follows no model.
         stop_reason: None, ``max_tokens``, ``eos``, ``stop_string`` or ``context``.
         stop_string: the stop string that ended generation here, else None.
         is_prefill: whether a model read the prompt, at first or to rebuild a lost cache.
-        target_passes: how many tokens each pass of the target read; the last pass checked.
+        target_passes: how many tokens each pass of the target read; the last pass verified the
+            proposals.
         draft_passes: how many tokens each pass of the draft read.
         target_positions: positions in the target's cache after the round.
-        draft_positions: the same for the draft, 0 by prompt lookup.
+        draft_positions: the same for the draft; 0 with prompt lookup.
         target_cache_bytes, draft_cache_bytes: bytes of the cached values after the round.
         target_cache_bytes_held, draft_cache_bytes_held: memory kept for these values.
         prefill_ms: wall time of reading the prompt or a lost cache's tokens, by both models.
         draft_ms: passes of the draft, or the search for a match.
-        target_ms: the pass that checked the proposals.
-        shape_ms: chains, draws and verdicts, of both models.
-        total_ms: the whole round, with bookkeeping.
+        target_ms: the pass that verified the proposals.
+        shape_ms: chains, draws and verdicts, for both models.
+        total_ms: the whole round, including bookkeeping.
     """
 
     index: Whole
@@ -147,7 +149,7 @@ class SpeculativeStep:
 
     @property
     def accepted(self) -> int:
-        """Number of proposals accepted."""
+        """Number of accepted proposals."""
         return sum(token.verdict == ACCEPTED for token in self.proposed)
 
     @property
@@ -157,17 +159,17 @@ class SpeculativeStep:
 
     @property
     def other_ms(self) -> float:
-        """Time outside models, chain and draw: bookkeeping, caches, stop rules."""
+        """Milliseconds not spent on models, chains or draws: bookkeeping, caches, stop rules."""
         return self.total_ms - self.prefill_ms - self.draft_ms - self.target_ms - self.shape_ms
 
     @property
     def ids(self) -> Iterator[int]:
-        """Ids of the appended and of the proposed tokens."""
+        """Ids of the appended and the proposed tokens."""
         yield from self.token_ids
         yield from (token.token_id for token in self.proposed)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row of a table per proposed token, and one for the drawn token."""
+        """Return one table row per proposed token, and one for the drawn token."""
         own = {name: getattr(self, name) for name in _OWN_COLUMNS}
         empty = dict.fromkeys((*_PROPOSED_COLUMNS, *_DRAWN_COLUMNS))
         proposed = [
@@ -182,7 +184,7 @@ class SpeculativeStep:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of a row's columns."""
+        """Return the column names of `rows`."""
         return list(dict.fromkeys((*_OWN_COLUMNS, "place", *_PROPOSED_COLUMNS, *_DRAWN_COLUMNS)))
 
 
@@ -210,7 +212,7 @@ class _Settings(Struct):
 
 
 class Speculative(Strategy):
-    """Speculative decoding; `draft` among the settings is None for prompt lookup."""
+    """Speculative decoding; its setting `draft` is None for prompt lookup."""
 
     step = SpeculativeStep
     decoder = "engine.decoding.speculative:SpeculativeDecoder"

@@ -35,14 +35,14 @@ STOP_REASONS = (
     stopping.CONTEXT,
 )
 LONGEST_STOP_STRING = 2**16
-MOST_TOKENS = 200_000  # of brief steps
-_NESTED = ("stages", "stage_states", "leading")  # fields that are not columns of a table
-MOST_BITS = 64.0  # an entropy, of far more tokens than any vocabulary has
+MOST_TOKENS = 200_000  # in a trace of brief steps
+_NESTED = ("stages", "stage_states", "leading")  # fields that are not table columns
+MOST_BITS = 64.0  # far above the entropy of any vocabulary
 
 Bits = Annotated[float, Meta(ge=-ROUNDING, le=MOST_BITS)]
 StopReason = Literal[STOP_REASONS]
 StopString = Annotated[str, Meta(max_length=LONGEST_STOP_STRING)]
-MOST_LEADING = 10  # tokens of a step that are named besides the chosen one
+MOST_LEADING = 10  # tokens that a step records in addition to the chosen one
 _ROW = Meta(max_length=MOST_LEADING)
 LeadingIds = Annotated[tuple[Whole, ...], _ROW]
 LeadingScores = Annotated[tuple[Single, ...], _ROW]
@@ -56,8 +56,8 @@ class StageSummary:
 
     Attributes:
         name: the stage's setting, e.g. ``top_p``.
-        survivors: tokens left after it.
-        mass_removed: share of the probability just before it that it removed, 0 to 1.
+        survivors: number of tokens left after it.
+        mass_removed: share of the incoming probability that it removed, 0 to 1.
     """
 
     name: Name
@@ -67,7 +67,7 @@ class StageSummary:
 
 @dataclass(frozen=True, slots=True)
 class StageState:
-    """One number that a stage knew in one step, from earlier steps or by chance.
+    """One number from a stage's memory or random stream, in one step.
 
     Attributes:
         stage: the stage's setting, e.g. ``mirostat``.
@@ -82,15 +82,16 @@ class StageState:
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The tokens with the model's highest scores in one step, at ranks 1, 2, and so on.
+    """The tokens with the model's highest scores in one step, in rank order.
 
-    They are kept as arrays, since a step holds them as long as its text exists.
+    They are kept as arrays to save memory, since every step holds them as long as its text exists.
 
     Attributes:
         token_ids: at most `MOST_LEADING` tokens; fewer if a model lists or allows fewer.
         scores: (float32) their raw logits; log-probabilities if the model gives these. See
             `Step.model_probabilities`.
-        probabilities: (float32) those in the draw, after all settings; 0 for a removed token.
+        probabilities: (float32) their probabilities in the draw, after all settings; 0 for a
+            removed token.
     """
 
     token_ids: LeadingIds
@@ -106,11 +107,11 @@ class Leading:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """Classifier-free guidance of a run (see `engine.decoding.guidance`).
+    """Classifier-free guidance in a run (see `engine.decoding.guidance`).
 
     Attributes:
-        scale: that of the next step, above 1 towards the prompt, below 1 towards the negative
-            prompt. Every step holds the scale that it was taken with.
+        scale: scale of the next step: above 1 towards the prompt, below 1 towards the negative
+            prompt. Every step records its own scale.
         negative_prompt_ids: token ids of the negative prompt.
         negative_prompt: the negative prompt as text.
     """
@@ -122,26 +123,26 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of generation: the logits, the results of the chain, the token, the cost.
+    """One step of generation: the token, its logit, the results of the chain, the cost.
 
     Attributes:
         index: 0 for the first generated token.
         token_id: the token appended.
-        token_bytes: its bytes; a special token's name.
+        token_bytes: its bytes; for a special token, its name.
         text: text that this token completed; empty for special tokens and unfinished characters.
         is_special: whether it is a control token.
-        forced: whether a person chose it.
+        forced: whether the user chose it.
         u: uniform number of the draw, 0 <= u < 1; None when greedy, forced or in parity mode.
-        rank: place among the raw logits, 1 for the highest.
+        rank: rank among the raw logits, 1 for the highest.
         logit: raw logit; None if the model gives log-probabilities.
         logprob: natural logarithm of its raw probability (temperature 1, nothing cut or penalised);
             not of `probability`.
         probability: its probability in the draw, after all settings; 0 for a forced token that had
             been removed.
-        entropy_bits: entropy after the temperature stage, or without one before the cuts; 0 if
+        entropy_bits: entropy after the temperature stage or, without one, before the cuts; 0 if
             greedy.
         model_entropy_bits: entropy of the raw distribution (temperature 1).
-        survivors: tokens left in the draw.
+        survivors: number of tokens left for the draw.
         stages: the effect of each stage, in order.
         stop_reason: None, ``max_tokens``, ``eos``, ``stop_string`` or ``context``.
         stop_string: the stop string that ended generation here, else None.
@@ -149,24 +150,23 @@ class Step:
             `forward_ms` then includes all of these passes.
         reused: whether the logits came from the record (after a rewind), without a forward pass.
         cache_positions: positions that the cache has seen.
-        cache_bytes: bytes of the cached values; None if the model does not tell.
+        cache_bytes: bytes of the cached values; None if the model does not report them.
         cache_bytes_held: memory kept for these values (see `engine.model.cache_size.CacheSize`).
-        forward_ms: forward pass, wall time in milliseconds; 0 if reused.
+        forward_ms: wall time of the forward pass, in milliseconds; 0 if reused.
         shape_ms: the chain and its figures.
         draw_ms: the draw.
-        total_ms: the whole step, with bookkeeping.
+        total_ms: the whole step, including bookkeeping.
         negative_forward_ms: the share of `forward_ms` that the negative prompt's pass took; None
             without guidance and if reused.
         negative_cache_bytes: the share of `cache_bytes` that the negative prompt's text takes; None
             without guidance.
         guidance_scale: scale of the guidance; None without guidance.
         final_entropy_bits: entropy of the distribution that the token was drawn from, after all
-            cuts; None in traces from before this was recorded.
+            cuts; None in older traces, which lack it.
         passes: how many tokens each forward pass of this step read, in order; several if a long
             prompt was read in chunks, or a cache was rebuilt. Empty if reused.
-        stage_states: the state of stages with memory or chance, in the order of the chain.
-        leading: the tokens with the highest raw scores; None in traces from before this was
-            recorded.
+        stage_states: numbers from the memory and random streams of stages, in chain order.
+        leading: the tokens with the highest raw scores; None in older traces, which lack them.
     """
 
     index: Whole
@@ -205,7 +205,7 @@ class Step:
 
     @property
     def ids(self) -> Iterator[int]:
-        """Ids of its token and of the leading tokens."""
+        """Ids of the chosen token and of the leading tokens."""
         yield self.token_id
         yield from self.leading.token_ids if self.leading else ()
 
@@ -217,23 +217,26 @@ class Step:
         return [math.exp(min(0.0, score - own + self.logprob)) for score in scores]
 
     def stage_state(self, stage: str, name: str) -> float | None:
-        """Return one number of `stage_states`, None if the stage was not in the chain."""
+        """Return one number from `stage_states`; None if the stage was not in the chain."""
         found = (state for state in self.stage_states if (state.stage, state.name) == (stage, name))
         state = next(found, None)
         return None if state is None else state.value
 
     @property
     def xtc_uniform(self) -> float | None:
-        """The step's number for XTC, 0 <= u < 1; None if XTC is not in the chain."""
+        """XTC's uniform number in the step, 0 <= u < 1; None if XTC is not in the chain."""
         return self.stage_state("xtc", "uniform")
 
     @property
     def mirostat_mu(self) -> float | None:
-        """Mirostat's bound on the surprise before the step, in bits; None without it."""
+        """Mirostat's limit on the surprisal before the step, in bits; None without Mirostat."""
         return self.stage_state("mirostat", "mu")
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a table row; stages add ``survivors_after_``, ``mass_removed_by_`` and state."""
+        """Return one table row, with those columns that stages add.
+
+        A stage adds ``survivors_after_``, ``mass_removed_by_`` and the numbers of its state.
+        """
         row = {name: getattr(self, name) for name in self.columns()}
         for stage in self.stages:
             row[f"survivors_after_{stage.name}"] = stage.survivors
@@ -244,7 +247,7 @@ class Step:
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of a row's own columns."""
+        """Return the column names of `rows`, without those that stages add."""
         return [item.name for item in fields(cls) if item.name not in _NESTED]
 
 
@@ -253,7 +256,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class BriefStep:
-    """One token of a trace without figures (see `Trace.to_dict`); its fields as in `Step`."""
+    """One token of a trace without figures (see `Trace.to_dict`); the fields are as in `Step`."""
 
     index: int
     token_id: int
@@ -262,23 +265,23 @@ class BriefStep:
 
     @property
     def ids(self) -> Iterator[int]:
-        """Its token alone."""
+        """Id of its only token."""
         yield self.token_id
 
 
 def taken(step: Any) -> tuple[int, bool, float | None]:
-    """Return a step's token, whether a person chose it, and the scale of the guidance."""
+    """Return a step's token, whether the user chose it, and the guidance scale."""
     forced, scale = getattr(step, "forced", False), getattr(step, "guidance_scale", None)
     return step.token_id, forced, scale
 
 
 class BriefSteps(Struct, omit_defaults=True):
-    """Brief steps as a file holds them.
+    """Brief steps in the form in which a file stores them.
 
     Attributes:
-        tokens: one for each step.
-        forced: indices of the tokens that a person chose.
-        scales: (first step, scale of the guidance), in order; each holds until the next.
+        tokens: one token id per step.
+        forced: indices of the tokens that the user chose.
+        scales: (first step, guidance scale), in order; each applies until the next.
     """
 
     tokens: Annotated[tuple[Whole, ...], Meta(max_length=MOST_TOKENS)]
@@ -287,7 +290,7 @@ class BriefSteps(Struct, omit_defaults=True):
 
     @classmethod
     def of(cls, steps: Sequence[Any]) -> BriefSteps:
-        """Return the columns of steps, brief or not."""
+        """Convert steps, brief or not, to this form."""
         tokens, forced, scales = zip(*map(taken, steps), strict=True) if steps else ((), (), ())
         return cls(
             tokens,
@@ -300,7 +303,7 @@ class BriefSteps(Struct, omit_defaults=True):
         )
 
     def steps(self) -> tuple[BriefStep, ...]:
-        """Return one brief step for each token; the inverse of `of`."""
+        """Return one brief step per token; the inverse of `of`."""
         scales, found, scale = dict(self.scales), [], None
         for index, token_id in enumerate(self.tokens):
             scale = scales.get(index, scale)

@@ -1,4 +1,4 @@
-"""The ways to choose tokens that a trace may hold, by name; each has its own file."""
+"""All decoding strategies that a trace can record, by name; each has its own file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.trace.strategy import Strategy, check_sampling
 
 
 class Sampling(Strategy):
-    """A draw from the survivors of the sampling chain, also under classifier-free guidance."""
+    """Sampling from the survivors of a chain, with or without classifier-free guidance."""
 
     step = Step
     decoder = "engine.decoding.decoder:Decoder"

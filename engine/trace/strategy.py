@@ -1,4 +1,4 @@
-"""Description of a way to choose tokens, so that a trace may hold its steps."""
+"""Base class of the decoding strategies that a trace can record."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from engine.values import Wrong, short
 
 
 class TraceStep(Protocol):
-    """The fields of every step of a trace; their types define the content of a file."""
+    """Interface of the steps of all strategies; their field types define the file format."""
 
     @property
     def index(self) -> int:
-        """0 for the first step."""
+        """Index of the step, 0 for the first."""
 
     @property
     def ids(self) -> Iterable[int]:
-        """All token ids that it names."""
+        """All token ids that the step mentions."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the step as rows of a table."""
+        """Return the step as table rows."""
 
     @classmethod
     def columns(cls) -> list[str]:
-        """Return the names of a row's columns."""
+        """Return the column names of `rows`."""
 
 
 class Strategy:
-    """One way to choose tokens.
+    """One decoding strategy, as a trace describes it.
 
     Attributes:
         step: the dataclass of its steps.
-        decoder: the class that takes them, by name: a trace itself needs no model.
-        fills: whether the prompt is a canvas with masks, whose ids only a model's input accepts.
+        decoder: the name of the class that takes the steps, as a trace itself needs no model.
+        fills: whether the prompt is a canvas. Its steps may contain ids that a model can only
+            read, such as the mask.
     """
 
     step: ClassVar[type]
@@ -44,31 +45,31 @@ class Strategy:
     fills: ClassVar[bool] = False
 
     def check(self, settings: dict[str, Any], vocab_size: int) -> None:
-        """Raise `Wrong` for settings that it does not take."""
+        """Raise `Wrong` for settings that the strategy does not accept."""
         raise NotImplementedError
 
     def text(self, prompt: str, steps: Sequence[Any]) -> str:
-        """Return the text that the steps wrote."""
+        """Return the text that the steps generated."""
         return "".join(step.text for step in steps)
 
     def token_ids(self, prompt_ids: Sequence[int], steps: Sequence[Any]) -> list[int]:
-        """Return the ids of the tokens that the steps wrote."""
+        """Return the ids of the tokens that the steps generated."""
         return [step.token_id for step in steps]
 
     def stop_reason(self, steps: Sequence[Any]) -> str | None:
-        """Return the reason that the text ended, None if it did not."""
+        """Return the reason that the text ended; None if it has not."""
         return steps[-1].stop_reason if steps else None
 
 
 def check_sampling(values: dict[str, Any], vocab_size: int) -> None:
-    """Raise `Wrong` for settings of sampling that a vocabulary of this size does not take."""
+    """Raise `Wrong` for sampling settings that are invalid or do not fit the vocabulary."""
     with refusals():
         SamplingSettings.from_dict(values).check_vocabulary(vocab_size)
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise the refusals of samplers as `Wrong`."""
+    """Re-raise errors from samplers as `Wrong`."""
     try:
         yield
     except SettingError as error:

@@ -1,4 +1,4 @@
-"""The whole of a trace: the parts common to all strategies, and the way to and from a file."""
+"""A complete trace: the parts common to all strategies, and conversion to and from a file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FORMAT = "decoding-trace"
 VERSION = 3
-READABLE = (2, VERSION)  # the version before names no leading tokens
+READABLE = (2, VERSION)  # version 2 has no leading tokens
 
 Size = Annotated[int, Meta(ge=1, le=2**31)]
 Fact = Annotated[str, Meta(max_length=10_000)] | Number | bool | None
@@ -45,7 +45,7 @@ Facts = dict[Name, Fact | dict[Name, Fact | dict[Name, Fact]]]
 
 @dataclass(frozen=True)
 class Trace:
-    """A whole run.
+    """Complete record of one decoding run.
 
     Attributes:
         model: facts about the model: name, source, revision, dtype, device, vocab_size, parameters,
@@ -53,14 +53,15 @@ class Trace:
             instructions (see `engine.model.LanguageModel.facts`).
         prompt_ids: token ids of the prompt; for a diffusion model, the canvas with its masks.
         prompt: the prompt as text.
-        settings: (first step, settings as plain values), in order; each holds until the next.
+        settings: (first step, settings as plain values), in order; each applies until the next.
         stop_strings: texts that end generation.
-        steps: every step, of the strategy's own kind.
+        steps: all steps, of the strategy's own step class.
         guidance: the guidance of the run; None without guidance.
-        strategy: the way tokens were chosen: a name in `STRATEGIES`, such as ``sampling`` or
+        strategy: how tokens were chosen: a name in `STRATEGIES`, such as ``sampling`` or
             ``contrastive``; ``guidance`` is sampling under guidance.
-        tokens: bytes of every token that it names, so that it can be read without its model; a
-            special token's name. Empty for strategies whose steps hold them, and in older files.
+        tokens: bytes of every token that the trace mentions, or a special token's name, so that it
+            can be read without its model. Empty for strategies whose steps contain them, and in
+            older files.
     """
 
     model: dict[str, Any]
@@ -93,14 +94,14 @@ class Trace:
         return STRATEGIES[self.strategy]
 
     def tokens_of(self, step: TraceStep) -> list[int]:
-        """Return the ids of the tokens that one step wrote; for a diffusion model, the canvas."""
+        """Return the ids that one step generated; for a diffusion model, the canvas."""
         return self._strategy.token_ids(self.prompt_ids, [step])
 
     def settings_at(self, index: int) -> dict[str, Any]:
-        """Return the settings, as plain values, that a step was taken with.
+        """Return the settings that applied to a step, as plain values.
 
         Raises:
-            TraceError: a trace made by hand that has no settings for it.
+            TraceError: a hand-made trace without settings for this step.
         """
         for first, values in reversed(self.settings):
             if first <= index:
@@ -121,21 +122,21 @@ class Trace:
         return isinstance(next(iter(self.steps), None), BriefStep)
 
     def shared_with(self, other: Trace) -> int:
-        """Count the leading steps that both share: the same tokens with the same settings."""
+        """Count the leading steps that both traces share: same tokens, same settings."""
         if self.prompt_ids != other.prompt_ids:
             return 0
         most = min(len(self.steps), len(other.steps))
         return next((index for index in range(most) if self._at(index) != other._at(index)), most)
 
     def _at(self, index: int) -> tuple[Any, ...]:
-        """Return everything that decides on a step."""
+        """Return the parts of a step that `shared_with` compares."""
         return *taken(self.steps[index]), self.settings_at(index)
 
     def to_frame(self) -> pandas.DataFrame:
         """Return one row per step; under masked diffusion one per step and predicted mask.
 
-        ``logprob`` is the model's own, before any setting, and ``probability`` that of the draw,
-        after all of them. A stage adds ``survivors_after_`` and ``mass_removed_by_`` columns.
+        ``logprob`` is the model's own, before any setting; ``probability`` is that in the draw,
+        after all settings. A stage adds ``survivors_after_`` and ``mass_removed_by_`` columns.
         """
         import pandas as pd
 
@@ -143,20 +144,20 @@ class Trace:
         return pd.DataFrame(rows, columns=None if rows else self._strategy.step.columns())
 
     def to_json(self) -> str:
-        """Return the text of a JSON file; `save` writes the same.
+        """Return the trace as JSON text, as `save` writes it.
 
         Raises:
-            TraceError: a value that no file can keep, such as NaN.
+            TraceError: a value that JSON cannot represent, such as NaN.
         """
         return files.as_json(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes, most: files.Most | None = None) -> Trace:
-        """Invert `to_json`.
+        """Return the trace in a JSON text; the inverse of `to_json`.
 
         Args:
             text: the text of a file.
-            most: the most that it may hold; None for the limits of any file.
+            most: limits on its contents; None for those that apply to every file.
 
         Raises:
             TraceError: not a trace, an unsupported version, or a value that is missing, of a wrong
@@ -181,15 +182,16 @@ class Trace:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Trace:
-        """Invert `to_dict`; raises the same as `from_json`."""
+        """Rebuild a trace from the result of `to_dict`; raises the same errors as `from_json`."""
         return cls.from_json(files.as_json(values))
 
     def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
         """Return plain values, as written to a JSON file.
 
         Args:
-            brief: without the figures of the steps, which must be tokens: just enough to generate
-                the text again. The result of `from_dict` then has neither text nor table.
+            brief: leave out the figures of the steps, each of which must be one token. The rest is
+                just enough to generate the text again. A trace read from it has neither text nor
+                table.
         """
         header = {
             "format": FORMAT,
@@ -213,7 +215,8 @@ class Trace:
         """Write the trace as a ``.json`` file; an existing file is replaced atomically.
 
         Raises:
-            TraceError: a wrong ending, more than a file may hold, or the file cannot be written.
+            TraceError: a wrong file extension, a trace above the limits, or a file that cannot be
+                written.
         """
         return files.write(Path(path), self.to_dict())
 
@@ -320,7 +323,7 @@ def _check_ids(place: str, ids: Iterable[int], size: int) -> None:
 
 
 def _within(place: str, check: Callable[..., Any], *given: Any) -> Any:
-    """Return the result of a check; a place that it names is relative to this one."""
+    """Return the result of a check; put `place` before the place that its error names."""
     try:
         return check(*given)
     except Wrong as wrong:
@@ -328,7 +331,7 @@ def _within(place: str, check: Callable[..., Any], *given: Any) -> Any:
 
 
 def damaged(wrong: Wrong) -> TraceError:
-    """Return a refusal as a sentence, at most 500 characters."""
+    """Return the error for a damaged trace, with a message of at most 500 characters."""
     remedy = msg("save the trace again or choose another file")
     place, inner = "", wrong.place
     if step := re.match(r"steps\[(\d+)\]\.?", inner):

@@ -1,4 +1,4 @@
-"""Bytes of the loaded model's cache: counted, by formula, and as reserved by a paged engine."""
+"""Size of the loaded model's cache: counted, by formula, and as a paged engine reserves it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ COUNTED = marked(
 
 @dataclass(frozen=True)
 class BytesInputs(PlainInputs):
-    """Inputs that set the fill of the cache and the block size of a paged engine.
+    """Inputs that set the number of cached positions and the block size of a paged engine.
 
     Attributes:
         positions: tokens of the longest text.
-        batch: number of texts at once.
-        block: positions per block; a new value needs no recount.
+        batch: number of texts in the batch.
+        block: positions per block; changing it needs no new measurement.
     """
 
     positions: int = 250
@@ -130,7 +130,7 @@ def _picture(result: CacheBytes, shown: Shown) -> None:
 
 
 def _kinds(result: CacheBytes, formula: CacheFormula | None, layout: Paged) -> Table:
-    """Return a table with equal layers in one row; the last row sums up."""
+    """Return a table of bytes, one row for each kind of layer; the last row contains the totals."""
     positions = result.points[-1].positions
     alike: dict[tuple[str, str], list[int]] = {}
     for place, one in enumerate(result.layers):
@@ -160,7 +160,7 @@ def _kinds(result: CacheBytes, formula: CacheFormula | None, layout: Paged) -> T
 def _bytes(
     result: CacheBytes, places: Sequence[int], formula: CacheFormula | None, layout: Paged
 ) -> tuple[int | None, int, int, int | None, str]:
-    """Return formula, tensors, held, paged, and whether the first two agree, of some layers."""
+    """Return the bytes of some layers by formula, in tensors, held and paged, and if they agree."""
     some = [result.layers[place] for place in places]
     measured, held = sum(one.measured for one in some), sum(one.held for one in some)
     if formula is None:
@@ -273,13 +273,13 @@ def bytes_figure(
     dark: bool = False,
     other: Laid[CacheBytes] | None = None,
 ) -> go.Figure:
-    """Chart MiB over positions.
+    """Chart the size of the cache in MiB over positions.
 
     Args:
         result: the counted bytes.
         paged: bytes that an engine with paged attention reserves, by point; empty if the formula is
             unknown.
-        other: another machine's tensors, drawn next to ours.
+        other: another machine's result, whose tensors are drawn as a further line.
     """
     colours = palette(dark)
     figure = go.Figure()

@@ -1,4 +1,4 @@
-"""The properties of the cache page."""
+"""The definition of the cache page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prefix reuse: the time of a second prompt whose beginning is already in a cache."""
+"""Prefix reuse: the time of reading a second prompt whose beginning is already cached."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SECOND = "Visitor: I have lost a book about whales. What happens now?\nAssistant
 
 SHARES = (1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)  # shares of the longest beginning to measure
 MOST_SHARED = 100_000
-CLASS = 30  # visitors in the example sentence
+CLASS = 30  # visitors in the sentence that applies the result
 TIMED = marked(
     "Full: the whole second prompt is read into an empty cache. Reused: a copy of the first "
     "prompt's cache is cropped to the shared tokens and only the rest is read; copying and "
@@ -75,13 +75,13 @@ ROUNDING = marked(
 
 @dataclass(frozen=True)
 class PrefixInputs(PlainInputs):
-    """Two prompts.
+    """Two prompts with a common beginning.
 
     Attributes:
         beginning: the common beginning.
         first, second: the rest of each prompt.
         longest: maximum number of shared tokens.
-        repeats: number of timed readings of each.
+        repeats: number of timings of each length.
     """
 
     beginning: str = BEGINNING
@@ -118,7 +118,7 @@ def _seconds(model: LanguageModel, inputs: PrefixInputs, pace: Pace) -> float:
     each = [
         pace.read_seconds(length + rest) + pace.read_seconds(rest) for length in _lengths(inputs)
     ]
-    return (inputs.repeats + 2) * sum(each)  # the first prompt, and the warm-up round
+    return (inputs.repeats + 2) * sum(each)  # + 2: the first prompt, and the warm-up round
 
 
 def _fields(held: SectionState) -> None:
@@ -286,7 +286,7 @@ SERIES: Sequence[tuple[str, Callable[[Reuse], Sequence[float]], Callable[[Reuse]
 def reuse_figure(
     result: PrefixResult, dark: bool = False, other: Laid[PrefixResult] | None = None
 ) -> go.Figure:
-    """Chart milliseconds of both ways: medians and ranges of repeats; another machine's dashed."""
+    """Chart milliseconds with and without reuse: medians and ranges; another machine's dashed."""
     colours = palette(dark)
     figure = go.Figure()
     _lines(figure, result, colours)

@@ -1,4 +1,4 @@
-"""The edge of a sliding window, measured on a small model, and the end of the model's context."""
+"""A sliding window's edge, measured on a small model, and the end of the model's context."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _reach(result: WindowEdge) -> Table:
 
 
 def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
-    """Chart positions over tokens read: in the tensors, attended to, and without a window."""
+    """Chart the number of positions read, attended to and kept, by tokens read."""
     colours = palette(dark)
     figure = go.Figure()
     read = [step.positions for step in result.steps]
@@ -219,7 +219,7 @@ def edge_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
 
 
 def reach_figure(result: WindowEdge, dark: bool = False) -> go.Figure:
-    """Chart the change of the last token's logits by the position of the replaced token."""
+    """Chart how much replacing the token at each position changes the last token's logits."""
     colours = palette(dark)
     count = len(result.changes)
     least = TOUCHED * max(result.changes)

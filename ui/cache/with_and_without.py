@@ -1,4 +1,4 @@
-"""The same text decoded with and without the cache: the work that the second token is spared."""
+"""The same text decoded with and without the cache, to show how much work the cache saves."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from ui.words.glossary import meaning
 from ui.words.labels import counted, size, token_label
 from ui.words.language import marked, say
 
-RANGES = 12  # maximum rows of the table by position
-LEAST_RANGE = 8  # steps per row
+RANGES = 12  # maximum number of rows of the table by position
+LEAST_RANGE = 8  # minimum number of steps per row
 TIMED = marked(
     "A time runs from the moment the pass gets the device until the logits are in memory. It "
     "excludes waiting for others, also between two layers, and choosing the token. Without "
@@ -44,9 +44,9 @@ TIMED = marked(
 class TextInputs(Inputs):
     """Inputs that select the text to decode.
 
-    Attributes, besides the prompt:
-        positions: tokens of the text at the last step.
-        every: without the cache, one step in this many is measured.
+    Attributes in addition to the prompt:
+        positions: length of the text in tokens at the last step.
+        every: interval between the steps that are measured without the cache.
     """
 
     prompt: str = "Once upon a time, there was a little"
@@ -55,7 +55,7 @@ class TextInputs(Inputs):
 
 
 def _first(model: LanguageModel) -> TextInputs:
-    """Return as many positions as the model takes, if these are few."""
+    """Return the first inputs, with fewer positions if the model's context is short."""
     return TextInputs(positions=min(TextInputs.positions, model.context_length or MOST_POSITIONS))
 
 
@@ -142,7 +142,7 @@ def _picture(result: WithAndWithout, shown: Shown) -> None:
 
 
 def _notice(result: WithAndWithout) -> str:
-    # Of the last steps, so that a single slow one has no effect.
+    # The median of several last steps, so that a single slow one has no effect.
     cached = median(result.cached_ms[-8:])
     without = median(result.uncached_ms[-8:])
     times = without / cached
@@ -222,7 +222,7 @@ def _by_position(result: WithAndWithout) -> Table:
     rows, first = [], result.prompt_tokens
     count = len(result.cached_ms)
     width = LEAST_RANGE
-    while count > width * RANGES:  # by doubling, so that rows stay while steps are added
+    while count > width * RANGES:  # doubled, so that most rows keep their ranges as steps are added
         width *= 2
     for start in range(0, count, width):
         end = min(start + width, count)
@@ -272,13 +272,13 @@ def _steps(result: WithAndWithout) -> Table:
     return Table(say("Steps"), head, rows)
 
 
-WIDE = 30.0  # ratio of the largest to the smallest time, from which powers of ten are shown
+WIDE = 30.0  # from this ratio of largest to smallest time on, the axis is logarithmic
 
 
 def latency_figure(
     result: WithAndWithout, dark: bool = False, other: Laid[WithAndWithout] | None = None
 ) -> go.Figure:
-    """Chart milliseconds per step against tokens in the text; another machine's are dashed."""
+    """Chart milliseconds per step by length of the text; another machine's are dashed."""
     colours = palette(dark)
     figure = go.Figure()
     _curves(figure, result, colours)

@@ -21,7 +21,7 @@ class TextSeries:
     Attributes:
         name: name of the column.
         logprobs: log-probability of each token under the model itself, in nats.
-        parts_at: index of the token at which it parts from the first column, None if it does not.
+        parts_at: index of the first token that differs from the first column's; None if none does.
     """
 
     name: str
@@ -30,7 +30,7 @@ class TextSeries:
 
 
 def surprisal_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Figure:
-    """Chart mean surprisal per token so far, in bits: the binary logarithm of the perplexity."""
+    """Chart mean surprisal per token so far, in bits, which is the log2 of the perplexity."""
     figure = go.Figure()
     for place, one in enumerate(series):
         total, means = 0.0, []
@@ -71,12 +71,12 @@ def surprisal_figure(series: Sequence[TextSeries], dark: bool = False) -> go.Fig
 
 @dataclass(frozen=True)
 class SampleSeries:
-    """One metric over the texts of one column, and a second one for comparison.
+    """One metric's values over the texts of a column, and those of a second metric.
 
     Attributes:
         name: name of the column.
         values: values of the metric, one per text; NaN if a text has none.
-        beside: values of the second metric.
+        beside: values of the second metric, likewise.
     """
 
     name: str
@@ -85,7 +85,7 @@ class SampleSeries:
 
 
 def spread_figure(series: Sequence[SampleSeries], metric: str, dark: bool = False) -> go.Figure:
-    """Draw every text as a point next to a box of its column: median, quartiles."""
+    """Draw a box plot for each column, with every text as a point next to it."""
     figure = go.Figure()
     for place, one in enumerate(series):
         colour = palette(dark).series[place]
@@ -110,7 +110,7 @@ def spread_figure(series: Sequence[SampleSeries], metric: str, dark: bool = Fals
 def balance_figure(
     series: Sequence[SampleSeries], metric: str, beside: str, dark: bool = False
 ) -> go.Figure:
-    """Chart two metrics against each other: a point per text, a large one per column mean."""
+    """Plot two metrics against each other: a small point per text, a large one per column mean."""
     figure = go.Figure()
     for place, one in enumerate(series):
         colour, symbol = palette(dark).series[place], SYMBOLS[place]

@@ -1,4 +1,4 @@
-"""Shows a Plotly figure in a chart that stays mounted: a new figure changes it in place."""
+"""Displays Plotly figures in charts that stay mounted and are updated in place."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import streamlit as st
 
 from ui.components.apps import mount_app
 
-CONFIG = {"displayModeBar": False, "scrollZoom": False}  # on a phone Plotly's bar hides the legend
-SAVED = CONFIG | {  # with the camera only: on a phone Plotly's other buttons hide the legend
+CONFIG = {"displayModeBar": False, "scrollZoom": False}  # Plotly's bar hides the legend on a phone
+SAVED = CONFIG | {  # only the camera: on a phone, Plotly's other buttons would hide the legend
     "displayModeBar": True,
     "displaylogo": False,
     "modeBarButtons": [["toImage"]],
@@ -26,12 +26,12 @@ def show_figure(
     on_point: Callable[[Any], None] | None = None,
     config: Mapping[str, Any] = CONFIG,
 ) -> None:
-    """Draw a figure, or update the existing chart to it.
+    """Draw a figure, or update the existing chart with it.
 
     Args:
         figure: the figure; its layout sets the height.
         key: key of the chart in the session's state.
-        alt: description of the content, in words.
+        alt: alternative text that describes the figure.
         on_point: called with the `customdata` of a clicked point.
         config: Plotly configuration.
     """

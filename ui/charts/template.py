@@ -1,6 +1,6 @@
-"""The look of all charts: Okabe-Ito colours, one typeface, light and dark.
+"""The look of all charts: Okabe-Ito colours and one typeface, in a light and a dark theme.
 
-A series never differs by its colour alone: each also has a symbol, a dash and a fill pattern.
+Colour alone never distinguishes a series: each also has a symbol, a dash and a fill pattern.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', Inter, system-ui, san
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme, in the form that charts take."""
+    """Colours of one theme, as Plotly accepts them."""
 
     ground: str
     text: str
@@ -32,7 +32,7 @@ class Palette:
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-FEW_DECADES = 4  # of a logarithmic axis, which leave room for ticks between them
+FEW_DECADES = 4  # a logarithmic axis of up to this length has room for ticks between powers of ten
 PATTERNS = ("", "/", "x", ".", "-", "+")
 
 
@@ -48,7 +48,7 @@ def palette(dark: bool) -> Palette:
 
 
 def log_axis(values: Iterable[float]) -> dict[str, object]:
-    """Return a logarithmic axis for positive values that writes every tick in full.
+    """Return a logarithmic axis for positive values, with every tick label in full.
 
     Plotly shortens ticks between powers of ten to one digit, so that 20 reads as 2.
     """
@@ -64,7 +64,7 @@ def log_axis(values: Iterable[float]) -> dict[str, object]:
 
 
 def template(dark: bool) -> go.layout.Template:
-    """Return colours and type for `layout.template`; heatmaps and series take theirs from it."""
+    """Return a `layout.template` with the colours and fonts of the theme."""
     colours = palette(dark)
     axis = {
         "gridcolor": colours.line,
@@ -85,7 +85,7 @@ def template(dark: bool) -> go.layout.Template:
             "colorscale": {
                 "sequential": [[i / steps, colour] for i, colour in enumerate(colours.scale)]
             },
-            # Lower than usual: in the corner the first labels of the two axes would touch.
+            # Set apart, as the first labels of the two axes would touch in the corner.
             "xaxis": axis | {"ticklabelstandoff": 6},
             "yaxis": axis,
             "hoverlabel": {
@@ -98,7 +98,7 @@ def template(dark: bool) -> go.layout.Template:
                 "color": colours.muted,
                 "activecolor": colours.text,
             },
-            # Down from the top edge: up from the plot, a legend that grows later covers the plot.
+            # From the top edge down: if it grew upwards from the plot, it could cover the plot.
             "legend": {"orientation": "h", "yref": "container", "y": 1, "yanchor": "top", "x": 0},
             "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
         }

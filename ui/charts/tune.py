@@ -1,7 +1,7 @@
 """Charts of the tune page: a heatmap of one metric over a grid, two metrics against each other.
 
 Streamlit receives no clicks on the cells of a Plotly heatmap. So an invisible point in the middle
-of every cell carries the cell's text and takes the click.
+of every cell carries the cell's text and receives the clicks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ui.shell import theme
 from ui.words.language import say, with_figures
 from ui.words.metrics import short_number
 
-MOST_LABELS = 14  # columns of a grid whose cells still have room for their values
+MOST_LABELS = 14  # columns up to which the cells of a grid have room for their values
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Grid:
     Attributes:
         metric: its display name.
         x_name, y_name: names of the settings; `y_name` is empty if there is only one axis.
-        x_values, y_values: values as displayed, in order; with one axis, `y_values` has one entry.
+        x_values, y_values: axis values as displayed; with one axis, `y_values` has one entry.
         values: one row per y value, one entry per x value; NaN if there is none yet.
-        log: whether colours follow the logarithm, for a metric over several powers of ten.
+        log: whether colours are on a logarithmic scale.
     """
 
     metric: str
@@ -43,7 +43,7 @@ class Grid:
 
     @property
     def is_constant(self) -> bool:
-        """True if all cells with a value have the same one."""
+        """True if all known values are equal."""
         return len({value for row in self.values for value in row if not math.isnan(value)}) == 1
 
 
@@ -55,7 +55,7 @@ class Point:
         label: its settings in short form.
         x, y: values of the metrics.
         cell: index of the cell, which a click returns.
-        on_front: whether no other cell beats it.
+        on_front: whether it is on the Pareto front.
     """
 
     label: str
@@ -68,19 +68,19 @@ class Point:
 def heatmap_figure(
     grid: Grid, chosen: tuple[int, int] | None = None, dark: bool = False
 ) -> go.Figure:
-    """Draw one metric large: values in cells, the chosen cell framed, clickable points.
+    """Draw a large heatmap of one metric, with values in the cells and the chosen one framed.
 
     Each point's `customdata` is the index of its cell along x and along y.
 
     Args:
         grid: the grid to show.
         chosen: index of the chosen cell along x and along y, None for none.
-        dark: the theme.
+        dark: whether the theme is dark.
     """
     columns, rows = len(grid.x_values), len(grid.y_values)
     figure = _heatmap(grid, dark, _label_size(columns, rows))
     (points,) = figure.select_traces({"type": "scatter"})
-    # With a colour for the selected text, Plotly keeps the others' colour; without, it fades them.
+    # If the selected text has a colour, Plotly does not fade the others.
     points.selected.textfont.color = palette(dark).text
     if chosen is not None:
         x, y = chosen
@@ -98,23 +98,23 @@ def heatmap_figure(
         xaxis_title=literal(grid.x_name),
         yaxis_title=literal(grid.y_name),
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        hoverdistance=-1,  # anywhere in a cell, its point is the nearest to the pointer
+        hoverdistance=-1,  # no limit: anywhere in a cell, its own point is nearest to the pointer
         dragmode=False,
     )
     return figure
 
 
 def _label_size(columns: int, rows: int) -> int:
-    """Return the type size of the values in the cells, 0 if there is no room."""
+    """Return the font size of the values in the cells; 0 if there is no room."""
     if columns > MOST_LABELS or rows > 18:
         return 0
     return 14 if columns <= 6 else 12 if columns <= 9 else 9
 
 
 def shades(grid: Grid) -> list[list[float]]:
-    """Scale the values so that the lowest is 0 and the highest 1; NaN for those without a colour.
+    """Scale the values so that the lowest is 0 and the highest 1; NaN for cells without a colour.
 
-    All are 0 if all values are equal, since none is low or high.
+    If all values are equal, all are 0.
     """
     scaled = [[_colour_value(value, grid.log) for value in row] for row in grid.values]
     known = [value for row in scaled for value in row if not math.isnan(value)]
@@ -123,7 +123,7 @@ def shades(grid: Grid) -> list[list[float]]:
 
 
 def colours_of(shade: float, dark: bool) -> tuple[str, str]:
-    """Return the colour of a cell, and one that is readable on it."""
+    """Return a cell's background colour for a shade, and a text colour readable on it."""
     look = palette(dark)
     if math.isnan(shade):
         return "rgba(0,0,0,0)", look.text
@@ -208,7 +208,7 @@ def front_figure(
     chosen: int | None = None,
     dark: bool = False,
 ) -> go.Figure:
-    """Plot two metrics, both better when larger, and join the Pareto front.
+    """Plot two metrics, both better when larger, and draw the Pareto front as a line.
 
     Each point's `customdata` is the index of its cell.
 
@@ -216,7 +216,7 @@ def front_figure(
         points: the cells; those with a NaN or an infinite metric are left out.
         x_name, y_name: display names of the metrics.
         chosen: index of the chosen cell.
-        dark: the theme.
+        dark: whether the theme is dark.
     """
     points = [point for point in points if math.isfinite(point.x) and math.isfinite(point.y)]
     front = sorted((point for point in points if point.on_front), key=lambda p: (p.x, -p.y))
@@ -282,13 +282,13 @@ def front_figure(
 
 
 def _side(point: Point, points: Sequence[Point]) -> str:
-    """Return the side of a point on which its label has room."""
+    """Return the side of a point that has room for its label."""
     first, last = min(p.x for p in points), max(p.x for p in points)
     return "left" if point.x > first + 0.85 * (last - first) else "right"
 
 
 def _labels(points: Sequence[Point]) -> list[str]:
-    """Return the label next to each point; points in the same place share one."""
+    """Return the label of each point; points in the same place share one."""
     places = [(point.x, point.y) for point in points]
     labels = []
     for number, (point, place) in enumerate(zip(points, places, strict=True)):
@@ -301,7 +301,7 @@ def _labels(points: Sequence[Point]) -> list[str]:
 
 
 def _range_of_one(values: Sequence[float]) -> list[float] | None:
-    """Return a range for equal values, since Plotly's would reach from 0 to twice the value."""
+    """Return an axis range for equal values, as Plotly's would be from 0 to twice the value."""
     if not values or min(values) < max(values):
         return None
     margin = 0.1 * abs(values[0]) or 1.0

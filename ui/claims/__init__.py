@@ -1,10 +1,10 @@
-"""The claims page: sayings about language models, each as an experiment with a verdict.
+"""The claims page: common claims about language models, each tested by an experiment.
 
-    page.py       the properties of this page (see `ui.measurements`), with all claims in one table
+    page.py       the definition of this page (see `ui.measurements`), and a table of all claims
     claims.py     a claim of `engine.claims` as a section: prediction, fields, verdict, tables
     words.py      the words of `lessons/claims.toml`, with figures inserted
-    charts.py     the default picture, and further charts of some claims
+    charts.py     the chart that every claim has, and additional charts
 
-`engine.claims` explains how to add one. The words are data, so that a teacher can change them. A
-test inserts figures into all words.
+`engine.claims` explains how to add a claim. The words are data, so that a teacher can change them.
+A test inserts figures into all words.
 """

@@ -1,4 +1,4 @@
-"""The pictures of claims: a default one of every figure of a verdict, and charts."""
+"""Charts of claims: one of all figures behind a verdict, and additional ones."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ui.claims.words import ClaimWords, interval, shown
 from ui.shell.theme import colour
 from ui.words.language import localised, marked, say
 
-LINE = 18  # pixels per line of text
-MOST_CHARACTERS = 56  # per line: about the number that fit side by side on a phone
-# Of a bar, by its figure's answer to the claim: colour, pattern, sign.
+LINE = 18  # height of a line of text in pixels
+MOST_CHARACTERS = 56  # per line: about as many as fit on a phone's screen
+# Look of a bar by its figure's answer to the claim: colour, pattern, sign.
 FILLS = {
     YES: ("kept", "", "✓ "),
     NO: ("cut", "x", "✗ "),
@@ -29,7 +29,7 @@ FILLS = {
     "": ("muted", "", ""),
 }
 
-# By claim, a chart of the cache page: its name, a sentence, the figure of the measurement.
+# Charts of the cache page, by claim: title, a sentence, and a function that draws the result.
 PICTURES: dict[str, tuple[str, str, Callable[..., go.Figure]]] = {
     "output_time": (
         marked("Total time"),
@@ -53,9 +53,9 @@ PICTURES: dict[str, tuple[str, str, Callable[..., go.Figure]]] = {
 
 
 def checks_figure(words: ClaimWords, checks: Sequence[Check], dark: bool = False) -> go.Figure:
-    """Draw every figure as a bar below its words, with its interval and the claim's bound.
+    """Draw every figure as a bar below its description, with its interval and the claim's bound.
 
-    Each unit has a separate scale: a bar's length is its share of the longest.
+    Each unit has its own scale: bars are drawn relative to the largest value in that unit.
     """
     ink = palette(dark)
     y, texts = 0.0, []
@@ -65,7 +65,7 @@ def checks_figure(words: ClaimWords, checks: Sequence[Check], dark: bool = False
         found = check.figure
         ends = (abs(end) for end in (found.value, found.low, found.high, check.bound))
         scales[kinds[check.name]] = max(scales[kinds[check.name]], *filter(math.isfinite, ends))
-    rows: list[tuple[Check, float, str]] = []  # with the place of the bar, and its text
+    rows: list[tuple[Check, float, str]] = []  # with the bar's y position and its text
     for name in kinds:
         y = _write(texts, say(words.figures[name].name), y, ink.muted)
         for check in checks:
@@ -92,7 +92,7 @@ def checks_figure(words: ClaimWords, checks: Sequence[Check], dark: bool = False
         hovertemplate="%{customdata}<extra></extra>",
     )
     line = {"color": ink.text, "dash": "dot", "width": 2}
-    bounds = [  # all at once, as Plotly checks all existing ones at each addition
+    bounds = [  # all at once, as each addition makes Plotly check the existing ones
         {"x0": x, "x1": x, "y0": place - 0.45, "y1": place + 0.45, "line": line}
         for check, place, _ in rows
         if check.side != NOTED
@@ -112,7 +112,7 @@ def checks_figure(words: ClaimWords, checks: Sequence[Check], dark: bool = False
 
 
 def _write(texts: list[dict[str, Any]], text: str, y: float, ink: str) -> float:
-    """Put a text at a place, starting at the left edge; returns the place below it."""
+    """Add a text at height `y`, from the left edge on; returns the height below it."""
     lines = wrap(text, MOST_CHARACTERS)
     texts.append(
         {
@@ -126,7 +126,7 @@ def _write(texts: list[dict[str, Any]], text: str, y: float, ink: str) -> float:
 
 
 def _said(words: ClaimWords, check: Check) -> str:
-    """Format the part, the figure with its interval, and a sign for its answer to the claim."""
+    """Format a figure: sign of its answer to the claim, part, value, interval."""
     name, found = words.figures[check.name], check.figure
     said = str(localised(name.said(found.value)))
     if found.low != found.high:
@@ -137,7 +137,7 @@ def _said(words: ClaimWords, check: Check) -> str:
 
 
 def _fill(check: Check) -> tuple[str, str, str]:
-    """Return the entry of `FILLS`; an open condition is not met."""
+    """Return the entry of `FILLS`; an undecided condition counts as not met."""
     return FILLS[NO if check.is_condition and check.answer == OPEN else check.answer]
 
 
@@ -147,7 +147,7 @@ def _share(found: Figure, scale: float) -> Figure:
 
 
 def chart_figure(chart: Chart, dark: bool = False) -> go.Figure:
-    """Draw a chart of a claim."""
+    """Draw one of a claim's additional charts."""
     ink, figure = palette(dark), go.Figure()
     x, y, place, least = say(chart.x), say(chart.y), -1, math.inf
     for series in chart.series:
@@ -193,7 +193,7 @@ def _exact(value: float | None) -> Figure:
 
 
 def whiskers(figures: Sequence[Figure]) -> dict[str, Any]:
-    """Return the intervals of some figures as error bars; none if there is too little data."""
+    """Return the figures' intervals as Plotly error bars; an unknown interval gets none."""
     pairs = [
         (one.high - one.value, one.value - one.low) if math.isfinite(one.high - one.low) else (0, 0)
         for one in figures

@@ -1,4 +1,4 @@
-"""The claims of the page, each as a section: predicted, run, judged and shown."""
+"""The claims of the page as sections: prediction, experiment, verdict and figures."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def draw_verdict(words: ClaimWords, verdict: Verdict, predicted: str, took: floa
     """Draw the card with the verdict, and the figures below it.
 
     Args:
-        words: words of the claim.
-        verdict: the verdict from the figures.
-        predicted: the visitor's earlier prediction; empty for none.
+        words: the words of the claim.
+        verdict: the verdict, with the figures behind it.
+        predicted: the visitor's prediction; empty for none.
         took: duration of the experiment in seconds; None if unknown.
     """
     said = [words.sentence(verdict)]
@@ -116,7 +116,7 @@ def figures_table(words: ClaimWords, verdict: Verdict) -> Table:
 
 
 def plain_table(words: ClaimWords, verdict: Verdict) -> Table:
-    """Return the same table as plain numbers, for a file; unknown or unbounded values are empty."""
+    """Return the same table as plain numbers, for a file; unknown and infinite values are empty."""
     columns: dict[str, Callable[[Check], Any]] = {
         say("figure"): lambda check: say(words.figures[check.name].name),
         say("part"): lambda check: shown(check.part),
@@ -141,12 +141,12 @@ def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-MOST_ROWS = 300  # of a table on the page
-LONG_LABEL = 20  # characters from which a number field is wider
+MOST_ROWS = 300  # of a table on the page; a longer one is only in the file
+LONG_LABEL = 20  # characters; a number field with a longer label is wider
 
 
 def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
-    """Turn a claim into a section of the page; its words are those of `lessons/claims.toml`."""
+    """Turn a claim into a section of the page, with its words from `lessons/claims.toml`."""
     words = all_words()[claim.key]
     inputs = make_dataclass(
         claim.key,
@@ -212,7 +212,7 @@ def section(claim: Claim[AnyResult]) -> Section[Any, AnyResult]:
         begin=lambda model, chosen: MeasureJob(experiment(model, chosen)),
         start=marked("Run"),
         seconds=lambda model, chosen, pace: experiment(model, chosen).seconds(pace),
-        is_timed=False,  # times are processor time, and a condition of the verdict
+        is_timed=False,  # processor time; a condition of the verdict covers the rest
         begins_alone=False,
         overlays=False,
         topic=words.topic,
@@ -225,13 +225,13 @@ def _loaded(name: str) -> LanguageModel:
 
 
 def outcome_of(held: SectionState) -> str:
-    """Return the verdict of a visitor's claim; empty if it is not run yet, or in progress."""
+    """Return the outcome of a visitor's experiment; empty before it has finished."""
     found = None if held.is_running else held.result()
     return "" if found is None else judge(found.checks).outcome
 
 
 def _prediction(held: SectionState) -> None:
-    """Ask for a prediction; a measurement keeps the one with which it started."""
+    """Draw the field for a prediction; a measurement keeps the one with which it started."""
     chosen = held.inputs.predicted if held.inputs.predicted in PREDICTIONS else None
     st.segmented_control(
         say("What do you predict?"),
@@ -247,7 +247,7 @@ def _prediction(held: SectionState) -> None:
 
 
 def _field(held: SectionState, one: Input) -> None:
-    """Draw the field for an input of its kind."""
+    """Draw the field for an input of a claim, by the type of the input."""
     given, about = (held, one.name, say(one.label)), say(one.help) or None
     width = 190 if len(one.label) > LONG_LABEL else 130
     if isinstance(one, Text):
@@ -273,7 +273,7 @@ def table_of(claim: Claim[AnyResult], found: AnyResult) -> Table:
 
 
 def draw_table(claim: Claim, table: Table) -> None:
-    """Draw an expandable table, unless it is so long that only its file has it."""
+    """Draw an expandable table, unless it is too long for the page."""
     if len(table.rows) > MOST_ROWS:
         return
     with st.expander(table.name, expanded=claim.table.is_open):
@@ -289,14 +289,14 @@ def draw_table(claim: Claim, table: Table) -> None:
 
 
 def _texts(head: Any, row: Any, first: int, last: int) -> list[tuple[list[str], str]]:
-    """Return the texts of a row, each with its name; the last one with its measurements."""
+    """Return a row's texts, each with its name; the last one also with the row's measurements."""
     about = [f"{head[n]}: {_fact(row[n])}" for n in range(first, last)]
     named = [([head[n]], row[n]) for n in range(last, len(row) - 1)]
     return [*named, ([*([head[-1]] if named else []), *about], row[-1])]
 
 
 def _fact(value: Any) -> str:
-    """Format a cell within a line; invisible ends, such as a token's space, become glyphs."""
+    """Format a cell within a line, with glyphs for spaces at its ends, such as a token's."""
     said = localised(cell(value))
     return said if said.isprintable() and said == said.strip() else visible(said)
 

@@ -1,4 +1,4 @@
-"""The properties of the claims page."""
+"""The definition of the claims page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def overview(state: MeasurementState) -> None:
 
 
 def overview_table(state: MeasurementState) -> Table:
-    """Return a table of each claim with every model: prediction, verdict, its sentence, time."""
+    """Return a table of every claim with every model: prediction, verdict, time, explanation."""
     rows = [
         (say(held.section.heading), bench.model.name, *_cells(held))
         for key in state.sections

@@ -78,7 +78,7 @@ def _percent(value: float) -> str:
 
 def _points(value: float) -> str:
     places = 1 if 0 < abs(value) < 0.1 else 0
-    points = round(100 * value, places) + 0.0  # avoids a minus before a zero
+    points = round(100 * value, places) + 0.0  # avoids "-0"
     return say("{count} percentage points", count=number(points, places))
 
 
@@ -104,21 +104,18 @@ KINDS: dict[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class FigureName:
-    """The name of a figure, and its format: a key of `KINDS`.
-
-    `unmet` describes a condition that is not met.
-    """
+    """A figure's name, its format (a key of `KINDS`), and a sentence for a condition not met."""
 
     name: str
     kind: str
     unmet: str = ""
 
     def said(self, value: float) -> str:
-        """Format the figure in its unit; a dash if there is none."""
+        """Format a value of the figure with its unit; a dash if it is not finite."""
         return KINDS[self.kind](value) if math.isfinite(value) else "–"
 
 
-UNSTEADY = FigureName(  # for every claim on times
+UNSTEADY = FigureName(  # for every claim about times
     marked("reference products at an unusual speed"),
     "percent",
     marked(
@@ -130,17 +127,17 @@ UNSTEADY = FigureName(  # for every claim on times
 
 @dataclass(frozen=True)
 class ClaimWords:
-    """The words of a claim.
+    """The words that present a claim.
 
     Attributes:
         topic: heading of its group in the list.
-        name: name in the list.
-        claim: the sentence that people say.
+        name: its name in the list.
+        claim: the claim as people make it, in a sentence.
         experiment: the procedure, and what to notice.
-        overturned: the result that would speak against it.
-        measured: the measurement in words, with marks for figures.
-        each: items of which more would decide an open verdict: ``prompts``.
-        figures: the figures behind the verdict, by name.
+        overturned: the result that would refute it.
+        measured: a sentence about the result, with placeholders for figures.
+        each: the items to add if the verdict is undecided: ``prompts``.
+        figures: names and formats of the figures behind the verdict.
     """
 
     topic: str
@@ -153,7 +150,7 @@ class ClaimWords:
     figures: Mapping[str, FigureName]
 
     def sentence(self, verdict: Verdict) -> str:
-        """Return the words of a verdict, with its figures."""
+        """Put a verdict into words, with its figures."""
         said = []
         parts = {answer: verdict.parts(answer) for answer in PARTS}
         if sum(map(bool, parts.values())) > 1:
@@ -178,11 +175,11 @@ class ClaimWords:
         return " ".join(said)
 
     def part_said(self, part: str) -> str:
-        """Name a part of the experiment, or a figure that is a separate part."""
+        """Return the name of a part of the experiment, or of a figure that is a part of its own."""
         return say(self.figures[part].name) if part in self.figures else shown(part)
 
     def _marks(self, check: Check) -> dict[str, str]:
-        """Return the marks of a figure; of several parts, those of the last one."""
+        """Return the placeholders of a figure, with its values."""
         said, found, name = self.figures[check.name].said, check.figure, check.name
         return {
             name: localised(said(found.value)),
@@ -193,7 +190,7 @@ class ClaimWords:
 
 
 def shown(value: Cell) -> str | int | float | None:
-    """Format a cell or name of `engine.claims` for reading; typed text stays unchanged."""
+    """Format a cell or name from `engine.claims` for reading; typed text stays unchanged."""
     if isinstance(value, tuple):
         return " ".join(map(shown, value))
     if isinstance(value, Token):
@@ -222,7 +219,7 @@ def interval(found: Figure, name: FigureName) -> str:
     if found.low == found.high:
         return name.said(found.low)
     low, high = name.said(found.low), name.said(found.high)
-    if low.partition(" ")[2] == high.partition(" ")[2]:  # the unit appears only once
+    if low.partition(" ")[2] == high.partition(" ")[2]:  # state the same unit only once
         low = low.partition(" ")[0]
     return say("{low} to {high}", low=low, high=high)
 

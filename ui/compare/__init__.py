@@ -1,1 +1,1 @@
-"""The compare page."""
+"""The compare page: several settings side by side on one prompt."""

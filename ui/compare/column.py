@@ -1,4 +1,4 @@
-"""One column of a comparison: settings, their text, and its divergence from another column."""
+"""One column of a comparison: its settings, its text, and where it diverges from another column."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ OWN = marked("Custom")
 
 @dataclass(eq=False)
 class Column(PlayedText[Decoder]):
-    """One setting and its text; a column that restarts is a new value.
+    """Settings and the text that they generate; restarting a column creates a new object.
 
-    Attributes, besides those of `PlayedText`:
+    Attributes in addition to those of `PlayedText`:
         number: identifies the column, even after others are removed.
-        settings: settings that choose its tokens; their seed counts unless all columns share one.
-        error: why it could not continue, empty if it could.
-        recorded: tokens that its text had in the record, until it has them again.
+        settings: settings that choose its tokens; their seed applies unless all columns share one.
+        error: why it could not continue; empty if it could.
+        recorded: token ids from the record; empty once they have been compared with the new text.
     """
 
     number: int
@@ -39,17 +39,17 @@ class Column(PlayedText[Decoder]):
 
     @property
     def preset(self) -> str:
-        """The preset of these settings, `OWN` if none."""
+        """Name of the preset that has these settings; `OWN` if there is none."""
         return preset_of(self.settings)
 
     @property
     def title(self) -> str:
-        """The preset's name, otherwise the chain in words."""
+        """Name of the preset; without one, the chain in words."""
         return title_of(self.settings)
 
     @property
     def in_force(self) -> SamplingSettings:
-        """The settings of the next token, with the model's additional needs (`fitted`)."""
+        """Settings for the next token, adapted to the model."""
         return self.text.settings if self.text else self.settings
 
     @property
@@ -59,20 +59,20 @@ class Column(PlayedText[Decoder]):
 
     @property
     def stop_reason(self) -> str | None:
-        """The reason why its text has ended; None while it can continue."""
+        """The reason for the end of its text; None while it can continue."""
         return self.text.stop_reason if self.text else None
 
     @property
     def is_same(self) -> bool:
-        """True if the text has all recorded tokens."""
+        """True if the text begins with the recorded tokens."""
         return list(self.recorded) == self.token_ids[: len(self.recorded)]
 
     def can_go_on(self, limit: int | None) -> bool:
-        """Return True if one more token may follow."""
+        """Return True if another token may follow."""
         return not self.error and super().can_go_on(limit)
 
     def step(self, limit: int | None) -> None:
-        """Take a step; a failure becomes `error`."""
+        """Generate a token; a failure becomes `error`."""
         try:
             super().step(limit)
         except CancelledError:
@@ -81,7 +81,7 @@ class Column(PlayedText[Decoder]):
             self.error = told(error)
 
     def rewind(self, length: int) -> None:
-        """Keep at most `length` tokens; a failed step may be tried again."""
+        """Keep at most `length` tokens; clears `error`, so that a failed step may be retried."""
         self.error = ""
         super().rewind(length)
 
@@ -94,10 +94,10 @@ class Column(PlayedText[Decoder]):
 
 @dataclass(frozen=True)
 class Divergence:
-    """The step at which a column's text diverges from that of the first column.
+    """The step at which a column's text diverges from the first column's.
 
     Attributes:
-        index: the first step at which the tokens differ.
+        index: index of the first step at which the tokens differ.
         here, there: that step in this column, and in the first one.
     """
 
@@ -107,7 +107,7 @@ class Divergence:
 
 
 def divergence(column: Column, first: Column) -> Divergence | None:
-    """Find the first step at which two columns took different tokens; None if there is none yet."""
+    """Find the first step at which two columns chose different tokens; None if there is none."""
     for here, there in zip(column.steps, first.steps, strict=False):
         if here.token_id != there.token_id:
             return Divergence(here.index, here, there)
@@ -115,12 +115,12 @@ def divergence(column: Column, first: Column) -> Divergence | None:
 
 
 def preset_of(settings: SamplingSettings) -> str:
-    """Return the preset of some settings, `OWN` if none."""
+    """Return the name of the preset with these settings; `OWN` if there is none."""
     return next((name for name, one in PRESETS.items() if one.chain == settings.chain), OWN)
 
 
 def title_of(settings: SamplingSettings) -> str:
-    """Return the preset's name, otherwise the chain in words."""
+    """Return the name of the settings' preset; without one, the chain in words."""
     preset = preset_of(settings)
     return summary_of(settings) if preset == OWN else say(preset)
 

@@ -32,7 +32,7 @@ from ui.visits.in_hand import Prompt
 from ui.visits.records import BrokenRecord, Choice
 from ui.words.language import ENGLISH, marked, say, speaking
 
-FEWEST, MOST = 2, 6  # columns
+FEWEST, MOST = 2, 6  # number of columns
 FIRST_TOKENS = 24  # of a column when the page opens
 SPEEDS = {
     marked("2 tokens/s"): (0.5, 0.0),
@@ -40,19 +40,19 @@ SPEEDS = {
     marked("Fastest"): (0.2, 0.15),
 }
 
-FIRST_SEED = 5  # from which the texts of `FIRST` differ from the bundled model's first example on
+FIRST_SEED = 5  # with which the texts of `FIRST` differ on the bundled model's first example
 FIRST = ("Greedy", "Pure sampling", "Top-k 50", "Nucleus: p 0.9, T 0.7")
 
 
 @dataclass(frozen=True)
 class CompareInputs(Inputs):
-    """The inputs of all columns.
+    """The inputs that all columns share.
 
-    Attributes, besides the prompt:
-        chat: True if it goes through the chat template.
+    Attributes in addition to the prompt:
+        chat: True if the prompt goes through the chat template.
         max_tokens: maximum number of generated tokens per text.
-        same_u: True if all columns draw with the uniform numbers of `seed`.
-        seed: that seed.
+        same_u: True if all columns draw with the same uniform numbers, from `seed`.
+        seed: the common seed.
     """
 
     prompt: Annotated[str, Meta(max_length=LONGEST_PROMPT)] = EXAMPLES[0].prompt
@@ -62,7 +62,7 @@ class CompareInputs(Inputs):
     seed: Annotated[int, Meta(title=marked("Seed"), ge=0, le=LARGEST_SEED)] = FIRST_SEED
 
     def effective(self, column: Column) -> SamplingSettings:
-        """Return a column's settings with the seed of its draws."""
+        """Return a column's settings with the seed that it draws with."""
         return column.settings.replace(seed=self.seed) if self.same_u else column.settings
 
 
@@ -83,14 +83,14 @@ class Comparison(InputsState[CompareInputs]):
     """One visitor's columns, and their common inputs.
 
     Args:
-        model, inputs: the start of the texts.
-        speed: their playing speed, by a name in `SPEEDS`.
+        model, inputs: the model, and the inputs that all columns share.
+        speed: the playing speed, a key of `SPEEDS`.
         columns, samples: from a record; None for a new visitor.
 
-    Attributes, besides those of `InputsState`:
+    Attributes in addition to those of `InputsState`:
         player: plays the columns.
-        said: a remark on texts that were generated again; empty for none.
-        sampling: the samples per setting, None before a request.
+        said: a remark on regenerated texts; empty for none.
+        sampling: the job that generates samples of each column; None before a request.
     """
 
     name: ClassVar[str] = "compare"
@@ -129,7 +129,7 @@ class Comparison(InputsState[CompareInputs]):
 
     @property
     def columns(self) -> Sequence[Column]:
-        """Two to six, from left to right; the others are compared with the first."""
+        """Two to six columns, from left to right; the others are compared with the first."""
         return self.player.texts
 
     @property
@@ -138,7 +138,7 @@ class Comparison(InputsState[CompareInputs]):
         return tuple(name for name, settings in PRESETS.items() if _fits(settings, self.model))
 
     def column(self, number: int) -> Column | None:
-        """Return the column of that number, None if it was removed."""
+        """Return the column with this number; None if it was removed."""
         return next((column for column in self.columns if column.number == number), None)
 
     @property
@@ -159,7 +159,7 @@ class Comparison(InputsState[CompareInputs]):
         return Prompt(self.inputs.prompt, self.inputs.chat)
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Take a prompt for all columns; settings that no column has yet go to the first one."""
+        """Set a prompt for all columns; the first one gets the settings if no column has them."""
         chat = self.inputs.chat if prompt.chat is None else prompt.chat
         chat = chat and self.model.vocabulary.has_chat_template
         inputs, columns = replace(self.inputs, prompt=prompt.text, chat=chat), list(self.columns)
@@ -171,7 +171,7 @@ class Comparison(InputsState[CompareInputs]):
             self._exchange(inputs, columns, now=False)
 
     def vary_seed(self) -> None:
-        """Give all columns the settings of the first that draws, and each a different seed."""
+        """Give all columns the settings of the first one that draws, each with a different seed."""
         drawing = [column.settings for column in self.columns if not column.settings.is_greedy]
         if not drawing:
             self.error = say("Every column is greedy; choose settings that draw for at least one.")
@@ -184,14 +184,14 @@ class Comparison(InputsState[CompareInputs]):
             self._exchange(replace(self.inputs, same_u=False), columns)
 
     def set_settings(self, number: int, settings: SamplingSettings) -> None:
-        """Set one column's settings, including its seed for use without a common one."""
+        """Set one column's settings, including its own seed for use without a common one."""
         with self.refusing():
             self._exchange(columns=self._with(number, settings))
 
     def adjust(self, number: int, **changes: object) -> None:
-        """Change some settings of one column from its fields, by `SamplingSettings` keyword."""
+        """Change settings of one column as typed, by `SamplingSettings` keyword."""
         column = self.column(number)
-        if column is None:  # it was removed in the meantime
+        if column is None:  # the visitor has removed it
             return
         with self.refusing():
             if "seed" in changes:
@@ -208,7 +208,7 @@ class Comparison(InputsState[CompareInputs]):
         return not self.error
 
     def add(self) -> None:
-        """Add a column with the first preset that is not there yet."""
+        """Add a column with the first preset that no column has yet."""
         if len(self.columns) >= MOST:
             self.error = say(
                 "There are already {most} columns, the maximum; remove one first.", most=MOST
@@ -217,7 +217,7 @@ class Comparison(InputsState[CompareInputs]):
         present = {column.preset for column in self.columns}
         name = next((name for name in self.presets if name not in present), "Pure sampling")
         column = _of_preset(name, self._next_number)
-        self._next_number += 1  # first: any call may redraw the page
+        self._next_number += 1  # before any call that may redraw the page
         with self.refusing():
             self._exchange(columns=[*self.columns, column])
 
@@ -229,7 +229,7 @@ class Comparison(InputsState[CompareInputs]):
                 self._exchange(columns=columns)
 
     def load(self, model: LanguageModel) -> None:
-        """Continue with a new model from the same prompt; raises what `Decoder` raises.
+        """Continue with a new model and the same prompt; raises the errors of `Decoder`.
 
         Settings that name tokens of the old vocabulary are switched off, and `error` says so.
         """
@@ -246,10 +246,10 @@ class Comparison(InputsState[CompareInputs]):
         settings: SamplingSettings,
         number: int,
     ) -> None:
-        """Take a model and prompt for all columns and settings for one, seed included.
+        """Set a model and prompt for all columns and settings, including the seed, for one.
 
-        Either everything is taken or, if refused, nothing: the current prompt need not fit a model
-        that comes with its own prompt.
+        Everything changes at once, or nothing if it is refused: the old prompt might not fit the
+        new model.
         """
         others = [column for column in self.columns if column.number != number]
         fitting, lost = self._fitted(others, model)
@@ -262,14 +262,14 @@ class Comparison(InputsState[CompareInputs]):
             self.error = lost
 
     def _with(self, number: int, settings: SamplingSettings) -> list[Column]:
-        """Return the columns, with new settings in one column."""
+        """Return the columns, with new settings in one of them."""
         return [
             replace(column, settings=settings) if column.number == number else column
             for column in self.columns
         ]
 
     def _fitted(self, columns: Sequence[Column], model: LanguageModel) -> tuple[list[Column], str]:
-        """Adapt columns to a new model; also returns a message on the lost settings."""
+        """Adapt columns to a new model; also returns a message on settings that were lost."""
         taken = [(column, *fitted(column.settings, self.model, model)) for column in columns]
         lost = " ".join(dict.fromkeys(lost for _, _, lost in taken if lost))
         return [replace(column, settings=settings) for column, settings, _ in taken], lost
@@ -283,12 +283,12 @@ class Comparison(InputsState[CompareInputs]):
         wanted: int | None = None,
         now: bool = True,
     ) -> None:
-        """Restart with these values; None keeps the current one. A failure changes nothing.
+        """Apply new values, where None keeps the current one. A failure changes nothing.
 
         Args:
-            inputs, columns, model: a column stays as it is if its text would begin as before.
+            inputs, columns, model: the new values; only columns whose text they affect restart.
             wanted: number of tokens for restarted columns; None for as many as the longest text.
-            now: True to generate them at once, otherwise at the next look.
+            now: True to generate them at once, False to wait for the next `look`.
         """
         inputs, model = inputs or self.inputs, model or self.model
         if wanted is None:
@@ -317,7 +317,7 @@ class Comparison(InputsState[CompareInputs]):
 
     @property
     def why_over(self) -> str:
-        """The reason why no text may grow, and the remedy; empty while one may."""
+        """The reason that no text can continue, and a remedy; empty while one can."""
         if self.player.can_go_on:
             return ""
         if any(column.can_go_on(MOST_TOKENS) for column in self.columns):
@@ -330,14 +330,14 @@ class Comparison(InputsState[CompareInputs]):
         self.said = ""
 
     def look(self) -> None:
-        """Prepare every drawing: add tokens, and compare regenerated texts with the record."""
+        """Prepare a drawing: add tokens, and compare regenerated texts with the record."""
         self.player.look()
         again = [column for column in self.columns if column.recorded]
         if not again or self.player.is_behind or self.player.is_busy:
             return
         others = [str(place) for place, column in enumerate(self.columns, 1) if not column.is_same]
         if not all(column.wanted for column in again):
-            pass  # the visitor has stopped them
+            pass  # the visitor has stopped the regeneration
         elif others:
             self.said = say(
                 "The texts were generated again. Those of these columns are no longer the same: "
@@ -353,7 +353,7 @@ class Comparison(InputsState[CompareInputs]):
 
     def sample(self, count: float | None, owner: Owner) -> None:
         """Start generating `count` texts per column."""
-        with speaking(ENGLISH):  # the files of all languages are the same
+        with speaking(ENGLISH):  # files are the same in all languages
             columns = [
                 (column.number, f"{place}. {column.title}", column.settings)
                 for place, column in enumerate(self.columns, start=1)
@@ -406,18 +406,18 @@ class Comparison(InputsState[CompareInputs]):
         return twin
 
     def release(self) -> None:
-        """Release the memory of caches, and end current work."""
+        """Free the memory of caches, and end all work."""
         super().release()
         self.player.release()
 
 
 def _of_preset(name: str, number: int) -> Column:
-    # Every column has a different seed, for use without a common one.
+    # Every column gets a different seed, for use without a common one.
     return Column(number, PRESETS[name].replace(seed=number))
 
 
 def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:
-    """Return a prompt in decoder form; raises `PromptError` or `TokenizerError` on failure."""
+    """Return the prompt as `Decoder` accepts it; raises `PromptError` or `TokenizerError`."""
     if len(prompt) > LONGEST_PROMPT:
         raise PromptError(
             say(

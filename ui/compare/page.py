@@ -1,4 +1,4 @@
-"""The compare page: settings side by side on one prompt, live, then many texts of each."""
+"""The compare page: settings side by side on one prompt, live, then many samples of each."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def compare_page() -> None:
         ):
             with holder:
                 _column_fields(comparison, column, place)
-    # Optional content has a container, so the parts below keep their places and stay mounted.
+    # In a container, optional content does not shift the parts below, which stay mounted.
     with st.container():
         if comparison.error:
             st.error(markdown_text(comparison.error))
@@ -180,7 +180,7 @@ def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
         names,
         index=names.index(column.preset),
         format_func=say,
-        label_visibility="collapsed",  # "Adjust column 1" is under it
+        label_visibility="collapsed",  # "Adjust column 1" is below it
         **bound(f"{key}_preset", column.preset, take_preset),
     )
     with st.popover(say("Adjust column {place}", place=place)), st.container(width=320):
@@ -227,7 +227,7 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
 
 
 def _ways(comparison: Comparison, column: Column, key: str) -> None:
-    """Draw the buttons to open the step page, to take over from it, and to remove the column."""
+    """Draw the buttons that open the step page, take over its text, and remove the column."""
     visit = this_visit()
     if st.button(
         say("Open on the step page"),

@@ -1,4 +1,4 @@
-"""Many texts of each column: the request, their progress, their figures."""
+"""Many samples per column: the request, their progress, their figures."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ui.words.errors import in_words
 from ui.words.labels import markdown_text
 from ui.words.language import say
 
-USUAL = 16  # samples per setting
+USUAL = 16  # default number of samples per setting
 
 
 def samples(comparison: Comparison) -> None:
-    """Draw many texts per column: the request, their progress, their figures."""
+    """Draw the section of samples: the request, their progress, their figures."""
     st.subheader(say("Many texts of each column"), anchor=False)
     run = comparison.sampling
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,4 +1,4 @@
-"""Many texts per column in the background: the finished ones, and their figures."""
+"""Generating many samples per column in the background, and their figures."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from ui.words.language import marked, say
 
 MOST_COLUMNS = 6
 LONGEST_TEXT = 50_000  # characters of a sample in a record
-MAX_ROWS = 32  # in one forward pass, for which other visitors' steps wait
-SAMPLES = marked("Samples per setting")  # the page's name for their number
+MAX_ROWS = 32  # in one forward pass, during which other visitors' steps wait
+SAMPLES = marked("Samples per setting")  # label of the field for their number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ FIGURES = len(MEASURES)
 
 
 class SamplingRun(Job):
-    """Samples of several settings.
+    """Generates samples of several settings.
 
     The k-th text of every column has the same seed, so columns differ by their settings, not by
     luck.
@@ -57,16 +57,16 @@ class SamplingRun(Job):
     Args:
         model: the model.
         prompt: text or token ids.
-        columns: number, title in English and settings of each.
+        columns: number, English title and settings of each column.
         count: texts per column.
         first_seed: seed of the first text of each column; the others follow.
         max_tokens: maximum number of tokens per text.
-        prompt_text: the prompt for reading.
+        prompt_text: the prompt as readable text.
         chat: whether the prompt went through the chat template.
 
     Attributes:
         columns, prompt_text, chat: as given.
-        model_name: name of the model that writes them.
+        model_name: name of the model that generates them.
 
     Raises:
         DecodingError: the count is out of range, or settings or a prompt do not fit.
@@ -92,7 +92,7 @@ class SamplingRun(Job):
         self.prompt_text, self.chat = prompt_text, chat
         self.model_name = model.name
         rows, self._columns_of_rows = [], []
-        # Every column soon has its first text.
+        # Seed by seed, so that every column soon has its first text.
         for seed in range(first_seed, first_seed + per_column):
             for number, _, settings in columns:
                 rows.append(Row(prompt, settings.replace(seed=seed), max_tokens))
@@ -120,12 +120,12 @@ class SamplingRun(Job):
 
     @property
     def version(self) -> int:
-        """Number of finished texts: results computed from them are valid until it grows."""
+        """Number of usable finished texts: results computed from them are valid until it grows."""
         return len(self.samples())
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Sentences on unusual events."""
+        """Sentences about unusual events during generation."""
         return self._batch.notices
 
     def record(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class SamplingRun(Job):
     def summaries(self) -> dict[int, Summary]:
         """Sum up the finished texts of each column; columns without one are left out."""
         version = self.version
-        if self._summaries[0] != version:  # self-BLEU compares every text with every other one
+        if self._summaries[0] != version:  # cached, as self-BLEU compares every pair of texts
             self._summaries = version, self._summed_up()
         return self._summaries[1]
 
@@ -180,7 +180,7 @@ class SamplingRun(Job):
         return found
 
     def csv(self) -> bytes:
-        """Return `frame` as a file for spreadsheets."""
+        """Return the table of `frame` as a CSV file for spreadsheets."""
         version = self.version
         if not self._csv[1] or self._csv[0] != version:
             self._csv = version, spreadsheet_csv(self.frame())
@@ -232,10 +232,10 @@ class KeptSamples(SamplingRun):
 
     Args:
         data: parsed data from `SamplingRun.record`.
-        model: the model that wrote them.
+        model: the model that generated them.
 
     Raises:
-        BrokenRecord: the record has a different shape.
+        BrokenRecord: the record is inconsistent.
         DecodingError: a setting is no longer valid.
     """
 

@@ -28,11 +28,11 @@ from ui.words.language import say, with_figures
 from ui.words.metrics import METRICS, OF_TEXT, number, percent
 from ui.words.token_labels import TokenLabels, labels_of
 
-LABELLED = 64  # leading tokens that come with their labels; charts and tables show fewer
+LABELLED = 64  # leading tokens sent with labels; charts and tables show fewer
 
 
 def parting_place(columns: list[Column]) -> int | None:
-    """Find the first token, counted from 0, that differs between texts; None if there is none."""
+    """Return the first index at which the texts' tokens differ; None if there is none."""
     texts = [column.token_ids for column in columns]
     shortest = min(map(len, texts))
     return next((i for i in range(shortest) if len({text[i] for text in texts}) > 1), None)
@@ -41,8 +41,8 @@ def parting_place(columns: list[Column]) -> int | None:
 def parting_data(comparison: Comparison) -> dict[str, Any] | None:
     """Return the data for the app `distributions`; None while the texts are the same.
 
-    Up to there, all texts are the same, so all columns shaped the same logits. The difference comes
-    from the settings, the random number, or both.
+    All texts are the same up to the first difference, so all columns start from the same logits
+    there. The difference comes from the settings, the random number, or both.
     """
     columns = list(comparison.columns)
     place = parting_place(columns)
@@ -91,7 +91,7 @@ def _row(raw: RankedRow, named: set[int], labels: TokenLabels) -> tuple[dict[str
 
 
 def _said(decoder: Decoder, place: int, labels: TokenLabels) -> str:
-    """Describe a column's token there: "takes ␣witch: 2.9 % by the model, 11.2 % here"."""
+    """Describe a column's token at `place`: "takes ␣witch: 2.9 % by the model, 11.2 % here"."""
     step = decoder.steps[place]
     label, drawn_with = visible(labels[step.token_id]), step.u
     values = {
@@ -179,7 +179,7 @@ def staged_columns(comparison: Comparison) -> str:
 
 
 def _notes(column: Column) -> list[str]:
-    """List notes on a column: remarks on its samplers, and why it could not continue."""
+    """Return notes on a column: remarks on its samplers, and why it could not continue."""
     notes = []
     for remark in remarks(column.in_force.chain):
         name = setting_name(remark.stage.setting)
@@ -233,7 +233,7 @@ def figures(comparison: Comparison) -> str:
 
 
 def meanings() -> str:
-    """Return a table of the meaning of each metric on this page."""
+    """Return a table that explains each metric on this page."""
     shown = [*SHOWN.values(), *(METRICS[name] for name in TOGETHER)]
     rows = [(say(metric.name), say(metric.about)) for metric in shown]
     return table(say("Metrics"), (say("metric"), say("what it says")), rows)

@@ -45,15 +45,15 @@ def mount_app(
     key: str = "",
     **told: Callable[[], None],
 ) -> None:
-    """Mount an app, or hand new data to the one already mounted.
+    """Mount an app, or pass new data to the one already mounted.
 
     Args:
         name: its folder.
         label: its accessible name, marked; None if a part has one.
-        data: the data that it gets with every drawing, as JSON.
-        served: addresses of the data that it gets once, by name (`address_of_value`).
-        kind: the class of its element; that of the parts in `css` is ``dv``.
-        key: its key in the session's state, if that is not the name; a new key is a new mount.
+        data: the data that it gets on every redraw, as JSON.
+        served: addresses, by name, of data that it fetches only once (`address_of_value`).
+        kind: the CSS class of its element; ``dv`` for the parts styled in `css`.
+        key: its key in the session's state, if not the name; a new key mounts it again.
         told: by event name, called when the app reports that event.
     """
     code = language()

@@ -1,4 +1,4 @@
-"""The engine's results for a row under the settings in force, by sampler, for the browser.
+"""The results of each sampler on a row under the settings in force, packed for the browser.
 
 The browser previews four samplers itself, so that their sliders need no server. The engine shapes
 everything else, and also these four while the browser has the row's tail only in bins. So a new
@@ -37,7 +37,7 @@ from ui.texts.settings import plain_settings
 # Samplers that the browser computes by itself over a whole row (kernel/stages.js).
 PREVIEWED = frozenset({"temperature", "top_k", "top_p", "min_p"})
 
-SAME_PROB = 1e-9  # two probabilities that differ by less are the same
+SAME_PROB = 1e-9  # probabilities that differ by less count as equal
 MOST_MOVED = 2000  # tokens whose new scores are sent one by one; for more, the whole row is sent
 
 
@@ -50,7 +50,7 @@ def is_previewed(settings: SamplingSettings) -> bool:
 def shaped(
     raw: RankedRow, stages: Sequence[StageResult], settings: SamplingSettings, u: float | None
 ) -> tuple[dict[str, Any], bytes]:
-    """Pack a chain's results for a row, and the arrays that entries point into.
+    """Pack a chain's results for a row, and the arrays that the entries point into.
 
     Args:
         raw: the row.
@@ -60,8 +60,8 @@ def shaped(
         u: the number that the step is drawn with; None if it is not drawn.
 
     Returns:
-        `settings`; `outcomes`, see there; `draw`, the token that `u` draws and its stretch of the
-        cumulative distribution; `default_order`, see there.
+        The results and the arrays. The results contain `settings`; `outcomes` and `default_order`,
+        see these functions; and `draw`, the token that `u` draws and its cumulative interval.
     """
     distribution = Distribution(raw, stages)
     entries, arrays = outcomes(distribution, settings)
@@ -77,12 +77,12 @@ def shaped(
 def default_order(
     now: Distribution, settings: SamplingSettings, u: float | None
 ) -> dict[str, Any] | None:
-    """Compare a chain with the same samplers in the default order; None if they are in it.
+    """Compare a chain with the same samplers in the default order; None if that is its order.
 
-    `order` has their names; `now` and `kept` are the numbers of tokens that the two leave.
-    `same_tokens` tells if these are the same, `same_odds` if their probabilities are too.
-    `same_draw` tells if both take the same token, by `taken_by`: ``greedy``, ``u``, or ``nothing``
-    for a forced token.
+    `order` lists the samplers; `now` and `kept` count the tokens that the chain and the default
+    order keep. `same_tokens` is true if both keep the same tokens, `same_odds` if these also have
+    the same probabilities, `same_draw` if both take the same token. `taken_by` says how it is
+    taken: ``greedy``, ``u``, or ``nothing`` for a forced token.
     """
     chain = sorted(settings.chain, key=lambda stage: list(STAGES).index(stage.setting))
     if chain == list(settings.chain):
@@ -112,21 +112,22 @@ def default_order(
 def outcomes(
     distribution: Distribution, settings: SamplingSettings
 ) -> tuple[list[dict[str, Any]], bytes]:
-    """Return one entry per active sampler, in order, and the arrays that entries point into.
+    """Return one entry per active sampler, in order, and the arrays that the entries point into.
 
-    Every entry holds name and value, `survivors`, `mass_removed`, `entropy_bits`, `figures` and
-    `case` (see `StageResult`). Of the scores after it, the entry holds `highest` and `mass`, the
-    sum of exp(score - highest) over the tokens left. These two give every probability.
+    Every entry contains the sampler's name and value, `survivors`, `mass_removed`, `entropy_bits`,
+    `figures` and `case` (see `StageResult`). It also contains `highest`, the highest score after
+    the sampler, and `mass`, the sum of exp(score - highest) over the tokens left. These two give
+    every probability.
 
-    `kept` tells how to get the remaining tokens:
+    `kept` says how to find the remaining tokens:
 
         scaled  all of them, scores divided by `temperature`
-        window  `survivors` ranks after the first `first` ranks, scores as before
-        mask    those whose bit is set, scores as before; one bit for each token before it in rank
-                order, lowest bit first: `mask`, [offset, bytes]
+        window  `survivors` ranks after the first `first` ranks, scores unchanged
+        mask    those whose bit is set, scores unchanged; `mask`, [offset, bytes], has one bit for
+                each token before the sampler, in rank order, lowest bit first
         moved   `moved`: [id, rank in the raw row, raw logit, new score (None: removed)]; `leading`:
                 [id, score before, new score] of the leading ones, in rank order
-        row     other scores for all: `row`, [offset, runs, tokens], points to the runs' scores and
+        row     new scores for all: `row`, [offset, runs, tokens], points to the runs' scores and
                 sizes and the tokens' ranks in the raw row; `moved` has the leading tokens
 
     Offsets count from the beginning of the arrays.
@@ -147,7 +148,7 @@ def outcomes(
 
 
 def drawn(distribution: Distribution, u: float | None) -> dict[str, Any] | None:
-    """The token that `u` draws, and its stretch of the cumulative distribution; None without `u`.
+    """Return the token that `u` draws and its cumulative interval; None without `u`.
 
     `rank` counts from 1 in the ranking after the last sampler, removed tokens included.
     """

@@ -6,24 +6,24 @@ A model that computes in bfloat16 gives few distinct scores: 16,384 tokens make 
 Layout (little-endian, every array begins at a multiple of four bytes):
 
     values     f32[runs]   scores, descending; tokens at -inf are left out
-    counts     u32[runs]   how many tokens have that score
+    counts     u32[runs]   number of tokens that have that score
     ids        [known]     token ids in rank order, equal scores by ascending id: all of them as u16
                            up to 65,536 tokens, else the leading 4,096 as u32
 
-A step sends a light row, in the same layout: the leading 512 tokens as they are, all others in some
-200 bins of equal width. With it come the engine's results for the row under the settings in force
-(`ui.components.outcomes`). With those settings on screen, these figures are exact:
+A step sends a light row, in the same layout: the leading 512 tokens as they are, all others in up
+to 200 bins of equal width. With it come the engine's results for the row under the settings in
+force (`ui.components.outcomes`). With those settings on screen, these figures are exact:
 
     of the leading 512, the step's own token and those that an edit moved: id, rank, score
     of the row: number of tokens, the highest score, the sum of all weights, the entropy
-    of every sampler: the tokens left, where they lie, the mass it removed, entropy, its figures
-    of the tokens that are left in the end: how many, the sum of their weights, and so each
-        probability in the draw; the token drawn, its stretch of the cumulative probability
+    of every sampler: the tokens left and their ranks, the mass it removed, the entropy, its figures
+    of the tokens left at the end: their number, the sum of their weights, and so each probability
+        in the draw; the token drawn and its interval of the cumulative distribution
 
 So everything in a table of up to 200 rows, the charts of the leading tokens, captions, lines and
 sentences is exact. The shape of a curve beyond rank 512 is not: within a bin, scores count as
-equal, and its sum of weights is right to float32. Nor are results under settings that are not in
-force. For these the browser asks for the whole row.
+equal, and the sum of weights is accurate to float32. Nor are results under settings that are not
+in force. For these the browser asks for the whole row.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ LIGHT_BINS = 200
 _DEEPEST = 60.0  # nats below the highest score; all deeper scores share one bin
 _STRIDE = 16  # stride of the sample from which a threshold is guessed
 _FEW = 48  # tokens whose ranks are counted one by one; more are looked up in a sorted copy
-COMPARED = 8  # leading guided tokens that are compared with each text alone
+COMPARED = 8  # leading tokens of the guided row that are compared with the two rows behind it
 _TINY = 1e-290
 
 
 def packed(header: dict[str, Any], arrays: bytes = b"") -> bytes:
-    """A message: header length (u32, little-endian), header (JSON, padded to 4 bytes), arrays."""
+    """Pack a message: header length (u32, little-endian), JSON header padded to 4 bytes, arrays."""
     data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     data += b" " * (-len(data) % 4)
     return struct.pack("<I", len(data)) + data + arrays
@@ -69,8 +69,8 @@ def pack_row(raw: RankedRow, listed: int | None = None) -> tuple[dict, bytes]:
             without ids.
 
     Returns:
-        The header and the arrays. The header holds the arrays' lengths (`runs`, `known`), `vocab`,
-        `possible` (tokens above -inf), `exact`, and `leading_ids`, the first of the ids.
+        The header and the arrays. The header contains the arrays' lengths (`runs`, `known`),
+        `vocab`, `possible` (tokens above -inf), `exact`, and `leading_ids`, the first of the ids.
     """
     raw.sort_to_depth(raw.count)
     ids = raw.ids
@@ -89,8 +89,8 @@ def pack_light(raw: RankedRow, listed: int | None = None) -> tuple[dict, bytes]:
         listed: see `pack_row`.
 
     Returns:
-        As `pack_row`; the header also holds `light`, and in `told` the figures that the bins give
-        less exactly: the row's `highest` score, `total` (the sum of exp(score - highest)) and
+        As `pack_row`; the header also contains `light`, and in `told` the figures that the bins
+        give less exactly: the row's `highest` score, `total` (the sum of exp(score - highest)) and
         `entropy_bits`.
     """
     ids = leading_ids(raw, min(LIGHT_HEAD, listed or LIGHT_HEAD))
@@ -119,11 +119,11 @@ def _packed(
 
 
 def leading_ids(raw: RankedRow, count: int) -> np.ndarray:
-    """Ids of the `count` leading tokens in rank order; all possible ones if there are fewer."""
+    """Return the ids of the `count` leading tokens above -inf, or fewer, in rank order."""
     count = min(count, raw.count)
     if raw.depth >= count:
         return raw.ids[:count]
-    # Ids ascending, so that a stable sort settles ties.
+    # With ids ascending, a stable sort breaks ties by id.
     sample = raw.scores[::_STRIDE]
     guess = count // _STRIDE + 2 * math.isqrt(count // _STRIDE) + 8  # seldom too few
     ids = np.empty(0, np.int64)
@@ -137,7 +137,7 @@ def leading_ids(raw: RankedRow, count: int) -> np.ndarray:
 def _with_tail(
     raw: RankedRow, ids: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values and counts of runs: the head as it is, and all other tokens in bins."""
+    """Return values and counts of runs: the head as it is, and all other tokens in bins."""
     values, counts = runs_of(scores)
     if ids.size == raw.count:
         return values, counts
@@ -168,12 +168,12 @@ def _with_tail(
 def ranks_of(
     raw: RankedRow, tokens: Sequence[int], leading: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct `tokens` that can be drawn, ascending, and their ranks from 1.
+    """Return the distinct `tokens` above -inf, ascending by id, and their ranks from 1.
 
     Args:
         raw: the row.
-        tokens: any order, repeats and ids beyond the vocabulary allowed.
-        leading: ids of its leading tokens, in rank order.
+        tokens: ids in any order; repeats and ids beyond the vocabulary are allowed.
+        leading: ids of the row's leading tokens, in rank order.
     """
     scores = raw.scores
     asked = np.unique(np.asarray(tokens, np.int64))
@@ -191,15 +191,16 @@ def ranks_of(
 
 
 def compared(rows: GuidedRows, guided: RankedRow) -> list[list]:
-    """The tokens that guidance moved: those that lead with it or without it.
+    """Compare the leading tokens of the guided row with those of the two rows behind it.
 
     Args:
         rows: the two rows from which the guided row is made.
         guided: the guided row.
 
     Returns:
-        By guided rank, at -inf last: token id, and [rank, probability] in the guided row, after the
-        prompt and after the negative prompt; rank 0 at -inf.
+        One list for each token, by guided rank, those at -inf last: token id, then [rank,
+        probability] in the guided row, after the prompt, and after the negative prompt; rank 0 at
+        -inf.
     """
     alone = [RankedRow(row) for row in (rows.prompt, rows.negative)]
     ids = [*leading_ids(guided, COMPARED), *(int(row.scores.argmax()) for row in alone)]
@@ -224,13 +225,13 @@ def aligned(data: bytes) -> bytes:
 
 
 def runs_of(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and sizes of the runs of equal scores, from descending scores."""
+    """Return values and sizes of the runs of equal scores, given descending scores."""
     starts = _starts(scores)
     return scores[starts], np.diff(starts, append=scores.size)
 
 
 def raw_ranks(raw: RankedRow) -> np.ndarray:
-    """Ranks from 1, by token id; 0 at -inf: (vocab,)."""
+    """Return ranks from 1, by token id; 0 at -inf: (vocab,) uint32."""
     raw.sort_to_depth(raw.count)
     ranks = np.zeros(raw.scores.size, np.uint32)
     ranks[raw.ids] = np.arange(1, raw.count + 1)

@@ -1,4 +1,4 @@
-"""Facts about a step that the browser needs, with its row, to shape that row by itself."""
+"""Facts about a step that the browser needs to run the samplers on its row."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ui.texts.settings import plain_settings
 
 
 def shown_step(decoder: Decoder, index: int, raw: RankedRow) -> dict[str, Any]:
-    """Return the facts of a step, taken or to come, that its samplers need; `index` counts from 0.
+    """Return what the samplers need to know of a step, taken or pending; `index` counts from 0.
 
-    `standing` has rank and logit of its token in `raw`, the row that is shown: 0 and None at -inf.
-    It is None while there is no token, and for a token that the model does not list.
+    `standing` is the rank and logit of the step's token in `raw`, the row that is shown: 0 and None
+    at -inf. It is None if there is no token yet, and for a token that the model does not list.
     """
     shown = {
         "index": index,
@@ -50,7 +50,7 @@ def _standing(decoder: Decoder, token_id: int, raw: RankedRow) -> tuple[int, flo
 
 
 def _own_numbers(context: Context) -> dict[str, float]:
-    """``<setting>_u``: the step's number in the random stream of each sampler that has one."""
+    """Return ``<setting>_u``, the step's random number, for each sampler with its own stream."""
     return {
         f"{name}_u": context.uniform(kind.stream)
         for name, kind in STAGES.items()

@@ -17,7 +17,7 @@ from ui.shell.stage import stage_slider
 from ui.texts.limits import checked_whole
 from ui.words.language import say
 
-LONGEST_LINE = 1_000  # characters of a text on one line
+LONGEST_LINE = 1_000  # characters of a one-line text
 
 SEPARATOR = " | "  # between the names of one input
 
@@ -25,12 +25,12 @@ SEPARATOR = " | "  # between the names of one input
 def _bound(
     lab: InputsState, name: str, checked: Callable[[Any], Any] = lambda typed: typed
 ) -> dict:
-    """Key and callback of the field for an input.
+    """Return the key and callback of the field for an input.
 
     Args:
         lab: the state with the inputs.
         name: the name of the input.
-        checked: turns typed input into a value; raises `DecodingError` to refuse it.
+        checked: converts typed input to a value; raises `DecodingError` to refuse it.
     """
 
     def take(typed: Any) -> None:
@@ -43,7 +43,7 @@ def _bound(
 
 
 def row() -> DeltaGenerator:
-    """Return a container that sets fields side by side as far as there is room."""
+    """Return a container that places fields side by side, as far as there is room."""
     return st.container(horizontal=True, vertical_alignment="bottom")
 
 
@@ -55,7 +55,7 @@ def prompt(
     placeholder: str = "",
     **options: Any,
 ) -> None:
-    """Draw the prompt with a choice of examples; until one is chosen, `placeholder` is shown.
+    """Draw the prompt, and a list of examples that shows `placeholder` until one is chosen.
 
     Label and placeholder default to those of a prompt. Names of examples are marked.
     """
@@ -76,13 +76,13 @@ def prompt(
 
 
 def text(lab: InputsState, name: str, label: str, *, height: int = 68, **options: Any) -> None:
-    """Draw the field of a text of several lines."""
+    """Draw the field for a multi-line text."""
     value = getattr(lab.inputs, name)
     st.text_area(label, value, height=height, **_bound(lab, name), **options)
 
 
 def line(lab: InputsState, name: str, label: str, **options: Any) -> None:
-    """Draw the field of a text on one line; its content is checked where the work begins."""
+    """Draw the field for a one-line text; its content is checked when the work begins."""
     options = {"width": 230, "max_chars": LONGEST_LINE, **options}
     st.text_input(label, getattr(lab.inputs, name), **_bound(lab, name), **options)
 
@@ -95,7 +95,7 @@ def whole(
     high: int | None = None,
     **options: Any,
 ) -> None:
-    """Draw the field of a whole number from `low` to `high`; by default, its input's own range."""
+    """Draw the field for a whole number in a range, by default that of the input's annotation."""
 
     def checked(typed: float | None) -> float | None:
         return typed if low is None else checked_whole(label, typed, low, high)
@@ -113,7 +113,7 @@ def real(
     checked: Callable[[float], float] = float,
     **options: Any,
 ) -> None:
-    """Draw the field of a number; `checked` refuses one out of range, if the strategy does not."""
+    """Draw the field for a number; `checked` refuses values that the strategy would accept."""
     options = {"width": 130, **options}
 
     def read(typed: float | None) -> float:
@@ -129,7 +129,7 @@ def real(
 
 @dataclass(frozen=True)
 class Slider:
-    """The slider of an input: the name, the marked label, and its ends; all whole, or none."""
+    """The slider of an input: name, marked label, range and step, either all int or all float."""
 
     name: str
     label: str
@@ -139,7 +139,7 @@ class Slider:
 
 
 def slider(lab: InputsState, one: Slider) -> None:
-    """Draw a slider for stage view; the input's field on the page may have a wider range."""
+    """Draw a slider for stage view; the input's field on the page may allow a wider range."""
     held = type(one.low)(min(max(getattr(lab.inputs, one.name), one.low), one.high))
     with stage_slider(only=True):
         st.slider(
@@ -161,7 +161,7 @@ def choice(
     options: Sequence[Any] | Mapping[Any, str],
     **others: Any,
 ) -> None:
-    """Draw the choice of one value; a mapping gives the page's name for each."""
+    """Draw a list to choose one value from; a mapping gives the page's name for each."""
     others = {"width": 200, **others}
     values = list(options)
     names = options if isinstance(options, Mapping) else {value: str(value) for value in values}
@@ -176,7 +176,7 @@ def choice(
 
 
 def constraint(lab: InputsState, *, is_optional: bool = True) -> ConstraintField:
-    """The field of the constraint on a text; `ConstrainableInputs` have one."""
+    """Return the field for the constraint of `ConstrainableInputs`."""
 
     def take(language: str, source: str) -> bool:
         lab.change(language=language, source=source)
@@ -186,7 +186,7 @@ def constraint(lab: InputsState, *, is_optional: bool = True) -> ConstraintField
 
 
 def several(lab: InputsState, name: str, label: str, options: Sequence[str], **others: Any) -> None:
-    """Draw the choice of several names; the input holds them as one text, see `names_in`."""
+    """Draw a list to choose several names from; the input stores them as one text (`names_in`)."""
     known = [one for one in names_in(getattr(lab.inputs, name)) if one in options]
     bound_to = bound(
         f"{lab.name}_{name}",
@@ -202,10 +202,10 @@ def said(names: Mapping[Any, str]) -> dict[Any, str]:
 
 
 def names_in(text: str) -> list[str]:
-    """The names that an input of `several` holds."""
+    """Return the names that `several` stores in one text."""
     return [one for one in text.split(SEPARATOR) if one]
 
 
 def switch(lab: InputsState, name: str, label: str, **options: Any) -> None:
-    """Draw a checkbox."""
+    """Draw the checkbox for a truth value."""
     st.checkbox(label, getattr(lab.inputs, name), **_bound(lab, name), **options)

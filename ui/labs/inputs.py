@@ -1,4 +1,4 @@
-"""Inputs that a person chooses on a page: plain values, checked when the text begins."""
+"""Inputs that a visitor chooses on a page: plain values, checked when the text begins."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ui.texts.limits import LONGEST_PROMPT, checked_whole
 from ui.visits.records import BrokenRecord, read
 from ui.words.language import say
 
-LONGEST_TEXT = max(LONGEST_PROMPT, MOST_BYTES)  # of any text input
-LARGEST = 2**53  # of any numeric input
+LONGEST_TEXT = max(LONGEST_PROMPT, MOST_BYTES)  # characters of any text input
+LARGEST = 2**53  # absolute value of any numeric input
 
 
 @dataclass(frozen=True)
 class PlainInputs:
     """Inputs of a page: a frozen dataclass, each field with a default.
 
-    A field is a text, a whole number, a number or a truth value, or one of these or None. Its
-    annotation gives the type, by which a record is read. A `Meta` with a title in the annotation
-    gives the range of a whole number. Other ranges are checked where the work begins.
+    A field is a str, int, float or bool, optionally None. Its annotation gives the type with which
+    a record is read. A `Meta` with a title in the annotation gives the range of a whole number.
+    Other ranges are checked when the work begins.
     """
 
     def record(self) -> dict[str, Any]:
-        """The inputs as plain values by name."""
+        """Return the inputs as plain values by name."""
         return plain(self)
 
     @classmethod
@@ -45,7 +45,7 @@ class PlainInputs:
 
     @classmethod
     def checked(cls, typed: dict[str, Any]) -> dict[str, Any]:
-        """Return inputs by name, with typed numbers made whole; raises `SettingError`."""
+        """Convert typed whole numbers to int; raises `SettingError` if one is out of range."""
         titled = _titled(cls)
         return {
             name: checked_whole(say(one.title), value, one.ge, one.le)
@@ -73,7 +73,7 @@ class Inputs(PlainInputs):
     prompt: str
 
     def following(self, prompt: str, settings: SamplingSettings | None) -> Self:
-        """Return the inputs with another prompt, and with those settings that have a field."""
+        """Return the inputs with a new prompt, and with any settings that they include."""
         changes: dict[str, Any] = {"prompt": prompt}
         if settings is not None:
             language, source = typed_of(settings)
@@ -91,10 +91,10 @@ class Inputs(PlainInputs):
 
 @dataclass(frozen=True)
 class ConstrainableInputs(Inputs):
-    """Inputs of a text that may be kept to a constraint.
+    """Inputs of a text that may have a constraint.
 
-    Attributes, besides the prompt:
-        language, source: the constraint's, as in `Constraint`; both empty for none.
+    Attributes in addition to the prompt:
+        language, source: of the constraint, as in `Constraint`; both empty for none.
     """
 
     language: str = NOTHING[0]
@@ -107,5 +107,5 @@ class ConstrainableInputs(Inputs):
 
     @property
     def constraint(self) -> Constraint | None:
-        """The constraint, None for none; raises `SettingError` if it is refused."""
+        """The constraint, or None; raises `SettingError` if it is refused."""
         return constraint_of(self.language, self.source)

@@ -40,25 +40,25 @@ class _KeptLab(Kept):
 
 
 class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
-    """A text being generated, and the inputs that it began with.
+    """A text being generated, and its inputs.
 
-    A change of an input begins the text again, with as many steps as it had. A refused change
+    Changing an input begins the text again, with as many steps as it had. A refused change
     leaves everything as it was, and `error` says why.
 
     Args:
-        model, inputs: the model and inputs that it begins with.
-        speed: the name of its speed in `SPEEDS`.
-        steps: initial steps; None for `first_steps`, taken once the page is on screen.
+        model, inputs: the model and the inputs of the text.
+        speed: the playing speed, a key of `SPEEDS`.
+        steps: number of initial steps; None for `first_steps`, taken once the page is on screen.
 
-    Class attributes a lab sets, besides those of `InputsState`:
+    Class attributes that a lab sets in addition to those of `InputsState`:
         first_steps: number of steps of the text when the page opens.
-        limit: most steps while it plays; None for any number.
-        opens: strategies of the traces that the page opens.
+        limit: maximum number of steps; None for no limit.
+        opens: strategies whose traces the page can open.
         needs: capabilities that a model must have (`engine.backend.CAPABILITIES`).
 
-    Attributes, besides those:
+    Attributes:
         player: plays the text.
-        said: the outcome of the last opened trace, until the text begins again.
+        said: a sentence on the last opened trace, until the text begins again.
     """
 
     kept: ClassVar[type[Kept]] = _KeptLab
@@ -83,7 +83,7 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
 
     @property
     def text(self) -> AnyGeneration | None:
-        """The text; None if the model or the inputs allow none, and `error` says why."""
+        """The text; None if the model or the inputs allow none, in which case `error` says why."""
         return self.player.texts[0].text if self.player.texts else None
 
     # --- for a lab's class ------------------------------------------------------------------------
@@ -93,37 +93,37 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
         """Return a text before its first step.
 
         Raises:
-            DecodingError: the inputs or the model allow no text; the sentence is shown as it is.
+            DecodingError: the inputs or the model allow no text; the page shows the message.
         """
 
     def goes_on_with(self, inputs: AnyInputs) -> bool:
-        """Return True if the present text takes changed inputs from its next step on.
+        """Return True if the current text can apply changed inputs from its next step on.
 
-        If so, this sets them on `text`; an error leaves them as they were.
+        If so, this sets them on `text`; an error leaves the old ones in force.
         """
         return False
 
     @property
     def steps_again(self) -> int:
-        """The number of steps that a text with changed inputs begins with."""
+        """Number of initial steps of a text whose inputs have changed."""
         return self.player.aim if self.text is not None else self.first_steps
 
     def inputs_of(self, trace: Trace) -> AnyInputs:
-        """Return the inputs that make the text of a trace, of a strategy in `opens`.
+        """Return the inputs that reproduce the text of a trace, whose strategy is in `opens`.
 
-        Details that they lack are found by comparing. This method refuses only cases that the
-        comparison cannot find, and a model that this visitor may not load.
+        Comparing the reproduced text reveals most differences. This method refuses only cases that
+        the comparison cannot find, and a model that this visitor may not load.
 
         Raises:
-            DecodingError: no inputs make the text.
+            DecodingError: no inputs reproduce the text.
         """
         raise NotImplementedError
 
     def begun_anew(self) -> None:
-        """Forget data of the text before, such as results of an experiment."""
+        """Forget data about the previous text, such as the results of an experiment."""
 
     def pressed(self) -> None:
-        """Do the lab's own part of a press of Step, Play, Back or Rewind."""
+        """React to a press of Step, Play, Back or Rewind."""
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
         self.begin_with(inputs, steps)
 
     def begin_with(self, inputs: AnyInputs, steps: int | None) -> None:
-        """Begin with these inputs and a number of steps, replacing the text before.
+        """Begin a text with these inputs and a number of steps, replacing the previous text.
 
         Args:
             inputs: the inputs; if they are refused, everything stays as it was.
@@ -159,27 +159,27 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
             self._take(self.model, inputs, text, steps)
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Begin with another prompt, and with those settings that are among the inputs."""
+        """Begin a text with a new prompt, and with those settings that are among the inputs."""
         self.begin_with(self.inputs.following(prompt.text, settings), None)
 
     def load(self, model: LanguageModel) -> None:
-        """Continue with another model from the same inputs; raises an error if they are refused."""
+        """Continue with a new model and the same inputs; raises `DecodingError` on a misfit."""
         text = self._begun(model, self.inputs)
         self.player.stop()
         self._take(model, self.inputs, text, None)
 
     def open_trace(self, data: str) -> None:
-        """Make the text of a trace again in a job; it replaces the present text when complete.
+        """Reproduce the text of a trace in a job; it replaces the current text when complete.
 
         Args:
-            data: the text of its JSON file.
+            data: the contents of its JSON file.
         """
         if self.player.is_busy:
             return
         try:
             trace = trace_of(data, self.opens)
             check_one_setting(trace)
-            inputs = self.inputs_of(trace)  # not in the job, which does not know the visitor
+            inputs = self.inputs_of(trace)  # not in the job: it has no visitor context
         except DecodingError as error:
             self.refuse(error)
             return
@@ -208,20 +208,20 @@ class Lab(InputsState[AnyInputs], ABC, Generic[AnyInputs, AnyGeneration]):
 
     @property
     def version(self) -> object:
-        """A value that compares unequal once the record would differ."""
+        """A value that changes whenever the record would change."""
         return super().version, self.player.version
 
     def record(self) -> dict[str, Any]:
-        """The lab as plain values; its text is restored by generating it again."""
+        """Return the lab as plain values; its text is restored by generating it again."""
         return super().record() | {"speed": self.player.speed, "steps": self.player.aim}
 
     def copy(self) -> Self:
-        """An independent lab with the same text, for a second tab."""
+        """Return an independent lab with the same text, for a second tab."""
         twin = super().copy()
         twin.player = self.player.copy(twin)
         return twin
 
     def release(self) -> None:
-        """Release the memory of caches, and end all work."""
+        """Free the memory of caches, and end all work."""
         super().release()
         self.player.release()

@@ -1,4 +1,4 @@
-"""A trace opened on the page of its strategy: its text made again, and compared step by step."""
+"""Opening a trace on its strategy's page: reproduce its text and compare it step by step."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ui.texts.traces import REMEDY, made_again
 from ui.words.language import say
 
 _APP = "trace_file"
-_MAY_CHANGE = "max_new_tokens"  # between steps: it sets where a text ends, not its content
+_MAY_CHANGE = "max_new_tokens"  # between steps, as it affects a text's length but not its tokens
 
 
 class Opened(NamedTuple):
     """The outcome of opening a trace.
 
     Attributes:
-        inputs: the page's inputs that make its text.
-        text: the text, with the steps that were made again.
-        said: a sentence on whether they equal those of the trace.
+        inputs: the page's inputs that reproduce its text.
+        text: the reproduced text.
+        said: a sentence on whether its steps equal those of the trace.
     """
 
     inputs: Inputs
@@ -35,16 +35,16 @@ class Opened(NamedTuple):
 
 
 def opened(trace: Trace, inputs: Inputs, begun: Callable[[Inputs], Generation]) -> Opened:
-    """Make the text of a trace again, and report progress to the job of this thread.
+    """Reproduce the text of a trace, and report progress to the job of this thread.
 
     Args:
         trace: from `ui.texts.traces.trace_of`.
-        inputs: the page's inputs, which should make it.
-        begun: makes the text of inputs, before its first step.
+        inputs: the page's inputs that should reproduce it.
+        begun: returns the text for given inputs, before its first step.
 
     Raises:
-        TraceError: the inputs do not make it, or the model cannot.
-        DecodingError: errors of beginning and stepping.
+        TraceError: the inputs or the model cannot reproduce the text.
+        DecodingError: the text cannot begin, or a step fails.
     """
     text = begun(inputs)
     check_model(trace, text.model)
@@ -62,7 +62,7 @@ def check_one_setting(trace: Trace) -> None:
 
 
 def _check_same(trace: Trace, own: Trace) -> None:
-    """Raise `TraceError` if the page would make a different text than that of the trace."""
+    """Raise `TraceError` if the page's text differs from the trace in prompt tokens or settings."""
     if trace.prompt_ids != own.prompt_ids:
         raise TraceError(
             say(
@@ -95,7 +95,7 @@ def _short(text: str) -> str:
 
 
 def trace_field(take: Callable[[str], None]) -> None:
-    """A field that reads a trace file in the browser; `take` gets its text."""
+    """Draw a field that reads a trace file in the browser and passes its contents to `take`."""
     with st.popover(say("Open a trace")), st.container(width=320):
         st.caption(
             say("The text is generated again here, and every figure is compared with the file.")

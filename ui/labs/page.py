@@ -26,12 +26,13 @@ STYLE = Path(__file__).with_suffix(".css")
 
 @dataclass(frozen=True)
 class Experiment(Generic[AnyLab]):
-    """A part below the picture, in its own fragment.
+    """A part of the page below the picture, in its own fragment.
 
     Attributes:
-        name: its name, for a sentence if it fails: ``the exact search``.
+        name: its name in an error message: ``the exact search``.
         draw: draws it.
-        every: seconds between two drawings, asked at each drawing of the page; None for none.
+        every: returns the seconds until it is redrawn, None for never; called whenever the page is
+            drawn.
     """
 
     name: str
@@ -45,17 +46,17 @@ class Experiment(Generic[AnyLab]):
 
 @dataclass(frozen=True)
 class LabPage(Generic[AnyLab]):
-    """A decoder page, described by its own parts.
+    """The definition of a decoder page.
 
     Attributes:
         lab: the class of its state.
         title: the decoder's name.
         about: one sentence on what it does.
         fields: draws the fields of its inputs (see `ui.labs.fields`).
-        picture: draws the text and its charts; it is drawn again at every step.
-        notice: one sentence on what to notice at present, computed from the text.
-        experiments: the parts below, from top to bottom.
-        staged: the content of stage view, as HTML; the text by default.
+        picture: draws the text and its charts; called again after every step.
+        notice: returns one sentence on what to notice, computed from the current text.
+        experiments: the parts below the picture, from top to bottom.
+        staged: returns the content of stage view as HTML; the text by default.
         slider: the input that stage view has a slider for.
         unit: the name of a step.
         styles: the page's own style sheet, if it has one.
@@ -77,7 +78,7 @@ class LabPage(Generic[AnyLab]):
 
     @property
     def visit_page(self) -> VisitPage[AnyLab]:
-        """The `VisitPage` that begins, restores and holds the page's state."""
+        """The `VisitPage` that creates, restores and pauses the page's state."""
         return VisitPage(
             self.lab.name,
             begin=self.lab,
@@ -101,13 +102,13 @@ class LabPage(Generic[AnyLab]):
             experiment.watched(lab)
 
     def draw_fields(self, lab: AnyLab) -> None:
-        """Draw the fields."""
+        """Draw the fields, and the slider of stage view."""
         guarded(self.fields, "the fields")(lab)
         if self.slider is not None:
             slider(lab, self.slider)
 
     def live(self, lab: AnyLab) -> None:
-        """Draw transport and picture, within a fragment that runs again while the text plays."""
+        """Draw transport and picture, in a fragment that reruns while the text plays."""
         lab.player.look()
         with stage():
             transport(lab, self.unit)
@@ -125,11 +126,11 @@ class LabPage(Generic[AnyLab]):
 
 
 def notice_line(name: str, notice: str) -> None:
-    """Draw the line that says what to notice, computed from the data on screen.
+    """Draw the line that says what to notice in the data on screen.
 
     Args:
         name: the name of the page.
-        notice: a plain sentence or two.
+        notice: one or two sentences of plain text.
     """
     with st.container(key=f"{name}_notice"):
         title = say("What to notice:")

@@ -1,4 +1,4 @@
-"""The state of a page with a model and inputs: changes, works and records, in one way."""
+"""The state of a page with a model and inputs: changes, background jobs and records."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ AnyInputs = TypeVar("AnyInputs", bound=PlainInputs)
 
 
 class Kept(Struct):
-    """The record of a page; a page that keeps more adds fields, which its class takes by name."""
+    """The record of a page; a page that keeps more adds fields, passed to its class by name."""
 
     model: Choice
     inputs: dict[str, Any]
 
 
 class InputsState(Generic[AnyInputs]):
-    """A model, inputs, and the works begun from them.
+    """A model, inputs, and the background jobs started from them.
 
     Class attributes that a page sets:
         name: the page's name in addresses, keys and records.
         inputs_class: its inputs; a new visitor sees the defaults.
-        kept: the type of its record; without `inputs` if these are kept next to the model.
-        works: the attributes that hold works, each None before the first.
+        kept: the type of its record; without a field `inputs`, each input is a field of the record.
+        works: names of the attributes for its jobs, each None before the first.
 
     Attributes:
         model: the model, shared with other visitors.
-        inputs: the inputs on screen, with which the next work begins.
-        error: the last failure, empty if there was none.
-        owner: the person it belongs to.
-        began_alone: True once the first work was begun, or left to a press.
+        inputs: the inputs on screen, which the next job uses.
+        error: message of the last failure; empty if there was none.
+        owner: the visitor it belongs to.
+        began_alone: True once the first job was started without a button press, or left to one.
     """
 
     name: ClassVar[str]
@@ -63,12 +63,12 @@ class InputsState(Generic[AnyInputs]):
     # --- changes ----------------------------------------------------------------------------------
 
     def change(self, **changes: Any) -> None:
-        """Change inputs, by name; if they are refused, the ones before stay."""
+        """Change inputs, by name; if they are refused, the old ones stay."""
         with self.refusing():
             self.take(replace(self.inputs, **self.inputs.checked(changes)))
 
     def take(self, inputs: AnyInputs) -> None:
-        """Take inputs; raises `DecodingError`, and then leaves everything as it was."""
+        """Set the inputs; raises `DecodingError` to refuse them, and then changes nothing."""
         self.inputs = inputs
 
     def refuse(self, error: DecodingError) -> None:
@@ -86,26 +86,26 @@ class InputsState(Generic[AnyInputs]):
 
     @property
     def prompt_held(self) -> Prompt | None:
-        """Its prompt, for `ui.visits.in_hand`; None if that belongs to its other inputs."""
+        """Its prompt, for `ui.visits.in_hand`; None if the prompt fits only its other inputs."""
         return Prompt(self.inputs.prompt)
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Take another prompt, and those settings that are among the inputs."""
+        """Set a new prompt, and those settings that are among the inputs."""
         self.change(**vars(self.inputs.following(prompt.text, settings)))
 
     def load(self, model: LanguageModel) -> None:
-        """Continue with another model from the same inputs; works begin when asked for."""
+        """Continue with a new model and the same inputs; jobs start only when asked for."""
         self.forget_works()
         self.model, self.error, self.began_alone = model, "", False
 
     # --- works ------------------------------------------------------------------------------------
 
     def begin(self, owner: Owner) -> None:
-        """Begin the work of the page."""
+        """Start the job of the page."""
         raise NotImplementedError
 
     def begin_alone(self, owner: Owner) -> None:
-        """Begin the work once without a press, if this visitor's pages may do so."""
+        """Start the job once without a button press, if this visitor's pages may do so."""
         if not self.began_alone:
             if begins_alone(self.model):
                 said = self.error  # about the model, from opening the page
@@ -114,12 +114,12 @@ class InputsState(Generic[AnyInputs]):
             self.began_alone = True  # not before: any call to Streamlit may redraw the page
 
     def begin_work(self, name: str, made: Callable[[], Job], owner: Owner) -> None:
-        """Begin a work in the place of the last one, which stays if this one is refused.
+        """Start a job that replaces the last one, which stays if the new one is refused.
 
         Args:
-            name: the attribute that holds it.
-            made: makes the work without starting it; raises `DecodingError` to refuse.
-            owner: the person it is for.
+            name: name of the attribute for the job.
+            made: returns the job without starting it; raises `DecodingError` to refuse.
+            owner: the visitor for whom it runs.
         """
         before = getattr(self, name)
         with self.refusing():
@@ -135,7 +135,7 @@ class InputsState(Generic[AnyInputs]):
         return {name: work for name, work in works.items() if work is not None}
 
     def forget_works(self, *names: str) -> None:
-        """End works and forget their results: those named, or all without names."""
+        """End jobs and forget their results: the named ones, or all if no names are given."""
         for name, work in self._works().items():
             if name in (names or self.works):
                 work.cancel()
@@ -145,11 +145,11 @@ class InputsState(Generic[AnyInputs]):
 
     @property
     def version(self) -> object:
-        """A value that compares unequal once the record would differ."""
+        """A value that changes whenever the record would change."""
         return id(self.model), self.inputs
 
     def record(self) -> dict[str, Any]:
-        """Model and inputs as plain values; a page that keeps more adds it."""
+        """Return model and inputs as plain values; a page that keeps more adds to them."""
         inputs = self.inputs.record()
         is_apart = "inputs" in self.kept.__struct_fields__
         return {"model": choice_record(self.model)} | ({"inputs": inputs} if is_apart else inputs)
@@ -160,17 +160,17 @@ class InputsState(Generic[AnyInputs]):
 
         Args:
             data: the record.
-            load: gives a model by source and revision.
+            load: returns a model by source and revision.
 
         Raises:
-            DecodingError: a record that cannot be used, or a model that cannot be loaded.
+            DecodingError: the record cannot be used, or the model cannot be loaded.
         """
         more = structs.asdict(read(data, cls.kept))
         choice, inputs = more.pop("model"), cls.inputs_class.restored(more.pop("inputs", data))
         return cls(load(*choice_of(choice)), inputs, **more)
 
     def copy(self) -> Self:
-        """A copy for another tab; finished works go along."""
+        """Return a copy for another tab, which keeps only finished jobs."""
         twin = copy.copy(self)
         twin.error = ""
         for name, work in self._works().items():
@@ -186,7 +186,7 @@ class InputsState(Generic[AnyInputs]):
 
 
 class ModelState(InputsState[PlainInputs]):
-    """The state of a page that keeps nothing but its model."""
+    """The state of a page that keeps only its model."""
 
     inputs_class: ClassVar[type[PlainInputs]] = PlainInputs
     prompt_holders: ClassVar[tuple[()]] = ()

@@ -1,4 +1,4 @@
-"""Play, Step, Back and Rewind of a decoder page, with the step page's keys, and progress."""
+"""Buttons of a decoder page (Play, Step, Back, Rewind), with the step page's keys, and progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ui.words.language import say
 
 
 def transport(lab: Lab, unit: str = "step") -> None:
-    """The row of buttons; a press draws the page again.
+    """Draw the row of buttons; a press redraws the page.
 
     Args:
         lab: the lab.
@@ -50,11 +50,11 @@ def transport(lab: Lab, unit: str = "step") -> None:
 
 
 def speed_field(name: str, player: Player) -> None:
-    """The choice of a speed.
+    """Draw the choice of a playing speed.
 
     Args:
         name: the name of the page.
-        player: plays its texts.
+        player: the player whose speed it sets.
     """
     st.segmented_control(
         say("Speed"),
@@ -68,7 +68,7 @@ def speed_field(name: str, player: Player) -> None:
 
 
 def _end(lab: Lab, unit: str) -> str:
-    """The reason for the text's halt, in a few words; empty before its first step."""
+    """Say in a few words why the text has stopped; empty before the first step and during Play."""
     if lab.text is None or not lab.text.steps or lab.player.look_every is not None:
         return ""
     if lab.player.can_go_on:
@@ -104,7 +104,7 @@ def _button(
 
 
 def job_state(name: str, player: Player) -> None:
-    """Draw the progress of slow work, and Cancel."""
+    """Draw the progress of slow work, and a button to cancel it."""
     if not player.is_busy:
         return
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -1,8 +1,8 @@
 """Checks: a lesson's conditions on the state of a panel, and the values measured there.
 
-`check` names a measure of the panel. Its arguments and at least one comparison are in the same
-table. The words of the task may show the measured value under the name of the measure, or under
-`as`.
+`check` names a measure of the panel. The same table contains its arguments and at least one
+comparison. The words of the task may show the measured value under the name of the measure, or
+under `as`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COMPARISONS = {"int": _NUMBERS, "float": _NUMBERS, "str": _TEXTS, "bool": _ANY}
 
 
 def shown_as(reading: Callable[[Any], str]) -> Callable[[Callable], Callable]:
-    """Set how a measured value is written for people, such as `percent`."""
+    """Set the function that formats a measured value for people, such as `percent`."""
 
     def marked(function: Callable) -> Callable:
         function.reading = reading
@@ -50,7 +50,7 @@ def shown_as(reading: Callable[[Any], str]) -> Callable[[Callable], Callable]:
 
 
 def percent(share: float) -> str:
-    """A share of 1: ``12.3 %``; a share other than 0 or 1 never looks like 0 or 1."""
+    """Format a share in per cent: ``12.3 %``; only 0 and 1 themselves appear as 0 and 100 %."""
     if 0 < share < 1e-6:
         return "< 0.0001 %"
     if 0.9995 <= share < 1 - 1e-12:  # three digits would round it to 100
@@ -59,19 +59,19 @@ def percent(share: float) -> str:
 
 
 def bits(entropy: float) -> str:
-    """An entropy or a loss: ``4.14 bits``."""
+    """Format an entropy or a loss: ``4.14 bits``."""
     if 0 < entropy < 0.005:
         return say("below {bits} bits", bits="0.01")
     return say("{bits} bits", bits=f"{entropy:.2f}")
 
 
 def figure(number: float) -> str:
-    """A number without a unit: ``1,024``, ``−0.56``."""
+    """Format a number without a unit: ``1,024``, ``−0.56``."""
     return with_minus(f"{number:,}" if isinstance(number, int) else f"{number:.4g}")
 
 
 def label(text: str) -> str:
-    """A text with its spaces visible: ``␣Paris``; only the beginning of a long one."""
+    """Format a text with visible spaces: ``␣Paris``; a long one is cut short."""
     return token_label(text) if len(text) <= LONGEST else f"{token_label(text[: LONGEST - 1])}…"
 
 
@@ -87,7 +87,7 @@ def written(measure: Call, measured: Any) -> str:
 
 
 class Check(Generic[Live]):
-    """One condition.
+    """A condition on a measure of a panel.
 
     Args:
         measure: the measure; it returns None if there is nothing to measure yet.
@@ -99,7 +99,7 @@ class Check(Generic[Live]):
         self.measure, self.comparisons, self.name = measure, comparisons, name
 
     def holds(self, live: Live) -> bool:
-        """Return whether it holds now; False if there is nothing to measure."""
+        """Return whether the condition holds now; False if there is nothing to measure."""
         measured = self.measure(live)
         known = COMPARISONS[result_type(self.measure.function)]
         return measured is not None and all(
@@ -112,7 +112,7 @@ class Check(Generic[Live]):
 
 
 def read_check(data: Any, measures: Functions) -> Check:
-    """Read the check in a table.
+    """Read a check from a table.
 
     Raises:
         Refused: the panel has no such measure, or the comparison does not fit it.

@@ -45,8 +45,8 @@ class Trial:
     """The outcome of one attempt.
 
     Attributes:
-        place: the task, with the mistake if it is one: ``press/three/ran``; or the prediction, or
-            the figure.
+        place: the task, with the mistake that is tried, if any: ``press/three/ran``; or the
+            prediction, or the figure.
         what: the attempt, as a sentence.
         problem: the problem with the lesson; empty if there is none.
     """
@@ -96,7 +96,7 @@ def _trials_of(lesson: Lesson, step: Step, task: Task, model: LanguageModel) -> 
 
 
 def _revealed(place: str, prediction: Prediction, prompt: str, model: LanguageModel) -> Trial:
-    """Check that a prediction's bars can show its truth."""
+    """Check that a prediction's bars can show the model's values."""
     what = f'After "{prompt}" the truth lies on the scale.'
     try:
         bars = prediction.bars(model, prompt)
@@ -111,7 +111,7 @@ def _revealed(place: str, prediction: Prediction, prompt: str, model: LanguageMo
 
 
 def _measured(step: Step, figure: Figure, model: LanguageModel) -> Trial:
-    """Check that a figure in the words of a step has something to measure."""
+    """Check that a figure in a step's words can be measured."""
     place, what = f"{step.key}/{figure.name}", "There is something to measure."
     try:
         found = figure.value(model)
@@ -161,7 +161,7 @@ def measured(checks: tuple[Check, ...], live: Any) -> str:
     )
 
 
-MOST_WORDS = 120  # of a step's text; a person does not read more
+MOST_WORDS = 120  # in a step's text; people do not read more
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -187,7 +187,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def checked(lesson: Lesson) -> bool:
-    """Try a lesson and print the findings; return whether all of it holds."""
+    """Try a lesson and print the findings; return whether there was no problem."""
     print(f"{lesson.words().entry('').title}: {len(lesson.steps)} steps, {lesson.minutes} min")
     for step in lesson.steps:
         words = len(lesson.words().entry(step.key).text.split())
@@ -217,7 +217,7 @@ def served(folder: Path, port: str) -> int:
 
 
 def listed() -> str:
-    """The measures and the actions of every panel, as Markdown tables."""
+    """Return the measures and the actions of every panel, as Markdown tables."""
     lines = []
     for kinds, functions in _shared({name: panel.measures for name, panel in PANELS.items()}):
         lines += [f"### Checks of {kinds}", "", "| check | gives | |", "|---|---|---|"]
@@ -237,7 +237,7 @@ def listed() -> str:
 
 
 def _shared(of_panels: dict[str, Functions]) -> Iterator[tuple[str, list[Callable]]]:
-    """Functions by the panels that have them, each function once."""
+    """Group functions by the panels that have them, each function once."""
     kinds: dict[Callable, list[str]] = {}
     for name, functions in of_panels.items():
         for function in functions.values():

@@ -9,10 +9,10 @@ from ui.step.connect import wait_for_start
 
 
 def open_lesson(connection: Connection, first: dict[str, Any]) -> Channel:
-    """The channel of a panel that has just connected, as soon as the server has started.
+    """Open the channel of a panel that has just connected, once the server has started.
 
     Raises:
-        Refused: the panel's data makes no sense, or there is no room.
+        Refused: the panel's first frame is malformed, or there is no room.
         Gone: the page has left.
     """
     wait_for_start(connection)

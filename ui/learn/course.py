@@ -21,11 +21,11 @@ class Course:
     lessons: tuple[Lesson, ...]
 
     def lesson(self, key: str) -> Lesson | None:
-        """The lesson of a key; None if there is none."""
+        """Return the lesson with this key; None if there is none."""
         return next((lesson for lesson in self.lessons if lesson.key == key), None)
 
     def after(self, lesson: Lesson) -> Lesson | None:
-        """The next lesson; None after the last."""
+        """Return the next lesson; None after the last."""
         place = self.lessons.index(lesson)
         return self.lessons[place + 1] if place + 1 < len(self.lessons) else None
 
@@ -46,5 +46,5 @@ def read_course(folder: Path = FOLDER) -> Course:
 
 @cache
 def course() -> Course:
-    """The course of this app, read once."""
+    """Return the app's course, read once."""
     return read_course()

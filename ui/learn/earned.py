@@ -38,7 +38,7 @@ BADGES = {  # each with its reason
 
 @dataclass(frozen=True)
 class Concept:
-    """Something to learn.
+    """A concept to learn.
 
     Attributes:
         key: its name in addresses.
@@ -54,7 +54,7 @@ class Concept:
     links: tuple[tuple[str, dict[str, str]], ...]
 
     def holds(self, typed: str) -> bool:
-        """Return whether every word of a search is in its row."""
+        """Return whether every word of a search occurs in the concept's row."""
         said = " ".join([self.topic, self.name, *(text for text, _ in self.links)]).lower()
         return all(word in said for word in typed.lower().split())
 
@@ -77,7 +77,7 @@ class _Map(Written):
 
 @cache
 def concepts(code: str = ENGLISH) -> tuple[Concept, ...]:
-    """All concepts in order, in a language; raises `LessonError`."""
+    """Return all concepts in order, in a language; raises `LessonError`."""
     lessons, languages = course().lessons, read_words(MAP)
     words = languages.get(code, languages[ENGLISH])
     taught, asked = {}, {}
@@ -106,7 +106,7 @@ def concepts(code: str = ENGLISH) -> tuple[Concept, ...]:
 
 
 def points_sentence(progress: Progress) -> str:
-    """The points and their sources; wrong answers never take away more than right ones gave."""
+    """Describe the points and their sources; wrong answers never cost more than right ones gave."""
     if not len(progress):
         return say("**0 points.** Solve a task, predict, or answer a question to collect some.")
     tasks, predicted, answers = progress.tasks, progress.predictions, progress.answers
@@ -125,12 +125,12 @@ def points_sentence(progress: Progress) -> str:
 
 
 def figure(points: float) -> str:
-    """Points: ``8``, ``8.4``."""
+    """Format points: ``8``, ``8.4``."""
     return f"{points:.1f}".removesuffix(".0")
 
 
 def badges(progress: Progress) -> list[str]:
-    """Each badge as a line: its reason if it is earned, else the missing part."""
+    """Return a line for each badge: its reason if it is earned, else the part still missing."""
     lesson, step, task = LOOP
     words = course().lesson(lesson).words(language())
     places = [each.place for each in course().lesson(lesson).step(step).tasks]

@@ -1,7 +1,7 @@
 """Functions that a lesson may name: a panel's measures and a person's actions in it.
 
 A lesson writes the name and the arguments in a table of its file. A function's first parameter is
-the live state of a panel. The table may hold the others, with their types and defaults.
+the live state of a panel. The table may contain the others, with their types and defaults.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KINDS = {"str": str, "int": int, "float": Number, "bool": bool}
 
 
 class Call(Generic[Live, Result]):
-    """A function with the arguments that a lesson gives it.
+    """A function bound to the arguments that a lesson gives it.
 
     Args:
         function: the function.
@@ -43,12 +43,12 @@ class Functions(dict[str, Callable]):
     """Functions by name, such as all measures of a panel."""
 
     def add(self, function: Callable[..., Result]) -> Callable[..., Result]:
-        """Let lessons name a function; its docstring tells authors its value or effect."""
+        """Register a function for lessons; its docstring tells authors its value or effect."""
         self[function.__name__] = function
         return function
 
     def named(self, data: Any, field: str) -> Callable:
-        """The function that a field of a table names; raises `Refused`."""
+        """Return the function that a field of a table names; raises `Refused`."""
         table = fitted(data, dict[str, Any])
         if field not in table:
             refuse(field, "is missing", "add it")
@@ -56,7 +56,7 @@ class Functions(dict[str, Callable]):
         return self[table[field]]
 
     def call(self, data: Any, field: str = "do") -> Call:
-        """The function that a field of a table names, with its arguments from the same table.
+        """Return the function that a field of a table names, with its arguments from that table.
 
         Raises:
             Refused: the function is unknown, or its arguments do not fit.
@@ -70,12 +70,12 @@ class Functions(dict[str, Callable]):
 def call_with(
     function: Callable, data: Any, others: Fields, hook: Hook | None = None
 ) -> tuple[Call, Struct]:
-    """A function with its arguments from a table, and the table; raises `Refused`.
+    """Return a function with its arguments from a table, and the table; raises `Refused`.
 
     Args:
         function: the function.
         data: the table.
-        others: the further fields that it has.
+        others: the other fields of the table.
         hook: as for `fitted`.
     """
     table = fitted(data, _table_of(function, others), hook)
@@ -95,7 +95,7 @@ def _table_of(function: Callable, others: Fields) -> type[Struct]:
 
 @cache
 def parameters(function: Callable) -> list[inspect.Parameter]:
-    """The parameters of a function after the live state."""
+    """Return the parameters of a function after the live state."""
     return list(inspect.signature(function).parameters.values())[1:]
 
 

@@ -1,6 +1,6 @@
-"""State of a visitor on the lessons page: hints, the place in each lesson, and the live panels.
+"""A visitor's state on the lessons page: hints, the place in each lesson, and the live panels.
 
-Actions such as solving a task are the person's progress, which outlives the tab.
+Solved tasks and other actions belong to the person's progress, which outlives the tab.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ui.words.language import say
 
 MOST_KEPT = 10_000  # entries of a record
 LONGEST_PLACE = 200
-HINTS_BEFORE_SHOWING = 2  # after which "Show me" is offered plainly
+HINTS_BEFORE_SHOWING = 2  # after which "Show me" becomes prominent
 
 Place = Annotated[str, Meta(max_length=LONGEST_PLACE)]
 
@@ -38,7 +38,7 @@ class _Kept(Struct):
 
 @dataclass
 class Learning:
-    """State of one visitor in the lessons.
+    """One visitor's state in the lessons.
 
     Attributes:
         hints: the hints that were given for a task, by lesson, step and task joined by ``/``.
@@ -76,11 +76,11 @@ class Learning:
         return self.done.progress.find(TaskSolved, lesson.key, task.place)
 
     def hints_of(self, lesson: Lesson, task: Task) -> list[str]:
-        """The keys of the hints given, ``hint`` for the one that was asked for."""
+        """Return the keys of the hints given; ``hint`` is the one that was asked for."""
         return self.hints.get(_place(lesson, task), [])
 
     def give_hint(self, lesson: Lesson, task: Task, key: str) -> None:
-        """Note a hint; each counts once."""
+        """Note that a hint was given; each counts once."""
         given = self.hints.setdefault(_place(lesson, task), [])
         if key not in given:
             given.append(key)
@@ -107,13 +107,13 @@ class Learning:
     def figures_of(self, lesson: Lesson, task: Task) -> dict[str, str] | None:
         """Return the values measured when a task was solved, safe for Markdown.
 
-        None if that was in another tab.
+        None if it was solved in another tab.
         """
         found = self.figures.get(_place(lesson, task))
         return found and {name: markdown_text(shown) for name, shown in found.items()}
 
     def offers_solution(self, lesson: Lesson, task: Task) -> bool:
-        """Return whether enough hints were given to offer the solution plainly."""
+        """Return whether enough hints were given to offer the solution prominently."""
         return len(self.hints_of(lesson, task)) >= HINTS_BEFORE_SHOWING
 
     # --- lessons ----------------------------------------------------------------------------------
@@ -127,9 +127,9 @@ class Learning:
             self.done.note(StepRead(lesson.key, step.key, now()))
 
     def place_in(self, lesson: Lesson) -> str:
-        """The key of the step to continue with; empty if the lesson was never opened.
+        """Return the key of the step to continue with; empty if the lesson was never opened.
 
-        A new tab knows only the steps that the person has read.
+        In a new tab, this is the last step that the person has read.
         """
         read = self.done.progress.all(StepRead, lesson.key)
         last = max(read, key=lambda entry: entry.when).key if read else ""
@@ -150,7 +150,7 @@ class Learning:
         }
 
     def release(self) -> None:
-        """Keep everything: nothing in it can be made again."""
+        """Release nothing: nothing here could be made again."""
 
     @classmethod
     def restored(cls, data: Any) -> Learning:
@@ -160,7 +160,7 @@ class Learning:
 
 
 def mistake_made(task: Task, live: object) -> Mistake | None:
-    """The first of a task's mistakes that holds; None if none does."""
+    """Return the first of a task's mistakes that was made; None if none was."""
     return next((each for each in task.mistakes if all_hold(each.when, live)), None)
 
 
@@ -172,12 +172,12 @@ def _place(lesson: Lesson, task: Task) -> str:
 
 
 def page_name(lesson: Lesson, step: Step) -> str:
-    """The name under which a visit has the live state of a step's panel."""
+    """Return the name under which a visit keeps the live state of a step's panel."""
     return f"{Learning.name}/{lesson.key}/{step.panel_key}"
 
 
 def live_of(visit: Visit, lesson: Lesson, step: Step) -> PageState:
-    """The live state of a step's panel: the visitor's own, else a new one.
+    """Return the live state of a step's panel: the visitor's own, else a new one.
 
     Raises:
         DecodingError: not even the bundled model can be loaded.

@@ -27,20 +27,20 @@ from ui.words.labels import markdown_text
 
 
 def lesson_model() -> LanguageModel:
-    """The bundled model, the same for all; raises `DecodingError`."""
+    """Return the bundled model, shared by all visitors; raises `DecodingError`."""
     return load_quietly(BUNDLED, None)
 
 
 class Figure:
-    """A figure in the words of a step that is measured apart from the state on screen.
+    """A figure in a step's words that is measured separately from the state on screen.
 
-    It is measured in its own panel, after the actions.
+    It is measured in its own panel, after some actions.
 
     Args:
         name: the name under which words show it.
         panel: the panel to measure in.
         measure: the measure.
-        actions: the actions before, from the beginning of the panel.
+        actions: the actions to do first, from the beginning of the panel.
     """
 
     def __init__(self, name: str, panel: Panel, measure: Call, actions: tuple[Call, ...]) -> None:
@@ -66,12 +66,12 @@ class Figure:
 
     @property
     def words(self) -> str:
-        """The value for a sentence, in the language of the person."""
+        """The value as text for a sentence, in the person's language."""
         return markdown_text(written(self.measure, self.lesson_value))
 
 
 def as_words(figures: Iterable[Figure]) -> dict[str, str]:
-    """Figures by their names, for sentences; raises `DecodingError`."""
+    """Return figures as text for sentences, by name; raises `DecodingError`."""
     return {figure.name: figure.words for figure in figures}
 
 
@@ -95,7 +95,7 @@ class Mistake(Written):
 
 
 class WrittenTask(Written):
-    """Something to do in the panel, as in the file.
+    """A task in a panel, as written in the file.
 
     Attributes:
         key: its name within its step.
@@ -116,14 +116,14 @@ class WrittenTask(Written):
 class Task(WrittenTask, kw_only=True):
     """A task within its step.
 
-    Attributes, besides those of `WrittenTask`:
+    Attributes in addition to those of `WrittenTask`:
         place: where its words are: ``press/three``.
     """
 
     place: str
 
     def words_of(self, part: str) -> str:
-        """Return the place of the words of ``solved``, ``hint`` or the key of a mistake."""
+        """Return the place of the words for ``solved``, ``hint`` or the key of a mistake."""
         return f"{self.place}/{part}"
 
 
@@ -134,10 +134,10 @@ class Step:
     Attributes:
         key: its name, also in addresses.
         panel: its live part; None for text alone.
-        panel_key: the step that the panel was begun in: this one, or one before it.
+        panel_key: the key of the step that began the panel: this one, or an earlier one.
         tasks: the tasks in the panel.
         predictions: the predictions, by the place of their words: ``press/first_token``.
-        figures: figures in its words that are measured in another state.
+        figures: figures in its words that are measured separately.
     """
 
     key: str
@@ -169,24 +169,24 @@ class Lesson:
     languages: dict[str, Words] = field(repr=False)
 
     def words(self, language: str = ENGLISH) -> Words:
-        """Its words in a language; English ones if there are none."""
+        """Return its words in a language, in English if it lacks that language."""
         return self.languages.get(language, self.languages[ENGLISH])
 
     def step(self, key: str) -> Step | None:
-        """The step of a key; None if there is none."""
+        """Return the step with this key; None if there is none."""
         return next((step for step in self.steps if step.key == key), None)
 
     def tasks(self) -> Iterator[Task]:
-        """All tasks in order."""
+        """Yield all tasks in order."""
         for step in self.steps:
             yield from step.tasks
 
     def steps_of(self, panel_key: str) -> tuple[Step, ...]:
-        """The steps that share a panel."""
+        """Return the steps that share a panel."""
         return tuple(step for step in self.steps if step.panel and step.panel_key == panel_key)
 
     def way_to(self, task: Task) -> tuple[Call, ...]:
-        """The solutions of all tasks in the same panel up to this one, this one included."""
+        """Return the solutions of all tasks in the same panel, up to and including this one."""
         (panel_key,) = (step.panel_key for step in self.steps if task in step.tasks)
         actions: list[Call] = []
         for step in self.steps_of(panel_key):
@@ -236,7 +236,7 @@ def read_lesson(folder: Path) -> Lesson:
 
 
 class _Live(Written):
-    """Actions and measures of a panel."""
+    """The parts of a step that need its panel: tasks and figures."""
 
     tasks: tuple[WrittenTask, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -262,7 +262,7 @@ def _step(step: _Step, before: Step | None) -> Step:
 
 
 def _in_panel(panel: Panel, kind: type, data: Any) -> Call | Check | Figure:
-    """A part of a step whose meaning depends on the panel; raises `Refused`."""
+    """Convert a part of a step whose meaning depends on the panel; raises `Refused`."""
     if kind is Call:
         return panel.actions.call(data)
     if kind is Check:
@@ -277,7 +277,7 @@ def _in_panel(panel: Panel, kind: type, data: Any) -> Call | Check | Figure:
 
 
 def words_needed(lesson: Lesson) -> dict[str, set[str]]:
-    """The headings that a lesson's words must have, each with the figures that it may show."""
+    """Return the headings that a lesson's words must have, each with the figures it may show."""
     needed: dict[str, set[str]] = {"": set()}
     for step in lesson.steps:
         elsewhere = {figure.name for figure in step.figures}
@@ -295,7 +295,7 @@ def words_needed(lesson: Lesson) -> dict[str, set[str]]:
 
 
 def words_missing(lesson: Lesson) -> dict[str, list[str]]:
-    """By language, the headings whose words are taken from English."""
+    """Return the headings whose words are taken from English, by language."""
     needed = words_needed(lesson)
     return {
         language: [key for key in needed if key not in words.entries]

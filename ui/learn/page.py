@@ -1,7 +1,7 @@
 """The page of lessons: their list, or one step of one lesson, by the page's address.
 
 /learn                                  the list
-/learn?path=hour                        a path through the lessons; it stays while one follows it
+/learn?path=hour                        a path through the lessons; it stays while it is followed
 /learn?lesson=the_loop                  a lesson, from where the visitor left it
 /learn?lesson=the_loop&step=press       one step
 /learn?lesson=the_loop&question=plan    one question of its quiz
@@ -114,7 +114,7 @@ def _list(lessons: Course, learning: Learning) -> None:
 
 
 def _path_here() -> LessonPath | None:
-    """The path in the address; None if there is none."""
+    """Return the path in the address; None if there is none."""
     return paths().paths.get(st.query_params.get("path", ""))
 
 
@@ -142,7 +142,7 @@ def _chosen_path() -> LessonPath | None:
 
 
 def _path(path: LessonPath, learning: Learning) -> None:
-    """The stops of a path, each with its time and a note."""
+    """Draw the stops of a path, each with its time and a note."""
     words = paths().words
     said = words.get(language(), words[ENGLISH])
     st.markdown(said.entry(path.key).text)
@@ -208,7 +208,7 @@ def _entry(number: int | None, lesson: Lesson, learning: Learning) -> None:
 
 
 def _list_button() -> None:
-    """Draw the way back to the list, by its name: the path that is followed, else all lessons."""
+    """Draw the button back to the list, named after the path that is followed, else all lessons."""
     path = _path_here()
     words = paths().words
     said = words.get(language(), words[ENGLISH])
@@ -217,7 +217,7 @@ def _list_button() -> None:
 
 
 def go_to(lesson: Lesson | None, step: str = "") -> None:
-    """Show another lesson, or the list; a path that is followed stays.
+    """Show a different lesson, or the list; a path that is followed stays.
 
     Call this from a button's `on_click`. The browser may send the press in one message with an
     event of a fragment. Then Streamlit runs the callback and the fragment alone (`_part`).
@@ -257,7 +257,7 @@ def draw_concepts() -> None:
 
 
 def concepts_table(found: list[Concept], kept: dict[str, str]) -> str:
-    """Concepts as HTML, by topic; `kept` is the query that each link's address has in addition."""
+    """Return concepts as HTML, by topic; `kept` is added to the query of each link."""
     columns, label = [say("Lesson"), say("Experiment"), say("Question")], say("Concepts")
     head = "".join(f'<th scope="col">{name}</th>' for name in [say("Concept"), *columns])
     body = ""
@@ -340,12 +340,12 @@ def _previous(lesson: Lesson, step: Step, *, is_first: bool) -> None:
 
 
 def _weight(step: Step) -> Literal["primary", "secondary"]:
-    """The look of the next button: blue only if the step itself has nothing to press."""
+    """Return the type of the next button: primary only if the step itself has nothing to press."""
     return "secondary" if step.tasks else "primary"
 
 
 def _along(path: LessonPath, lesson: Lesson, step: Step) -> None:
-    """Draw the ways to the previous and the next place on a path."""
+    """Draw the buttons for the previous and the next place on a path."""
     place = path.places.index((lesson, step))
     _previous(*path.places[place - 1], is_first=place == 0)
     look = {"type": _weight(step), "on_click": go_to}

@@ -1,4 +1,4 @@
-"""The channel of a step panel: the step page's channel, over the session of the panel."""
+"""The channel of a step panel: the step page's channel, with the session of the panel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ui.words.language import say
 
 
 def panel_channel(connection: Connection, first: dict[str, Any]) -> StepChannel:
-    """The channel of the panel that a first frame names; raises `Refused` for an unknown one."""
+    """Open the channel of the panel that a first frame names; raises `Refused` if it is unknown."""
     lesson_key, _, step_key = str(first.get("panel")).partition("/")
     lesson = course().lesson(lesson_key)
     step = lesson.step(step_key) if lesson else None

@@ -1,6 +1,6 @@
 """Paths: ways through the lessons for a given time, as data in `lessons/paths/`.
 
-A stop is a lesson, or some of its steps. Its words have a key of the two, such as
+A stop is a lesson, or some of its steps. Its words have a key made of both, such as
 ``greedy_truth_loops``, since the same lesson may be a stop of several paths.
 """
 
@@ -21,7 +21,7 @@ FILE = "paths.toml"
 
 @dataclass(frozen=True)
 class Stop:
-    """A part of a path.
+    """A stop on a path: a lesson, or some of its steps.
 
     Attributes:
         place: the place of its words.
@@ -85,7 +85,7 @@ class _Paths(Written):
 
 @cache
 def paths() -> Paths:
-    """The paths through the course, read once; raises `LessonError`."""
+    """Return the paths through the course, read once; raises `LessonError`."""
     lessons = course()
     file = FOLDER / FILE
     named = read_file(file, _Paths)

@@ -28,11 +28,11 @@ class LessonError(DecodingError):
 
 
 class Refused(ValueError):
-    """A value that does not fit; its place in the file is added on the way out."""
+    """Error for a value that does not fit; callers add its place in the file as it propagates."""
 
 
 class _AbstractStruct(StructMeta, ABCMeta):
-    """The type of Structs that may have abstract methods."""
+    """The metaclass of Structs that may have abstract methods."""
 
 
 class Written(
@@ -42,7 +42,7 @@ class Written(
 
 
 class WithSettings:
-    """A table whose field `named` holds settings by name."""
+    """A table whose field `named` contains settings by name."""
 
     __slots__ = ()
     named: dict[str, Any]
@@ -67,7 +67,7 @@ def refuse(field: str, problem: str, remedy: str) -> NoReturn:
 
 @contextmanager
 def within(field: str) -> Iterator[None]:
-    """Add a field to the place of a refusal inside the `with` block."""
+    """Add a field to the place of any refusal raised inside the `with` block."""
     try:
         yield
     except Refused as refused:
@@ -76,7 +76,7 @@ def within(field: str) -> Iterator[None]:
 
 @contextmanager
 def refusing(field: str) -> Iterator[None]:
-    """Refuse a field if another part of the app refuses its value."""
+    """Refuse a field if the `with` block raises an error of another part of the app."""
     try:
         yield
     except DecodingError as error:
@@ -84,7 +84,7 @@ def refusing(field: str) -> Iterator[None]:
 
 
 def check_known(field: str, found: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a field with a name that is not among those known."""
+    """Refuse a field with a name that is not among the known ones."""
     names = list(known)
     for name in found:
         if name not in names:
@@ -92,7 +92,7 @@ def check_known(field: str, found: Iterable[str], known: Iterable[str]) -> None:
 
 
 def check_once(field: str, keys: Iterable[str]) -> None:
-    """Refuse a field in which a key comes twice."""
+    """Refuse a field in which a key occurs twice."""
     before: set[str] = set()
     for key in keys:
         if key in before:
@@ -153,14 +153,14 @@ def wrong(file: Path, key: str, problem: str, remedy: str) -> NoReturn:
 
 
 def _named(file: Path) -> str:
-    """The path of a file for its author: from the folder of lessons, if it is in there."""
+    """Return a file's path for its author: from the folder of lessons, if it is in there."""
     folders = file.parts[:-1]
     start = folders.index("lessons") + 1 if "lessons" in folders else len(folders) - 1
     return "/".join(file.parts[start:])
 
 
 def _by_keys(data: Any, place: str) -> Iterator[str]:
-    """The path to a place; a table in a list is named by its key, else by its number from 1."""
+    """Yield the path to a place; a table in a list goes by its key, else by its number from 1."""
     for name in _NAME.findall(place):
         if isinstance(data, (list, tuple)):
             data = data[int(name)]
@@ -171,7 +171,7 @@ def _by_keys(data: Any, place: str) -> Iterator[str]:
 
 
 def _remedy(data: Any, kind: Any, place: str) -> str:
-    """The remedy for a place, from the values that its kind allows there."""
+    """Return the remedy for a place, from the values that its kind allows there."""
     types = _alternatives([inspect.type_info(kind)])
     for name in _NAME.findall(place):
         if isinstance(data, (list, tuple)):

@@ -113,7 +113,7 @@ def _task(
 
 
 def _task_name(step: Step, task: Task) -> str:
-    """The name of a task, with its number if the step has several."""
+    """Return the name of a task, with its number if the step has several."""
     count = len(step.tasks)
     if count == 1:
         return say("Task.")

@@ -1,7 +1,7 @@
 """The words of a lesson, one Markdown file per language; headings carry the keys of lesson.toml.
 
-An entry is known by the keys of its headings: ``press/three/hint``. Words that a language lacks are
-taken from English.
+An entry is identified by the keys of its headings: ``press/three/hint``. Words that a language
+lacks are taken from English.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WITHIN_FIGURE = re.compile(
 
 @dataclass(frozen=True)
 class Entry:
-    """Content under one heading: the words of the heading after its key, and the text."""
+    """The content under one heading: its title, the heading's words after the key, and its text."""
 
     title: str
     text: str
@@ -37,18 +37,18 @@ class Entry:
         return "\n\n".join(filter(None, (self.title, self.text)))
 
     def figures(self) -> set[str]:
-        """The names of the figures that it shows."""
+        """Return the names of the figures that it shows."""
         return set(_FIGURE.findall(self.whole))
 
 
 def with_figures(text: str, figures: Mapping[str, str]) -> str:
-    """A text with figures inserted for ``{name}``; other braces stay as they are."""
+    """Insert figures into a text for ``{name}``; other braces stay as they are."""
     return unbroken(_FIGURE.sub(lambda found: figures.get(found[1], found[0]), text))
 
 
 def unbroken(text: str) -> str:
-    """Markdown without line breaks within a figure: ``T = 4``, ``19.6 %``; code stays."""
-    parts = _CODE.split(text)  # code at every other place
+    """Put no-break spaces within the figures of Markdown: ``T = 4``, ``19.6 %``; code stays."""
+    parts = _CODE.split(text)  # code at every second place
     parts[::2] = [_WITHIN_FIGURE.sub("\u00a0", part) for part in parts[::2]]
     return "".join(parts)
 
@@ -58,7 +58,7 @@ class Words:
     """All words of a lesson in one language.
 
     Attributes:
-        file: the file that holds them.
+        file: the file that contains them.
         entries: by the keys of their headings, joined by ``/``; the lesson itself is ``""``.
         others: the English words, for missing ones; None in English itself.
     """
@@ -68,7 +68,7 @@ class Words:
     others: Words | None = None
 
     def entry(self, key: str) -> Entry:
-        """The words of a key; raises `LessonError` if no language has them."""
+        """Return the words under a key; raises `LessonError` if no language has them."""
         if key not in self.entries:
             if self.others is None:
                 wrong(self.file, key, "has no words", "add a heading for it")
@@ -76,7 +76,7 @@ class Words:
         return self.entries[key]
 
     def showing(self, figures: Mapping[str, str]) -> Words:
-        """Insert figures wherever a text shows one of their names."""
+        """Return the words with figures inserted wherever they are named."""
         if not figures:
             return self
         entries = {
@@ -172,7 +172,7 @@ def _entry(title: str, lines: list[str]) -> Entry:
 
 
 def _parsed(file: Path, depth: int, heading: str) -> tuple[str, str]:
-    """Key and title of a heading; the lesson's own has no key."""
+    """Return key and title of a heading; the lesson's own heading has no key."""
     if depth == 1:
         return "", heading
     found = _KEY.fullmatch(heading)

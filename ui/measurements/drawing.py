@@ -1,4 +1,4 @@
-"""Shared parts of sections: tables, charts, and whether the machine kept its speed."""
+"""Drawing that sections share: tables, charts, and a check that the machine kept its speed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ui.words.metrics import number
 
 
 def sheet(shown: Table, kind: str = "figures") -> None:
-    """Draw a table of figures, or of another kind (see `ui.shell.tables.table`)."""
+    """Draw a table; for `kind`, see `ui.shell.tables.table`."""
     rows = [tuple(map(cell, row)) for row in shown.rows]
     st.html(table(shown.name, shown.head, rows, kind))
 
 
 def cell(value: str | int | float | None) -> str:
-    """Format a cell for reading; an empty one is a dash."""
+    """Format a cell for reading; None becomes a dash."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -34,12 +34,12 @@ def cell(value: str | int | float | None) -> str:
 
 
 def digits(value: float) -> int:
-    """Return the digits after the point that leave about three significant ones."""
+    """Return the number of decimals that gives about three significant digits."""
     return max(0, min(4, 2 - math.floor(math.log10(abs(value)))))
 
 
 def chart(key: str, title: str, caption: str, figure: go.Figure) -> None:
-    """Draw a chart under its name; its camera button saves it as PNG."""
+    """Draw a chart with a title and a caption; its camera button saves it as PNG."""
     st.subheader(title, anchor=False)
     st.caption(caption)
     config = SAVED | {"toImageButtonOptions": {"filename": key}}
@@ -47,12 +47,12 @@ def chart(key: str, title: str, caption: str, figure: go.Figure) -> None:
 
 
 def steadiness(reference_ms: Sequence[float], changed: Sequence[int], each: str) -> None:
-    """Say whether the machine kept its speed: reference product times and their spread.
+    """Say whether the machine kept its speed, by the times of a reference matrix product.
 
     Args:
-        reference_ms: milliseconds of the product, before each part.
-        changed: parts before which the product took an unusual time.
-        each: name of the parts, marked: "each block".
+        reference_ms: milliseconds of the product before each part of the measurement.
+        changed: indices of the parts before which the product took an unusual time.
+        each: name of a part, marked: "each block".
     """
     if len(reference_ms) < 2:
         return

@@ -1,4 +1,4 @@
-"""A measurement in the background, in turns with all visitors' work."""
+"""A measurement in the background, which takes turns with all visitors' work."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ AnyResult = TypeVar("AnyResult")
 
 
 class SectionJob(Job, Generic[AnyResult]):
-    """Background work of a section, with results so far.
+    """The background job of a section, with its results so far.
 
     Attributes:
-        setting: machine and model at the start.
+        setting: the machine and the model when the job started.
     """
 
     doing = marked("the measurement")
@@ -35,17 +35,17 @@ class SectionJob(Job, Generic[AnyResult]):
 
     @property
     def result(self) -> AnyResult | None:
-        """Return the result so far; None before there is any."""
+        """The result so far; None before there is any."""
         raise NotImplementedError
 
     @property
     def took(self) -> float | None:
-        """Seconds taken so far, None if they are not counted."""
+        """Seconds taken so far; None if they are not counted."""
         return None
 
     @cached_property
     def kept(self) -> dict[str, Any] | None:
-        """Return the complete result as plain values; None if it is too large."""
+        """The complete result as plain values for a record; None if it is too large."""
         data = {
             "inputs": self.inputs.record(),
             "setting": plain(self.setting),
@@ -63,7 +63,7 @@ class _Kept(Struct):
 
 
 class KeptJob(SectionJob[AnyResult]):
-    """A measurement that ended earlier, restored from a record.
+    """A finished measurement, restored from a record.
 
     Args:
         data: the value of `kept`.
@@ -85,7 +85,7 @@ class KeptJob(SectionJob[AnyResult]):
 
 
 class MeasureJob(SectionJob[AnyResult]):
-    """A measurement of the engine.
+    """Runs a measurement of the engine.
 
     Args:
         measurement: the measurement to run; a cancelled one continues where it stopped.
@@ -95,7 +95,7 @@ class MeasureJob(SectionJob[AnyResult]):
         super().__init__(measurement.parts)
         self.measurement = measurement
         self.noun = measurement.noun
-        self._result: AnyResult | None = None  # complete; its cached properties stay with it
+        self._result: AnyResult | None = None  # the complete result, kept for its cached properties
 
     def _passes(self) -> Iterator[float | None]:
         for seconds_left in self.measurement.run():
@@ -105,7 +105,7 @@ class MeasureJob(SectionJob[AnyResult]):
 
     @property
     def is_done(self) -> bool:
-        """Return whether everything is measured."""
+        """True if everything is measured."""
         return self.measurement.is_done
 
     @property
@@ -115,12 +115,12 @@ class MeasureJob(SectionJob[AnyResult]):
 
     @property
     def result(self) -> AnyResult | None:
-        """Return the result so far."""
+        """The result so far."""
         if self._result is None and self.is_done:
             self._result = self.measurement.result
         return self.measurement.result if self._result is None else self._result
 
     @property
     def took(self) -> float:
-        """Seconds that the parts have taken so far."""
+        """Seconds that the measured parts have taken."""
         return self.measurement.took

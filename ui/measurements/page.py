@@ -1,4 +1,4 @@
-"""A measuring page: the choice of a section, its fields, its results; one section at a time."""
+"""A measuring page, which shows one section at a time: its fields and its results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BESIDE = marked(
 
 
 def export(state: MeasurementState) -> None:
-    """Draw the files of the results, and the field for another machine's file."""
+    """Draw the download buttons for results, and the field for another machine's file."""
     with st.expander(say("Export, and compare with another machine")):
         for bench in state.benches:
             _files(state, bench)
@@ -77,7 +77,7 @@ def export(state: MeasurementState) -> None:
 
 
 def _files(state: MeasurementState, bench: Bench) -> None:
-    """Draw the files of one model."""
+    """Draw the download buttons for one model's results."""
     held = bench.sections[state.chosen]
     result = held.result()
     is_second = bench is state.second
@@ -119,7 +119,7 @@ def _json(bench: Bench) -> str:
 
 
 def side_by_side(state: MeasurementState) -> None:
-    """Draw all sections in a row."""
+    """Draw the choice of a section as a row of buttons."""
     names = {key: say(held.section.name) for key, held in state.sections.items()}
     st.segmented_control(
         say("Section"),
@@ -133,7 +133,7 @@ def side_by_side(state: MeasurementState) -> None:
 
 
 def by_topic(state: MeasurementState) -> None:
-    """Draw a list under topic headings; on a phone it is one field, see `page.css`."""
+    """Draw the choice of a section as a list under topic headings; on a phone, as one field."""
     held = list(state.sections.values())
     with st.container(key=f"{state.name}_list"):
         for topic, group in groupby(held, key=lambda one: one.section.topic):
@@ -153,7 +153,7 @@ def by_topic(state: MeasurementState) -> None:
 
 
 def _topic(state: MeasurementState, topic: str, group: list[SectionState]) -> None:
-    """Draw the sections of a topic; none is selected if the visible one has another topic."""
+    """Draw the list of a topic's sections; none is selected if the visible one is elsewhere."""
     names = {one.section.key: say(one.section.name) for one in group}
     chosen = state.chosen if state.chosen in names else None
     st.radio(
@@ -161,7 +161,7 @@ def _topic(state: MeasurementState, topic: str, group: list[SectionState]) -> No
         list(names),
         index=None if chosen is None else list(names).index(chosen),
         format_func=names.get,
-        captions=[one.mark for one in group],  # a changing name would lose the choice
+        captions=[one.mark for one in group],  # in a changing name, it would lose the choice
         **bound(
             f"{state.name}_topic_{group[0].section.key}",
             chosen,
@@ -185,7 +185,7 @@ def second_model(state: MeasurementState) -> None:
             st.button(say("Remove it"), key=f"{state.name}_drop", on_click=state.drop_second)
 
 
-LONG_SECONDS = 300.0  # from which a measurement is better done in parts
+LONG_SECONDS = 300.0  # from here on, the page suggests measuring in parts
 STYLE = Path(__file__).with_suffix(".css")
 BUSY = marked(
     "This computer was busy when the measurement began (load {load} on {cores}), so no conclusion "
@@ -199,15 +199,15 @@ OTHER_BUSY = marked(
 
 @dataclass(frozen=True)
 class MeasurementPage:
-    """The properties of one measuring page.
+    """The definition of one measuring page.
 
     Attributes:
-        name: name of its state, its fields and its files.
-        about: the subject of the measurements in a line or two, marked.
+        name: name of its state and its fields.
+        about: one or two lines about the measurements, marked.
         sections: the sections in order; listed under their topics if they have any.
-        style: the page's own style sheet, None if it has none.
-        has_second: whether a second model can be measured in addition to the first.
-        overview: draws a summary of all sections; None for none.
+        style: the page's own style sheet; None if it has none.
+        has_second: whether a visitor can measure a second model with the first.
+        overview: draws a summary of all sections; None if there is none.
     """
 
     name: str
@@ -223,7 +223,7 @@ class MeasurementPage:
 
     @property
     def visit_page(self) -> VisitPage[MeasurementState]:
-        """The rules by which a visit starts and restores the page's state."""
+        """The `VisitPage` that creates and restores the page's state."""
         return VisitPage(
             self.name,
             begin=self.begun,
@@ -307,7 +307,7 @@ def _live(state: MeasurementState) -> None:
 
 
 def _results(state: MeasurementState, held: SectionState) -> None:
-    """Draw the results of one of the models."""
+    """Draw the results of one model."""
     section, result = held.section, held.result()
     if held.error:
         st.error(markdown_text(held.error))
@@ -326,7 +326,7 @@ def _results(state: MeasurementState, held: SectionState) -> None:
 
 
 def _laid(state: MeasurementState, laid: Laid) -> None:
-    """Draw another machine's results next to ours."""
+    """Draw another machine's results next to this machine's."""
     name, section = f"{state.name}_laid", state.held.section
     if not _busy(section, state.other.setting, OTHER_BUSY):
         _notice(name, section, laid.result)
@@ -354,7 +354,7 @@ def _load(machine: Machine) -> dict[str, str]:
 
 
 def _duration(state: MeasurementState) -> str:
-    """Say how long a measurement with these inputs would take."""
+    """Say how long the visible section's measurement would take."""
     if state.is_pacing or state.bench.pacing is None:
         return say("Timing a few passes, to estimate how long this takes.")
     problems = [bench.pacing.problem for bench in state.benches if bench.pacing is not None]

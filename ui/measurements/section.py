@@ -1,4 +1,4 @@
-"""Section of a measuring page: its inputs, its measurement, and the display of its results."""
+"""A section of a measuring page: its inputs, its measurement, and how its results are shown."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ AnyResult = TypeVar("AnyResult")
 
 
 class Drawn(InputsState[Any]):
-    """The part of a visitor's section that fields and pictures may use, see `SectionState`.
+    """The part of `SectionState` that fields and pictures may use.
 
-    Attributes, besides those of `InputsState`:
-        work: the last work; None before the first, and if nothing is measured.
+    Attributes in addition to those of `InputsState`:
+        work: the last measurement's job; None before the first, or if the section is computed.
     """
 
     work: SectionJob | None = None
 
     @property
     def is_running(self) -> bool:
-        """True if the section is being measured, or waits for its turn."""
+        """True if the section is being measured or is waiting for its turn."""
         return self.work is not None and self.work.is_running
 
     @property
     def measured(self) -> Any | None:
-        """The inputs of the last work, None before the first."""
+        """The inputs of the last measurement; None before the first."""
         return self.work and self.work.inputs
 
     def result(self) -> Any | None:
-        """Results to show; None before there are any."""
+        """Return the results to show; None before there are any."""
         return self.work and self.work.result
 
 
 @dataclass(frozen=True)
 class Table:
-    """A section's table, in the language spoken at its creation.
+    """A section's table, in the visitor's language, or in English for a file.
 
     Attributes:
-        name: its caption, and its file's name; a sentence without figures for a file.
+        name: its caption, which also names its file; for a file, it contains no figures.
         head: column names with units.
-        rows: the cells; numbers stay numbers, None is an empty cell.
+        rows: the cells; numbers are not formatted, None is an empty cell.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Laid(Generic[AnyResult]):
-    """A result of another machine, to show next to ours.
+    """A result from another machine, to show next to this machine's.
 
     Attributes:
-        name: name of its machine; it comes from a file, so escape it.
+        name: name of the machine; it comes from a file, so escape it.
         result: the other machine's result.
     """
 
@@ -71,16 +71,16 @@ class Laid(Generic[AnyResult]):
 
 @dataclass(frozen=True)
 class Shown(Generic[AnyInputs, AnyResult]):
-    """Everything, apart from the result, from which a picture is drawn.
+    """Everything that a picture needs apart from the result.
 
     Attributes:
-        name: unique name of the drawing within the session, for example a chart's key.
-        held: the visitor's section: model, inputs, fields that change them; None for another
-            machine's result drawn on its own.
+        name: unique name of the picture within the session, for example as a chart's key.
+        held: the state of the visitor's section; None for another machine's result drawn on its
+            own.
         dark: whether charts are dark.
-        is_running: whether more results are to come. Drawing charts takes time from the
-            measurement, so changing content is better a table.
-        other: the result of another machine, None without one.
+        is_running: whether more results are to come. Drawing charts slows down the measurement, so
+            show results that are still changing in a table.
+        other: another machine's result; None if there is none.
     """
 
     name: str
@@ -92,38 +92,37 @@ class Shown(Generic[AnyInputs, AnyResult]):
 
 @dataclass(frozen=True)
 class Section(Generic[AnyInputs, AnyResult]):
-    """The properties of one section.
+    """The definition of one section.
 
-    A section is either measured, by `begin`, or computed at each drawing, by `computed`.
+    A section is either measured, by `begin`, or computed whenever it is drawn, by `computed`.
 
     Attributes:
         key: its identifier in keys, records and files.
         name: its name on the page. This, `about`, `heading`, `start` and `topic` are marked
             sentences, or sentences of a file (`ui.words.update_translations`), and translated when
             shown.
-        about: one line: what it shows, and what to notice.
+        about: one line on what it shows and what to notice.
         heading: title above `about`, if the name alone says too little.
         inputs: the class of its inputs.
         result: the dataclass of its result; its fields describe their valid values
             (`engine.values`), so that a file can keep it.
         fields: draws the fields of its inputs (see `ui.labs.fields`).
         picture: draws a result.
-        notice: one or two sentences about a result, computed from it; empty if the picture speaks
-            for itself.
-        tables: a result's tables for the CSV files, always in English.
-        begin: work that measures, not started yet; raises `DecodingError` to refuse the inputs.
+        notice: returns one or two sentences about a result; empty if the picture speaks for
+            itself.
+        tables: returns a result's tables for CSV files, always in English.
+        begin: returns the job that measures, not yet started; raises `DecodingError` to refuse.
         start: label of the button that starts it.
-        seconds: estimated duration, None if unknown. Every drawing asks for it.
-        computed: the result of inputs that need no measuring; raises `DecodingError` to refuse.
-        first: a new visitor's inputs for a model; None for the defaults.
+        seconds: returns the estimated duration, None if unknown; called at every drawing.
+        computed: returns the result without measuring; raises `DecodingError` to refuse the inputs.
+        first: returns a new visitor's inputs for a model; None for the defaults.
         is_timed: whether it measures times, which a busy machine lengthens.
-        begins_alone: whether its first inputs are measured without a press, on a bundled model and
-            for the local user.
-        follows: whether its prompt is the one typed last, on whatever page.
-        overlays: whether the picture draws another machine's result over ours; otherwise each gets
-            its own picture.
+        begins_alone: whether the first inputs are measured without a button press, for a bundled
+            model and the local user.
+        follows: whether its prompt is the one that the visitor typed last, on any page.
+        overlays: whether one picture shows both machines' results; otherwise each gets its own.
         topic: its heading in a list of sections; empty on a page without such a list.
-        mark: a sign after its name in that list, for its outcome.
+        mark: returns a sign for its outcome, shown with its name in that list.
     """
 
     key: str

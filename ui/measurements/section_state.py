@@ -1,4 +1,4 @@
-"""State of a section for one visitor: its inputs, the work started from them, and errors."""
+"""A visitor's state of a section: its inputs, its measurement, and errors."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ui.visits.in_hand import Prompt
 
 
 class SectionState(Drawn):
-    """A section in one visitor's state; fields show its inputs and change them.
+    """One visitor's state of a section; fields show and change its inputs.
 
-    Attributes, besides those of `Drawn`:
+    Attributes in addition to those of `Drawn`:
         section: the section.
         name: name of its fields, unique within the session.
     """
@@ -31,20 +31,20 @@ class SectionState(Drawn):
 
     @property
     def mark(self) -> str:
-        """Return the section's sign in the list; empty for none."""
+        """The section's sign in the list; empty for none."""
         return self.section.mark(self)
 
     @property
     def setting(self) -> Setting | None:
-        """The machine and the model of the last work, None before the first."""
+        """The machine and the model of the last measurement; None before the first."""
         return self.work and self.work.setting
 
     def take_prompt(self, prompt: Prompt, settings: Any = None) -> None:
-        """Take a prompt for the next measurement; its settings are not the sampler's."""
+        """Set the prompt for the next measurement; sampling settings are ignored."""
         self.change(prompt=prompt.text)
 
     def begin(self, owner: Owner) -> None:
-        """Measure with the inputs; a refusal keeps the last results."""
+        """Start measuring with the inputs; if they are refused, the last results stay."""
         self.begin_work("work", self._measurement, owner)
         self.began_alone = True
 
@@ -54,7 +54,7 @@ class SectionState(Drawn):
         return work
 
     def begin_alone(self, owner: Owner) -> None:
-        """Measure the first inputs once without a button press, if this visitor's pages may."""
+        """Measure the first inputs once without a button press, if this is allowed."""
         if self.section.begin is None or not self.section.begins_alone:
             return
         if self.inputs == self.section.first_inputs(self.model):
@@ -63,30 +63,30 @@ class SectionState(Drawn):
 
     @property
     def results(self) -> dict[str, Any] | None:
-        """Return complete results for a record; None without any, or if they are too large."""
+        """Complete results for a record; None if there are none or they are too large."""
         return self.work.kept if self.work is not None and self.work.is_done else None
 
     def take_results(self, data: Any) -> None:
-        """Take results from a record; raises `BrokenRecord` and then changes nothing."""
+        """Restore results from a record; raises `BrokenRecord`, and then changes nothing."""
         self.work = KeptJob(data, self.section.inputs, self.section.result)
         self.began_alone = True
 
     def take_over(self, other: SectionState) -> None:
-        """Take the inputs of the same section elsewhere, and results of the same model."""
+        """Copy the inputs of another state, and its results if the model is the same."""
         self.inputs = other.inputs
         if other.model is self.model and other.work is not None:
             self.release()
             self.work, self.began_alone = other.work, True
 
     def seconds(self, pace: Pace, inputs: PlainInputs | None = None) -> float | None:
-        """Estimate the seconds to measure with these inputs or its own; None if they allow none."""
+        """Estimate the seconds to measure with `inputs` or its own; None if they are refused."""
         try:
             return self.section.seconds(self.model, inputs or self.inputs, pace)
         except DecodingError:
-            return None  # pressing the button shows why
+            return None  # pressing the button shows the reason
 
     def result(self) -> Any | None:
-        """Return results to show; None before there are any, with `error` set if refused."""
+        """Return the results to show; None before there are any, or if the inputs are refused."""
         if self.section.computed is None:
             return super().result()
         try:

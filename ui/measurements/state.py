@@ -29,14 +29,14 @@ class Bench:
         name: name of its sections within the session.
         model: the model to measure.
         sections: sections of the page, in order.
-        inputs: the sections' inputs by key; sections without any start with new ones.
+        inputs: inputs by section key; a section without an entry starts with its first inputs.
 
     Attributes:
         sections: sections by key, in the order of the page.
-        pacing: times a few passes, from which all other durations are estimated; None before the
+        pacing: job that times a few passes, from which all durations are estimated; None before the
             first drawing of the page.
-        busy: the machine, if it was busy during these passes, which then say nothing of an idle
-            one.
+        busy: the machine, if it was busy during these passes, which then give no estimate; else
+            None.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Bench:
         self.busy: Machine | None = None
 
     def look(self, owner: Owner) -> None:
-        """Time a few passes, once; again if the machine was busy then and is idle now."""
+        """Time a few passes once, and again if the machine was busy and is now idle."""
         if self.pacing is not None and (self.busy is None or self.pacing.is_running):
             return
         machine = Machine.here()
@@ -66,7 +66,7 @@ class Bench:
 
     @property
     def pace(self) -> Pace | None:
-        """Return the pace of forward passes; None if unknown."""
+        """The speed of forward passes; None if unknown."""
         if self.pacing is None or not self.pacing.is_done:
             return None
         return self.pacing.result
@@ -77,19 +77,19 @@ class Bench:
         return {key: held.inputs for key, held in self.sections.items()}
 
     def report(self) -> Report | None:
-        """All results measured or computed so far; None if there are none."""
+        """Return all results measured or computed so far; None if there are none."""
         results = {key: held.result() for key, held in self.sections.items()}
         parts = {key: result for key, result in results.items() if result is not None}
         begun = (held.setting for held in self.sections.values() if held.setting is not None)
         return Report(next(begun, None) or Setting.here(self.model), parts) if parts else None
 
     def records(self) -> dict[str, Any]:
-        """Return complete results of its sections by key, for a record."""
+        """Return the complete results of its sections by key, for a record."""
         records = {key: held.results for key, held in self.sections.items()}
         return {key: record for key, record in records.items() if record is not None}
 
     def restore(self, data: dict[str, Any]) -> list[str]:
-        """Restore `records`; returns the keys of unreadable results."""
+        """Restore the output of `records`; returns the keys of unreadable results."""
         broken = []
         for key, held in self.sections.items():
             record = data.get(key)
@@ -123,14 +123,14 @@ class MeasurementState:
         name: name of the page.
         model: the model to measure.
         sections: sections of the page, in order.
-        inputs: the sections' inputs by key, unless they are new.
+        inputs: inputs by section key; None for first inputs.
 
     Attributes:
         bench: the first model and its measurements.
-        second: the same for a second model, measured in addition to the first; None without one.
+        second: the same for a second model; None if there is none.
         chosen: key of the visible section.
-        other: a measurement of another machine, shown next to ours; None without one.
-        error: error of the page as a whole, empty if there is none.
+        other: another machine's measurement, shown next to this machine's; None if there is none.
+        error: an error of the page as a whole; empty if there is none.
     """
 
     def __init__(
@@ -147,29 +147,29 @@ class MeasurementState:
         self.chosen = sections[0].key
         self.other: Report | None = None
         self.error = ""
-        self._waiting: deque[SectionState] = deque()  # measured next, one after the other
+        self._waiting: deque[SectionState] = deque()  # to be measured next, in this order
         self._running: SectionState | None = None
 
     # --- the first model --------------------------------------------------------------------------
 
     @property
     def model(self) -> LanguageModel:
-        """Return the measured model."""
+        """The first model."""
         return self.bench.model
 
     @property
     def sections(self) -> dict[str, SectionState]:
-        """The sections with the first model, by key."""
+        """The first model's sections, by key."""
         return self.bench.sections
 
     @property
     def held(self) -> SectionState:
-        """The visible section, with the first model; its fields serve both."""
+        """The first model's visible section, whose inputs both models use."""
         return self.sections[self.chosen]
 
     @property
     def prompt_holders(self) -> list[SectionState]:
-        """The sections that follow the current prompt."""
+        """The sections whose prompt follows the one typed last."""
         return [held for held in self.sections.values() if held.section.follows]
 
     @property
@@ -179,11 +179,11 @@ class MeasurementState:
 
     @property
     def in_sight(self) -> list[SectionState]:
-        """The visible section, with each of the models."""
+        """The visible section of each model."""
         return [bench.sections[self.chosen] for bench in self.benches]
 
     def choose(self, key: str) -> None:
-        """Show the section of this key; work in the previous one continues."""
+        """Show the section with this key; the previous one continues measuring."""
         self.chosen = key
 
     def load(self, model: LanguageModel) -> None:
@@ -193,12 +193,12 @@ class MeasurementState:
         self.bench, self.error = Bench(self.name, model, self._all, self.bench.inputs), ""
 
     def load_second(self, model: LanguageModel) -> None:
-        """Measure with this model as well."""
+        """Add a second model, to be measured with the same inputs."""
         self.drop_second()
         self.second = Bench(f"{self.name}_second", model, self._all, self.bench.inputs)
 
     def drop_second(self) -> None:
-        """Measure with the first model alone."""
+        """Remove the second model, and end its measurements."""
         self._waiting.clear()
         if self.second is not None:
             self.second.release()
@@ -207,7 +207,7 @@ class MeasurementState:
     # --- measuring --------------------------------------------------------------------------------
 
     def look(self, owner: Owner) -> None:
-        """Start all that needs no press: timed passes, the first inputs, the next in line."""
+        """Start all that needs no button press: timed passes, first inputs, the next in line."""
         for bench in self.benches:
             bench.look(owner)
         if self.bench.pace is not None:
@@ -215,7 +215,7 @@ class MeasurementState:
         self._begin_next(owner)
 
     def begin(self, owner: Owner) -> None:
-        """Measure the visible section now, then with the second model."""
+        """Measure the visible section with the first model now, then with the second."""
         first, *others = self.in_sight
         is_free = not self.is_busy
         self._begin_one(first, owner)
@@ -224,12 +224,12 @@ class MeasurementState:
         self._waiting.extendleft(reversed(others))
 
     def begin_each(self, keys: Iterable[str], owner: Owner) -> None:
-        """Measure some sections one after the other, each with one model after the other."""
+        """Measure the sections with these keys in order, each with one model after the other."""
         self._waiting.extend(bench.sections[key] for key in keys for bench in self.benches)
         self._begin_next(owner)
 
     def _begin_next(self, owner: Owner) -> None:
-        """Start the next waiting section after the previous one; a cancelled one ends all."""
+        """Start the next waiting section if none is running; discard them after a Cancel."""
         running = self._running
         if running is not None and running.is_running:
             return
@@ -244,7 +244,7 @@ class MeasurementState:
         held.begin(owner)
 
     def cancel(self) -> None:
-        """End the current measurement, and discard those waiting behind it."""
+        """Cancel the current measurement, and discard those that are waiting."""
         self._waiting.clear()
         if self._running is not None:
             self._running.release()
@@ -257,7 +257,7 @@ class MeasurementState:
 
     @property
     def is_pacing(self) -> bool:
-        """Return whether passes are being timed for an estimate."""
+        """True if passes are being timed for an estimate."""
         pacings = [bench.pacing for bench in self.benches]
         return any(pacing is not None and pacing.is_running for pacing in pacings)
 
@@ -267,7 +267,7 @@ class MeasurementState:
         return next((bench.busy for bench in self.benches if bench.busy is not None), None)
 
     def seconds(self, keys: Iterable[str] | None = None) -> float | None:
-        """Estimate the seconds for some sections, over all models; None without an estimate.
+        """Estimate the seconds to measure sections with all models; None if unknown.
 
         Passes timed on a busy machine give no estimate, as they may take many times as long.
 
@@ -289,12 +289,12 @@ class MeasurementState:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether sections are being measured one after the other."""
+        """True if a section is being measured or is waiting."""
         return bool(self._waiting) or (self._running is not None and self._running.is_running)
 
     @property
     def work(self) -> SectionJob | None:
-        """The visible work to cancel or continue; otherwise the first model's last work."""
+        """The visible section's job to cancel or continue; otherwise the first model's last job."""
         works = [held.work for held in self.in_sight if held.work is not None]
         running = (work for work in works if work.is_running)
         broken_off = (work for work in works if not work.is_done)
@@ -303,11 +303,11 @@ class MeasurementState:
     # --- files ------------------------------------------------------------------------------------
 
     def report(self) -> Report | None:
-        """All results of the first model so far; None if there are none."""
+        """Return all results of the first model so far; None if there are none."""
         return self.bench.report()
 
     def lay_over(self, text: str) -> None:
-        """Show the measurement in a file next to ours; a bad file leaves the previous one."""
+        """Show another machine's measurement from a file; a bad file leaves the previous one."""
         self.error = ""
         kinds = {section.key: section.result for section in self._all}
         try:
@@ -316,11 +316,11 @@ class MeasurementState:
             self.error = told(error)
 
     def refuse(self, sentence: str) -> None:
-        """Report why something was not done."""
+        """Set `error` to the reason for a refusal."""
         self.error = sentence
 
     def take_off(self) -> None:
-        """Show only our measurement."""
+        """Remove the other machine's measurement."""
         self.other, self.error = None, ""
 
     def laid(self, key: str) -> Laid | None:
@@ -340,7 +340,7 @@ class MeasurementState:
         return models, self.chosen, tuple(self.bench.inputs.values()), whole
 
     def record(self) -> dict[str, Any]:
-        """Return models, section, inputs and complete results."""
+        """Return models, visible section, inputs and complete results as plain values."""
         return {
             "model": choice_record(self.model),
             "second": choice_record(self.second.model) if self.second else None,
@@ -357,7 +357,7 @@ class MeasurementState:
         load: Callable[[str, str | None], LanguageModel],
         sections: Sequence[Section],
     ) -> MeasurementState:
-        """Restore a `record`; a section unknown to the record starts with new inputs.
+        """Restore a `record`; a section that it lacks starts with its first inputs.
 
         If the page no longer has the chosen section, the first one is chosen.
 
@@ -385,7 +385,7 @@ class MeasurementState:
         return state
 
     def release(self) -> None:
-        """End all work that is no longer needed."""
+        """End all measurements."""
         self._waiting.clear()
         for bench in self.benches:
             bench.release()

@@ -1,1 +1,1 @@
-"""The models of this process, and the choice of one."""
+"""The models loaded in this process, and how visitors choose and load one."""

@@ -1,11 +1,11 @@
 """The choice of a model: the popover in the page's header, and the model that a visit begins with.
 
-A model loads in a thread, so the page keeps working. Visitors who want the same one wait for the
+A model loads in a thread, so the page keeps working. Visitors who want the same model wait for the
 same load, and share the model afterwards (`ui.models.models`).
 
-A person alone at their own computer may load any model (`allowed`). On a server that other
-computers reach, visitors may load the models that its operator names in DECODING_MODELS. They may
-never load a path or an id that they type (`served_to_others`).
+A visitor alone at their own computer may load any model (`allowed`). On a server that other
+computers can reach, visitors may load the bundled models and those that the operator names in
+DECODING_MODELS, but no other path or id that they type (`served_to_others`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ui.words.errors import in_words, told
 from ui.words.labels import markdown_text, parameters_text, size
 from ui.words.language import marked, say
 
-LOOK_SECONDS = 0.5  # between two looks at a load
+LOOK_SECONDS = 0.5  # between two checks of a load
 WIDTH = 320
 KINDS = {
     BUNDLED: marked("Bundled"),
@@ -52,8 +52,8 @@ class Choice:
     """A model to load: a bundled one, a folder, or a hub id and its revision.
 
     Attributes:
-        source, revision: as `load_model` takes them.
-        local_files_only: whether nothing may be downloaded for it; ignored in comparisons.
+        source, revision: arguments of `load_model`.
+        local_files_only: whether to load it without any download; ignored in comparisons.
     """
 
     source: str
@@ -62,7 +62,7 @@ class Choice:
 
     @classmethod
     def parse(cls, text: str) -> Choice:
-        """Split ``owner/name@revision``; leave everything else as it is."""
+        """Parse ``owner/name@revision``; any other text becomes the source."""
         found = re.fullmatch(r"([\w.\-]+(?:/[\w.\-]+)?)@([\w.\-/]+)", text)
         return cls(*found.groups()) if found and not Path(text).is_dir() else cls(text)
 
@@ -73,7 +73,7 @@ class Choice:
 
     @property
     def shown(self) -> str:
-        """Return the model's name on a page."""
+        """The model's name on a page, in its language."""
         return say(str(self))
 
 
@@ -82,7 +82,7 @@ MODELS = SharedModels()
 
 def _give_back(device: torch.device) -> bool:
     had_any = MODELS.give_back()
-    give_memory_back()  # also memory that others have released
+    give_memory_back()  # returns all freed memory, not only that of models
     return had_any
 
 
@@ -90,7 +90,7 @@ on_shortage(_give_back)
 
 
 def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageModel:
-    """Return weights and tokenizer, shared by all visitors; caches belong to each decoder.
+    """Return a model, loaded once for all visitors; each decoder has its own KV cache.
 
     Raises:
         DecodingError: the model cannot be loaded; an unexpected error becomes a `ModelError`.
@@ -120,16 +120,16 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
 
 def preload() -> None:
-    """Load the model that a visit begins with, before any visitor waits for it."""
+    """Load the model that a visit begins with, before any visitor needs it."""
     grammar.prepare()
     try:
         shared_model(first_choice())
     except DecodingError:
-        return  # the first visitor tries again, and sees the error
+        return  # the first visit tries again, and shows the error
 
 
 def first_choice() -> Choice:
-    """Return the model that a visit begins with: DECODING_MODEL's, else the bundled one."""
+    """Return the model that a visit begins with: that of DECODING_MODEL, or the bundled one."""
     return Choice.parse(os.environ.get("DECODING_MODEL", "").strip() or BUNDLED)
 
 
@@ -137,7 +137,7 @@ def first_choice() -> Choice:
 
 
 def allowed() -> list[Choice] | None:
-    """Return the models that this visitor may load, on any page and channel; None for any model."""
+    """Return the models that this visitor may load, on any page or channel; None for any model."""
     listed = re.split(f"[,{re.escape(os.pathsep)}]", os.environ.get("DECODING_MODELS", ""))
     named = [Choice.parse(entry.strip()) for entry in listed if entry.strip()]
     if not named and not served_to_others():
@@ -147,28 +147,28 @@ def allowed() -> list[Choice] | None:
 
 
 def begins_alone(model: LanguageModel) -> bool:
-    """True if a page may begin its work on a model without a press.
+    """Return True if a page may start its job on a model without a button press.
 
-    This holds only on a bundled model, whose passes are short, and for the one person at this
+    This applies only to a bundled model, whose passes are short, and to a visitor alone at this
     computer.
     """
     return model.source in (BUNDLED, BUNDLED_DRAFT) and not served_to_others()
 
 
 def served_to_others() -> bool:
-    """Return whether anyone except the person at this computer may be looking.
+    """Return whether visitors may include people other than the user of this computer.
 
     A tunnel or a proxy on this machine makes visitors look local, so every sign of one counts: an
     address, an allowed name, a public address or a visitor that is not this machine's own, a page
-    opened under another name, a header that names the client of a forwarded request.
+    opened under another host name, a header that names the client of a forwarded request.
 
     To use a tunnel or a proxy alone (an SSH tunnel to a server, a notebook in the cloud), start the
-    app with DECODING_ONLY_ME=yes: then none of these signs counts, and every visitor may load any
-    folder that this process can read, and any model of the hub.
+    app with DECODING_ONLY_ME=yes. Then all signs are ignored, and every visitor may load any folder
+    that this process can read, and any model from the hub.
     """
     if os.environ.get("DECODING_ONLY_ME", "").strip().lower() in ("1", "yes", "true"):
         return False
-    visitor = CONNECTED.get() or st.context  # in a thread of Streamlit's, the context of its page
+    visitor = CONNECTED.get() or st.context  # in a Streamlit thread, its page's context
     headers = visitor.headers
     names = [
         st.get_option("server.address") or "every interface",
@@ -182,7 +182,7 @@ def served_to_others() -> bool:
     return passed_on or not all(map(_is_loopback, names))
 
 
-# Headers that proxies and tunnels add to a request that they pass on.
+# Headers that proxies and tunnels add to a request that they forward.
 _PASSED_ON = re.compile(
     r"forwarded|via|x-(forwarded|original|envoy)-.*|(x-real|x-client|true-client)-ip|cdn-loop"
     r"|(cf|fly|fastly|ngrok|tailscale)-.*",
@@ -191,7 +191,7 @@ _PASSED_ON = re.compile(
 
 
 def _host_of(address: str) -> str:
-    """The name in a Host header or a web address, without port."""
+    """Return the host name in a Host header or a web address, without the port."""
     try:
         return urlsplit(address if "//" in address else f"//{address}").hostname or ""
     except ValueError:  # unmatched brackets
@@ -202,7 +202,7 @@ def _is_loopback(address: str) -> bool:
     name = address.strip().strip("[]").lower().rstrip(".")
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:  # the name of a host or of a socket
+    except ValueError:  # not an IP address: the name of a host or of a socket
         return False
 
 
@@ -223,18 +223,18 @@ def check_allowed(choice: Choice) -> None:
 
 
 class _GivenUp(BaseException):
-    """Raised when a model is no longer wanted; `except Exception` does not catch it."""
+    """Raised when no visitor waits for a load any longer; `except Exception` does not catch it."""
 
 
 class Load(Call[LanguageModel]):
     """One model being loaded, for all visitors who wait for it.
 
     Attributes:
-        choice: which model.
+        choice: the model.
     """
 
-    breaks_off = False  # others may wait for the same model in a different way
-    _current: dict[Choice, Load] = {}  # noqa: RUF012 - one for all visitors, under `_lock`
+    breaks_off = False  # a wait in `SharedModels` may depend on this load, too
+    _current: dict[Choice, Load] = {}  # noqa: RUF012 - shared by all visitors, under `_lock`
     _lock = threading.Lock()
 
     def __init__(self, choice: Choice) -> None:
@@ -245,7 +245,7 @@ class Load(Call[LanguageModel]):
 
     @classmethod
     def join(cls, choice: Choice, owner: Owner = UNKNOWN) -> Load:
-        """Wait for a model, together with the visitors already waiting."""
+        """Join the visitors who wait for a model, or start to load it."""
         with cls._lock:
             load = cls._current.get(choice)
             if load is not None:
@@ -255,12 +255,12 @@ class Load(Call[LanguageModel]):
         return load.start(owner)
 
     def leave(self) -> None:
-        """Stop waiting; the last one to leave ends the load, at its next stage or chunk."""
+        """Stop waiting; when the last visitor leaves, the load ends at its next stage or chunk."""
         with self._lock:
             self._waiting -= 1
             if self._waiting:
                 return
-            self._forget()  # the next visitor who wants it begins a new load
+            self._forget()  # the next visitor who wants the model starts a new load
         self.cancel()
 
     def _load(self) -> LanguageModel | None:
@@ -289,11 +289,11 @@ class _Visit:
     """The load that one visitor waits for, and the outcome of the last one.
 
     Attributes:
-        load: the current load, None if there is none.
+        load: the current load; None if there is none.
         asked: the choice in the fields when Load was last pressed.
-        problem: why that model was not loaded, empty if it was.
-        said: a remark on it for the next drawing of the page.
-        loads: the number of models loaded; a new number closes the panel.
+        problem: why that model was not loaded; empty if it was.
+        said: a remark about it for the next drawing of the page.
+        loads: number of models loaded so far; a new number closes the panel.
     """
 
     load: Load | None = None
@@ -322,7 +322,7 @@ class _Visit:
             self.load = None
 
     def finish(self, on_load: Callable[[LanguageModel], None], kept: str) -> bool:
-        """Hand over a loaded model, or note why there is none; return False while it is loading."""
+        """Pass on a loaded model, or set `problem`; return False if no load has ended."""
         load = self.load
         if load is None or load.is_running:
             return False
@@ -354,12 +354,12 @@ def model_chooser(
     name: str = "model",
     label: str = "",
 ) -> None:
-    """Draw the popover; `on_load` gets a model that was requested here, then the page is redrawn.
+    """Draw the popover that loads a model, passes it to `on_load`, and redraws the page.
 
     Args:
-        current: the model in use, None if there is none.
-        on_load: takes the model over; if it raises a `DecodingError`, the error is shown here.
-        kept: a sentence on the fate of the page's texts and settings.
+        current: the model in use; None if there is none.
+        on_load: called with the loaded model; an error that it raises is shown in the popover.
+        kept: a sentence on what happens to the page's texts and settings.
         name: the name of the popover within the session.
         label: the model's role on the page, shown before its name; "Model" if empty.
     """
@@ -367,9 +367,9 @@ def model_chooser(
     said, visit.said = visit.said, ""
     if said:
         st.toast(markdown_text(said), duration="long")
-    # A new key makes a new popover, which is closed.
+    # A new key creates a new popover, which is closed.
     popover = st.popover(_chip(current, label or say("Model")), key=f"{name}_chooser_{visit.loads}")
-    with popover, st.container(width=WIDTH):  # a long message must not widen it
+    with popover, st.container(width=WIDTH):  # so that a long message does not widen it
         # A fragment: neither typing here nor the progress of a load redraws anything else.
         panel = st.fragment(
             guarded(_panel, "the choice of a model"),
@@ -379,7 +379,7 @@ def model_chooser(
 
 
 def show_limits(model: LanguageModel) -> None:
-    """Draw a sentence on what cannot be known of a model that gives only a part."""
+    """Draw a sentence on the figures that a model with limited access cannot provide."""
     if sentences := limits(model):
         st.caption(markdown_text(" ".join(told(sentence) for sentence in sentences)))
 
@@ -421,8 +421,8 @@ def _panel(
     if pressed:
         visit.begin(choice)
         if visit.load:
-            visit.load.wait(0.2)  # a model that others have loaded is available at once
-            st.rerun()  # with the clock of the fragment running
+            visit.load.wait(0.2)  # a model in memory is available at once
+            st.rerun()  # sets the fragment's clock
     if visit.load:
         _progress(visit.load)
     if visit.problem and choice == visit.asked:
@@ -430,7 +430,7 @@ def _panel(
 
 
 def _typed_choice(name: str) -> Choice | None:
-    """Draw the fields and return the choice that they name; None while they are empty."""
+    """Draw the fields, and return the model that they name; None if they are empty."""
     kind = st.radio(
         say("Source"),
         list(KINDS),
@@ -444,7 +444,7 @@ def _typed_choice(name: str) -> Choice | None:
         folder = st.text_input(
             say("Folder"), key=f"{name}_folder", placeholder="path/to/folder"
         ).strip()
-        # Absolute, so that a missing folder is not looked for on the hub.
+        # Absolute, so that a missing folder is not looked up on the hub.
         return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
     hub_id = st.text_input(say("Hub id"), key=f"{name}_hub_id", placeholder="owner/name").strip()
     revision = st.text_input(
@@ -476,7 +476,7 @@ def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
 
 
 def stage_name(what: str) -> str:
-    """Return the name of a stage of loading, in the language of the page."""
+    """Return the name of a loading stage, in the language of the page."""
     return say(what)
 
 

@@ -1,4 +1,4 @@
-"""Load the first model of a page, with progress for the visitor who waits."""
+"""Loading the first model of a visit or a record, with progress for the waiting visitor."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Told = Callable[[str, int, int | None], None]
 
 
 def first_model(told: Told, should_stop: Callable[[], bool]) -> tuple[LanguageModel, str]:
-    """Return the model that a visit begins with, and a sentence if it is not the one asked for.
+    """Return the model that a visit begins with, and a message if it replaces the configured one.
 
     Args:
-        told: hears what happens, how much is done, and of how much.
-        should_stop: tells whether the model is no longer wanted.
+        told: called with the stage, the amount done and the total amount.
+        should_stop: returns True once the model is no longer wanted.
 
     Raises:
-        Abandoned: it is no longer wanted.
+        Abandoned: the model is no longer wanted.
         DecodingError: not even the bundled model can be loaded.
     """
     choice = first_choice()
@@ -42,11 +42,11 @@ def first_model(told: Told, should_stop: Callable[[], bool]) -> tuple[LanguageMo
 def load(
     source: str, revision: str | None, told: Told, should_stop: Callable[[], bool]
 ) -> LanguageModel:
-    """Return the model of a record, which may come from another person; nothing is downloaded.
+    """Return the model that a record names, without a download, as anyone may have written it.
 
     Raises:
-        Abandoned: it is no longer wanted.
-        DecodingError: it may not be loaded here, or cannot be.
+        Abandoned: the model is no longer wanted.
+        DecodingError: it may not or cannot be loaded here.
     """
     choice = Choice(source, revision, local_files_only=True)
     check_allowed(choice)
@@ -62,7 +62,7 @@ def load(
 
 
 def load_quietly(source: str, revision: str | None) -> LanguageModel:
-    """Return the model of a record, without reporting progress."""
+    """Return the model that a record names, without reporting progress."""
     return load(source, revision, lambda what, done, total: None, lambda: False)
 
 

@@ -1,4 +1,4 @@
-"""The models in this process: each is held once, however many visitors use it."""
+"""The models in this process: each is in memory once, however many visitors use it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ui.visits.visits import memory_was_freed
 if TYPE_CHECKING:
     from engine.model import LanguageModel
 
-# Number of unused models that stay, those asked for last: a page that is reloaded finds its model
-# here.
+# Number of recently requested models to keep in memory even when unused, so that a reloaded page
+# finds its model.
 KEPT = 1
-LOOK_SECONDS = 0.2  # between two looks at a load in another thread
+LOOK_SECONDS = 0.2  # between two calls of `waiting` during a load in another thread
 
 
 class _UnderWay:
-    """A load that others wait for."""
+    """A load in progress, and its outcome for the threads that wait for it."""
 
     def __init__(self) -> None:
         self.ended = threading.Event()
@@ -33,11 +33,11 @@ class _UnderWay:
 
 
 class SharedModels:
-    """Models by their source and revision.
+    """Loaded models by source and revision, shared by all visitors.
 
-    A model that any visitor still has is found again, whatever was loaded since. Weights are the
-    largest objects in memory, and a second copy may be one too many. Only this object holds models
-    for all, so a browser's message cannot empty it.
+    A model that any visitor still uses is never loaded twice, whatever was loaded since. Weights
+    are the largest objects in memory, and a second copy may not fit. No message from a browser can
+    empty this cache.
     """
 
     def __init__(self, kept: int = KEPT) -> None:
@@ -54,13 +54,12 @@ class SharedModels:
         load: Callable[[], LanguageModel],
         waiting: Callable[[], None] = lambda: None,
     ) -> LanguageModel:
-        """Return the model of a folder or a hub id; `load` is called if it is not here.
+        """Return the model from a folder or the hub; calls `load` if it is not in memory.
 
         Args:
-            source, revision: the origin of the model; a folder counts as the same however its path
-                is written.
-            load: makes the model; other callers who want it wait.
-            waiting: called now and then during another caller's load; its exceptions end the wait.
+            source, revision: the origin of the model; different paths to a folder are equivalent.
+            load: loads the model; other callers who want the same model wait.
+            waiting: called repeatedly during another caller's load; its exceptions end the wait.
 
         Raises:
             DecodingError: `load` raised it, in this or another thread.
@@ -83,13 +82,13 @@ class SharedModels:
                 raise others.failure
             if others.model is not None:
                 return others.model
-            # The other caller gave up, for its own reasons: begin again.
+            # The other caller gave up for its own reasons, so try again.
 
     def _loaded(
         self, name: Hashable, mine: _UnderWay, load: Callable[[], LanguageModel]
     ) -> LanguageModel:
         try:
-            gc.collect()  # free unused weights before loading others
+            gc.collect()  # free unused weights before loading new ones
             model = mine.model = load()
             finalize(model, memory_was_freed).atexit = False
             with self._lock:
@@ -111,7 +110,7 @@ class SharedModels:
             self._kept.popitem(last=False)
 
     def give_back(self) -> bool:
-        """Release unused models, as memory has run out; return False if there are none."""
+        """Release unused models when memory is short; return False if there were none."""
         with self._lock:
             before = len(self._alive)
             self._kept.clear()
@@ -119,7 +118,7 @@ class SharedModels:
             return len(self._alive) < before
 
     def forget(self) -> None:
-        """Forget all models, so that each is loaded again when next asked for; users keep them."""
+        """Forget all models, so that the next request loads them again; users keep theirs."""
         with self._lock:
             self._alive.clear()
             self._kept.clear()

@@ -1,7 +1,7 @@
-"""Start-up of the server, before anyone can decode: import PyTorch, load the first model.
+"""Start-up of the server: import PyTorch and load the first model, in the background.
 
-Both take seconds, so they are done in a thread as the server starts. Pages are available during
-that time. This file imports neither.
+Both take seconds, so a thread does them when the server starts, and pages are available at once.
+This file itself does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ LOOK_SECONDS = 0.1
 
 
 class Start:
-    """The one start of this process.
+    """The start-up of this process, which happens once.
 
     Attributes:
-        activity: the work in progress; None once the start is over.
+        activity: the work in progress; None once the start-up is over.
     """
 
     def __init__(self) -> None:
@@ -33,10 +33,10 @@ class Start:
         self._lock = threading.Lock()
 
     def begin(self, *imports: Callable[[], object]) -> None:
-        """Begin in a thread, once.
+        """Start the thread, on the first call only.
 
         Args:
-            imports: called there first, to import other modules that pages need.
+            imports: called first in the thread, to import modules that pages need.
         """
         with self._lock:
             if not self._has_begun:
@@ -51,17 +51,17 @@ class Start:
 
             self.activity = Activity(LOADING)
             model_chooser.preload()
-        finally:  # the next visitor tries again, and sees the error
+        finally:  # after an error, the next visit tries again and shows it
             self.activity = None
             self._ended.set()
 
     @property
     def is_over(self) -> bool:
-        """Return whether the start-up has ended, even if it failed."""
+        """True if the start-up has ended, even if it failed."""
         return self._ended.is_set()
 
     def wait(self, told: Callable[[Activity | None], None], is_wanted: Callable[[], bool]) -> bool:
-        """Wait until it is over, reporting progress; return False if it is no longer wanted."""
+        """Wait for the start-up to end, reporting progress; return False once it is not wanted."""
         self.begin()
         while not self._ended.wait(LOOK_SECONDS):
             told(self.activity)

@@ -1,1 +1,1 @@
-"""Additions of the app to the web server, and the sentences for failures."""
+"""The app's additions to the web server, and its error messages."""

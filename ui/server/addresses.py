@@ -1,4 +1,4 @@
-"""Names that this app answers to, and origins of its own pages."""
+"""Host names that this app answers to, and the origins of its own pages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Addresses:
     """Addresses at which this app is served.
 
     Attributes:
-        hosts: names that a Host header may have; ``*`` for all, ``*.x`` for those below x.
+        hosts: names that a Host header may have; ``*`` for all, ``*.x`` for subdomains of x.
         origins: origins of its pages in addition to its own address, such as that of a proxy that
             adds TLS: ``https://classroom.example``.
-        scheme: ``https`` if this process has the certificate.
+        scheme: ``https`` if this process serves TLS itself.
         base: path below which it is served, empty or with a leading slash.
     """
 
@@ -46,37 +46,37 @@ class Addresses:
         return bool(name) and any(_fits(name, pattern) for pattern in self.hosts)
 
     def has_origin(self, origin: str, host: str) -> bool:
-        """Return whether a page of this origin is one of ours, for a request to this host.
+        """Return whether a page of this origin is one of the app's own, for a request to this host.
 
         Scheme, name and port must match exactly. Nothing that a proxy may have added to the request
-        is trusted. The operator of a proxy names the public address.
+        is trusted. The operator of a proxy configures the public address.
         """
         origin = _plain_origin(origin)
         return origin == _plain_origin(self.origin(host)) or origin in self.origins
 
     def origin(self, host: str) -> str:
-        """The origin of pages that come from this host."""
+        """Return the origin of pages served from this host."""
         return f"{self.scheme}://{host}"
 
     def path(self, path: str) -> str:
-        """A path of a request without the base."""
+        """Return a request's path without the base path."""
         return path.removeprefix(self.base)
 
 
 def name_of(host: str) -> str | None:
-    """The name or number in a Host header, without the port; None if the header is malformed."""
+    """Return the host name or IP address in a Host header, without the port; None if malformed."""
     found = _HOST.fullmatch(host)
     return found.group(1) if found else None
 
 
 def allow_own_address() -> None:
-    """Let Streamlit, which has its own list, also answer to the address that it listens on."""
+    """Add the address that the server listens on to Streamlit's own list of allowed hosts."""
     hosts = config.get_option("server.allowedHosts")
     config.set_option("server.allowedHosts", list(dict.fromkeys([*hosts, *_own()])))
 
 
 def _own() -> list[str]:
-    """The address that the server listens on; if it listens on all, those of this machine."""
+    """Return the address that the server listens on; if it listens on all, the local ones."""
     address = config.get_option("server.address") or "0.0.0.0"
     try:
         is_all = ipaddress.ip_address(address).is_unspecified

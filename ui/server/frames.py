@@ -1,7 +1,7 @@
 """Checks on WebSocket frames from a browser, made before anything parses them.
 
-Streamlit takes frames of 25 MB with any number of events, lets every visitor empty everyone's
-caches, and reads JSON as deep as Python's stack. This module walks a frame field by field, only as
+Streamlit accepts frames of 25 MB with any number of events, lets any visitor clear everyone's
+caches, and parses JSON as deep as Python's stack. This module walks a frame field by field, only as
 far as needed to decide whether to pass it on. If the frame asks for too much, the walk ends.
 """
 
@@ -16,20 +16,20 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 
-MOST_WIDGETS = 500  # of a page; six columns of Compare have some 120
+MOST_WIDGETS = 500  # of a page; six columns of Compare have about 120
 MOST_EVENTS = 16  # of one component in one message; they come one by one
 MOST_FIELDS = 5_000  # of all messages within a frame; 500 widgets have 1,500
-MOST_STATE = 64 * 2**10  # bytes of a rerun besides its widgets: address, page, time zone
+MOST_STATE = 64 * 2**10  # bytes of a rerun without its widgets: address, page, time zone
 LONGEST_NAME = 1_024  # bytes of a widget's id
 LONGEST_TEXT = 80_000  # bytes of a typed text: 20,000 characters of four bytes
-DEEPEST = 32  # JSON: lists and objects within each other
-MOST_PARTS = 50_000  # JSON: texts, lists and objects in a frame; 2,000 biases are 2,000 lists
+DEEPEST = 32  # JSON: nesting depth of lists and objects
+MOST_PARTS = 50_000  # JSON: strings, lists and objects in a frame; 2,000 biases are 2,000 lists
 
-# The messages that the pages need of Streamlit's. The others empty caches, ask for the folder's git
+# The Streamlit messages that the pages need. The others clear caches, ask for the folder's git
 # history, announce uploads, install software for editors or stop the server.
 ALLOWED_MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "backend_operation_request")
 ALLOWED_OPERATIONS = ("request_id", "session_id", "deferred_file")  # a download, made when asked
-# No page takes files, tables or chat.
+# No page accepts files, edited tables or chat.
 ALLOWED_VALUES = (
     "id",
     "trigger_value",
@@ -47,7 +47,7 @@ ALLOWED_VALUES = (
 
 
 class RefusedFrame(Exception):
-    """A frame that is not passed on; the message says why, for the log."""
+    """Error for a frame that is not passed on; the message gives the reason, for the log."""
 
 
 class MalformedFrame(RefusedFrame):
@@ -61,7 +61,7 @@ class Limits:
     Attributes:
         frame: bytes of one frame.
         frames, bytes: per second, on average.
-        seconds: seconds' worth of both that may come at once.
+        seconds: seconds' worth of both that may come in one burst.
     """
 
     frame: int
@@ -75,8 +75,8 @@ class Bucket:
 
     Args:
         rate: units per second.
-        brim: the most that it holds, and its first content.
-        clock: tells the time in seconds.
+        brim: its capacity; it starts full.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -98,18 +98,18 @@ class Bucket:
 
 # --- JSON -----------------------------------------------------------------------------------------
 
-# A text without an end extends to the end of the data. Otherwise a new search would begin at every
-# quotation mark in the text.
+# A string without an end extends to the end of the data. Otherwise a new search would begin at
+# every quotation mark in the string.
 _JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{\]}]', re.DOTALL)
 
 
 def check_json(data: bytes, most_events: int | None = None, most_parts: int = MOST_PARTS) -> int:
-    """Refuse JSON that is too deep or has too many parts, without reading it.
+    """Refuse JSON that is too deep or has too many parts, without parsing it.
 
     Args:
         data: the text, in UTF-8.
-        most_events: how many objects a list at the top may hold; None for any number.
-        most_parts: texts, lists and objects that it may hold.
+        most_events: the most objects that a top-level list may contain; None for any number.
+        most_parts: the most strings, lists and objects that it may contain.
 
     Returns:
         The number of parts, including the ends of lists and objects.
@@ -177,7 +177,7 @@ class _Frame:
         self._parts_left = MOST_PARTS
 
     def _fields(self, data: bytes) -> Iterator[tuple[int, int | bytes]]:
-        """Number and value of every field of a message.
+        """Yield the number and the value of every field of a message.
 
         Raises:
             MalformedFrame: not a message.
@@ -205,7 +205,7 @@ class _Frame:
             yield key >> 3, value
 
     def _messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """As `_fields`, for a message that may hold only texts and messages."""
+        """Yield fields as `_fields` does, of a message that may contain only texts and messages."""
         for number, value in self._fields(data):
             yield number, b"" if isinstance(value, int) else value
 
@@ -254,7 +254,7 @@ class _Frame:
             elif number in _JSON_VALUES:
                 self._parts_left -= check_json(value, MOST_EVENTS, self._parts_left)
             elif len(value) > LONGEST_TEXT and value.lstrip()[:1] in (b"[", b"{"):
-                # A chart's selection. A short text may well be a prompt, whatever it looks like.
+                # A chart's selection. A short text may well be a prompt, even if it looks so.
                 self._parts_left -= check_json(value, most_parts=self._parts_left)
 
 
@@ -262,7 +262,7 @@ def check_back_msg(data: bytes) -> None:
     """Refuse a message to Streamlit that no page of this app sends.
 
     Args:
-        data: a `BackMsg` as it came.
+        data: a serialised `BackMsg`.
 
     Raises:
         MalformedFrame: not such a message.

@@ -1,8 +1,8 @@
-"""The door of the server: who may talk to it, about what, and what its pages may do.
+"""Access control of the server: which requests it accepts, and what its pages may do.
 
-The guard runs before Streamlit and before the app's own routes. A browser lets every page on the
-web send requests to every address. The guard recognises pages of other ports and other names by the
-Host and the Origin that the browser writes. It compares them to the letter and makes no look-ups.
+The guard runs before Streamlit and before the app's own routes. A browser lets any page on the web
+send requests to any address. The guard recognises pages from other ports and other host names by
+the Host and Origin headers that the browser sets. It compares them exactly, without DNS look-ups.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from ui.server.sockets import GuardedSocket
 from ui.server.visitor import CONNECTED, Visitor, this_address
 
 STREAM = "/_stcore/stream"
-# Streamlit's own addresses that a page asks for. Not needed: figures about all visitors, uploads,
+# Streamlit's own addresses that a page requests. Not needed: statistics on all visitors, uploads,
 # the interface for other programs, log-in, components of an older kind.
 OPEN = re.compile(r"/_stcore/(?:health|host-config|stream|bidi-components/.+)")
 CLOSED = re.compile(r"/(?:_stcore|component|auth|oauth2callback)(?:/.*)?")
 
 HEADERS = {
-    "X-Frame-Options": "DENY",  # no foreign page may show this one in a frame and guide clicks
+    "X-Frame-Options": "DENY",  # no other site may show this page in a frame and hijack clicks
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-POLICY = {  # Content-Security-Policy, besides `script-src` and `connect-src`
+POLICY = {  # Content-Security-Policy, except `script-src` and `connect-src`
     "default-src": "'self'",
     "style-src": "'self' 'unsafe-inline'",  # Streamlit and Plotly write styles into elements
-    "img-src": "'self' data: blob:",  # Plotly's pictures to save
+    "img-src": "'self' data: blob:",  # images that Plotly saves
     "font-src": "'self' data:",
     "object-src": "'none'",
     "base-uri": "'none'",
@@ -50,7 +50,7 @@ POLICY = {  # Content-Security-Policy, besides `script-src` and `connect-src`
 }
 LONGEST_SHOWN = 100  # characters shown of a request's own data
 # WebSockets at once. A tab has three, so the limit on visits is reached first (`ui.visits.visits`).
-# Many systems let a process have 1,024 files.
+# Many systems let a process open 1,024 files.
 MOST_SOCKETS = 900
 FULL = "Your address has its share of connections; close some tabs, or try again in a minute."
 
@@ -99,7 +99,7 @@ class Guard:
             self._sockets.leave(address)
 
     def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        """Status and sentence for a request that is refused."""
+        """Return status and message if the request is refused; None if it is allowed."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         name = name_of(hosts[0]) if len(hosts) == 1 else None
         if name is None:
@@ -128,7 +128,7 @@ class Guard:
         return None
 
     def _handed_on(self, scope: Scope, headers: Headers) -> Scope:
-        """The scope with the Origin of its own Host: Streamlit looks any other up outside."""
+        """Set the Origin to the request's own Host: Streamlit would look any other up outside."""
         own = self._addresses.origin(headers["host"]).encode("latin-1")
         kept = [(name, value) for name, value in scope["headers"] if name.lower() != b"origin"]
         return {**scope, "headers": [*kept, (b"origin", own)]}
@@ -137,7 +137,7 @@ class Guard:
 async def _refuse(status: int, sentence: str, scope: Scope, receive: Receive, send: Send) -> None:
     _log.warning("Refused %.100r: %s", scope["path"], sentence)
     if scope["type"] == "http" or "websocket.http.response" in (scope.get("extensions") or {}):
-        # The rest of the request is not waited for.
+        # Do not wait for the rest of the request.
         response = PlainTextResponse(sentence + "\n", status, {"Connection": "close"})
         await response(scope, receive, send)
     else:
@@ -159,12 +159,12 @@ def _with_headers(host: str, send: Send) -> Send:
 
 
 def policy(host: str) -> str:
-    """The Content-Security-Policy for pages of this host."""
+    """Return the Content-Security-Policy for pages of this host."""
     # Older Safari does not include WebSockets of the same host in 'self'.
     sockets = f" ws://{host} wss://{host}" if name_of(host) else ""
     rules = {
         **POLICY,
-        # Streamlit hands over the programs of components as blobs, and reads its messages with
+        # Streamlit loads the scripts of components as blobs, and parses its messages with
         # WebAssembly if it can.
         "script-src": f"'self' blob: 'wasm-unsafe-eval'{_inline_scripts()}",
         "connect-src": f"'self'{sockets}",
@@ -174,7 +174,7 @@ def policy(host: str) -> str:
 
 @cache
 def _inline_scripts() -> str:
-    """The hashes of the scripts in Streamlit's page itself: no others may run."""
+    """Return the hashes of the inline scripts in Streamlit's page: no others may run."""
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text("utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = (b64encode(sha256(script.encode()).digest()).decode() for script in scripts)

@@ -1,8 +1,8 @@
-"""Unexpected exceptions: each becomes one sentence with a number, and the log has both.
+"""Unexpected exceptions: the visitor sees one sentence with a number, the log has the traceback.
 
-The visitor learns the effect on their work and what to do. The operator of the app finds the
-traceback by the number. Neither a fault that repeats a thousand times nor a text of a megabyte in
-its message fills the log.
+The sentence says what happened to the visitor's work and what to do. The operator of the app finds
+the traceback by the number. Neither a fault that recurs a thousand times nor a message with a
+megabyte of text can fill the log.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ui.words.labels import markdown_text
 from ui.words.language import marked, say
 
 KEPT = marked("Your texts and settings are kept; try it again, or reload the page.")
-SAME_SECONDS = 600.0  # a fault that comes again within this time keeps its number
+SAME_SECONDS = 600.0  # a fault that recurs within this time keeps its number
 MOST_KNOWN = 100  # faults whose numbers are remembered
 MOST_FRAMES = 30  # of a traceback in the log
-LONGEST_LINE = 300  # characters of a line in the log: a message may hold a visitor's text
-_PENDING = "problem"  # in the session's state: a sentence for the next drawing of the page
+LONGEST_LINE = 300  # characters of a line in the log: a message may contain a visitor's text
+_PENDING = "problem"  # in the session's state: a sentence for the next run of the page
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def report(error: BaseException, doing: str = marked("this page"), kept: str = K
     Args:
         error: the exception. The message of an expected one is the sentence itself.
         doing: the interrupted work, marked: "this page", "the sweep".
-        kept: the state of the person's work, and what to do; marked.
+        kept: the sentence on what is kept of the person's work, and what to do; marked.
     """
     if isinstance(error, DecodingError):
         return in_words(error)
@@ -99,10 +99,10 @@ def _told(error: BaseException) -> str:
 
 
 def on_script_error(error: Exception) -> bool:
-    """Show the sentence where the page broke off, and leave the rest in place; for `st.App`.
+    """Show the sentence where the page failed, below what it has drawn; for `st.App`.
 
-    A page that breaks off in the callback of a field has drawn nothing yet, so it is drawn again,
-    and `show_pending` shows the sentence. The callback is not called again.
+    A page that fails in the callback of a field has drawn nothing yet, so it is drawn again, and
+    `show_pending` shows the sentence. The callback is not called again.
     """
     sentence = report(error)
     if not (_is_of_callback(error) and _redrawn_with(sentence)):
@@ -111,14 +111,14 @@ def on_script_error(error: Exception) -> bool:
 
 
 def show_pending() -> None:
-    """Show the sentence that the last drawing of this page left, if any."""
+    """Show the sentence that the last run of this page left, if any."""
     sentence = st.session_state.pop(_PENDING, "")
     if sentence:
         st.error(markdown_text(sentence))
 
 
 def guarded(draw: Callable[..., None], doing: str) -> Callable[..., None]:
-    """Wrap a part of a page: if it fails, the sentence takes its place, and the page continues.
+    """Wrap a part of a page: if it fails, an error sentence takes its place and the page continues.
 
     Args:
         draw: draws the part.
@@ -142,7 +142,7 @@ def _is_of_callback(error: Exception) -> bool:
 
 
 def _redrawn_with(sentence: str) -> bool:
-    """Ask Streamlit for another run of the page, as `st.rerun` does when it may be called."""
+    """Ask Streamlit to run the page again, as `st.rerun` does; return whether it will."""
     context = get_script_run_ctx()
     if context is None or context.script_requests is None:
         return False
@@ -161,7 +161,7 @@ def _redrawn_with(sentence: str) -> bool:
 
 
 class AtMost(logging.Filter):
-    """Filter that lets `lines` lines a minute through, so that visitors cannot fill the disk."""
+    """Log filter that passes `lines` lines a minute, so that visitors cannot fill the disk."""
 
     def __init__(self, lines: int) -> None:
         super().__init__()

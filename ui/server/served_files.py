@@ -1,10 +1,10 @@
-"""Files that components fetch: served by the app itself, under names that change with content.
+"""Files that components fetch, served by the app under addresses that change with the content.
 
 `streamlit run` finds the `st.App` in `app.py` and serves these routes with its own, so the
 component's modules and Plotly.js come from this server, whatever the network allows.
 
-Values that the app computes and that seldom change are served too: sentences of a language, the
-glossary. A page gets their address with every drawing; the browser asks for each once.
+Computed values that seldom change are served too: the sentences of a language, the glossary. A page
+gets their addresses on every redraw, and the browser fetches each only once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Unchanging(StaticFiles):
 
 
 class _OneFile(_Unchanging):
-    """A single file of a folder that holds others."""
+    """A single file, served without the others in its folder."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(directory=file.parent)
@@ -54,7 +54,7 @@ class _OneFile(_Unchanging):
 
 @cache
 def _route(place: Path) -> str:
-    """Return the route of a folder or file, which changes with its content."""
+    """Return the route of a folder or file; it changes with the content."""
     files = [place] if place.is_file() else sorted(filter(Path.is_file, place.rglob("*")))
     digest = hashlib.sha256()
     for file in files:
@@ -64,7 +64,7 @@ def _route(place: Path) -> str:
 
 
 def address(place: Path) -> str:
-    """Return the address of a served folder, or that of the folder around a served file."""
+    """Return the address of a served folder; for a served file, that of its folder."""
     return f"{base_path()}{_route(place)}"
 
 
@@ -90,7 +90,7 @@ def _value(request: Request) -> Response:
 
 
 def routes(places: Iterable[Path]) -> list[BaseRoute]:
-    """Routes for `st.App` to folders and single files, and to all values."""
+    """Return the routes for `st.App` to these folders and files, and to all served values."""
     return [
         Route(f"{VALUES}/{{name}}", _value),
         *(

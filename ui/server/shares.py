@@ -1,7 +1,7 @@
-"""Shares of resources among addresses: none takes so much that others find nothing.
+"""Fair shares of a resource among addresses: none can use it all up.
 
-An address may have as much as it leaves free for others: half of everything if it comes alone, less
-as more addresses have something. So every newcomer still finds room.
+An address may have as much as it leaves free for others: half of everything if it is the only one,
+less as others use some. So there is always room for a newcomer.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ui.server.visitor import this_address
 
 
 def has_share(most: int, taken: int, own: int, wanted: int = 1, times: int = 1) -> bool:
-    """Return whether an owner with this much may have more.
+    """Return whether an owner may have `wanted` more.
 
     Args:
-        most: the total.
-        taken: how much all have by now.
-        own: how much of that is the owner's.
-        wanted: how much more the owner wants.
-        times: how much of the free rest the owner may have in all: 2 for twice as much.
+        most: the total amount.
+        taken: the amount in use by all owners.
+        own: the owner's part of that.
+        wanted: the amount that the owner asks for.
+        times: the most that the owner may have, as a multiple of the free rest.
     """
     free = most - taken
     return wanted <= free and own + wanted <= times * free
 
 
 class Places:
-    """A number of places, of which each address has its share."""
+    """A fixed number of places, shared fairly among addresses."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -42,7 +42,7 @@ class Places:
         self._lock = threading.Lock()
 
     def has_room(self, address: str) -> bool:
-        """Return whether the address may have a further place."""
+        """Return whether the address may have one more place."""
         return has_share(self._most, self._held.total(), self._held[address])
 
     def take(self, address: str) -> bool:
@@ -60,7 +60,7 @@ class Places:
             self._held += Counter()  # drops addresses without a place
 
 
-# The visitor for whom the work is done; an object that lives as long as they are there.
+# The visitor for whom the work is done; an object that lives as long as they are connected.
 ASKER: ContextVar[object] = ContextVar("asker", default=None)
 LONG_SECONDS = 0.5
 
@@ -74,7 +74,7 @@ class _Work(NamedTuple):
 
 
 class SharedPool(ThreadPoolExecutor):
-    """A pool of threads in which each asker's address has its share; other work waits.
+    """A thread pool in which each address has a fair share of the threads; other work waits.
 
     Long work has half of the pool, so that a click does not wait for other visitors' long prompts.
     """
@@ -87,7 +87,7 @@ class SharedPool(ThreadPoolExecutor):
         self._door = threading.Lock()
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future:
-        """Call this in a thread, for the visitor that asks."""
+        """Queue a call for a thread, on behalf of the current visitor; return its future."""
         future, asker = Future(), ASKER.get()
         with self._door:
             is_long = asker is not None and self._took.get(asker, 0.0) > LONG_SECONDS

@@ -16,12 +16,12 @@ from ui.server.frames import (
 )
 from ui.server.problems import AtMost
 
-# Limits of Streamlit's stream. A prompt has at most 20,000 characters, Tune has eight of them, and
+# Limits for Streamlit's stream. A prompt has at most 20,000 characters, Tune has eight of them, and
 # all fields come with each message: 640 kB at most. A whole novel pasted by mistake still comes
 # through, so that the page can say how long a prompt may be. A person and the page's clocks send
 # ten messages a second.
 STREAM_LIMITS = Limits(frame=4 * 2**20, frames=25, bytes=2**20, seconds=8)
-# Limits of the step page: Play asks for tokens as fast as they come.
+# Limits for the step page: Play asks for tokens as fast as they come.
 OTHER_LIMITS = Limits(frame=2**20, frames=200, bytes=2**20, seconds=8)
 
 _log = logging.getLogger(__name__)
@@ -29,14 +29,14 @@ _log.addFilter(AtMost(30))
 
 
 class GuardedSocket:
-    """One connection.
+    """One WebSocket connection, whose incoming messages are checked.
 
-    A message that asks for too much is left out, and the first one is logged. A message that no
-    page sends ends the connection, and so does more traffic than any page causes.
+    A message that asks for too much is dropped, and the first one is logged. A message that no
+    page sends closes the connection, and so does more traffic than any page causes.
 
     Args:
         path: the path of its address, for the log.
-        is_stream: whether it is Streamlit's.
+        is_stream: whether it is Streamlit's own stream.
         receive, send: the server's functions; the methods of the same names are for the app.
     """
 
@@ -50,7 +50,7 @@ class GuardedSocket:
         self._has_dropped = self._is_closed = False
 
     async def receive(self) -> Message:
-        """Return the next permitted message, or a disconnect if the connection is closed here."""
+        """Return the next permitted message, or a disconnect if the connection was closed here."""
         while True:
             message = await self._receive()
             if message["type"] != "websocket.receive":

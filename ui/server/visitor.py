@@ -1,4 +1,4 @@
-"""The visitor at the other end of a connection, noted when it comes in."""
+"""The visitor behind a connection, recorded when the connection is opened."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from starlette.types import Scope
 
 @dataclass(frozen=True)
 class Visitor:
-    """The visitor of a request, and its route as the headers give it.
+    """The sender of a request: its IP address and its headers.
 
     Attributes:
         ip_address: address of the sender; ``unknown`` if the connection names none.
-        headers: the names of its headers, and their values.
+        headers: the headers of the request.
     """
 
     ip_address: str
@@ -35,17 +35,17 @@ CONNECTED: ContextVar[Visitor | None] = ContextVar("connected", default=None)
 
 
 def this_address() -> str:
-    """Return the string that counts as one address, for shares (`ui.server.shares`).
+    """Return the current visitor's address, in the form that shares are counted by.
 
-    That is a number, a household's IPv6 network, or ``localhost``. Behind a proxy on this machine
-    uvicorn replaces the proxy's address with the visitor's. For proxies elsewhere there is
-    FORWARDED_ALLOW_IPS.
+    This is an IPv4 address, a household's IPv6 network, or ``localhost``; see `ui.server.shares`.
+    Behind a proxy on this machine, uvicorn replaces the proxy's address with the visitor's. For
+    proxies elsewhere, set FORWARDED_ALLOW_IPS.
     """
     visitor = CONNECTED.get()
     address = visitor.ip_address if visitor else st.context.ip_address  # None is this machine
     try:
         number = ipaddress.ip_address(address or "127.0.0.1")
-    except ValueError:  # a socket's name
+    except ValueError:  # the name of a Unix socket
         return str(address)
     number = getattr(number, "ipv4_mapped", None) or number
     if number.is_loopback:

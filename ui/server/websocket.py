@@ -5,11 +5,11 @@ connection are answered in order, in a small pool of threads and never on the ev
 are binary: see `ui.step.message`. At any time, the server may also send
 
     {"kind": "busy", "what": "Reading the prompt", "done": 256, "total": 900, "behind": 2,
-     "can_cancel": true}                 total may be null; behind: passes of others that go first
+     "can_cancel": true}                 total may be null; behind: passes of others ahead of it
     {"kind": "busy", "what": ""}         it is over
     {"kind": "failed", "error": "..."}   nothing more will come
 
-A `Channel` defines a page. This file knows nothing of decoding.
+A `Channel` implements a page. This module does not depend on decoding.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from ui.server.shares import ASKER, SharedPool
 
 LIVE = "/live"
 LARGEST_FRAME = 512 * 2**10  # characters; a trace has at most 350,000
-DEEPEST = 16  # lists and objects within each other
-MOST_WAITING = 64  # frames of one connection; more are not read before some are answered
+DEEPEST = 16  # nesting depth of lists and objects
+MOST_WAITING = 64  # unanswered frames of one connection; then reading pauses
 ROOM_SECONDS = 0.05  # between two checks for room
-HELLO_SECONDS = 20.0  # that a new connection may be silent
+HELLO_SECONDS = 20.0  # that a new connection may stay silent
 BUSY_SECONDS = 0.3  # of work, after which the page is told what it waits for
-ALIVE_SECONDS = 5.0  # at most, between two messages about slow work
+ALIVE_SECONDS = 5.0  # at most, between two messages during slow work
 WORKING = "Working"
 NO_THREAD = "Waiting for other visitors"
 THREADS = 32  # at most half of them for one address
@@ -49,33 +49,33 @@ _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(30))
 
 _pool = SharedPool(THREADS, "live")
-# By visit. Events of one visit are done one after another anyway, so one that waits for others of
-# its visit must not hold a thread.
+# One lock per visit. Events of one visit are done one after another anyway, so one that waits for
+# others of its visit must not occupy a thread.
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-# Opening a page may wait for a model for minutes, and must not keep others from stepping.
+# Opening a page may wait minutes for a model, and must not keep others from stepping.
 _openers = SharedPool(OPENERS, "opening")
 
 
 class BadFrame(Exception):
-    """Error for data that is not an event; the message says why."""
+    """Error for data that is not an event; the message gives the reason."""
 
 
 class Gone(Exception):
-    """The page has left, so its work need not be finished."""
+    """Raised if the page has left, so that its work need not be finished."""
 
 
 class Refused(Exception):
-    """A connection that cannot be served; the message is for the person at the page."""
+    """Raised for a connection that cannot be served; the message is for the person at the page."""
 
 
 class Activity(NamedTuple):
-    """Activity that takes a long time.
+    """Slow work in progress, as a page reports it.
 
     Attributes:
-        what: in words, as "Reading the prompt"; empty for nothing.
-        done: how much is done.
-        total: of how much; None if unknown.
-        behind: how many passes of others go first; 0 if it has its turn.
+        what: its name, such as "Reading the prompt"; empty once it is over.
+        done: the amount done.
+        total: the total amount; None if unknown.
+        behind: number of other visitors' passes that go first; 0 if it has its turn.
     """
 
     what: str
@@ -88,11 +88,11 @@ class Connection:
     """A connected page, as its channel sees it.
 
     Attributes:
-        activity: the work in progress; None for nothing worth mentioning. The page is told if it
-            takes long.
-        can_cancel: whether a page may end it; its channel defines how.
+        activity: the work in progress; None if there is nothing to report. The page is told if
+            it takes long.
+        can_cancel: whether the page may cancel it; the channel defines how.
         is_open: whether the page is still there.
-        waiting: frames that have come but are not answered yet, except the one in work.
+        waiting: frames received but not yet answered, except the one being handled.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
@@ -103,13 +103,13 @@ class Connection:
         self._wake = wake
 
     def wake(self) -> None:
-        """Ask for `Channel.update`, from any thread."""
+        """Request a call of `Channel.update`, from any thread."""
         if self.is_open:
             self._wake()
 
 
 class Channel(Protocol):
-    """A page's side of a connection; called one method at a time, never on the event loop."""
+    """The handler of a page's connection; called one method at a time, never on the event loop."""
 
     def hello(self) -> list[bytes]:
         """Return the messages for a page that has just connected."""
@@ -118,7 +118,7 @@ class Channel(Protocol):
         """Return the answer to an event."""
 
     def update(self) -> list[bytes]:
-        """Return the changes that came without an event, after `Connection.wake`."""
+        """Return the changes that no event caused; called after `Connection.wake`."""
 
     def close(self) -> None:
         """Close the channel: the page has gone."""
@@ -128,7 +128,7 @@ Opener = Callable[[Connection, dict[str, Any]], Channel]
 
 
 def live_route(pages: Mapping[str, Opener], path: str = LIVE) -> WebSocketRoute:
-    """The route of the live channel.
+    """Return the route of the live channel.
 
     Args:
         pages: by name, the function that makes a channel from a connection and its first frame. It
@@ -151,7 +151,7 @@ def live_address(path: str = LIVE) -> str:
 
 
 def parsed(text: str | None) -> dict[str, Any]:
-    """The object in a frame.
+    """Parse the JSON object in a frame.
 
     Raises:
         BadFrame: not text, too large, not JSON, too deep, or not an object.
@@ -201,7 +201,7 @@ class _Served:
         self._connection = Connection(self._wake)
 
     def _wake(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the server is ending, and its loop with it
+        with contextlib.suppress(RuntimeError):  # the server is shutting down, and its loop with it
             self._loop.call_soon_threadsafe(self._ask_for_update)
 
     def _ask_for_update(self) -> None:
@@ -245,14 +245,14 @@ class _Served:
     # --- in ---------------------------------------------------------------------------------------
 
     async def _received(self) -> str | None:
-        """The text of the next frame."""
+        """Receive the text of the next frame; None if it is binary."""
         message = await self._socket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code", 1000))
         return message.get("text")
 
     async def _read(self) -> None:
-        """Take frames in as they come, so that a page that leaves is noticed at once."""
+        """Read frames as they arrive, so that a page that leaves is noticed at once."""
         try:
             while True:
                 text = await self._received()
@@ -288,7 +288,7 @@ class _Served:
     async def _watched(
         self, pool: SharedPool, function: Callable[..., Any], *arguments: object
     ) -> Any:
-        """Run a function in a thread and return its result; the page hears what it waits for."""
+        """Run a function in a thread and return its result; if it is slow, tell the page why."""
         connection = self._connection
         asked: Future | None = None
 

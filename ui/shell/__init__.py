@@ -1,1 +1,1 @@
-"""Parts of every page: header, theme, fields, tables, work in the background."""
+"""Parts that all pages share: header, theme, fields, tables, background work."""

@@ -1,7 +1,7 @@
-"""The field of a constraint: its language and its source, on every page that has one.
+"""The field for a constraint, its language and its source, on every page that has one.
 
-A refused constraint stays in the field as a draft, while the one before it holds. The reason for
-the refusal is shown below the field.
+A refused constraint stays in the field as a draft, while the previous one stays in force. The
+reason for the refusal is shown below the field.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Draft:
 
     Attributes:
         typed: its language and source.
-        beside: the language and source in force then.
+        beside: the language and source in force when it was refused.
         refusal: why it was refused, in a sentence.
     """
 
@@ -48,22 +48,22 @@ class _Draft:
 
 
 class HasError(Protocol):
-    """The state of a page, as far as its last error is concerned."""
+    """A page's state, of which only the last error matters here."""
 
     error: str
 
 
 @dataclass(frozen=True)
 class ConstraintField:
-    """Language and source of one constraint.
+    """The two fields for a constraint.
 
     Attributes:
-        page: the state of the page; its `error` goes to the field if that was the cause.
+        page: the state of the page; an `error` caused by this field is shown below it.
         key: the name of the field within the session.
         held: language and source of the constraint in force; `NOTHING` for none.
-        take: gets a language and a source, those of `NOTHING` for none; returns whether they are
+        take: called with a language and a source, `NOTHING` for none; returns whether they are
             accepted. A page that refuses them sets `error`.
-        is_optional: whether there may be none.
+        is_optional: whether the page works without a constraint.
     """
 
     page: HasError
@@ -73,7 +73,7 @@ class ConstraintField:
     is_optional: bool = True
 
     def language(self, label: str = "", **options: object) -> None:
-        """Draw the field for the language; a newly chosen one begins with an example."""
+        """Draw the field for the language; choosing one sets the source to an example."""
         languages = [NOTHING[0]] * self.is_optional + list(LANGUAGES)
         shown = self._shown[0]
         st.selectbox(
@@ -87,7 +87,7 @@ class ConstraintField:
         )
 
     def source(self, height: int = 104) -> None:
-        """Draw the field for the source; draw nothing without a constraint."""
+        """Draw the field for the source, unless there is no constraint."""
         language, source = self._shown
         if language == NOTHING[0]:
             return

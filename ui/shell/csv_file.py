@@ -11,10 +11,10 @@ from ui.words.language import marked
 
 NOTE = marked("A text that a spreadsheet would run as a formula has an apostrophe before it.")
 
-# Positions where a cell may begin: at the beginning of a text, and, in a spreadsheet of a country
-# where `;` separates, after one within it. There the quotation marks around our texts are in the
-# middle of a cell, so they protect nothing, and a line break ends the row as well. Blanks before a
-# formula are skipped. None of them is a separator, so that no text is searched twice.
+# Positions where a cell may begin: at the start of a text and, in a spreadsheet whose locale
+# separates cells by `;`, after a `;` within the text. In such a locale, the quotation marks around
+# a text are in the middle of a cell, so they protect nothing, and a line break ends the row. Blanks
+# before a formula are skipped. None of them is a separator, so that no text is searched twice.
 _FORMULA = re.compile(
     r"^(?=[\t\r\n\x00])"
     r"|((?:^|[;\n\r\t])(?:[^\S\n\r\t]|[\x00-\x08\x0e-\x1f\ufeff])*+)(?=[=+\-@＝＋－＠])"
@@ -22,16 +22,16 @@ _FORMULA = re.compile(
 
 
 def spreadsheet_csv(frame: pd.DataFrame) -> bytes:
-    """A table as UTF-8 CSV; texts that would run as a formula get an apostrophe in front.
+    """Return a table as UTF-8 CSV, with an apostrophe before every text that is a formula.
 
-    A model writes any text, and a spreadsheet that opens ``=HYPERLINK(...)`` executes it
+    A model may write any text, and a spreadsheet that opens ``=HYPERLINK(...)`` executes it
     (https://owasp.org/www-community/attacks/CSV_Injection). Every text is quoted.
     """
     safe = frame.copy()
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name]):
             safe[name] = safe[name].map(_harmless)
-    # This line end, of RFC 4180, also causes a carriage return within a text to be quoted.
+    # With this line end, of RFC 4180, a carriage return within a text is quoted, too.
     text = safe.to_csv(index=False, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
     return text.encode("utf-8", "replace")
 

@@ -1,4 +1,4 @@
-"""Fields that always show the state of a page, whatever was typed. This does not import PyTorch."""
+"""Fields that always show the state of a page, whatever was typed. It does not import PyTorch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import streamlit as st
 from engine.errors import msg
 from ui.visits.tab import visit_or_reason
 
-LONGEST = 65_536  # characters of any field; longer input is not kept, not even as refused
+LONGEST = 65_536  # characters of any field; longer input is discarded
 _FIELDS = "fields"  # in the session's state: the record of each field, by name
 
 
@@ -20,8 +20,8 @@ class _Field:
     """The state kept for a field.
 
     Attributes:
-        replaced: how often a new field has taken its place.
-        told: its last value that the page was told of.
+        replaced: number of times that a new field has replaced it.
+        told: the last value that it has reported to the page, or received from it.
     """
 
     told: object
@@ -29,21 +29,21 @@ class _Field:
 
 
 def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any]:
-    """Key and callback of a field that always shows the page's value.
+    """Return the key and callback of a field that always shows the page's value.
 
     Streamlit forgets a field while its visitor is on another page, and leaves a refused value in
     it. It also loses a value written into the field's key if a second run of the script overtakes
-    the first. So a field begins with the held value and reports changes. If it shows a different
-    value, a new field takes its place. Further reports of a replaced field are ignored, since
+    the first. So a field begins with the page's value and reports changes. If it shows a different
+    value, a new field replaces it. Further reports of a replaced field are ignored, since
     Streamlit may report its last value once more.
 
-    A second change within the same moment may end the callback of the first at its first call to
-    Streamlit. So this function also checks the field's value, and takes it if it was not reported.
+    A second change right after the first may end the first one's callback at its first call to
+    Streamlit. So this function also checks the field's value, and reports it if that is missing.
 
     Args:
         name: the name of the field within the session.
-        held: the value to show; the field also gets it as its own first value.
-        take: gets a value that was typed or chosen, and may refuse it.
+        held: the page's value; also pass it to the field as the initial value.
+        take: called with a value that was typed or chosen, and may refuse it.
     """
 
     def taken(said: Any) -> None:
@@ -60,7 +60,7 @@ def bound(name: str, held: object, take: Callable[[Any], None]) -> dict[str, Any
     elif st.session_state[key] != field.told:
         field.told = st.session_state[key]
         taken(field.told)
-        st.rerun()  # the drawing so far shows the old value
+        st.rerun()  # what is drawn so far shows the old value
     elif field.told != held:
         field.told = held
         number = field.replaced = number + 1
@@ -88,9 +88,9 @@ def _refuse(length: int) -> None:
 
 
 def whole_number(label: str, value: int, **options: Any) -> float | None:
-    """A field for a whole number that passes on whatever was typed: see `limits.checked_whole`.
+    """Draw a field for a whole number that passes on any number, for `limits.checked_whole`.
 
-    Streamlit silently keeps back a number beyond the bounds that it knows, showing only a red
-    frame, and turns 2.5 into 2.
+    With bounds, Streamlit would silently withhold a number outside them, showing only a red frame.
+    As an integer field, it would turn 2.5 into 2.
     """
     return st.number_input(label, value=float(value), step=1.0, format="%g", **options)

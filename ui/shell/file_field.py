@@ -47,14 +47,14 @@ def _component(label: str, endings: str) -> Any:
 def file_field(
     name: str, label: str, endings: str, take: Callable[[str], None], refuse: Callable[[str], None]
 ) -> None:
-    """A field for a file.
+    """Draw a field that reads a text file.
 
     Args:
         name: the name of the field within the session.
         label: its accessible name.
-        endings: endings of the files that it offers, such as ``.json``.
-        take: gets the text of a chosen file.
-        refuse: gets a sentence if the file cannot be taken.
+        endings: file name endings to choose from, such as ``.json``.
+        take: called with the text of a chosen file.
+        refuse: called with a sentence if the file cannot be used.
     """
 
     def on_file() -> None:
@@ -65,13 +65,13 @@ def file_field(
 
 
 def chosen(said: object, take: Callable[[str], None], refuse: Callable[[str], None]) -> None:
-    """Pass on a file as the tab reports it; ignore anything that is not from a file field."""
+    """Pass on a file that the tab has read; ignore messages that no file field sends."""
     if not hasattr(said, "get"):
         return
     size, text = said.get("size"), said.get("text")
     if not isinstance(size, int) or not isinstance(text, str):
         return
-    size = max(size, len(text.encode("utf-8", "surrogatepass")))  # the tab may report any size
+    size = max(size, len(text.encode("utf-8", "surrogatepass")))  # the reported size is not trusted
     if size > MOST_BYTES:
         refuse(
             say(

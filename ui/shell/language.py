@@ -1,7 +1,7 @@
-"""The choice of a language, in the band at the top.
+"""The choice of a language, in the band at the top of a page.
 
-A browser keeps the choice in a cookie, which holds nothing else, so that the first drawing of a
-page has it. A link with ``?lang=de`` also chooses the language.
+The browser stores the choice in a cookie, which contains nothing else, so that it is known when a
+page is first drawn. A link with ``?lang=de`` also chooses the language.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ export default function ({ data }) {
 
 
 def take_language() -> None:
-    """Set the page's language: the one chosen here, or earlier in this browser."""
+    """Set the page's language to the one chosen in this session, or earlier in this browser."""
     chosen = st.session_state.get(KEY)
     chosen = chosen or st.query_params.get(QUERY) or st.context.cookies.get(COOKIE)
     choose(chosen if chosen in LANGUAGES else ENGLISH)
 
 
 def language_field(name: str) -> None:
-    """Draw the choice of a language; `name` is the name of the field within the session."""
+    """Draw the language field; `name` is its name within the session."""
     st.radio(
         say("Language"),
         list(LANGUAGES),
@@ -44,7 +44,7 @@ def language_field(name: str) -> None:
 
 
 def keep_language() -> None:
-    """Let the browser keep the choice."""
+    """Store the choice in the browser."""
     with st.container(key="keep_language"):
         _keeper()(key="language_kept", data={"language": language()})
 

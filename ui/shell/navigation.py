@@ -14,13 +14,13 @@ from ui.words.language import LANGUAGES, language, marked, say
 
 NAME = "Decoding Visualiser"
 HOME = "pages/step.py"
-MAIN = {  # file: name in the navigation
+MAIN = {  # by file, the name in the navigation
     HOME: marked("Step"),
     "pages/compare.py": marked("Compare"),
     "pages/tune.py": marked("Tune"),
     "pages/cache.py": marked("Cache"),
 }
-DECODERS = {  # the decoder pages, likewise
+DECODERS = {  # names of the decoder pages, by file
     "pages/beam.py": marked("Beam search"),
     "pages/speculative.py": marked("Speculative"),
     "pages/constrained.py": marked("Constrained"),
@@ -28,7 +28,7 @@ DECODERS = {  # the decoder pages, likewise
     "pages/one_clock.py": marked("One clock"),
 }
 HOW = "pages/how.py"
-LEARN = {  # lessons, claims, tokens and explanations, likewise
+LEARN = {  # lessons, claims, tokens and explanations, by file
     "pages/learn.py": marked("Lessons"),
     "pages/claims.py": marked("Claims"),
     "pages/tokens.py": marked("Tokens"),
@@ -39,7 +39,7 @@ PAGES = MAIN | DECODERS | LEARN
 
 
 def chosen_page() -> st.Page:
-    """Return the visitor's page, to be run, after setting navigation and the browser's title."""
+    """Set up navigation and the browser's title; return the visitor's page, which is to be run."""
     take_language()
     pages = [
         st.Page(file, title=say(title), default=file == HOME, url_path=Path(file).stem)
@@ -52,7 +52,7 @@ def chosen_page() -> st.Page:
 
 
 def site() -> dict[str, Any]:
-    """The pages of the app, for links between them (`Site` in `parts/glossary/place.js`)."""
+    """Return data for links between pages (`Site` in `parts/glossary/place.js`)."""
     return {
         "base": base_path(),
         "home": Path(HOME).stem,
@@ -62,7 +62,7 @@ def site() -> dict[str, Any]:
 
 
 def page_links(band: DeltaGenerator) -> None:
-    """All pages and the language, side by side, if the window has room."""
+    """Draw links to all pages and the language field side by side, for a wide window."""
     with band.container(key="pages", horizontal=True, vertical_alignment="center", gap=None):
         for file, title in MAIN.items():
             st.page_link(file, label=say(title), width="content")
@@ -76,7 +76,7 @@ def page_links(band: DeltaGenerator) -> None:
 
 
 def page_menu(band: DeltaGenerator) -> None:
-    """All pages and the language in one menu, for a narrow window."""
+    """Draw links to all pages and the language field in one menu, for a narrow window."""
     with band.popover(say("Menu"), key="menu", type="tertiary"):
         for file, title in MAIN.items():
             st.page_link(file, label=say(title))

@@ -1,8 +1,8 @@
 """The frame of all pages: the top band with title, navigation and model; notices.
 
-The band stays in place, and its ground hides content that scrolls beneath. Streamlit's own
+The band stays in place, and its background hides content that scrolls below it. Streamlit's own
 navigation is not used: on a phone it is a drawer that stays open over the chosen page. This file
-does not import PyTorch: the page appears before PyTorch is loaded.
+does not import PyTorch, so that a page appears before PyTorch is loaded.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ STYLES = [Path(__file__).with_name(name) for name in ("page.css", "tables.css")]
 def wait_for_start() -> None:
     """Wait until PyTorch and the first model are ready, and show the progress.
 
-    Otherwise a page that imports them would stay white until then. Besides, two threads cannot
-    import transformers at once: the second may be refused a name that the first has not reached.
+    Otherwise a page that imports them would stay blank until then. Also, two threads cannot import
+    transformers at once: the second may fail on a name that the first has not defined yet.
     """
     if START.is_over:
         return
@@ -55,9 +55,9 @@ def wait_for_start() -> None:
 
 
 def opened_visit() -> Visit | None:
-    """The visit of this tab; None, and a message on the page, while there is none.
+    """Return the visit of this tab; None while there is none, with a message on the page.
 
-    The tab identifies itself within a moment of its first page, which is then drawn again.
+    The tab identifies itself shortly after its first page is drawn, which is then redrawn.
     """
     visit, problem = visit_or_reason()
     if problem:
@@ -70,11 +70,11 @@ def opened_visit() -> Visit | None:
 def show_notices(visit: Visit) -> None:
     """Show the visit's notices, once the page has its state.
 
-    A sentence stays for a while, since a page may be drawn several times in a second.
+    Each stays on screen for a while, since a page may be redrawn several times a second.
     """
     now = time.monotonic()
     shown = st.session_state.setdefault(NOTICES, [])
-    sentences, visit.notices = visit.notices, []  # a call to Streamlit might lose them
+    sentences, visit.notices = visit.notices, []  # first: a call to Streamlit may lose them
     shown += [(sentence, now + NOTICE_SECONDS) for sentence in sentences]
     shown[:] = [entry for entry in shown if entry[1] > now]
     for sentence in [*(sentence for sentence, _ in shown), VISITS.problem]:
@@ -83,14 +83,14 @@ def show_notices(visit: Visit) -> None:
 
 
 def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
-    """Draw the band at the top of a page; content written into it appears at its right end.
+    """Draw the band at the top of a page, and return it, to add content at its right end.
 
     Args:
         styles: the page's own style sheets.
-        has_terms: whether the field's terms are explained, which waits for PyTorch.
+        has_terms: whether to explain technical terms on the page, which needs PyTorch.
     """
     sheets = "".join(map(_sheet, [*STYLES, *styles]))
-    # Popovers are outside the element on which Streamlit sets the scheme.
+    # Popovers are outside the element on which Streamlit sets the colour scheme.
     scheme = "dark" if is_dark() else "light"
     popovers = f':is([data-testid="stPopoverBody"], .dv-tip) {{ color-scheme: {scheme}; }}'
     st.html(f"<style>{theme.css()}{popovers}{sheets}</style>")
@@ -115,14 +115,14 @@ def header(*styles: Path, has_terms: bool = True) -> DeltaGenerator:
 
 
 def _serve_page(theme_drawn: str) -> None:
-    """Serve stage view, a redraw after a change of theme, and keys in popovers."""
-    # With any message of the browser, Streamlit knows the theme and runs the script.
+    """Mount the app for stage view, keys in popovers, and redraws when the theme changes."""
+    # Any message from the browser makes Streamlit learn the theme and rerun the script.
     mount_app("page", "Page", {"theme": theme_drawn}, kind="dv-page", theme=lambda: None)
 
 
 @cache
 def served_glossary(code: str) -> dict[str, str]:
-    """Return the address of a language's glossary, for `mount_app`."""
+    """Return the URL of a language's glossary, for `mount_app`."""
     return {"glossary": address_of_value(glossary(code))}
 
 

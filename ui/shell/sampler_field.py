@@ -1,4 +1,4 @@
-"""The input field of a sampler with one number."""
+"""The field for a sampler that has one number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sampler_number(
     key: str,
     disabled: bool = False,
 ) -> None:
-    """Draw the field of a one-number sampler; `take` gets the sampler's name and the number."""
+    """Draw the field for a one-number sampler; calls `take` with its name and the number."""
     off = STAGES[name].off
     is_whole = isinstance(off, int)
     value = getattr(settings, name)

@@ -1,4 +1,4 @@
-"""Stage view of a page that Python draws: its subject, in large type, above its buttons.
+"""Stage view of the pages that Python draws: the text in large type above the buttons.
 
 Only the browser knows whether stage view is on (`ui/components/js/lib/stage.js`). So a page always
 draws both views, and `ui/components/css/stage.css` shows one or the other.
@@ -13,12 +13,12 @@ from ui.shell.tables import escaped
 
 
 def stage() -> DeltaGenerator:
-    """The place of the buttons that stage view keeps, and of `staged`."""
+    """Return the container for the buttons that stage view keeps, and for `staged`."""
     return st.container(key="stage")
 
 
 def stage_slider(*, only: bool = False) -> DeltaGenerator:
-    """The place of the slider that stage view keeps; `only` if the page itself has none."""
+    """Return the container for stage view's slider; with `only`, the normal view hides it."""
     return st.container(key="stage_only_slider" if only else "stage_slider")
 
 
@@ -26,18 +26,18 @@ def staged(html: str) -> None:
     """Draw the part of stage view above the buttons.
 
     Args:
-        html: HTML in which every foreign text is escaped.
+        html: its content; all texts from outside must be escaped.
     """
     st.html(f'<div class="dv-staged">{html}</div>')
 
 
 def staged_text(prompt: str, body: str, before: str = "") -> str:
-    """A text whose newest line stays in sight.
+    """Format a text that scrolls so that its newest line stays visible.
 
     Args:
-        prompt: the beginning, muted.
+        prompt: the prompt, shown muted.
         body: the text as HTML.
-        before: HTML in front of the prompt.
+        before: HTML to show before the prompt.
     """
     return (
         f'<div class="dv-staged-text" tabindex="0"><p class="dv-written">{before}'

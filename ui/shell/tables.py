@@ -1,4 +1,4 @@
-"""Tables and lists of texts as HTML: every foreign text is escaped here."""
+"""Tables and lists of texts as HTML; all texts from outside are escaped here."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable, Sequence
 from ui.words.labels import visible
 from ui.words.language import localised
 
-LONGEST_FACT = 40  # characters of a fact that stays on one line
+LONGEST_FACT = 40  # characters of a fact that is never broken
 
 
 def escaped(text: str) -> str:
-    """Escape text for HTML, invisible characters as glyphs; spaces and line breaks stay."""
+    """Escape text for HTML, with glyphs for invisible characters except spaces and line breaks."""
     lines = text.encode("utf-8", "replace").decode("utf-8").split("\n")
     shown = (" ".join(visible(word) for word in line.split(" ")) for line in lines)
     return html.escape("\n".join(shown))
 
 
 def facts(words: Iterable[str]) -> str:
-    """A line of facts that breaks between them, not within ``distinct-2``."""
+    """Format facts on a line, which may break between them but not within, say, ``distinct-2``."""
     return " · ".join(
         f'<span style="white-space: nowrap">{html.escape(word)}</span>'
         if len(word) <= LONGEST_FACT
@@ -29,13 +29,13 @@ def facts(words: Iterable[str]) -> str:
 
 
 def table(caption: str, head: Iterable[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
-    """A table of plain texts.
+    """Format a table of plain texts.
 
     Args:
-        caption: its name.
+        caption: its caption.
         head: names of the columns.
-        rows: the cells; the first one of a row is its heading.
-        kind: ``figures`` if the cells are numbers.
+        rows: the cells; the first cell of a row is its heading.
+        kind: its CSS classes; ``figures`` if the cells are numbers.
     """
     named = "".join(f'<th scope="col">{_cell(name)}</th>' for name in head)
     body = "".join(
@@ -57,12 +57,12 @@ def _cell(text: str) -> str:
 
 
 def text_list(name: str, prompt: str, texts: Iterable[tuple[Sequence[str], str]]) -> str:
-    """A list of texts to read.
+    """Format a list of texts.
 
     Args:
         name: the name of the list.
-        prompt: the text that all of them continue.
-        texts: facts about each, and the text.
+        prompt: the prompt that all texts continue.
+        texts: pairs of facts about a text and the text itself.
     """
     items = "".join(
         f'<li><p class="dv-facts">{facts(about)}</p><div class="dv-written"><span>'

@@ -1,8 +1,8 @@
 """The colours of both themes, in one place: for browser components, HTML and charts.
 
-Okabe-Ito hues: blue for kept, orange for chosen, vermilion for a sampler's cut. No state is shown
-by colour alone. `.streamlit/config.toml` has to repeat a few of them, since Streamlit reads nothing
-else; a test compares.
+Okabe-Ito hues: blue for kept, orange for chosen, vermilion for tokens that a sampler removes. No
+state is shown by colour alone. `.streamlit/config.toml` must repeat a few of them, since Streamlit
+reads nothing else; a test compares the two.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 
 import streamlit as st
 
-# Name: light, dark. In CSS they are custom properties: `--dv-kept`.
+# By name: light, dark. In CSS they are custom properties such as `--dv-kept`.
 COLOURS = {
     "ground": ("#ffffff", "#0f141a"),
     "panel": ("#f5f7f9", "#171f28"),
@@ -40,7 +40,7 @@ COLOURS = {
     "shade-4": ("#80b6db", "#115784"),
     "shade-5": ("#5ea2d0", "#0f669c"),
 }
-# Colours of series in one chart; each series also has its own symbol, dash and pattern.
+# Colours of the series in a chart; each series also has its own symbol, dash and pattern.
 SERIES = (
     ("#0072b2", "#56b4e9"),
     ("#c24e00", "#ff8a4c"),
@@ -58,18 +58,18 @@ SCALE = (
     ("#0072b2", "#56b4e9"),
     ("#00456d", "#c3e6fa"),
 )
-# Colours of text on any of them: one of the two has a contrast of 4.5 on every colour.
+# Colours of text on `SCALE`: on every colour, one of the two has a contrast of at least 4.5.
 INKS = ("#000000", "#ffffff")
 
 
 def colour(name: str, *, dark: bool) -> str:
-    """A colour of `COLOURS` in one theme, as ``#rrggbb``."""
+    """Return a colour of `COLOURS` in one theme, as ``#rrggbb``."""
     return COLOURS[name][dark]
 
 
 @cache
 def css() -> str:
-    """Style rules that define every colour as a custom property, for both themes."""
+    """Return CSS that defines every colour as a custom property, for both themes."""
     pairs = COLOURS.items()
     rules = "".join(f"--dv-{name}: light-dark({one}, {other});" for name, (one, other) in pairs)
     return f":root {{ {rules} }}"

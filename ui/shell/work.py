@@ -1,4 +1,4 @@
-"""Work in the background on a page: its start, its progress, and its end."""
+"""Background work on a page: buttons, progress, and redraws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ui.words.errors import told
 from ui.words.labels import counted, markdown_text
 from ui.words.language import say
 
-LOOK_SECONDS = 0.5  # between two looks at running work
+LOOK_SECONDS = 0.5  # between two redraws during work
 
 
 def owner() -> Owner:
@@ -24,19 +24,19 @@ def owner() -> Owner:
 
 
 def look_every(work: Job | None) -> float | None:
-    """Seconds between two drawings of a fragment with this work; None if it is not running."""
+    """Return the seconds between redraws of a fragment; None if the work is not running."""
     return LOOK_SECONDS if work is not None and work.is_running else None
 
 
 def watching(draw: Callable[..., None], every: Callable[[], float | None]) -> Callable[..., None]:
-    """A fragment that a clock draws again while work is in progress.
+    """Turn a function into a fragment that is redrawn regularly while work is in progress.
 
-    The clock is set when the page is drawn. If a different clock is due, the whole page is drawn
-    again: the work may end between two looks, and other parts of the page wait for its end.
+    The interval is set when the page is drawn. If it must change, for example because the work has
+    ended, the whole page is redrawn, as other parts of the page depend on the work.
 
     Args:
         draw: draws the fragment, and may change the work.
-        every: seconds between two drawings; None if there is no work.
+        every: returns the seconds between redraws; None if there is no work.
     """
     clock = every()
 
@@ -59,17 +59,17 @@ def work_buttons(
     cancel: Callable[[], None] | None = None,
     version: object = None,
 ) -> None:
-    """Draw the buttons that begin, cancel and continue work, in a fragment that is redrawn.
+    """Draw the buttons that start, cancel and continue work, in a fragment that is redrawn.
 
-    If the work has begun or ended, or `version` has changed, the whole page is drawn again.
+    If the work has started or ended, or `version` has changed, the whole page is redrawn.
 
     Args:
         name: the name of the work within the session.
-        start: the label of the button that begins new work.
-        work: the last work, None before the first.
-        begin: begins new work for a visitor; the work that it replaces is cancelled.
-        can_begin: whether there is anything to begin.
-        cancel: ends work that is not only the visitor's; without it, the work is cancelled.
+        start: the label of the button that starts new work.
+        work: the last work; None before the first.
+        begin: starts new work for a visitor, and cancels the work that it replaces.
+        can_begin: whether new work can start.
+        cancel: ends the work for this visitor; by default, cancels the work itself.
         version: the version of the results on the page.
     """
     is_running = work is not None and work.is_running
@@ -78,12 +78,12 @@ def work_buttons(
         st.session_state[key] = seen
         st.rerun()
 
-    # A second press may end a callback at its first call to Streamlit, so it acts before that.
+    # A second press may end a callback at its first call to Streamlit, so it acts before any call.
     who = owner()
 
     def on_start() -> None:
         begin(who)
-        st.session_state[key] = None  # also if it was refused: the page says why
+        st.session_state[key] = None  # even if it was refused, as the page then says why
 
     def on_cancel() -> None:
         (cancel or work.cancel)()
@@ -102,7 +102,7 @@ def work_buttons(
 
 
 def work_state(work: Job | None, notices: Iterable[str] = ()) -> None:
-    """Draw the progress of work; once it is over, draw its problems."""
+    """Draw the progress of work or, once it is over, its problems."""
     if work is None:
         return
     if work.is_running:

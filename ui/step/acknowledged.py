@@ -24,7 +24,7 @@ class Acknowledged:
         return number <= self._numbers.get(client, 0)
 
     def add(self, client: str, number: int) -> None:
-        """Record an action; of too many clients, the one that was silent longest is forgotten."""
+        """Record an action; if there are too many clients, forget the one silent longest."""
         self._numbers[client] = max(number, self._numbers.get(client, 0))
         self._numbers.move_to_end(client)
         while len(self._numbers) > MOST_CLIENTS:

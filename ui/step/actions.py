@@ -17,8 +17,8 @@ from ui.words.language import say
 
 RUN_BUDGET_S = 0.1  # Run to end returns this often, so that the page can follow and stop it
 STEPS_BUDGET_S = 0.25  # the same for several presses of Step
-# Of all branches of a text together, without tokens that a branch shares with its parent. A token
-# takes about 4.5 KiB that cannot be released (its figures, its hidden state): 144 MiB in all.
+# Limit for all branches of a text together, without tokens that a branch shares with its parent. A
+# token takes about 4.5 KiB that cannot be released (its figures, its hidden state): 144 MiB in all.
 MOST_OWN_TOKENS = 32_768
 
 
@@ -83,7 +83,7 @@ class ActedOn(ShownText):
                 self._follow(event)
 
     def _presses(self) -> Iterator[object]:
-        """Take steps beyond any limit that a person has set."""
+        """Yield steps beyond any limit that a person has set, until the text ends."""
         while not self.is_over:
             yield self.decoder.step()
 

@@ -56,7 +56,7 @@ def doing(kind: str, *, is_empty: bool) -> str:
 
 
 def cancelled(kind: str, new_tokens: int) -> str:
-    """Say in one or two sentences how things are after an event was cancelled.
+    """Describe the state after an event was cancelled, in one or two sentences.
 
     Args:
         kind: the kind of the event.

@@ -12,8 +12,8 @@ names `client` and `number` of its event, and has `error`, a sentence or nothing
 once, however often it is sent; a question may be asked again.
 
 Slow work reports its progress (see `ui.server.websocket`). It ends early, before its next pass, if
-one of `INTERRUPTING` waits. Then the text stays as it was. All other events wait for the work, so
-that an impatient press costs nothing. A page sends ``stop`` without waiting for an answer.
+an action of `INTERRUPTING` is waiting. Then the text stays as it was. All other events wait for the
+work, so that an impatient press costs nothing. A page sends ``stop`` without waiting for an answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ui.visits.records import BrokenRecord, read
 from ui.visits.visits import FULL, VISITS, Abandoned, TooManyVisits, Visit, is_secret
 from ui.words.language import marked, say, speaking
 
-INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that slow work makes way for
+INTERRUPTING = ("start", "reopen", "open", "stop")  # actions that interrupt slow work
 MOST_REPORTS = 20  # of failures, from one page
 _log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class PageFailure(Exception):
 
 
 class SessionSource(Protocol):
-    """Gives the session of a visit; see `step_session`."""
+    """The source of a visit's session; see `step_session`."""
 
     def __call__(
         self,
@@ -76,10 +76,10 @@ class StepChannel:
         connection: its connection.
         first: its first frame.
         name: the name under which the visit has the session.
-        source: gives that session.
+        source: returns that session.
 
     Raises:
-        Refused: the frame makes no sense, or there is no room for another visit.
+        Refused: the frame is malformed, or there is no room for a new visit.
         Gone: the page left before its text was ready.
     """
 
@@ -118,7 +118,7 @@ class StepChannel:
     # --- the session of the visit -----------------------------------------------------------------
 
     def _session(self) -> Session:
-        """The session, made again if it has left memory."""
+        """Return the session, restored if it has left memory."""
         try:
             # Without a session, a page that cancelled would have nothing to continue with.
             self._connection.can_cancel = self._visit.has(self._name)
@@ -149,7 +149,7 @@ class StepChannel:
 
     @contextlib.contextmanager
     def _at_work(self, session: Session, kind: str) -> Iterator[None]:
-        """Run the work inside so that it reports progress, and ends if the person cancels it."""
+        """Run the work inside so that it reports progress and ends if the person cancels it."""
         spoken, work = (
             speaking(self._hello.language),
             (self._is_interrupted, self._told, self._waits),
@@ -180,7 +180,7 @@ class StepChannel:
             return [state_message(session, self._sent, {**self._first_fields(), **draft})]
 
     def _draft(self, session: Session) -> dict[str, Any]:
-        """The prompt typed last, if on another page. It is only offered: the text here stays."""
+        """Return the prompt typed last, if on another page, as an offer: the text here stays."""
         prompt = self._visit.in_hand.due(session) if self._name == STEP else None
         if prompt is None:
             return {}
@@ -200,7 +200,7 @@ class StepChannel:
         }
 
     def _notices(self) -> dict[str, Any]:
-        """Return the notices for the visitor about the visit; each is given once."""
+        """Return the notices about the visit for the visitor; each is given once."""
         sentences, self._visit.notices = list(self._visit.notices), []
         if VISITS.problem:
             sentences.append(VISITS.problem)
@@ -230,7 +230,7 @@ class StepChannel:
             return [packed({"kind": "answer", **named, "error": sentence})]
 
     def _event(self, session: Session, data: dict[str, Any], named: dict[str, Any]) -> Event | None:
-        """The event; None for an action that the session has refused."""
+        """Parse an event; return None for an action that the session has refused."""
         try:
             return parse(data)
         except DecodingError as error:
@@ -312,11 +312,11 @@ def step_session(
 
     Args:
         visit: the visit.
-        told: hears what happens, if that takes long.
-        is_gone: tells whether the page has stopped waiting.
-        is_cancelled: tells whether the person has cancelled the remaking of their last text; the
+        told: called with the progress of work that takes long.
+        is_gone: returns whether the page has stopped waiting.
+        is_cancelled: returns whether the person has cancelled generating their last text again; the
             part made by then is shown.
-        waits: hears how many passes of others go first; see `engine.runner.job.Job`.
+        waits: called with the number of others' passes that go first; see `engine.runner.job.Job`.
 
     Raises:
         Abandoned: the page has stopped waiting.
@@ -364,7 +364,7 @@ def _restored(
     work: Job,
     is_gone: Callable[[], bool],
 ) -> Session:
-    """Return the session of a record; if that is impossible, a new one, and a notice says why."""
+    """Restore the session from a record; if that fails, return a new one, and add a notice why."""
     try:
         record = TextRecord.parse(read(data, dict).get("text"))
     except BrokenRecord as error:

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def channel_class() -> type[StepChannel]:
-    """The channel's class; the first call imports it with all that it needs, PyTorch too."""
+    """Return the channel's class; the first call imports it and all that it needs, PyTorch too."""
     from ui.step.channel import StepChannel
 
     return StepChannel
 
 
 def open_step(connection: Connection, first: dict[str, Any]) -> Channel:
-    """The channel of a page that has just connected, as soon as the server has started.
+    """Open the channel of a page that has just connected, once the server has started.
 
     Raises:
-        Refused: what the page sent makes no sense, or there is no room.
+        Refused: the page's first frame is malformed, or there is no room.
         Gone: the page has left.
     """
     wait_for_start(connection)

@@ -41,13 +41,13 @@ Action = Literal[
 ]
 Question = Literal[
     "row",  # the whole row on screen
-    "check",  # a typed value, as the engine takes it
+    "check",  # how the engine reads a typed value
     "admit",  # a change that would let a token survive
     "find",
-    "tokenize",  # which tokens a text is split into
+    "tokenize",  # the tokens that a text is split into
     "snippets",  # the settings as code for other programs
     "labels",  # of tokens that did not come with the row
-    "trace",  # everything so far, to keep
+    "trace",  # everything so far, as a trace to keep
     "failed",  # not a question: something on the page broke
     "stop",  # not a question either: it ends the work in progress
 ]
@@ -70,7 +70,7 @@ SomeIds = Annotated[tuple[Number, ...], Meta(max_length=MOST_TOKENS_SENT)]
 
 @dataclass(frozen=True)
 class Place:
-    """A person's place: the text they saw, and how long it was."""
+    """The text that a person saw, and its length then."""
 
     run: ShortText = ""
     branch: Number = 0
@@ -79,7 +79,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Have:
-    """Data that a connecting page already holds, so that it need not be sent again.
+    """Data that a connecting page already has, so that it need not be sent again.
 
     Attributes:
         run, branch: the text.
@@ -101,10 +101,10 @@ class Hello:
     """The first frame of a page.
 
     Attributes:
-        client: names the mounted component; a new one begins its numbers at 1.
-        have: the data that it holds.
-        settings: the settings that it shows, for tokens of `have` that the server lacks; None for
-            none.
+        client: identifies the mounted component; a new one begins its numbers at 1.
+        have: the data that it already has.
+        settings: the settings that it shows, for tokens of `have` that the server lacks; None if
+            there are none.
         language: the language in which it is read.
     """
 
@@ -125,7 +125,7 @@ class Event(Struct, frozen=True):
         settings: the samplers that are on, and the seed.
         order: names of all samplers shown, also of those that are off, in the order of the chain.
         max_tokens, stop_strings: the stop rules.
-        playing: whether Play or Run to end asked, so that stop rules hold.
+        playing: whether Play or Run to end sent the event, so that stop rules apply.
         manual: whether the next token is proposed and waits for a person.
         whole: whether the whole row is wanted, and not a light one.
         what_if: whether the page shows the effect of these settings on a past step.
@@ -192,7 +192,7 @@ class _Limits(Struct, frozen=True):
 
 
 class _Rest(Struct):
-    """Fields of an event that have different names in `Event`."""
+    """Fields of an event that have other names or types in `Event`."""
 
     limits: _Limits = _Limits()
     guided: bool = False
@@ -263,7 +263,7 @@ def parse_hello(data: Any) -> Hello:
 
 
 def sender(data: Any) -> tuple[str, int]:
-    """Client and number of an event that `parse` refused, as far as they are readable."""
+    """Return client and number of an event that `parse` refused, as far as they are readable."""
     try:
         sent = convert(data, _Sender)
     except Wrong:
@@ -290,7 +290,7 @@ def _bounded(name: str, text: str) -> str:
 
 
 def _unpacked(data: str) -> str:
-    """The text of a trace's file, which comes as gzip in base64."""
+    """Unpack the text of a trace's file, which comes as gzip in base64."""
     try:
         unpacking = zlib.decompressobj(wbits=31)
         found = unpacking.decompress(base64.b64decode(data, validate=True), LONGEST_TRACE)
@@ -307,5 +307,5 @@ def _unpacked(data: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Replace lone surrogates: a browser's strings may hold them but cannot get them back."""
+    """Replace lone surrogates: a browser's strings may contain them, but UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""The step page for other pages of the same visit: its text, and a text for it to continue with."""
+"""The step page as other pages use it: they read its text, or hand a text over to it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def has_text(visit: Visit) -> bool:
 
 
 def text_of(visit: Visit) -> HandedOver | None:
-    """Model, prompt and settings of the text on the step page; None if there is none.
+    """Return the model, prompt and settings of the step page's text; None if there is none.
 
     Raises:
         DecodingError: its model can no longer be loaded.
@@ -50,7 +50,7 @@ def text_of(visit: Visit) -> HandedOver | None:
 
 
 def typed_text(visit: Visit) -> HandedOver | None:
-    """The text on the step page if a person has typed or set anything there; else None."""
+    """Return the text on the step page if a person has typed or set anything there; else None."""
     try:
         text = text_of(visit)
     except DecodingError:
@@ -63,7 +63,7 @@ def typed_text(visit: Visit) -> HandedOver | None:
 
 
 def model_of(visit: Visit) -> tuple[LanguageModel, str]:
-    """The model that another page begins with, and a sentence if it is not the one asked for.
+    """Return the model for another page, and a sentence if it is not the one asked for.
 
     Raises:
         DecodingError: not even the bundled model can be loaded.
@@ -78,10 +78,10 @@ def model_of(visit: Visit) -> tuple[LanguageModel, str]:
 
 
 def open_in_step_page(visit: Visit, handed: HandedOver | Session) -> NoReturn:
-    """Go to the step page; the text before is kept there.
+    """Go to the step page, where the previous text is kept.
 
     Args:
-        visit: whose page it is.
+        visit: the visit whose step page is opened.
         handed: the beginning of a new text, or a session whose text continues there; the session
             must be a copy, for the step page alone.
     """

@@ -1,4 +1,4 @@
-"""Texts that others have replaced, kept as records to make them again from."""
+"""Texts that newer ones have replaced, kept as records from which they can be generated again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Earlier:
 
     Attributes:
         number: its number, by which it is found.
-        record: the record to make it again from.
+        record: the record from which to generate it again.
     """
 
     number: int
@@ -29,7 +29,7 @@ class Earlier:
 
     @cached_property
     def lengths(self) -> list[int]:
-        """Number of generated tokens of each branch, the branch on screen first."""
+        """The number of generated tokens of each branch, the branch on screen first."""
         return token_counts(self.record)
 
 
@@ -47,7 +47,7 @@ class EarlierTexts:
         return len(self._texts)
 
     def keep(self, record: dict[str, Any]) -> None:
-        """Add a record."""
+        """Add the record of a replaced text."""
         self._texts.append(Earlier(self._next_number, record))
         self._next_number += 1
         while len(self) > MOST_EARLIER or (
@@ -56,7 +56,7 @@ class EarlierTexts:
             del self._texts[0]
 
     def find(self, number: int | None) -> Earlier:
-        """The text of this number; raises `SettingError` if it is gone."""
+        """Return the text with this number; raises `SettingError` if it is gone."""
         found = next((text for text in self if text.number == number), None)
         if found is None:
             remedy = say("choose one of those that are listed")
@@ -64,11 +64,11 @@ class EarlierTexts:
         return found
 
     def remove(self, text: Earlier) -> None:
-        """Forget a text that is on screen again."""
+        """Remove a text that is on screen again."""
         self._texts.remove(text)
 
     def copy(self) -> EarlierTexts:
-        """The same texts for another session."""
+        """Return a copy with the same texts, for another session."""
         twin = EarlierTexts(self._texts)
         twin._next_number = self._next_number
         return twin

@@ -3,8 +3,8 @@
 Layout: header length (u32, little-endian), header (UTF-8, padded with spaces to a multiple of 4),
 arrays: those of the row (see `rows`), then those of `outcomes`, each beginning at a multiple of 4.
 
-A header of kind ``state`` holds everything that changed since the last one on this connection: the
-steps that the page lacks, and the row unless the page has it. A step sends a light row, and the
+A header of kind ``state`` contains everything that changed since the last one on this connection:
+the steps that the page lacks, and the row unless the page has it. A step sends a light row, and the
 engine's results for it under the settings in force. A question brings the whole row.
 """
 
@@ -78,7 +78,7 @@ class Sent:
         row: the key of the row.
         is_whole: whether the page has the whole row.
         vocabulary, labelled: the vocabulary, and the tokens whose labels the page has.
-        shaped: the settings of the engine's results that it has for that row.
+        shaped: the settings under which it has the engine's results for that row.
         others: parts of the header that seldom change, by name.
     """
 
@@ -177,7 +177,7 @@ def state_message(
 
 
 def row_answer(session: Session, sent: Sent, more: dict[str, Any]) -> bytes:
-    """The whole row on screen, for a page that asks for it."""
+    """Pack the whole row on screen, for a page that asks for it."""
     labels = labels_of(session.model.vocabulary)
     header: dict[str, Any] = {"kind": "answer", "row_key": "", "row": None, "error": ""}
     arrays = b""
@@ -260,7 +260,7 @@ def _guidance(session: Session) -> Guidance | None:
 
 
 def _strategy(session: Session) -> dict | None:
-    """Contrastive search with its settings; None for sampling."""
+    """Return the settings of contrastive search; None for sampling."""
     return None if session.strategy is None else asdict(session.strategy)
 
 
@@ -285,7 +285,7 @@ def _earlier(text: Any) -> dict[str, Any]:
 
 
 def _searched(session: Session, labels: TokenLabels) -> dict | None:
-    """The step on screen of a contrastive search; None before there is one, and for sampling."""
+    """Return the search's step on screen; None before there is one, and for sampling."""
     decoder = session.decoder
     if not session.strategy or session.is_pending:
         return None
@@ -311,7 +311,7 @@ def _searched(session: Session, labels: TokenLabels) -> dict | None:
 
 
 def _recorded(session: Session, labels: TokenLabels) -> dict | None:
-    """The step on screen of a read-only text; None for other texts."""
+    """Return the step on screen of a read-only text; None for other texts."""
     if not session.read_only or not session.length:
         return None
     shown = session.decoder.shown(session.index)
@@ -328,7 +328,7 @@ def _tokens(token_ids: Sequence[int], session: Session, labels: TokenLabels) -> 
 
 
 def _steps(session: Session, steps: list, labels: TokenLabels) -> list[list]:
-    """One list for each step, in the order of `STEP_FIELDS`."""
+    """Return one list for each step, in the order of `STEP_FIELDS`."""
     if not steps:
         return []
     formula = session.decoder.cache_formula
@@ -375,7 +375,7 @@ def _figures(step: Step) -> dict:
 
 
 def _search_figures(step: ContrastiveStep) -> dict:
-    """The same figures for a contrastive search, as if greedy; its scoring counts as shaping."""
+    """Return the figures of a contrastive step, as if greedy; its scoring counts as shaping."""
     return {
         "forced": False,
         "probability": 1.0,
@@ -402,7 +402,7 @@ def _is_partial(token_bytes: bytes) -> bool:
 
 
 def _branches(session: Session) -> list[dict]:
-    """All branches, each with the first 16 tokens after its departure."""
+    """Return all branches, each with the first 16 tokens from where it departs."""
     if len(session.branches) == 1:
         return []
     labels = labels_of(session.model.vocabulary)

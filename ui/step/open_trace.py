@@ -1,7 +1,7 @@
-"""A trace opened on the step page: its text made again by the model that it names, or only read.
+"""Opening of a trace on the step page: its model generates the text again, or it is only read.
 
-Only a trace that the page could have written itself is opened. `replay` makes any other one again
-in Python.
+Only a trace that the page could have written itself is opened. `replay` generates any other one
+again in Python.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ui.texts.traces import REMEDY, made_again, trace_of
 from ui.words.language import marked, say
 
 OPENS = ("sampling", "guidance", "contrastive")
-_USUAL_SCALE = 1.5  # to begin with, if the trace ends without guidance
+_USUAL_SCALE = 1.5  # initial guidance scale, if the trace ends without guidance
 
 ModelOf = Callable[[str | None, str | None], LanguageModel]
 
@@ -34,7 +34,7 @@ class Opened(NamedTuple):
         text: its text, with the steps that were made again, ready for the next one.
         beginning: the beginning that the page would use for it.
         settings: the settings of the next step.
-        said: whether the steps are those of the trace, in a sentence.
+        said: a sentence on whether the steps are those of the trace.
     """
 
     text: Text | RecordedText
@@ -44,14 +44,14 @@ class Opened(NamedTuple):
 
 
 def opened(data: str, model_of: ModelOf) -> Opened:
-    """The text of a trace, made again with progress told to the job of this thread.
+    """Generate the text of a trace again, and report progress to the job of this thread.
 
-    If no model here has the weights and the tokenizer that made it, it is read from the file alone.
+    If no model here has the weights and the tokenizer that made it, the file alone is read.
 
     Args:
         data: the text of its file.
-        model_of: gives the model of a source and a revision, if this visitor may load it; without a
-            source, the one in use.
+        model_of: returns the model of a source and a revision, if this visitor may load it;
+            without a source, the one in use.
 
     Raises:
         TraceError: not a trace, or one that this page cannot show.
@@ -70,18 +70,18 @@ def opened(data: str, model_of: ModelOf) -> Opened:
 
 
 def replayed(trace: Trace, model: LanguageModel) -> Opened:
-    """The text of a trace that the page shows, made again by a model; raises as `opened` does."""
+    """Generate a trace's text again with a model; raises as `opened` does."""
     beginning, text = _beginning(trace, model), begin(trace, model)
     said = made_again(trace, text)
     return Opened(text, beginning, _last_settings(trace), said)
 
 
 def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel | None, str]:
-    """The model to make a trace again with, and a sentence if it is not the one named.
+    """Return the model to generate a trace again with, and a sentence if it is not the one named.
 
-    The named model may be a folder of another computer, or a hub repository that was never fetched.
+    The named model may be a folder on another computer, or a hub repository that was never fetched.
     Then the model in use takes its place, unless the trace's facts on weights and tokenizer
-    contradict that. All figures are compared later. Without a model, None and the reason.
+    contradict that. All figures are compared later. Without a model, return None and the reason.
     """
     source, revision = (trace.model.get(name) for name in ("source", "revision"))
     named = {"source": str(source)[:80]}
@@ -115,7 +115,7 @@ def _model(trace: Trace, model_of: ModelOf) -> tuple[LanguageModel | None, str]:
 
 
 def _last_settings(trace: Trace) -> SamplingSettings:
-    """The settings of the next step; raises `TraceError` if this page lacks some of them."""
+    """Return the settings of the next step; raises `TraceError` if this page lacks some of them."""
     found = [
         SamplingSettings.from_dict({"chain": [], "seed": 0, **values})
         for _, values in trace.settings
@@ -159,7 +159,7 @@ def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
 
 
 def _typed(prompt: str, token_ids: tuple[int, ...], model: LanguageModel | None) -> str:
-    """A prompt as text; without special tokens if encoding adds them."""
+    """Return a prompt as text, without special tokens if encoding adds them."""
     if model is None:
         return prompt
     vocabulary = model.vocabulary

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engine.model import LanguageModel
     from ui.step.session import Session
 
-LESSONS = "/learn?path=hour"  # where the tour leads: a first hour, and its first lesson
+LESSONS = "/learn?path=hour"  # the tour's target: a path of one hour, and its first lesson
 FIRST_LESSON = f"{LESSONS}&lesson=the_loop"
 KEPT = marked("Prompt and settings are kept; the previous text stays in the list of examples.")
 
@@ -72,4 +72,4 @@ def _on_load(model: LanguageModel) -> None:
 
 
 def _on_model() -> None:
-    """Let Streamlit draw the header again: there is a text now, or one by another model."""
+    """Make Streamlit redraw the header: there is a text now, or one by another model."""

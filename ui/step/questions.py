@@ -41,7 +41,7 @@ def answer(
     Args:
         session: the session; its lock is held.
         event: the question; ``row`` is answered by `ui.step.message`.
-        should_stop: whether the person has moved on.
+        should_stop: returns whether the person has moved on.
     """
     kept = session.error, session.cancelled
     session.error, session.cancelled = "", False
@@ -94,7 +94,7 @@ def _labels(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _snippets(session: Session, event: Event, _: object) -> dict[str, Any]:
-    """The page's settings as code; the session may not know them yet."""
+    """Return the page's settings as code; the session may not have these settings yet."""
     found = settings_as_code(
         session.model,
         event.settings,
@@ -117,7 +117,7 @@ def _trace(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _check(session: Session, event: Event, _: object) -> dict[str, Any]:
-    """A typed value as the engine takes it.
+    """Return a typed value as the engine reads it.
 
     `value` is that of the field, `setting_value` that of the whole setting.
     """
@@ -173,7 +173,7 @@ _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
 
 
 def _admit(session: Session, event: Event, should_stop: Callable[[], bool]) -> dict[str, Any]:
-    """A small change of the page's settings by which a token could be drawn."""
+    """Find a small change of the page's settings by which a token could be drawn."""
     from engine.sampling import admitting_change
 
     raw = session.raw()

@@ -9,7 +9,7 @@
 
 The branch on screen comes first. The other traces keep only their differences from its own. They
 are brief (see `engine.trace.Trace.to_dict`): the texts are made again, and come out the same on the
-same machine with the same versions. The trace of a read-only text is whole.
+same machine with the same versions. The trace of a read-only text is complete.
 """
 
 from __future__ import annotations
@@ -157,13 +157,13 @@ class TextRecord(Struct, frozen=True, dict=True):
 
 
 class Replayed(NamedTuple):
-    """A text made again.
+    """A text generated again.
 
     Attributes:
         branches: by number; without those that came after an interruption.
-        sentence: how it compares with the record; empty if there was no token.
-        is_whole: whether it was not interrupted.
-        is_same: whether all tokens are those of the record.
+        sentence: how it compares with the record; empty if there were no tokens.
+        is_whole: whether it was made without interruption.
+        is_same: whether all tokens equal those of the record.
     """
 
     branches: dict[int, Branch]
@@ -178,13 +178,13 @@ def replay(
     told: Callable[[str, int, int], None] = lambda what, done, total: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Replayed:
-    """Make every branch of a record again; shared steps are computed once.
+    """Generate every branch of a record again; shared steps are computed once.
 
     Args:
         record: the text.
         model: the model that wrote it.
-        told: hears what happens, how many tokens are done, and of how many.
-        should_stop: asked before every token; if true, the tokens made by then are kept.
+        told: called with a description of the work, the tokens done, and their total.
+        should_stop: called before every token; if it returns True, the tokens made so far are kept.
 
     Raises:
         DecodingError: the model cannot make it again, or a step fails.
@@ -216,7 +216,7 @@ def replay(
         kept = {"text": text, "to_end": True, "progress": progress, "should_stop": should_stop}
         try:
             found = made_again(trace, model, **kept)
-        except CancelledError:  # while its pass waited for its turn
+        except CancelledError:  # cancelled while its pass waited for its turn
             is_whole = False
         else:
             is_whole = not found.stopped
@@ -235,7 +235,7 @@ def replay(
 
 
 def _shared(trace: Trace, made: list[Trace]) -> tuple[int, int]:
-    """The most leading steps that a trace shares with an earlier one, and that one's index."""
+    """Return how many leading steps a trace shares with the closest earlier one, and its index."""
     lengths = [trace.shared_with(other) for other in made]
     length = max(lengths, default=0)
     return length, lengths.index(length) if length else 0
@@ -252,7 +252,7 @@ def _forked(twin: Text, length: int, trace: Trace) -> Text:
 
 
 def again(count: int) -> str:
-    """Return the sentence on a text of `count` tokens that came out as it was."""
+    """Return a sentence saying that a text of `count` tokens came out as it was."""
     tokens = tokens_text(count)
     return say("Your text of {tokens} was generated again; all tokens are the same.", tokens=tokens)
 
@@ -283,7 +283,7 @@ def _sentence(
 
 
 def _reason(facts: tuple[FactDifference, ...]) -> str:
-    """Return the change since the text was first made, as half a sentence."""
+    """Return the difference since the text was first made, as half a sentence."""
     changed = {fact.name.partition(".")[0]: fact for fact in facts}
     for name, reason in _REASONS.items():
         if name in changed:

@@ -1,4 +1,4 @@
-"""A text read from a trace alone, as no model can make it again: it is read-only."""
+"""A text read from a trace alone because no model can make it again; it is read-only."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class _Spelled(Vocabulary):
 
 
 class RecordedText:
-    """The steps of a trace, seen by the step page as a text, without methods that would change it.
+    """The steps of a trace as a text for the step page, without methods that would change it.
 
     Attributes:
         read_only: the reason, as a sentence.
-        model: the trace's facts on it.
+        model: the facts that the trace records about it.
 
     Raises:
         TraceError: a brief trace, or one without settings.
@@ -82,18 +82,18 @@ class RecordedText:
         return self.settings_at(len(self.steps))
 
     def settings_at(self, index: int) -> SamplingSettings:
-        """The settings that a step was taken with; of a search, its samplers."""
+        """Return the settings that a step was taken with; for a search, its samplers."""
         values = self._trace.settings_at(index)
         known = {name: values[name] for name in ("seed", "parity") if name in values}
         return SamplingSettings.from_dict({"chain": values.get("chain", []), "seed": 0, **known})
 
     @property
     def guidance_scale(self) -> float:
-        """Scale of the guidance; 1 without guidance."""
+        """The scale of guidance; 1 without guidance."""
         return self.guidance.scale if self.guidance else 1.0
 
     def trace(self) -> Trace:
-        """The trace that it was read from."""
+        """Return the trace that it was read from."""
         return self._trace
 
     outline = trace
@@ -109,9 +109,9 @@ class RecordedText:
     release_cache = release_rows
 
     def shown(self, index: int) -> dict[str, Any]:
-        """The trace's facts on a step, for the browser: its leading tokens and settings.
+        """Return the trace's record of a step, for the browser: its leading tokens and settings.
 
-        A row holds id, rank, score, the model's own probability and the one in the draw. The token
+        A row is id, rank, score, the model's own probability and the one in the draw. The token
         taken comes last if it is not among the leading ones. A search has candidates instead.
         """
         step, rows = self.steps[index], []

@@ -1,6 +1,6 @@
-"""One visitor's state on the step page: a text with its branches, step shown, earlier texts.
+"""One visitor's state on the step page: a text with its branches, the step shown, earlier texts.
 
-The session changes only by `apply`, once per event however often it is sent. A failure leaves
+The session changes only by `apply`, once per event however often that is sent. A failure leaves
 everything as it was, and becomes `error`. Questions (`ui.step.questions`) change nothing.
 """
 
@@ -39,7 +39,7 @@ from ui.words.language import say, say_counted
 
 GAP_SECONDS = 0.25  # of waiting for a gap between two events of a busy page
 READS = ("sync", "settings", "inspect", "start", "reopen", "open")  # actions without a model
-MOST_MISSING = 256  # most tokens by which a page may be ahead of the record
+MOST_MISSING = 256  # number of tokens by which a page may be ahead of the record
 
 Told = Callable[[str, int, int], None]
 LoadModel = Callable[[str, str | None], LanguageModel]
@@ -85,12 +85,12 @@ class Session(ActedOn):
     # --- listeners --------------------------------------------------------------------------------
 
     def listen(self, told: Callable[[], None]) -> Callable[[], None]:
-        """Call `told` on every change without an event; returns a function that ends this."""
+        """Call `told` after every change that no event caused; return a function that ends this."""
         self._listeners.append(told)
         return lambda: self._listeners.remove(told) if told in self._listeners else None
 
     def changed(self) -> None:
-        """Tell all listeners, after a change that no event asked for."""
+        """Notify all listeners after a change that no event caused."""
         self.version += 1
         for told in list(self._listeners):
             told()
@@ -109,9 +109,9 @@ class Session(ActedOn):
 
         Args:
             event: an action.
-            told: hears what happens, if that takes long.
-            should_stop: tells whether the person wants something else by now.
-            load: gives a model by source and revision, for earlier texts.
+            told: called with the progress of work that takes long.
+            should_stop: returns whether the person wants something else by now.
+            load: returns a model by source and revision, for earlier texts.
         """
         if self.acknowledged.covers(event.client, event.number):
             return
@@ -151,7 +151,7 @@ class Session(ActedOn):
             self.inspected, self.proposing = None, False
 
     def refuse(self, client: str, number: int, error: DecodingError) -> None:
-        """Answer an event that could not be understood."""
+        """Answer an event that could not be parsed."""
         self.acknowledged.add(client, number)
         self.error, self.said = in_words(error), ""
         self.cancelled = False
@@ -161,8 +161,8 @@ class Session(ActedOn):
     def load(self, model: LanguageModel) -> None:
         """Continue with another model from the same prompt; raises errors of `Decoder`.
 
-        The samplers stay, without parts that name tokens of the old vocabulary; `said` names the
-        loss. A read-only text stays, and is made again by the model if that has the same weights.
+        The samplers stay, without parts that name tokens of the old vocabulary; `said` reports the
+        loss. A read-only text stays, and is made again if the model has the same weights.
         """
         with self.lock:
             if self.read_only:
@@ -191,7 +191,7 @@ class Session(ActedOn):
         self.changed()
 
     def replay_recorded(self) -> None:
-        """Make a read-only text again, if the model for it has been loaded since."""
+        """Generate a read-only text again if its model has been loaded since."""
         if not (self.read_only and self._waits_for_replay):
             return
         self._waits_for_replay = False
@@ -258,7 +258,7 @@ class Session(ActedOn):
             )
 
     def fitting_chat(self, prompt: Prompt) -> bool:
-        """True if a prompt of another page goes through the chat template here."""
+        """Return True if another page's prompt goes through the chat template here."""
         chat = self.chat if prompt.chat is None else prompt.chat
         return chat and self.loaded.vocabulary.has_chat_template
 
@@ -275,7 +275,7 @@ class Session(ActedOn):
             self.changed()
 
     def copy(self) -> Session:
-        """An independent session with the same texts, for a second tab."""
+        """Return an independent session with the same texts, for a second tab."""
         with self.lock:
             twin = type(self).__new__(type(self))
             twin.__dict__.update(self.__dict__)
@@ -331,7 +331,7 @@ class Session(ActedOn):
     def _keep_for_later(self) -> None:
         """Put the text on screen among the earlier ones, unless nothing would be lost.
 
-        A text that was read from a file is not kept: the file holds all of it.
+        A text that was read from a file is not kept: the file contains all of it.
         """
         is_example = any(example.prompt == self.prompt for example in EXAMPLES)
         if self.read_only or (is_example and self.is_bare):
@@ -371,7 +371,7 @@ class Session(ActedOn):
     def _model_of(
         self, source: str | None, revision: str | None, load: LoadModel | None
     ) -> LanguageModel:
-        """The model of a text that is made again: the one in use, or one to be loaded."""
+        """Return the model to make a text again with: the one in use, or one to be loaded."""
         used = self.loaded
         if source is None or (source, revision) == (used.source, used.revision):
             return used
@@ -396,7 +396,7 @@ class Session(ActedOn):
     # --- to disk and back -------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any] | None:
-        """Return the session as plain values; None while one event takes long: ask again."""
+        """Return the session as plain values; None while a slow event runs: ask again later."""
         if not self.lock.acquire(timeout=GAP_SECONDS):
             return None
         try:
@@ -417,10 +417,10 @@ class Session(ActedOn):
         told: Told = lambda what, done, total: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> Session:
-        """Make a session again from its record.
+        """Restore a session from its record.
 
         Args:
-            record: its text.
+            record: the record of its text.
             rest: the whole record; broken parts other than the text are left out.
             model: the model that wrote the text.
             told, should_stop: see `ui.step.record.replay`.
@@ -453,7 +453,7 @@ class Session(ActedOn):
             self.earlier.keep(rest["text"])
 
     def _take_rest(self, rest: dict[str, Any]) -> None:
-        """Take earlier texts and numbers of events, as far as they are in order."""
+        """Take earlier texts and numbers of events, as far as they are valid."""
         self.version = 0
         self.earlier = EarlierTexts.from_list(rest.get("earlier"))
         self.acknowledged = Acknowledged.from_list(rest.get("acknowledged"))
@@ -471,7 +471,7 @@ class Session(ActedOn):
         self.version += 1
 
     def catch_up(self, have: Have, settings: SamplingSettings | None) -> None:
-        """Generate the last tokens that a page shows and the record lacks.
+        """Generate the last tokens that a page shows but the record lacks.
 
         Changes in the last second before an abrupt end of the app were not kept. If the page shows
         more tokens than the record, they are made again with its settings, as far as they come out

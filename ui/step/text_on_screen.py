@@ -30,7 +30,7 @@ class Branch:
         decoder: the text.
         parent: the branch that it departed from, None for the first.
         departs_at: index of the first step that differs from the parent's.
-        left: counts up with every switch to another branch; 0 for a branch never left.
+        left: the higher, the later the branch was left; 0 if it was never left.
     """
 
     number: int
@@ -41,18 +41,18 @@ class Branch:
 
     @property
     def own_tokens(self) -> int:
-        """Number of generated tokens that it does not share with its parent."""
+        """The number of generated tokens that it does not share with its parent."""
         return len(self.decoder.steps) - self.departs_at
 
     @property
     def cache_bytes(self) -> int:
-        """Memory of its cache after its last step, released since or not."""
+        """The memory of its cache after its last step, even if it has been released since."""
         return self.decoder.steps[-1].cache_bytes_held if self.decoder.steps else 0
 
 
 @dataclass(frozen=True)
 class _Shaped:
-    """A computed distribution, and its inputs."""
+    """A computed distribution, and the inputs that it was computed from."""
 
     decoder: Text
     row_key: str
@@ -64,9 +64,9 @@ class ShownText:
     """A text grown from one prompt, and the place shown in it; base of `ui.step.session.Session`.
 
     Attributes:
-        run: names the text that grows from the present prompt; a new Start gives a new one.
-        model: the model that writes the text, shared with other visitors; of a read-only text, its
-            trace's facts on it.
+        run: identifies the text that grows from the present prompt; a new Start gives a new one.
+        model: the model that writes the text, shared with other visitors; for a read-only text, the
+            facts that its trace records about the model.
         loaded: the model that a new text begins with.
         read_only: why nothing can be changed, as a sentence; empty if there is a model.
         beginning: the beginning of the text, as typed.
@@ -103,7 +103,7 @@ class ShownText:
         if not self.read_only:
             self.loaded = text.model
         self.beginning = beginning
-        self._page_settings = settings  # kept for a search, which takes only some of the samplers
+        self._page_settings = settings  # kept for a search, which uses only some of the samplers
         self.branches = branches
         self.current = current
         for branch in branches.values():
@@ -121,10 +121,10 @@ class ShownText:
         self.branches[self.current].left = 1 + max(branch.left for branch in branches)
 
     def _give_back_idle(self) -> None:
-        """Have branches that are off screen release data that can be made again.
+        """Release data of off-screen branches that can be computed again.
 
-        Their rows go at once, as making them again takes no time. Their caches cost a forward pass,
-        so they go only if they hold more than `IDLE_BYTES`, from the branches that were left
+        Their rows go at once, as computing them again takes no time. Their caches cost a forward
+        pass, so they go only if they hold more than `IDLE_BYTES`, from the branches that were left
         longest ago.
         """
         idle = [branch for branch in self.branches.values() if branch.number != self.current]
@@ -152,7 +152,7 @@ class ShownText:
 
     @property
     def chat(self) -> bool:
-        """True if the prompt went through the chat template."""
+        """True if the prompt was formatted with the chat template."""
         return self.beginning.chat
 
     @property
@@ -172,7 +172,7 @@ class ShownText:
 
     @property
     def guidance_scale(self) -> float:
-        """Scale of the guidance of the next step; 1 without guidance."""
+        """The guidance scale of the next step; 1 without guidance."""
         return UNGUIDED if self.search else self.decoder.guidance_scale
 
     @property
@@ -182,9 +182,9 @@ class ShownText:
 
     @property
     def settings(self) -> SamplingSettings:
-        """Settings that sample the next token; in a search, those that would sample it.
+        """The settings that sample the next token; in a search, those that would sample it.
 
-        A search takes the samplers that edit single tokens, and leaves the others to sampled texts.
+        A search uses only those samplers that edit single tokens; sampled texts use all of them.
         """
         return self._page_settings if self.search else self.decoder.settings
 
@@ -209,7 +209,7 @@ class ShownText:
 
     @property
     def shown_scale(self) -> float | None:
-        """Scale of guidance with which the step on screen is shown, as for `shown_settings`."""
+        """The guidance scale with which the step on screen is shown, as for `shown_settings`."""
         if not self.is_guided:
             return None
         if self.is_pending or self.what_if:
@@ -218,12 +218,12 @@ class ShownText:
 
     @property
     def length(self) -> int:
-        """Number of tokens of the text on screen."""
+        """The number of tokens in the text on screen."""
         return len(self.decoder.steps)
 
     @property
     def index(self) -> int:
-        """Index of the step on screen; the number of steps if it is the next token's."""
+        """The index of the step on screen; the number of steps if it is the next token's."""
         length = self.length
         if self.read_only:  # a trace ends with its last step
             length = max(0, length - 1)
@@ -240,7 +240,7 @@ class ShownText:
 
     @property
     def row_key(self) -> str:
-        """The name of the logits on screen: equal keys, equal rows."""
+        """A key for the logits on screen: equal keys mean equal rows."""
         state = "next" if self.is_pending else "step"
         if self.is_guided:
             state += f" at {self.shown_scale}"
@@ -253,8 +253,8 @@ class ShownText:
     def distribution(self, settings: SamplingSettings | None = None) -> Distribution | None:
         """Return the distribution of the step on screen under settings (None: `shown_settings`).
 
-        None in a search, if no token can follow, or if all are removed: then `emptied` says how.
-        Any other failure becomes `error`.
+        None in a search, if no token can follow, or if the samplers remove all tokens; `emptied`
+        then has their results. Any other failure becomes `error`.
         """
         self.emptied = ()
         if self.search or self.read_only or (self.is_pending and self.is_over):
@@ -288,7 +288,7 @@ class ShownText:
     _has_failed = False
 
     def _take_step_s_own(self) -> None:
-        """Use the distribution of the last draw, if its step is on screen."""
+        """Use the distribution of the last draw if that step is on screen."""
         distribution, self._drawn_from = self._drawn_from, None
         is_last = not self.search and 0 < self.length == self.index + 1
         if distribution is not None and is_last:
@@ -300,7 +300,7 @@ class ShownText:
         self._shaped = self._drawn_from = None
 
     def raw(self) -> RankedRow | None:
-        """The raw logits of the step on screen; None if no token can follow.
+        """Return the raw logits of the step on screen; None if no token can follow.
 
         Those of the next token may need a forward pass; a failure becomes `error`. A search has
         none: it passes on only its candidates.
@@ -312,7 +312,7 @@ class ShownText:
         return None if distribution is None else distribution.raw
 
     def logits(self) -> np.ndarray | None:
-        """Raw logits of the step on screen; None as for `raw`: (vocab,) float32."""
+        """Return the raw logits of the step on screen; None as for `raw`: (vocab,) float32."""
         raw = self.raw()
         return None if raw is None else raw.scores
 

@@ -1,1 +1,1 @@
-"""Texts of pages, and the settings that they are decoded with."""
+"""Texts on pages, and the settings with which they are decoded."""

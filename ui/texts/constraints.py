@@ -1,4 +1,4 @@
-"""Constraints to begin with, each with a prompt that suits it."""
+"""Example constraints, each with a prompt that suits it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.grammar import PERSON, PERSON_PROMPT
 from engine.sampling import Constraint, SamplingSettings
 from ui.words.language import marked
 
-NOTHING = "", ""  # language and source of no constraint
+NOTHING = "", ""  # language and source that mean no constraint
 
 MOVE = {
     "type": "object",
@@ -25,11 +25,11 @@ MOVE = {
 
 @dataclass(frozen=True)
 class Example:
-    """A constraint and a prompt.
+    """An example constraint and its prompt.
 
     Attributes:
         name: a description in a few words, marked.
-        language, source: as `engine.grammar` has them.
+        language, source: of the constraint, see `engine.grammar`.
         prompt: the text to continue from.
     """
 
@@ -80,22 +80,22 @@ EXAMPLES = (
         "Things to buy:\n",
     ),
 )
-FIRST = {  # by language, the first example
+FIRST = {  # the first example of each language
     language: next(each for each in EXAMPLES if each.language == language)
     for language in ("choices", "regex", "json_schema", "lark")
 }
 
 
 def constraint_of(language: str, source: str) -> Constraint | None:
-    """The constraint of a field; None for `NOTHING`.
+    """Return the constraint typed into a field; None for `NOTHING`.
 
     Raises:
-        SettingError: the source is refused.
+        SettingError: the source is invalid.
     """
     return None if language == NOTHING[0] else Constraint(language, source)
 
 
 def typed_of(settings: SamplingSettings) -> tuple[str, str]:
-    """Return the constraint that a field shows for settings; `NOTHING` without one."""
+    """Return the language and source of the settings' constraint; `NOTHING` if there is none."""
     constraint = settings.stage(Constraint.setting)
     return NOTHING if constraint is None else (constraint.language, constraint.source)

@@ -1,7 +1,7 @@
-"""Prompts worth a look: each shows one aspect of the choice of tokens.
+"""Example prompts, each of which shows one aspect of how tokens are chosen.
 
 The statements about them were measured on the bundled model, and the tests measure them again. A
-new visitor sees the first one, so it begins with a real choice among tokens that read well.
+new visitor sees the first one, so its first step is a real choice among plausible tokens.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from ui.texts.settings import FIRST
 from ui.texts.texts import Contrastive
 from ui.words.language import marked, say
 
-# An example is shown as it was measured: sliders that it does not name have no effect.
+# An example is shown as it was measured: sliders that it does not set have no effect.
 NEUTRAL = {name: STAGES[name].off for name in FIRST}
 
 
 @dataclass(frozen=True)
 class Example:
-    """A prompt and its point.
+    """An example prompt, its settings, and the point that it makes.
 
     Attributes:
         name: the point, in a few words.
         prompt: the text to continue from.
-        look_at: one or two sentences on where to look.
-        settings: initial sliders that differ from `NEUTRAL` or are not in it.
-        negative_prompt: the prompt that guidance leads away from; None without guidance.
+        look_at: one or two sentences on what to look at.
+        settings: initial slider values that differ from `NEUTRAL` or are not in it.
+        negative_prompt: the prompt that guidance steers away from; None without guidance.
         guidance_scale: the strength of guidance, if there is a negative prompt.
         strategy: k and alpha of contrastive search; None for sampling.
     """
@@ -41,7 +41,7 @@ class Example:
     strategy: Contrastive | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Return the fields for the page, in its language, with all sliders and their order."""
+        """Return the fields for the page, in its language, with all sliders in order."""
         values = NEUTRAL | self.settings
         return {
             "name": say(self.name),

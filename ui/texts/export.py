@@ -1,4 +1,4 @@
-"""The settings of a text as code for other programs, in the visitor's language."""
+"""Export of a text's settings as code for other programs, in the visitor's language."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def settings_as_code(
     guidance_scale: float = UNGUIDED,
     strategy: Contrastive | None = None,
 ) -> list[Snippet]:
-    """The settings as code for other programs, with the model's input texts and the stop rules.
+    """Return settings, prompts and stop rules as code for other programs.
 
     Raises:
-        SettingError: settings that no program could run, such as zero tokens to generate.
+        SettingError: no program could run the settings, for example with zero tokens to generate.
     """
 
     def read(text: str) -> str | ChatPrompt:

@@ -8,10 +8,10 @@ from engine.errors import DecodingError, SettingError
 from ui.words.language import say
 
 LONGEST_PROMPT = 20_000  # characters
-MOST_TOKENS = 512  # of a text on pages that make many texts
+MOST_TOKENS = 512  # per text, on pages that generate many
 MOST_SAMPLES = 200  # texts per column of a comparison
-LARGEST_SEED = 2**53 - 1  # the largest that a browser's numbers hold exactly
-MOST_STOP_STRINGS = 32  # every step looks for each, in the thread of all visitors' steps
+LARGEST_SEED = 2**53 - 1  # the largest integer that is exact in a browser
+MOST_STOP_STRINGS = 32  # every step searches for each, in the thread that all visitors share
 LONGEST_STOP_STRING = 200  # characters
 
 
@@ -19,12 +19,12 @@ def checked_whole(field: str, value: float | None, lowest: int, highest: int) ->
     """Return a typed whole number; a float without a fraction is accepted.
 
     Args:
-        field: the page's name for it.
-        value: the number, None if the field is empty.
+        field: label of the field, for error messages.
+        value: the number; None if the field is empty.
         lowest, highest: the allowed range, both ends included.
 
     Raises:
-        DecodingError: an empty field, a fraction, a number out of range.
+        DecodingError: the field is empty, or the number is a fraction or out of range.
     """
     remedy = say("use a whole number from {low} to {high}", low=f"{lowest:,}", high=f"{highest:,}")
     if value is None:

@@ -1,11 +1,11 @@
-"""The sampling chain as the page has it: samplers in their order, each with a value, on or off.
+"""Sampling settings as the page sends them: samplers in their order, each with a value, on or off.
 
     {"order": ["temperature", "top_p", "xtc"], "temperature": 0.7, "top_p": 1, "xtc": None, ...}
 
-`order` names the samplers that are shown, in the order in which they apply. A sampler of one number
-is off at the engine's off value. Any other sampler is off at None, and on as an object of its
-fields. A name that `order` lacks is not shown. Data from a browser is not trusted: see
-`parse_settings`.
+`order` names the samplers that are shown, in the order in which they apply. A sampler with one
+number is off at the engine's off value. Any other sampler is off at None; when on, its value is an
+object of its fields. A sampler that is not in `order` is not shown. Data from a browser is not
+trusted: see `parse_settings`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ui.words.catalogue import table, value_shape
 from ui.words.language import say
 
 FIRST = ("temperature", "top_k", "top_p", "min_p")  # samplers that a new page shows
-MOST_ENTRIES = 2000  # names, lists and numbers in one stage: they come with every event
-LONGEST_TEXT = 100  # characters of a text in a stage that is not a source
+MOST_ENTRIES = 2000  # names, lists and numbers in one sampler, as every event contains them
+LONGEST_TEXT = 100  # characters of a sampler's text, except a constraint's source
 DEEPEST = 3
-MOST = 2**53  # beyond it a browser's numbers are not whole
-BREAKERS = ("\n", ":", '"', "*")  # the breakers that DRY's authors begin with
+MOST = 2**53  # beyond it, a browser's integers are not exact
+BREAKERS = ("\n", ":", '"', "*")  # the default sequence breakers of DRY's authors
 
 
 class EventError(DecodingError):
@@ -42,14 +42,14 @@ class EventError(DecodingError):
 
 
 def is_one_number(name: str) -> bool:
-    """Return whether a sampler's value is a plain number while it is on."""
+    """Return whether a sampler has one number, which is its value on the page."""
     return STAGES[name].is_one_number()
 
 
 def shown_samplers(settings: SamplingSettings) -> tuple[str, ...]:
-    """Return the samplers that a page with these settings shows: `FIRST`, and all that are on.
+    """Return the samplers to show for these settings: `FIRST`, and all that are on.
 
-    The chain's own order stays; each further sampler comes before those that follow it by default.
+    The chain keeps its order; any other sampler precedes those that follow it by default.
     """
     place = {name: number for number, name in enumerate(STAGES)}
     order = [stage.setting for stage in settings.chain]
@@ -63,12 +63,12 @@ def shown_samplers(settings: SamplingSettings) -> tuple[str, ...]:
 def plain_settings(
     settings: SamplingSettings, order: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Settings for the page.
+    """Return settings as plain values for the page.
 
     Args:
-        settings: the chain.
-        order: the samplers shown, which include all of the chain in the chain's order. None for
-            only those of the chain.
+        settings: the settings.
+        order: the samplers to show, including all of the chain in its order; None for only those
+            of the chain.
     """
     on = {stage.setting: stage for stage in settings.chain}
     order = list(on) if order is None else list(order)
@@ -82,15 +82,15 @@ def plain_settings(
 def _plain_value(name: str, stage: Stage | None) -> Any:
     if is_one_number(name):
         return STAGES[name].off if stage is None else stage.value
-    return None if stage is None else stage.to_dict()  # an off value may be an empty list
+    return None if stage is None else stage.to_dict()  # None, as an off value may be an empty list
 
 
 def page_table() -> dict[str, Any]:
-    """The table of samplers, with the initial settings of a page.
+    """Return the table of samplers, with the samplers shown first and the presets.
 
     Keys:
         first: names of the samplers that a new page shows.
-        presets: name and settings of each, without a seed.
+        presets: name and settings of each preset, without a seed.
     """
     return {
         **table(),
@@ -101,7 +101,7 @@ def page_table() -> dict[str, Any]:
 
 def _preset(name: str, settings: SamplingSettings) -> dict[str, Any]:
     values = plain_settings(settings, shown_samplers(settings))
-    del values["seed"]  # a preset leaves the seed alone
+    del values["seed"]  # a preset does not change the seed
     return {"name": name, "settings": values}
 
 
@@ -111,8 +111,8 @@ def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:
     Values of names that the order lacks are ignored.
 
     Raises:
-        EventError: an unexpected shape, such as that of a page from before an update.
-        SettingError: a value outside its range, or far too many values.
+        EventError: the data has an unexpected shape, for example from a page before an update.
+        SettingError: a value is out of range, or there are far too many values.
     """
     if not isinstance(data, dict):
         raise EventError("The page sent settings that are none; reload the page.")
@@ -131,13 +131,13 @@ def parse_settings(data: Any) -> tuple[SamplingSettings, tuple[str, ...]]:
 
 
 def named_settings(values: Mapping[str, Any]) -> SamplingSettings:
-    """Settings by name, in the engine's order: ``{"top_p": 0.9, "xtc": {"threshold": 0.1}}``.
+    """Return settings in the engine's order: ``{"top_p": 0.9, "xtc": {"threshold": 0.1}}``.
 
     Args:
-        values: the seed, and for each sampler its number or all its fields by name.
+        values: by name, the seed, and each sampler's number or fields.
 
     Raises:
-        SettingError: an unknown setting, or a value outside its range.
+        SettingError: a setting is unknown, or a value is out of range.
     """
     return SamplingSettings(**{name: _whole(name, value) for name, value in values.items()})
 
@@ -172,12 +172,12 @@ def _is_off(name: str, value: Any) -> bool:
         return kind.is_off(value)
     names = [item.name for item in fields(kind)]
     if len(names) == 1 and isinstance(value, dict) and list(value) == names:
-        value = value[names[0]]  # an empty list, as a new editor has, is off too
+        value = value[names[0]]  # an empty list, such as that of a new editor, is off, too
     return kind.is_off(value)
 
 
 def _fields(name: str, value: Any) -> dict[str, Any]:
-    """A stage's fields by name."""
+    """Return a sampler's fields by name; raises an error if the value is malformed."""
     if is_one_number(name):
         return {fields(STAGES[name])[0].name: value}
     if not isinstance(value, dict):
@@ -188,7 +188,7 @@ def _fields(name: str, value: Any) -> dict[str, Any]:
 
 
 def _check_size(name: str, value: dict[str, Any]) -> None:
-    """Refuse a value that is too large, before it is sorted, looked up or quoted."""
+    """Raise an error if a value is too large or too deeply nested to be processed."""
     level, entries = [value], 0
     for _ in range(DEEPEST):
         inner: list[Any] = []
@@ -216,7 +216,7 @@ def _is_oversized(value: Any, longest: int) -> bool:
 
 
 def stage_defaults(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
-    """Initial fields of a newly added stage, for every stage that is more than a number."""
+    """Return the initial fields of every sampler that is not just one number, by name."""
     defaults = {}
     for name, kind in STAGES.items():
         if kind is Dry:
@@ -228,7 +228,7 @@ def stage_defaults(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
 
 
 def breaker_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
-    """The tokens of `BREAKERS`, as they appear after a word and after a space."""
+    """Return the token ids of `BREAKERS`, alone, after a word and after a space."""
     if vocabulary.tokenizer is None:
         return ()
     found = set()
@@ -239,13 +239,13 @@ def breaker_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
                     ids = vocabulary.tokenizer(before + text, add_special_tokens=False)["input_ids"]
                     if ids and vocabulary.token_bytes(ids[-1]).strip(b" ") == text.encode():
                         found.add(ids[-1])
-    except (PanicError, TokenizerError):  # a tokenizer that cannot even cut these has none
+    except (PanicError, TokenizerError):  # a tokenizer that fails on these has none
         return ()
     return tuple(sorted(i for i in found if i < vocabulary.size))
 
 
 def edited_ids(settings: SamplingSettings) -> list[int]:
-    """Ids that a bias or a ban may act on, each once."""
+    """Return the token ids that a bias or a ban may act on, each once."""
     ids: dict[int, None] = {}
     for stage in settings.chain:
         if isinstance(stage, LogitBias):
@@ -258,9 +258,9 @@ def edited_ids(settings: SamplingSettings) -> list[int]:
 def fitted(
     settings: SamplingSettings, before: LanguageModel, after: LanguageModel
 ) -> tuple[SamplingSettings, str]:
-    """Settings of one model adapted to another, and a sentence on the lost parts.
+    """Return settings adapted to another model, and a sentence on the parts that were lost.
 
-    Token ids mean something only under the tokenizer that they come from.
+    Token ids are valid only with the tokenizer that they come from.
     """
     one, two = before.vocabulary, after.vocabulary
     same = (one.known, one.size) == (two.known, two.size) and one.has_tokens_of(two)

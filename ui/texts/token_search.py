@@ -1,4 +1,4 @@
-"""Search for a token: by its label, or as part of a text; its rank in the step on screen."""
+"""Search for tokens by label or by tokenizing a text, with their ranks in the step on screen."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LONGEST_TEXT = 200  # characters of a text that is split into tokens
 
 @dataclass(frozen=True)
 class Found:
-    """A token that was asked for.
+    """A token that was found.
 
     Attributes:
-        token_id: the token.
-        raw_rank: place among the raw logits of the step on screen, 1 for the highest; None if there
-            are none, or if the model does not score this token.
-        logit: its raw logit there, under the same condition.
+        token_id: the token's id.
+        raw_rank: rank among the raw logits of the step on screen, 1 for the highest; None if there
+            are none, or if the model has no logit for this token.
+        logit: its raw logit in that step; None under the same conditions.
     """
 
     token_id: int
@@ -33,19 +33,19 @@ class Found:
 
 
 def found_tokens(vocabulary: Vocabulary, query: str, raw: RankedRow) -> list[Found]:
-    """Tokens whose label holds the query, best match first, at most `MOST_FOUND`."""
+    """Return at most `MOST_FOUND` tokens whose label contains the query, best match first."""
     ids = labels_of(vocabulary).find(query, raw.scores, MOST_FOUND)
     return [_placed(token_id, raw) for token_id in ids]
 
 
 @panics_as_errors()
 def tokens_of(vocabulary: Vocabulary, text: str, raw: RankedRow | None) -> list[Found]:
-    """The tokens that a text is split into; the tokenizer adds none around it.
+    """Return the tokens of a text, without special tokens around it.
 
     The list is empty for an empty text, or if there is no tokenizer.
 
     Raises:
-        SettingError: a text of more than `LONGEST_TEXT` characters.
+        SettingError: the text has more than `LONGEST_TEXT` characters.
     """
     if len(text) > LONGEST_TEXT:
         remedy = say("use at most {most} characters at once", most=LONGEST_TEXT)
@@ -58,7 +58,7 @@ def tokens_of(vocabulary: Vocabulary, text: str, raw: RankedRow | None) -> list[
 
 
 def _placed(token_id: int, raw: RankedRow | None) -> Found:
-    # A tokenizer may know ids that the model has no output for.
+    # A tokenizer may have ids for which the model has no output.
     if raw is None or token_id >= raw.scores.size:
         return Found(token_id)
     return Found(token_id, raw.rank(token_id), float(raw.scores[token_id]))

@@ -1,4 +1,4 @@
-"""Traces that a visitor opens: they are read, and their text is made again, alike on every page."""
+"""Traces that a visitor opens on any page: reading them and reproducing their text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ REMEDY = marked("make it again with `replay` in Python")
 
 
 def trace_of(data: str, opens: Sequence[str]) -> Trace:
-    """The trace in the text of a file.
+    """Parse a trace file.
 
     Args:
-        data: the text.
-        opens: strategies that the page shows.
+        data: the contents of the file.
+        opens: strategies whose traces the page can open.
 
     Raises:
-        TraceError: not a trace, or one of another strategy.
-        SettingError: a seed that the page's browser cannot hold.
+        TraceError: the file is not a trace, or its strategy is not in `opens`.
+        SettingError: the seed is not exact in a browser.
     """
     trace = Trace.from_json(data, ON_PAGES)
     if trace.strategy not in opens:
@@ -38,21 +38,21 @@ def trace_of(data: str, opens: Sequence[str]) -> Trace:
         )
     for _, values in trace.settings:
         seed = values.get("sampling", values).get("seed")
-        if seed is not None:  # a search draws nothing
+        if seed is not None:  # None for a search, which draws no random numbers
             checked_whole(say("Seed"), seed, 0, LARGEST_SEED)
     return trace
 
 
 def made_again(trace: Trace, text: Generation) -> str:
-    """Take the steps of a trace again, reporting to this thread's job; return the outcome in words.
+    """Replay a trace's steps, reporting progress to this thread's job; returns the result in words.
 
     Args:
-        trace: from `trace_of`.
-        text: the text, before its first step.
+        trace: a trace from `trace_of`.
+        text: the text before its first step.
 
     Raises:
         CancelledError: the job was cancelled.
-        DecodingError: the model cannot make it again, or a step fails.
+        DecodingError: the model cannot reproduce the text, or a step fails.
     """
 
     def tell(done: int, total: int) -> None:

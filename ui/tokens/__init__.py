@@ -1,1 +1,1 @@
-"""The tokens page: any text as tokens, the way they were made, and their cost."""
+"""The tokens page: how tokenizers split a text, step by step, and what its tokens cost."""

@@ -1,4 +1,4 @@
-"""The chart of samples: one figure of each text, by tokenizer."""
+"""The chart of sample texts: one measure of each text, by tokenizer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def sample_figure(
     rows: Sequence[tuple[str, Sequence[float | None]]],
     dark: bool = False,
 ) -> go.Figure:
-    """Bars side by side.
+    """Chart one measure of every text, with a bar for each tokenizer.
 
     Args:
         name: the name of the measure.
-        tokenizers: names of the series.
-        rows: name of each text, and its figure by tokenizer; None leaves a bar out.
-        dark: whether the page is dark.
+        tokenizers: names of the tokenizers.
+        rows: name of each text, and its value for each tokenizer; None leaves a bar out.
+        dark: whether the theme is dark.
     """
     colours = palette(dark)
     rows = [row for row in rows if any(value is not None for value in row[1])]
@@ -38,7 +38,7 @@ def sample_figure(
         template=template(dark),
         height=380,
         barmode="group",
-        xaxis={"dtick": 1},  # every name, also on a phone
+        xaxis={"dtick": 1},  # every name, even on a phone
         yaxis={"title": name},
         showlegend=True,
     )

@@ -12,12 +12,12 @@ from ui.words.language import marked
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure of a text.
+    """A measure of how a tokenizer splits a text.
 
     Attributes:
         name: its name on the page.
-        of: computes the figure of a sample that a tokenizer has cut, given the first sample, also
-            cut; None if it means nothing.
+        of: computes it from a sample, the tokenized sample and the tokenized first sample; None if
+            it has no meaning for this sample.
     """
 
     name: str

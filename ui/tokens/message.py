@@ -1,4 +1,4 @@
-"""A text as tokens, for the browser (`ui/components/js/types.js`)."""
+"""The message to the browser with a text's tokens (`ui/components/js/types.js`)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ui.words.language import marked, say
 
 MOST_DRAWN = 1_500  # tokens of a text that the browser draws
 MOST_SYMBOLS = 150  # symbols of a pre-token whose merges are shown
-# Symbols of all of them. A text may have as many bytes. Only a tokenizer that puts more in its
-# place reaches this.
+# Symbols over all pre-tokens. A text has at most as many bytes, so only a tokenizer that makes the
+# text longer reaches this.
 MOST_OF_ALL = 4 * LONGEST
 LONGEST_LABEL = 60  # characters of a pre-token's label
 _NO_STEPS = {
@@ -30,7 +30,7 @@ _OTHER_KIND = marked("This kind of tokenizer has no steps that the page can show
 
 
 def packed(shown: Sequence[Shown]) -> str:
-    """Pack the sides of the page as JSON."""
+    """Return the message as JSON, with one entry per tokenizer."""
     return json.dumps([_side(one) for one in shown], separators=(",", ":"))
 
 
@@ -40,7 +40,7 @@ def _side(shown: Shown) -> dict[str, Any]:
     last = max((one.pre_token for one in drawn if one.pre_token is not None), default=-1)
     problem = say(_NO_STEPS.get(tokenizer.kind, cut.problem))
     pre_tokens = cut.pre_tokens[: last + 1]
-    different = {one.text: one for one in pre_tokens}  # a repeated word is made in the same way
+    different = {one.text: one for one in pre_tokens}  # equal pre-tokens have equal merges
     numbers = {text: number for number, text in enumerate(different)}
     return {
         "name": shown.name,
@@ -56,7 +56,7 @@ def _side(shown: Shown) -> dict[str, Any]:
 
 
 def facts(tokenizer: TextTokenizer, cut: TokenizedText) -> str:
-    """A line on a tokenizer, and on a text cut by it."""
+    """Describe a tokenizer, and the text that it has tokenized, in one line."""
     parts = [
         say(tokenizer.kind),
         say("{count} tokens in the vocabulary", count=f"{tokenizer.size:,}"),
@@ -80,7 +80,7 @@ def _left_out(cut: TokenizedText) -> str:
 
 
 def is_partial(token: Token) -> bool:
-    """Return whether the bytes of a token are not whole characters."""
+    """Return whether a token begins or ends within a character."""
     try:
         token.data.decode()
     except UnicodeDecodeError:
@@ -105,7 +105,7 @@ def _token(tokenizer: TextTokenizer, token: Token) -> dict[str, Any]:
 
 
 def _first(cut: TokenizedText, drawn: int) -> int:
-    """The token that is chosen at first: one in the pre-token that makes the most tokens."""
+    """Return the initially selected token: the first one of the pre-token with the most tokens."""
     sizes = {number: len(one.ids) for number, one in enumerate(cut.pre_tokens)}
     most = max(sizes, key=sizes.get, default=None)
     found = (n for n, one in enumerate(cut.tokens[:drawn]) if one.pre_token == most)
@@ -113,7 +113,7 @@ def _first(cut: TokenizedText, drawn: int) -> int:
 
 
 def shortened(text: str) -> str:
-    """A stretch of a text, made visible and not longer than a line."""
+    """Return a part of a text with glyphs for invisible characters, shortened to fit on a line."""
     shown = visible(text)
     return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
 
@@ -136,7 +136,7 @@ def _makings(
 
 
 def _too_long(pre_token: PreToken, symbols: int) -> str:
-    """The reason for a pre-token's lack of steps, given the number of symbols up to its end."""
+    """Say why a pre-token's steps are not shown, given the number of symbols up to its end."""
     if symbols > MOST_OF_ALL:
         return say(
             "The pre-tokens up to here have {count} symbols; steps are shown for the first {most}.",

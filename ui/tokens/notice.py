@@ -1,4 +1,4 @@
-"""Sentences on what to notice in a text as tokens, computed from it."""
+"""Sentences on what to notice in a tokenized text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ui.words.language import say
 
 
 def notice(shown: Sequence[Shown]) -> str:
-    """Say how many tokens there are, which word is split most, and how the others compare."""
+    """Say how many tokens there are, which word has the most, and how other tokenizers compare."""
     first, *others = shown
     text = first.cut.text
     tokens, words = counted(len(first.cut.tokens), "token"), counted(len(text.split()), "word")
@@ -32,7 +32,7 @@ def _most_cut(shown: Shown) -> str:
     if most is None:
         return ""
     word = shortened(shown.cut.text[most.start : most.end])
-    word = f"\u2068{word}\u2069"  # isolated, whichever way its letters run
+    word = f"\u2068{word}\u2069"  # bidirectional isolates, for words written from right to left
     if len(most.ids) == 1:
         return say("No word is split: the model gets a single id for each.")
     return say(

@@ -107,7 +107,7 @@ def _fields(state: TokensState) -> None:
 
 
 def _another(state: TokensState) -> None:
-    """Draw the field for a tokenizer by its folder or its hub id."""
+    """Draw the field that loads a tokenizer by folder or hub id."""
 
     def take(typed: str) -> None:
         if typed.strip():
@@ -161,7 +161,7 @@ def _words(shown: Sequence[Shown]) -> None:
 
 
 def _csv(shown: Shown) -> bytes:
-    with speaking(ENGLISH):  # as in all files that are saved
+    with speaking(ENGLISH):  # saved files are always in English
         return spreadsheet_csv(token_frame(shown))
 
 
@@ -200,7 +200,7 @@ def _cost(state: TokensState, shown: Sequence[Shown]) -> None:
 
 
 def _times(state: TokensState) -> None:
-    """Draw the time that the tokens take on this model."""
+    """Draw the section that times the tokens on the page's model."""
     with fields.row():
         work_buttons("tokens", say("Measure"), state.work, state.begin)
     work_state(state.work)

@@ -1,4 +1,4 @@
-"""Sample texts and experiments, as data."""
+"""Sample texts and experiments, read from TOML files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Sample:
-    """A text that tokenizers are tried with.
+    """A sample text for comparing tokenizers.
 
     Attributes:
         name: its language, or its content.
         text: the text.
         words: whether spaces separate its words.
-        is_language: whether it says the same as the samples of all languages.
+        is_language: whether it is a translation of the text that all languages share.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A text to try, and a point to look at in it."""
+    """A text to try, and a sentence on what to look at in its tokens."""
 
     name: str
     text: str
@@ -38,7 +38,7 @@ class Experiment:
 
 @cache
 def samples() -> tuple[Sample, ...]:
-    """The sample texts, languages first."""
+    """Load the sample texts, languages first."""
     read = tomllib.loads((_HERE / "samples.toml").read_text("utf-8"))
     languages = (Sample(**one, is_language=True) for one in read["language"])
     return (*languages, *(Sample(**one) for one in read["other"]))
@@ -46,6 +46,6 @@ def samples() -> tuple[Sample, ...]:
 
 @cache
 def experiments() -> tuple[Experiment, ...]:
-    """The experiments, in the order of the page."""
+    """Load the experiments, in the order of the page."""
     read = tomllib.loads((_HERE / "experiments.toml").read_text("utf-8"))
     return tuple(Experiment(**one) for one in read["experiment"])

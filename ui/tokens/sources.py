@@ -1,4 +1,4 @@
-"""Choice and loading of tokenizers."""
+"""The tokenizers to choose from, and how to load them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ui.models.chooser import Choice, allowed, check_allowed
 from ui.words.language import marked, say
 
 MODEL, BYTES, CODE_POINTS, NOTHING = "model", "bytes", "code points", ""
-_OWN = {  # those that need no files
+_OWN = {  # tokenizers that need no files
     BYTES: (marked("ByT5 (bytes)"), byte_tokenizer),
     CODE_POINTS: (marked("CANINE (code points)"), code_point_tokenizer),
 }
 
 
 def names(model: LanguageModel, chosen: str) -> dict[str, str]:
-    """Return the tokenizers that may be chosen, with their names on the page.
+    """Return the tokenizers that may be chosen: their keys, with their names on the page.
 
     Args:
         model: the page's model.
-        chosen: the current choice; it stays in the list.
+        chosen: key of the current choice, which stays in the list.
     """
     found = {MODEL: say("{name} (this model's)", name=name_of(MODEL, model))}
     if model.source != BUNDLED:
@@ -55,12 +55,12 @@ def name_of(key: str, model: LanguageModel) -> str:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # longer than any file name
+    except OSError:  # too long for a file name
         return False
 
 
 def tokenizer_of(key: str, model: LanguageModel) -> TextTokenizer:
-    """The tokenizer of a choice.
+    """Return the tokenizer with this key, loading it if necessary.
 
     Raises:
         ModelError: it cannot be read, or this visitor may not load it.
@@ -83,6 +83,6 @@ def _own(key: str) -> TextTokenizer:
     return _OWN[key][1]()
 
 
-@lru_cache(maxsize=4)  # each of a large vocabulary takes some 100 MB
+@lru_cache(maxsize=4)  # one with a large vocabulary takes about 100 MB
 def _loaded(choice: Choice) -> TextTokenizer:
     return load_tokenizer(choice.source, choice.revision)

@@ -1,4 +1,4 @@
-"""State of the tokens page for one visitor: a text, two tokenizers, prices, measured times."""
+"""A visitor's state of the tokens page: a text, two tokenizers, prices, measured times."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ui.words.language import say
 
 TOKENIZERS = {"first", "second"}  # inputs that are keys of tokenizers
 LONGEST = 5_000  # characters of a text
-OUTPUT, ROUNDS = 16, 3  # tokens decoded after the text for their time, and the number of rounds
+OUTPUT, ROUNDS = 16, 3  # number of tokens decoded after the text to time them, and of rounds
 
 
 @dataclass(frozen=True)
 class TokensInputs(Inputs):
     """Inputs of the tokens page.
 
-    Attributes, besides the text, which is called `prompt`:
-        first, second: keys of the tokenizers, see `ui.tokens.sources`; the second may be none.
+    Attributes in addition to the text, which is called `prompt`:
+        first, second: keys of the tokenizers, see `ui.tokens.sources`; `NOTHING` for no second one.
         measure: the measure in the chart of samples, one of `ui.tokens.measures.MEASURES`.
         input_price, output_price: dollars per million tokens.
     """
@@ -44,13 +44,13 @@ class TokensInputs(Inputs):
 
 @dataclass(frozen=True)
 class Shown:
-    """A tokenizer on the page, and the text cut by it.
+    """A tokenizer on the page, and the text as it tokenizes it.
 
     Attributes:
         key: its key among the choices.
         name: its name on the page.
         tokenizer: the tokenizer.
-        cut: the text cut by it.
+        cut: the tokenized text.
     """
 
     key: str
@@ -62,9 +62,9 @@ class Shown:
 class TokensState(InputsState[TokensInputs]):
     """One visitor's tokens page.
 
-    Attributes, besides those of `InputsState`:
-        model: its tokenizer is the first one, and its passes are timed.
-        work: the last timing.
+    Attributes in addition to those of `InputsState`:
+        model: the model whose passes are timed; its tokenizer is the default for `first`.
+        work: the last timing job; None before the first.
     """
 
     name: ClassVar[str] = "tokens"
@@ -77,7 +77,7 @@ class TokensState(InputsState[TokensInputs]):
         self._tokenizers: dict[str, TextTokenizer] = {}
 
     def take(self, inputs: TokensInputs) -> None:
-        """Take inputs, unless a new tokenizer cannot be had."""
+        """Set the inputs; raises `DecodingError` if a new tokenizer cannot be loaded."""
         for name in TOKENIZERS:
             key = getattr(inputs, name)
             if key not in (NOTHING, getattr(self.inputs, name)):
@@ -87,10 +87,10 @@ class TokensState(InputsState[TokensInputs]):
     # --- tokens -----------------------------------------------------------------------------------
 
     def shown(self) -> list[Shown]:
-        """The text cut by each tokenizer.
+        """Return the text as each tokenizer splits it.
 
         Raises:
-            DecodingError: there is no text or too much text, or a tokenizer cannot be had.
+            DecodingError: the text is empty or too long, or a tokenizer cannot be loaded.
         """
         text = self._text()
         keys = dict.fromkeys((self.inputs.first, self.inputs.second))
@@ -114,11 +114,11 @@ class TokensState(InputsState[TokensInputs]):
         return text
 
     def cut(self, key: str, text: str) -> TokenizedText:
-        """Cut a text with a tokenizer; raises as `shown` does."""
+        """Tokenize a text; raises the errors of `shown`."""
         found = self._cuts.get((key, text))
         if found is None:
             found = self._tokenizer(key).tokenize(text)
-            # The samples stay, and the last of the typed texts.
+            # Keep the tokens of the samples and of the newest text only.
             stay = {sample.text for sample in samples()} | {text}
             self._cuts = {place: cut for place, cut in self._cuts.items() if place[1] in stay}
             self._cuts[key, text] = found
@@ -132,7 +132,7 @@ class TokensState(InputsState[TokensInputs]):
     # --- time -------------------------------------------------------------------------------------
 
     def begin(self, owner: Owner) -> None:
-        """Time the text on the model; a refusal leaves the last times."""
+        """Start timing the text on the model; if it is refused, the last times stay."""
         self.begin_work("work", self._timing, owner)
         self.began_alone = True
 
@@ -142,6 +142,6 @@ class TokensState(InputsState[TokensInputs]):
         return MeasureJob(PrefillAndDecodeMeasurement(self.model, [count], [OUTPUT], ROUNDS))
 
     def load(self, model: LanguageModel) -> None:
-        """Continue with another model and its tokenizer; times are measured again."""
+        """Continue with a new model and its tokenizer; times must be measured again."""
         super().load(model)
         self._cuts, self._tokenizers = {}, {}

@@ -29,11 +29,11 @@ _NAMES = {
     "ids": marked("ids, with those added around the text"),
 }
 
-Cutter = Callable[[str, str], TokenizedText]  # cuts a text with the tokenizer of a key
+Cutter = Callable[[str, str], TokenizedText]  # tokenizes a text, given a tokenizer's key
 
 
 def stage_rows(cut: TokenizedText) -> list[tuple[str, str, str]]:
-    """Return each stage's name, the parts that carry it out, and the text after it."""
+    """Return each stage's name, the components that carry it out, and the text after it."""
     return [(say(_NAMES[stage.name]), _by(stage), _parts(stage)) for stage in cut.stages]
 
 
@@ -51,7 +51,7 @@ def _parts(stage: Stage) -> str:
 
 
 def token_frame(shown: Shown) -> pd.DataFrame:
-    """Every token of a text, for a file; places count from 1."""
+    """Return a row for every token of a text, for a file; positions count from 1."""
     rows = [_token_row(shown, place, token) for place, token in enumerate(shown.cut.tokens, 1)]
     columns = ("place", "id", "token", "bytes", "first character", "last character", "first byte")
     return pd.DataFrame(rows, columns=[*columns, "kind", "pre-token"])
@@ -84,7 +84,7 @@ def kind(token: Token) -> str:
 def figures(
     shown: Sequence[Shown], cut: Cutter, measure: str, text: str
 ) -> list[tuple[str, list[float | None]]]:
-    """A measure of the visitor's text and of every sample, by tokenizer."""
+    """Compute one measure of the visitor's text and of every sample, for each tokenizer."""
     return [
         (say(one.name), [_figure(side, cut, measure, one) for side in shown])
         for one in _texts(text)
@@ -92,7 +92,7 @@ def figures(
 
 
 def sample_table(shown: Sequence[Shown], cut: Cutter, text: str) -> Table:
-    """All measures of all samples."""
+    """Return a table of all measures of the visitor's text and of every sample."""
     head = [say("text"), say("characters"), say("bytes")]
     head += [f"{say(measure.name)}, {one.name}" for one in shown for measure in MEASURES.values()]
     rows = [
@@ -117,7 +117,7 @@ def _figure(shown: Shown, cut: Cutter, measure: str, sample: Sample) -> float | 
 
 
 def price_table(shown: Sequence[Shown], input_price: float, output_price: float) -> Table:
-    """Tabulate the price of the text by each tokenizer's count."""
+    """Return a table of the text's price by each tokenizer's count."""
     rows = [
         (
             one.name,
@@ -137,7 +137,7 @@ def price_table(shown: Sequence[Shown], input_price: float, output_price: float)
 
 
 def time_table(cost: Cost) -> Table:
-    """Tabulate the time of a token on the page's model, with its price."""
+    """Return a table of a token's time on the page's model, with its price."""
     rows = [
         (say("an input token"), cost.input_ms, cost.input_price),
         (say("an output token"), cost.output_ms, cost.output_price),
@@ -149,7 +149,7 @@ def time_table(cost: Cost) -> Table:
 
 
 def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:
-    """Words of the text with their numbers of tokens, those with the most tokens first."""
+    """Return the words of the text with their numbers of tokens, largest first."""
     words = list(re.finditer(r"\S+", shown[0].cut.text))
     counts = [_tokens_of(one.cut, [word.span() for word in words]) for one in shown]
     order = sorted(range(len(words)), key=lambda place: -(counts[0][place] or 0))
@@ -161,7 +161,7 @@ def word_rows(shown: Sequence[Shown]) -> list[tuple[str, ...]]:
 
 
 def _tokens_of(cut: TokenizedText, spans: Sequence[tuple[int, int]]) -> list[int | None]:
-    """Count the tokens that overlap each stretch of a text; None if unknown."""
+    """Count the tokens that overlap each span of a text; None if unknown."""
     starts = sorted(token.start for token in cut.typed)
     ends = sorted(token.end for token in cut.typed)
     if not any(ends):

@@ -1,4 +1,4 @@
-"""Metrics of a sweep's cells in readable form: labels, trade-offs, lowest and highest."""
+"""Metrics of a sweep's cells, for display: labels, trade-offs, extremes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ui.words.labels import with_minus
 from ui.words.language import marked, with_figures
 from ui.words.metrics import METRICS
 
-Z_95 = 1.96  # standard errors on either side of a mean that hold 95 %
-TRADE_OFFS = {  # name: columns along x and y, as `SweepResult.pareto` takes them
+Z_95 = 1.96  # half-width of a 95 % interval, in standard errors
+TRADE_OFFS = {  # name: columns along x and y, for `SweepResult.pareto`
     marked("diversity against likelihood"): ("mean_logprob", "sample_distinct_2"),
     marked("diversity against repetition"): ("-seq_rep_4", "sample_distinct_2"),
     marked("likelihood against repetition"): ("-seq_rep_4", "mean_logprob"),
@@ -25,7 +25,7 @@ TRADE_OFFS = {  # name: columns along x and y, as `SweepResult.pareto` takes the
 
 
 def value_text(value: float) -> str:
-    """Return an axis value as text."""
+    """Format a value of an axis."""
     return with_figures(with_minus(f"{value:.10g}"))
 
 
@@ -44,11 +44,11 @@ class Extreme:
 
     Attributes:
         value: the metric's value.
-        label: settings of the first such cell.
+        label: settings of the first cell with this value.
         others: number of further cells with the same value.
         is_best: whether this end is the better one, regardless of other metrics.
-        low, high: the 95 % interval over the cell's texts. NaN if neither end is better, or if the
-            texts are too alike to tell.
+        low, high: the 95 % interval over the cell's texts. NaN if neither end is better, or if
+            the texts are too alike to estimate it.
     """
 
     value: float
@@ -66,14 +66,14 @@ def _interval(name: str, cell: Mapping[str, float]) -> tuple[float, float]:
         found = share(np.arange(count) < round(value * count))
         return found.low, found.high
     half = Z_95 * float(cell.get(f"{name}_sd", math.nan)) / math.sqrt(count)
-    # Without a deviation, a few texts would look like the only possible ones.
+    # With a deviation of 0, a few equal texts would look like the only possible ones.
     return (max(0.0, value - half), value + half) if half > 0 else (math.nan, math.nan)
 
 
 def extremes(result: SweepResult) -> dict[str, tuple[Extreme, ...]]:
-    """Find each metric's lowest and highest cell; only one if all its values are equal.
+    """Find each metric's lowest and highest cells; one entry if all its values are equal.
 
-    One end is the better one only if the intervals of the two do not overlap.
+    One end counts as better only if the intervals of the two do not overlap.
     """
     cells, found = result.cells, {}
     for name, metric in METRICS.items():

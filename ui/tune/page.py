@@ -31,7 +31,7 @@ from ui.words.glossary import meaning
 from ui.words.labels import about, counted, markdown_text
 from ui.words.language import marked, say
 
-MARK = "\\\\n"  # as Markdown writes it
+MARK = "\\\\n"  # a typed line break, escaped for Markdown
 LINE_BREAK = marked("Write a line break as {mark}.")
 
 
@@ -120,7 +120,7 @@ def _axis(tuning: Tuning, key: str, settings: tuple[str, ...]) -> None:
 
 
 def _base(tuning: Tuning) -> None:
-    """Draw the settings of the samplers that no axis changes."""
+    """Draw the fields of the samplers that no axis changes."""
     axes = (tuning.inputs.x.setting, tuning.inputs.y.setting)
     on = [stage.setting for stage in tuning.inputs.base.chain]
     count = sum(name not in (*axes, Constraint.setting) for name in on)
@@ -216,7 +216,7 @@ def _sweep(tuning: Tuning) -> None:
             tuning.run,
             can_begin=sweep is not None,
             cancel=tuning.cancel,
-            version=work.version if work else 0,  # changes with the new texts in the charts
+            version=work.version if work else 0,  # a new version redraws the charts
         )
         if sweep is not None:
             st.markdown(_count(tuning))
@@ -245,7 +245,7 @@ def _sweep(tuning: Tuning) -> None:
 
 
 def _count(tuning: Tuning) -> str:
-    """Describe the number of texts in the planned sweep, and the time they would take."""
+    """Say how many texts the planned sweep has, and how long they would take."""
     sweep = tuning.plan.sweep
     cells = f"{len(sweep.x.values):,}" + (f" × {len(sweep.y.values):,}" if sweep.y else "")
     factors = (

@@ -42,7 +42,7 @@ from ui.words.labels import counted, markdown_text, stop_name
 from ui.words.language import localised, say, with_figures
 from ui.words.metrics import METRICS, short_number
 
-SHOWN_OF_PROMPT = 60  # last characters, shown before a text
+SHOWN_OF_PROMPT = 60  # last characters of the prompt, shown before a text
 
 
 def texts_list(prompt: str, texts: pd.DataFrame) -> str:
@@ -76,9 +76,9 @@ def _ending(row: tuple) -> str:
 
 
 def small_heatmaps(grids: Iterable[Grid], dark: bool) -> str:
-    """Many metrics over one grid, as tables whose cells are coloured.
+    """Format one small table of coloured cells for each metric.
 
-    A Plotly figure for each would take the browser seconds to draw.
+    The browser would take seconds to draw a Plotly figure for each.
     """
     return f'<div class="tune-grids">{"".join(_small(grid, dark) for grid in grids)}</div>'
 
@@ -106,7 +106,7 @@ def _small(grid: Grid, dark: bool) -> str:
 
 
 def extremes_table(found: dict[str, tuple[Extreme, ...]]) -> str:
-    """Format the cells where each metric is lowest and highest; the better end has a star."""
+    """Return a table of each metric's lowest and highest cells; a star marks the better end."""
     rows = []
     for name, ends in found.items():
         shown = [_end_text(end) for end in ends]
@@ -131,7 +131,7 @@ def _end_text(end: Extreme) -> str:
     return f"{star}{said}"
 
 
-MOST_SMALL_CELLS = 400  # of a grid shown once for every metric
+MOST_SMALL_CELLS = 400  # of a grid that is shown for every metric
 
 
 def results(tuning: Tuning) -> None:
@@ -173,7 +173,7 @@ def results(tuning: Tuning) -> None:
 
 
 def _colours(grid: Grid) -> str:
-    """Say what the colours of a grid mean."""
+    """Explain the colours of a grid in a sentence."""
     if grid.is_constant:
         return say("It is the same in every cell.")
     if grid.log:

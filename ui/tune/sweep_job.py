@@ -1,6 +1,6 @@
-"""A sweep in the background; its results so far are summed up without blocking the page.
+"""A sweep in the background, which sums up its results without blocking the page.
 
-Every visitor who opens the page sees the same sweep, so it runs once for all (`opening_sweep`).
+Every visitor who opens the page sees the same sweep, so it runs only once (`opening_sweep`).
 Sweeps that visitors start themselves are private.
 """
 
@@ -74,7 +74,7 @@ class _Text(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class SweepRecord(Struct):
-    """The record of a sweep, as `sweep_record` makes it."""
+    """The record of a sweep, as `sweep_record` returns it."""
 
     base: dict[str, Any]
     x: tuple[str, list]
@@ -89,10 +89,10 @@ class SweepRecord(Struct):
 
 
 def sweep_of(record: SweepRecord) -> tuple[Sweep, SweepResult]:
-    """Restore the sweep of a record and its results so far; the inverse of `sweep_record`.
+    """Restore a sweep and its finished texts from a record; the inverse of `sweep_record`.
 
     Raises:
-        BrokenRecord: the record has a different shape.
+        BrokenRecord: the record is inconsistent.
         DecodingError: a value is no longer valid.
     """
     sweep = Sweep(
@@ -144,7 +144,7 @@ def _recorded(said: object) -> Any:
 
 
 def _message(record: Any, depth: int = 5) -> Any:
-    """Restore a message from `_recorded`, for translated templates."""
+    """Restore a message from `_recorded`; raises `BrokenRecord` for an unknown template."""
     if not isinstance(record, list):
         return read(record, Sentence) if depth == 5 else record
     template, *values = record or [""]
@@ -160,34 +160,34 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-MAX_ROWS = 32  # in one batch: a Cancel loses at most one token of each
-SUM_UP_SECONDS = 2.0  # least time between two summaries
+MAX_ROWS = 32  # in one batch, of which Cancel loses at most one token each
+SUM_UP_SECONDS = 2.0  # minimum time between two summaries
 
 _speeds: weakref.WeakKeyDictionary[LanguageModel, float] = weakref.WeakKeyDictionary()
 
 
 def tokens_per_second(model: LanguageModel) -> float | None:
-    """Return the speed of this model's last sweep; None before the first."""
+    """Return the model's speed in its last sweep; None before the first."""
     return _speeds.get(model)
 
 
 class SweepJob(Job):
-    """One sweep.
+    """Runs one sweep.
 
-    The generating thread also sums up, for at most a tenth of its time. So a page that asks for the
-    result never waits.
+    The generating thread also sums up the results, for at most a tenth of its time. So a page that
+    asks for the result never waits.
 
     Args:
         sweep: the sweep to run.
         model: the model.
-        prompts: the prompts as their author wrote them; the sweep may hold token ids.
+        prompts: the prompts as their author wrote them; the sweep may contain their token ids.
         chat: whether the prompts went through the chat template.
         result: earlier results of the same sweep, partial or complete.
 
     Attributes:
         sweep, model, prompts, chat: as given.
-        result: texts and metrics so far, None before the first text starts.
-        version: counts the results; a result with more texts is a new one.
+        result: texts and metrics so far; None before the first text starts.
+        version: number of times that `result` was replaced.
 
     Raises:
         PromptError, TokenizerError, SettingError: an input does not fit this model.
@@ -235,13 +235,13 @@ class SweepJob(Job):
         self._sum_up()
 
     def left_by(self, owner: Owner) -> SweepJob:
-        """End the sweep, and return the part that this visitor keeps."""
+        """End the sweep for a visitor, and return the job that this visitor keeps."""
         self.cancel()
         return self
 
     def _sum_up(self) -> None:
         result = self._run.result()
-        _ = result.cells  # computed once, here rather than in the thread that draws the page
+        _ = result.cells  # cached here, so that the thread that draws the page need not compute it
         self.result = result
         self.version += 1
 
@@ -266,14 +266,14 @@ _lock = threading.Lock()
 
 
 class _ForAll(SweepJob):
-    """A sweep shared by several visitors; it ends early when the last one has left."""
+    """A sweep shared by several visitors; it is cancelled when the last one leaves."""
 
     def __init__(self, sweep: Sweep, model: LanguageModel, prompts: Sequence[str], chat: bool):
         super().__init__(sweep, model, prompts, chat=chat)
         self._owners: list[Owner] = []
 
     def start(self, owner: Owner = UNKNOWN) -> Self:
-        """Join the visitors who wait for this sweep."""
+        """Add a visitor to those who wait for this sweep, and start it if it is not running."""
         with _lock:
             self._owners.append(owner)
         if self.is_cancelled:
@@ -284,9 +284,9 @@ class _ForAll(SweepJob):
         return any(owner.is_there() for owner in list(self._owners))
 
     def left_by(self, owner: Owner) -> SweepJob:
-        """Return this visitor's part of the sweep; the sweep continues while others want it."""
+        """Return a visitor's own copy of the job; the sweep continues while others want it."""
         with _lock:
-            if self not in _under_way:  # the last visitor to leave has continued it alone
+            if self not in _under_way:  # one visitor continues it alone
                 self._owners.clear()
             elif owner in self._owners:
                 self._owners.remove(owner)
@@ -310,7 +310,7 @@ class _ForAll(SweepJob):
 def opening_sweep(
     sweep: Sweep, model: LanguageModel, prompts: Sequence[str], *, chat: bool = False
 ) -> SweepJob:
-    """Return the sweep shared by all visitors, either finished or in progress, ready to start.
+    """Return the job of the sweep that all visitors share: finished, in progress or new.
 
     Raises:
         PromptError, TokenizerError, SettingError: an input does not fit this model.

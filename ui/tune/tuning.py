@@ -1,7 +1,7 @@
-"""A visitor's tuning: prompts, two settings to sweep over, the running sweep, the chosen cell.
+"""State of the tune page: prompts, settings to sweep over, the last sweep, the chosen cell.
 
-A refused change leaves everything as it was and becomes `error`. While the inputs do not yet
-describe a valid sweep, `plan.problem` says why.
+A refused change leaves everything as it was, and `error` says why. While the inputs do not describe
+a valid sweep, `plan.problem` says why.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ VIEWS = (
     marked("Lowest and highest"),
     marked("Export"),
 )
-VIEW = ("metric", "trade_off", "view", "target")  # what the page shows of a sweep
+VIEW = ("metric", "trade_off", "view", "target")  # choices of what the page shows of a sweep
 MANY_TEXTS = 500
 SWEEPABLE = tuple(name for name in STAGES if is_one_number(name))
 MOST_PROMPTS = 8
-MOST_CELLS = 2_500  # that a heatmap can still show as separate cells
+MOST_CELLS = 2_500  # that a heatmap can show as separate cells
 MOST_SEEDS = 64
-MOST_TOKENS_IN_ALL = 2_000_000  # each takes some 50 bytes in a record
+MOST_TOKENS_IN_ALL = 2_000_000  # each takes about 50 bytes in a record
 
 
 @dataclass(frozen=True)
 class Example:
-    """Prompts worth tuning for.
+    """Example prompts to tune settings for.
 
     Attributes:
         name: a few words, marked.
@@ -95,7 +95,7 @@ def values_name(axis: str) -> str:
 
 
 def _first_values(setting: str) -> str:
-    """Write the values of a setting's first sweep as people write them; empty for no axis."""
+    """Return a setting's default sweep values in the notation of the field; empty for no axis."""
     if setting == NONE:
         return ""
     return ", ".join(f"{value:g}" for value in STAGES[setting].info.numbers[0].sweep)
@@ -106,8 +106,8 @@ class AxisInput:
     """One axis as typed.
 
     Attributes:
-        setting: the setting, `NONE` for no axis.
-        texts: the values of each setting chosen here before.
+        setting: the swept setting; `NONE` for no axis.
+        texts: the values as typed, for each setting chosen so far.
     """
 
     setting: Literal[NONE, *SWEEPABLE]
@@ -135,7 +135,7 @@ class TuningInputs(PlainInputs):
 
     Attributes:
         prompts, chat: the texts to continue, and whether they go through the chat template.
-        base: settings of the stages that no axis changes.
+        base: settings of the samplers that no axis changes.
         x, y: the axes as typed.
         seeds: number of texts per cell and prompt; seeds count from 0.
         max_tokens: maximum number of tokens per text.
@@ -158,18 +158,18 @@ class TuningInputs(PlainInputs):
 
     @property
     def has_stop_of_example(self) -> bool:
-        """True if the stop string is that of an example with a prompt still in the list."""
+        """True if the stop string is that of an example of which a prompt is still in the list."""
         prompts = [p for one in EXAMPLES if one.stop == self.stop != "" for p in one.prompts]
         return not set(self.prompts).isdisjoint(prompts)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The sweep that Run would start, or the reason why it cannot.
+    """The sweep that Run would start, or the reason that it cannot run.
 
     Attributes:
-        sweep: the sweep, None if it cannot run.
-        problem: the reason, empty if it can run.
+        sweep: the sweep; None if it cannot run.
+        problem: the reason; empty if it can run.
     """
 
     sweep: Sweep | None
@@ -202,9 +202,9 @@ class _Kept(Struct):
 
 
 class Tuning(InputsState[TuningInputs]):
-    """One visitor's page.
+    """One visitor's tune page.
 
-    Attributes, besides those of `InputsState`:
+    Attributes in addition to those of `InputsState`:
         removed_stop: the stop string removed together with its example, until the visitor types a
             new one or starts a sweep; empty for none.
         work: the last sweep, running or finished.
@@ -216,7 +216,7 @@ class Tuning(InputsState[TuningInputs]):
     inputs_class: ClassVar[type[PlainInputs]] = TuningInputs
     kept: ClassVar[type[Struct]] = _Kept
     prompt_holders: ClassVar[tuple[()]] = ()  # there may be several prompts
-    copy = None  # another tab takes the record, which holds a running sweep's texts so far
+    copy = None  # another tab uses the record, which includes a running sweep's texts so far
 
     removed_stop = ""
     work: SweepJob | None = None
@@ -226,7 +226,7 @@ class Tuning(InputsState[TuningInputs]):
     view = VIEWS[0]
     prompt_shown = 0
     target = ""
-    _owner = UNKNOWN  # the visitor who started the work
+    _owner = UNKNOWN  # the visitor who started the sweep
     _plan: tuple[object, Plan] | None = None
 
     # --- what to run ------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ class Tuning(InputsState[TuningInputs]):
         )
 
     def _check(self, field_name: str, axis: Axis) -> None:
-        """Refuse a value that its stage or the model's vocabulary rules out, naming the field."""
+        """Raise `DecodingError` if the sampler or the vocabulary rules out a value of an axis."""
         try:
             for value in axis.values:
                 axis.applied(SamplingSettings(), value).check_vocabulary(self.model.vocab_size)
@@ -299,7 +299,7 @@ class Tuning(InputsState[TuningInputs]):
             raise DecodingError(f"{field_name}: {told(error)}") from error
 
     def _read(self, place: int, prompt: str) -> str | tuple[int, ...]:
-        """Return a prompt in the form that the sweep takes."""
+        """Return a prompt as `Sweep` accepts it; raises `PromptError` if it is empty."""
         if not prompt:
             raise PromptError(
                 say("Prompt {place} is empty; write something or remove it.", place=place + 1)
@@ -308,7 +308,7 @@ class Tuning(InputsState[TuningInputs]):
 
     @property
     def seconds(self) -> float | None:
-        """Estimated seconds for the plan, at the speed of the last sweep; None if unknown."""
+        """Estimated seconds for the planned sweep, by the last one's speed; None if unknown."""
         speed, sweep = tokens_per_second(self.model), self.plan.sweep
         return sweep.count * sweep.max_tokens / speed if sweep and speed else None
 
@@ -355,12 +355,12 @@ class Tuning(InputsState[TuningInputs]):
             self.change(prompts=prompts[:place] + prompts[place + 1 :])
 
     def take_example(self, example: Example) -> None:
-        """Take the prompts and the stop string of an example."""
+        """Set the prompts and the stop string to those of an example."""
         self.change(prompts=example.prompts, stop=example.stop)
         self.removed_stop = ""
 
     def set_base(self, name: str, value: float | None) -> None:
-        """Set the value of a stage in the base settings; None switches it off."""
+        """Set the value of a sampler in the base settings; None switches it off."""
         with self.refusing():
             self.take(replace(self.inputs, base=self.inputs.base.replace(**{name: value})))
 
@@ -374,15 +374,15 @@ class Tuning(InputsState[TuningInputs]):
         return not self.error
 
     def load(self, model: LanguageModel) -> None:
-        """Continue with a new model; the sweep on screen remains that of the old one."""
+        """Continue with a new model; the old model's sweep stays on screen."""
         base, self.error = fitted(self.inputs.base, self.model, model)
         chat = self.inputs.chat and model.vocabulary.has_chat_template
         self.model, self.inputs = model, replace(self.inputs, base=base, chat=chat)
 
     def take_settings(self, settings: SamplingSettings, model: LanguageModel) -> None:
-        """Take a page's settings, for all stages that no axis changes, and its model."""
+        """Take over a page's model, and its settings for all samplers that no axis changes."""
         self.load(model)
-        # The settings that `load` reports as lost are replaced here anyway.
+        # This clears the error of `load` about lost settings, which are replaced anyway.
         self.change(base=settings.replace(parity=False))
 
     # --- to disk and back -------------------------------------------------------------------------
@@ -391,7 +391,7 @@ class Tuning(InputsState[TuningInputs]):
     def version(self) -> object:
         """A value that changes whenever the record would change."""
         work = self.work
-        # Each record of a running sweep holds all texts, so it is not rewritten for every new one.
+        # A running sweep's record contains all its texts, so it is not rewritten for every new one.
         made = work and (id(work), work.is_running, work.version // (1 + work.count // MANY_TEXTS))
         view = tuple(getattr(self, name) for name in VIEW)
         return super().version, view, self.chosen, self.prompt_shown, made
@@ -448,7 +448,7 @@ class Tuning(InputsState[TuningInputs]):
         self.work = SweepJob(sweep, model, kept.prompts, chat=kept.chat, result=result)
 
     def release(self) -> None:
-        """End work that no page waits for."""
+        """End the sweep, for which no page is waiting."""
         self.cancel()
 
     # --- the sweep --------------------------------------------------------------------------------
@@ -459,11 +459,11 @@ class Tuning(InputsState[TuningInputs]):
         return self.work is not None and self.work.is_running
 
     def run(self, owner: Owner = UNKNOWN, *, for_all: bool = False) -> None:
-        """Start the planned sweep; a reason why it cannot start becomes `error`.
+        """Start the planned sweep; if it cannot start, `error` says why.
 
         Args:
-            owner: the visitor who runs it.
-            for_all: whether all visitors share this sweep, so that it runs once.
+            owner: the visitor for whom it runs.
+            for_all: whether all visitors share this sweep, so that it runs only once.
         """
         self.error = self.plan.problem
         if self.plan.sweep is None or self.is_running:
@@ -512,7 +512,7 @@ class Tuning(InputsState[TuningInputs]):
         return sweep.cells[self.chosen_number].settings.replace(seed=sweep.seeds[0])
 
     def chosen_texts(self) -> pd.DataFrame:
-        """The rows of `SweepResult.texts` for the chosen cell and the prompt on screen."""
+        """Return the rows of `SweepResult.texts` for the chosen cell and the prompt on screen."""
         texts, cell = self.work.result.texts, self.work.sweep.cells[self.chosen_number]
         here = (texts["x"] == cell.x) & (texts["prompt"] == self.prompt_shown)
         if cell.y is not None:
@@ -544,7 +544,7 @@ class Tuning(InputsState[TuningInputs]):
 
 
 def begun(model: LanguageModel) -> Tuning:
-    """Return the sweep that the page opens with, which starts by itself on a bundled model."""
+    """Return a new visitor's state; starts the opening sweep if `begins_alone` allows it."""
     tuning = Tuning(model)
     if begins_alone(model):
         tuning.run(owner(), for_all=True)

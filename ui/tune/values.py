@@ -12,15 +12,14 @@ from engine.study import MOST_TEXTS
 from ui.words.language import marked, say
 
 LONGEST = 20_000  # characters
-LONGEST_NUMBER = 40  # characters: more than any setting needs, and short enough to quote
+LONGEST_NUMBER = 40  # characters: more than any setting needs, and still short enough to quote
 LONGEST_RANGE = 4 * LONGEST_NUMBER
-LARGEST = 1e15  # up to here the steps of a range are exact
+LARGEST = 1e15  # up to this value, the steps of a range are exact
 
 _REMEDY = marked("write numbers such as 0.5, 0.7, 1 or a range such as 0.2 to 1.4 step 0.3")
-# Possessive (`++`, `*+`, `?+`): the parser never retries what it has read in other pieces, so the
-# time is linear in the text's length. A dot before another dot belongs to the range `1..5`.
-# Optional groups are not possessive: Python before 3.11.5 takes them half read (CPython issue
-# 106052).
+# Possessive (`++`, `*+`, `?+`): the regex never backtracks, so the time is linear in the text's
+# length. A dot before another dot belongs to a range such as `1..5`. Optional groups are not
+# possessive: Python before 3.11.5 may match half of them (CPython issue 106052).
 _NUMBER = r"[-+]?+(?:\d++(?:\.(?!\.)\d*+)?|\.\d++)(?:[eE][-+]?+\d{1,3}+)?"
 _ONE = re.compile(_NUMBER)
 _RANGE = re.compile(
@@ -30,23 +29,23 @@ _RANGE = re.compile(
 
 
 def parse_values(field: str, text: str) -> tuple[int | float, ...]:
-    """Parse a list of numbers and ranges, in the order in which they are written.
+    """Parse a list of numbers and ranges; returns the values in the order written.
 
-    Both ends of a range belong to it. Whole numbers become int, as top-k requires. The time depends
-    only on the length of the text.
+    A range includes both ends. Whole numbers become int, as top-k requires. The running time
+    depends only on the length of the text.
 
     Args:
         field: the page's name for the list, for error messages.
         text: parts between commas, semicolons or line breaks, each a number or a range.
 
     Raises:
-        SettingError: something that is not a number, a range without an end, a repeated value, or
-            more values than any sweep takes.
+        SettingError: a part is not a number, a range has no step, a value is repeated, or there are
+            more values than any sweep allows.
     """
     if len(text) > LONGEST:
         remedy = say("use at most {longest} characters", longest=f"{LONGEST:,}")
         raise SettingError(field, text, say("are too long"), remedy)
-    values: dict[int | float, None] = {}  # in their order, each once
+    values: dict[int | float, None] = {}  # an ordered set
     for part in re.split(r"[,\n]", typed_list(text)):
         for value in _values(field, part.strip(), room=MOST_TEXTS - len(values)):
             if value in values:
@@ -120,5 +119,5 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
 
 
 def unescaped(text: str) -> str:
-    r"""Replace ``\n``, ``\t``, ``\r`` and ``\\`` in a one-line text by their characters."""
+    r"""Replace ``\n``, ``\t``, ``\r`` and ``\\`` in a one-line text with their characters."""
     return re.sub(r"\\([ntr\\])", lambda found: _ESCAPES[found.group(1)], text)

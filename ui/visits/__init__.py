@@ -1,1 +1,1 @@
-"""State of a tab on all pages, in memory and on disk."""
+"""The state of a tab on all pages, in memory and on disk."""

@@ -1,4 +1,4 @@
-"""A text that another page hands to the step page to begin with."""
+"""A text that another page hands over to the step page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEP = "step"
 
 @dataclass(frozen=True)
 class HandedOver:
-    """Model, text and settings that another page hands to the step page.
+    """The model, text and settings that another page hands over to the step page.
 
     Attributes:
         model: the model; if it differs from the step page's, it replaces that.
@@ -34,5 +34,5 @@ class HandedOver:
 
     @property
     def prompt(self) -> Prompt:
-        """The prompt that other pages take from it."""
+        """The prompt, for other pages that continue from this text."""
         return Prompt(self.beginning.prompt, self.beginning.chat)

@@ -1,7 +1,7 @@
 """The prompt in hand: the one that a person typed last, on any page of the visit.
 
-Every page that has its own prompt takes it once, when it is next opened. A prompt typed there
-afterwards is newer: it stays, and the other pages take it.
+Every page that has its own prompt adopts it once, when it is next opened. A prompt typed there
+afterwards is newer: the page keeps it, and the other pages adopt it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Prompt:
     Attributes:
         text: the prompt.
         chat: whether it goes through the chat template; None on a page without one.
-        run: the text that began from it, on a page that begins texts on a press; else empty.
+        run: the text that began from it, on a page where a press begins a text; else empty.
     """
 
     text: str
@@ -26,7 +26,7 @@ class Prompt:
     run: str = ""
 
     def is_same(self, other: Prompt) -> bool:
-        """Return whether a page that holds this prompt would gain nothing from the other."""
+        """Return whether the prompts are equal for a page, which may have no chat template."""
         return self.text == other.text and (
             None in (self.chat, other.chat) or self.chat == other.chat
         )
@@ -37,14 +37,14 @@ class HoldsPrompt(Protocol):
 
     Attributes:
         name: its name within the visit.
-        prompt_held: its prompt; None while that belongs to its other inputs.
+        prompt_held: its prompt; None if the prompt fits only its other inputs.
     """
 
     name: str
 
     @property
     def prompt_held(self) -> Prompt | None:
-        """The prompt held; see above."""
+        """The prompt held; see the class."""
 
     def take_prompt(self, prompt: Prompt, settings: Any = None) -> None:
         """Continue from another prompt.
@@ -56,7 +56,7 @@ class HoldsPrompt(Protocol):
 
 
 class PromptInHand:
-    """The prompts of a visit.
+    """The prompt in hand of a visit, and the pages that have adopted it.
 
     Attributes:
         newest: the prompt that was typed last; None before the first.
@@ -65,10 +65,10 @@ class PromptInHand:
     def __init__(self) -> None:
         self.newest: Prompt | None = None
         self._held: dict[str, Prompt | None] = {}  # by holder, at the last look
-        self._up_to_date: set[str] = set()  # holders that have had the newest
+        self._up_to_date: set[str] = set()  # holders that have adopted the newest
 
     def look(self, holders: Iterable[HoldsPrompt]) -> None:
-        """Note the prompts of pages; one that changed since the last look was typed there."""
+        """Note the pages' prompts; one that has changed since the last look was typed there."""
         for holder in holders:
             held = holder.prompt_held
             if held is not None and self._held.get(holder.name, held) != held:
@@ -76,21 +76,21 @@ class PromptInHand:
             self._held[holder.name] = held
 
     def due(self, holder: HoldsPrompt) -> Prompt | None:
-        """The prompt that a holder is to take; None if it already has it or has moved on."""
+        """Return the newest prompt if a holder has yet to adopt it, else None."""
         held = holder.prompt_held
         if self.newest is None or holder.name in self._up_to_date:
             return None
         return None if held is not None and held.is_same(self.newest) else self.newest
 
     def follow(self, holder: HoldsPrompt, prompt: Prompt, settings: Any = None) -> None:
-        """Let a holder take a prompt, which does not count as typed there."""
+        """Give a holder a prompt, without counting it as typed there."""
         holder.take_prompt(prompt, settings)
         self._up_to_date.add(holder.name)
         self._held[holder.name] = holder.prompt_held
 
 
 def holders_of(state: Any) -> list[HoldsPrompt]:
-    """Return the parts of a page's state that follow the prompt: all, some or none."""
+    """Return the parts of a page's state that follow the prompt in hand, if any."""
     parts = getattr(state, "prompt_holders", None)
     if parts is not None:
         return list(parts)

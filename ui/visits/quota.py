@@ -1,8 +1,8 @@
 """Quotas in a file of records: a share for each person and address, and eviction once it is full.
 
-A person has a share, beyond which their own oldest records go. Beyond the share of an address, the
-oldest record goes of the address that has most. A record younger than `Terms.safe` stays, unless it
-is the person's own. If too little may go, the new record is not kept.
+Beyond a person's share, their own oldest records are evicted. Beyond the share of an address, the
+oldest record of the address with the most bytes is evicted. A record younger than `Terms.safe` is
+evicted only for its own person. If too little can be evicted, the new record is not kept.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Terms:
     """Limits on how much a file keeps, and for how long.
 
     Attributes:
-        seconds: for which an unchanged record stays.
-        safe: seconds for which it does not make way for another person's.
-        bytes: of all records.
-        of_person: bytes of one person's.
+        seconds: time for which an unchanged record is kept.
+        safe: seconds in which it is not evicted for another person's record.
+        bytes: the most bytes of all records together.
+        of_person: the most bytes of one person's records.
     """
 
     seconds: float = 14 * DAY
@@ -50,12 +50,12 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The key that it is found by."""
+        """The digest of the visit's token, and the page."""
         return self.visit, self.page
 
 
 class Quota:
-    """The bytes in use, by person and address, and what to evict for a new record.
+    """The bytes in use by person and address, from which to choose the records to evict.
 
     Args:
         terms: the limits of the file.
@@ -84,7 +84,7 @@ class Quota:
     def _evicted(self, new: Row, replaced: Row | None) -> list[Row] | None:
         terms, held = self._terms, self._of_address.copy()
         of_person = self._of_person[new.person]
-        # Newcomers of an address are refused before persons who already have something there.
+        # Newcomers of an address are refused before persons who already have records there.
         times = 2 if of_person else 1
         if replaced is not None:
             held[replaced.address] -= replaced.bytes

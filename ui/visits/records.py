@@ -1,4 +1,4 @@
-"""Records of visits, as they come back from a file: plain values that are not trusted."""
+"""Reading of visit records, which are plain values from a file and not trusted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BrokenRecord(DecodingError):
 
 
 def read(data: Any, kind: Any) -> Any:
-    """Convert a value of a record to a kind; raises `BrokenRecord` if it does not fit."""
+    """Convert a value from a record to a type; raises `BrokenRecord` if it does not fit."""
     try:
         return convert(data, kind)
     except Wrong as wrong:
@@ -33,10 +33,10 @@ class Choice(Struct, frozen=True):
 
 
 def choice_record(model: LanguageModel) -> dict[str, Any]:
-    """Name, source and revision of a model, as plain values."""
+    """Return the name, source and revision of a model as plain values."""
     return {"name": model.name, "source": model.source, "revision": model.revision}
 
 
 def choice_of(choice: Choice) -> tuple[str, str | None]:
-    """Source and revision; the inverse of `choice_record`."""
+    """Return source and revision; the inverse of `choice_record`."""
     return choice.source, choice.revision

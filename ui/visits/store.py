@@ -3,12 +3,12 @@
     DECODING_VISITS=path/to/folder   a different folder
     DECODING_VISITS=off              nothing on disk: records end with the app
 
-A record is packed JSON. The file does not hold a visit's token, only its digest. Old records go,
-and if there are too many, those that `ui.visits.quota` evicts. If the file cannot be written or
-read, the log and the pages say so once, and the app keeps working: see `Keeper.problem`.
+A record is compressed JSON. The file does not contain a visit's token, only its digest. Old records
+are deleted, and if there are too many, those that `ui.visits.quota` evicts. If the file cannot be
+written or read, the log and the pages say so once, and the app keeps working: see `Keeper.problem`.
 
 Ages follow the file's own clock: its newest record, plus the time for which the app has run since.
-The computer's clock, which may be wrong, adds at most a week at a start.
+The computer's clock, which may be wrong, adds at most a week at each start.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from ui.visits.quota import MIB, VISITS, Quota, Row, Terms
 NAME = "visits.sqlite3"
 VARIABLE = "DECODING_VISITS"
 OFF = "off"
-MOST_RECORD = 2 * MIB  # of one record, packed
+MOST_RECORD = 2 * MIB  # of one record, compressed
 MOST_WAITING = 32 * MIB  # of all records that wait in memory, for example while the disk is full
 MOST_UNPACKED = 64 * MIB
 MOST_PAUSE = 7 * 86_400.0  # seconds that the computer's clock adds at a start
-ROUND_SECONDS = 3600.0  # between two rounds in which old records go
-ROUND_SHARE = 4  # at most one record in four goes in a round
+ROUND_SECONDS = 3600.0  # between two rounds that delete old records
+ROUND_SHARE = 4  # at most one record in four is deleted in a round
 _ROWS = (
     "SELECT visit, page, coalesce(person, visit), coalesce(address, visit), bytes, changed "
     "FROM records LEFT JOIN owners USING (visit) ORDER BY changed"
@@ -46,14 +46,14 @@ _ROWS = (
 COLUMNS = ("visit", "page", "changed", "bytes", "data")
 BUSY_SECONDS = 0.5  # to wait for a locked file, in the thread that writes
 RETRY_SECONDS = 30.0  # after a failed write
-# The file has addresses as digests, with a key that ends with this process: they tell owners apart
-# and do nothing else.
+# The file has addresses as digests, with a key that ends with this process. They serve only to
+# distinguish owners.
 _KEY = secrets.token_bytes(16)
 _log = logging.getLogger(__name__)
 
 
 class Owner(NamedTuple):
-    """The person and the address that a record counts for; without them it counts for itself.
+    """The person and the address whose quotas a record counts towards; without them, its visit.
 
     Attributes:
         person: the secret of the browser, else of the tab.
@@ -68,7 +68,7 @@ NO_OWNER = Owner()
 
 
 class _Waiting(NamedTuple):
-    data: bytes  # packed
+    data: bytes  # compressed
     owner: Owner
 
 
@@ -90,7 +90,7 @@ class Keeper:
         self._lock = threading.RLock()
         self._waiting: dict[tuple[str, str], _Waiting] = {}  # by token and page
         self._connection: sqlite3.Connection | None = None
-        self._quota: Quota | None = None  # as the file has it; None if it must be read
+        self._quota: Quota | None = None  # in line with the file; None if it must be read again
         self._not_before = 0.0
         self._epoch: float | None = None  # the file's time when `time.monotonic` was 0
         self._next_round = 0.0
@@ -99,13 +99,13 @@ class Keeper:
 
     @property
     def is_on_disk(self) -> bool:
-        """Return whether records are to outlive the app."""
+        """True if records are to outlive the app."""
         return self._file is not None
 
     # --- reading ----------------------------------------------------------------------------------
 
     def records(self, token: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
-        """The records of a visit by page, and sentences on those that cannot be used."""
+        """Return the records of a visit by page, and a sentence for each that cannot be read."""
         found, problems = {}, []
         digest = _digest(token)
         with self._lock:
@@ -132,7 +132,7 @@ class Keeper:
     # --- writing ----------------------------------------------------------------------------------
 
     def put(self, token: str, page: str, record: dict[str, Any], owner: Owner = NO_OWNER) -> str:
-        """Take a record to be written with the next `write`; a sentence if it is too large."""
+        """Queue a record for the next `write`; return a sentence if it is too large."""
         data = zlib.compress(json.dumps(record, separators=(",", ":")).encode(), 6)
         if len(data) > MOST_RECORD:
             return msg(
@@ -154,7 +154,7 @@ class Keeper:
         return ""
 
     def _drop_waiting(self) -> int:
-        """Drop the oldest records of the largest address, if too much waits; return the count."""
+        """If too much waits, drop the oldest records of the largest address; return the count."""
         held = Counter()
         for one in self._waiting.values():
             held[one.owner.address] += len(one.data)
@@ -220,7 +220,7 @@ class Keeper:
         return refused
 
     def forget(self, token: str) -> bool:
-        """Delete all records of a visit; False, and a `problem`, if the file cannot be written."""
+        """Delete all records of a visit; return False and set `problem` if that fails."""
         with self._lock:
             for key in [key for key in self._waiting if key[0] == token]:
                 del self._waiting[key]
@@ -245,7 +245,7 @@ class Keeper:
             return None
 
     def _give_up(self, error: Exception) -> None:
-        """Announce an error once, and try again later."""
+        """Close the file, announce the error once, and schedule a retry."""
         self._not_before = time.monotonic() + RETRY_SECONDS
         self._quota = None
         if self._connection is not None:
@@ -330,7 +330,7 @@ class Keeper:
         self._epoch = began - time.monotonic()
 
     def _now(self) -> float:
-        """The file's time."""
+        """Return the time by the file's clock, in seconds since 1970."""
         return self._epoch + time.monotonic()
 
     @property
@@ -338,7 +338,7 @@ class Keeper:
         return self._file.name if self._file else "What is kept in memory"
 
     def _forget_old(self, connection: sqlite3.Connection) -> None:
-        """Delete some records that are too old, now and then."""
+        """Delete some of the records that are too old, if a round is due."""
         if time.monotonic() < self._next_round:
             return
         self._next_round = time.monotonic() + ROUND_SECONDS
@@ -370,7 +370,7 @@ class Keeper:
 
 
 def _make_private(file: Path) -> None:
-    """Make a file that only its owner can read, as SQLite would not; a link is not followed."""
+    """Create a file that only its owner can read, unlike SQLite; do not follow a link."""
     number = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         if hasattr(os, "fchmod"):  # not on Windows
@@ -385,7 +385,7 @@ def _digest(token: str, key: bytes = b"") -> str:
 
 
 def _unpacked(data: object) -> dict[str, Any] | None:
-    """A record; None if it is damaged or longer than any."""
+    """Return the record in compressed data; None if it is damaged or too long."""
     try:
         inflate = zlib.decompressobj()
         plain = inflate.decompress(data, MOST_UNPACKED)
@@ -396,7 +396,7 @@ def _unpacked(data: object) -> dict[str, Any] | None:
 
 
 def keeper_here(name: str = NAME, terms: Terms = VISITS) -> Keeper:
-    """The keeper that this process uses for a file, by DECODING_VISITS."""
+    """Return a keeper for the file of this name, in the folder that DECODING_VISITS sets."""
     named = os.environ.get(VARIABLE, "").strip()
     if named.lower() == OFF:
         return Keeper(None, name, terms)
@@ -405,7 +405,7 @@ def keeper_here(name: str = NAME, terms: Terms = VISITS) -> Keeper:
 
 
 def _usual_folder() -> Path:
-    """Return the folder in which programs of this system keep their state."""
+    """Return the app's folder where this operating system keeps the state of programs."""
     home = Path.home()
     if sys.platform == "darwin":
         base = home / "Library" / "Application Support"

@@ -1,9 +1,9 @@
-"""The visit of the tab whose page is drawn.
+"""The visit of the tab whose page is being drawn.
 
 The tab makes its token itself and keeps it (`ui/components/js/wire/visit.js`). An invisible
-component in the header of every page hands it to Streamlit. That takes one more run of the script
-on the first page of a tab. Then the session's state has it. If the tab is a copy of another one,
-the component keeps the token of the copy.
+component in the header of every page passes it to Streamlit. That takes one more run of the script
+on the first page of a tab. After that, the token is in the session's state. If the tab is a copy of
+another one, the component keeps the new token of the copy.
 
 With it comes the secret that all tabs of this browser share (`ui/components/js/wire/person.js`). It
 identifies a person for longer than a tab lives: see `this_person`.
@@ -47,7 +47,7 @@ def _component(modules: str) -> Any:
 
 
 def visit_tab() -> None:
-    """Mount the component, and record its answer."""
+    """Mount the component, and store its answer."""
     visit_or_reason()  # this finds out whether the tab is a copy
     known = st.session_state.get(TAB)
     data = {}
@@ -65,7 +65,7 @@ def _on_tab() -> None:
 
 
 def _take(said: object) -> None:
-    """Take token and document from the tab's answer; anything else is ignored."""
+    """Store the token, document and person from the tab's answer; ignore anything malformed."""
     if not hasattr(said, "get"):
         return
     token, tab, person = said.get("token"), said.get("tab"), said.get("person")
@@ -77,7 +77,7 @@ def _take(said: object) -> None:
 
 
 def this_visit() -> Visit | None:
-    """The visit of this tab; None until the tab has identified itself.
+    """Return the visit of this tab; None until the tab has identified itself.
 
     Raises:
         TooManyVisits: there is no room for it at present.
@@ -100,7 +100,7 @@ def this_visit() -> Visit | None:
 
 @dataclass(frozen=True)
 class Person:
-    """User of this browser.
+    """The user of this browser.
 
     Attributes:
         token: a secret that all tabs of the browser share.
@@ -121,13 +121,13 @@ def this_person() -> Person | None:
 
 
 def somebody_there() -> Callable[[], bool]:
-    """Return a function that tells if this visit is still open, for a thread without a page."""
+    """Return a function that returns True while this visit is open, for threads without a page."""
     visit = this_visit()
     return lambda: visit is None or bool(visit.tabs())
 
 
 def visit_or_reason() -> tuple[Visit | None, str]:
-    """The visit, or why there is none; the reason is empty until the tab has identified itself."""
+    """Return the visit, or the reason for none, empty until the tab has identified itself."""
     try:
         return this_visit(), ""
     except TooManyVisits:

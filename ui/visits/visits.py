@@ -1,6 +1,6 @@
-"""Visits: state of a tab on all pages, in memory while it is connected and on disk for a while.
+"""Visits: a tab's state on all pages, in memory while it is connected and on disk for a while.
 
-A tab is known by a token that it makes itself (`ui/components/js/wire/visit.js`), and by the
+A tab is identified by a token that it makes itself (`ui/components/js/wire/visit.js`), and by the
 document that shows it: a duplicated tab has the same token in another document, and gets a copy.
 
 A page keeps its state here under its name. A state needs
@@ -11,7 +11,7 @@ A page keeps its state here under its name. A state needs
     copy()      optional: an independent copy; without it, one is made from the record
 
 After `LEAVE_SECONDS` without a connection, states leave memory. Their records stay, and a state is
-made from its record again when the visitor returns. Nothing here imports PyTorch.
+restored from its record when the visitor returns. Nothing here imports PyTorch.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _log.addFilter(AtMost(30))
 
 
 class PageState(Protocol):
-    """State that a page keeps in a visit; see the module."""
+    """State that a page keeps in a visit; see the module's docstring."""
 
     @property
     def version(self) -> object:
         """A value that compares unequal once the record would differ."""
 
     def record(self) -> dict[str, Any] | None:
-        """Plain values; None if the state is busy."""
+        """Return the state as plain values; None while it is busy."""
 
     def release(self) -> None:
         """Release data that can be made again."""
@@ -64,7 +64,7 @@ State = TypeVar("State", bound=PageState)
 
 
 class Abandoned(Exception):
-    """Raised when no page waits any longer for a state being made; its record stays as it was."""
+    """Raised if no page is waiting for a state that is being made; its record stays as it was."""
 
 
 FULL = marked(
@@ -78,7 +78,7 @@ NO_ROOM = marked(
 
 
 class TooManyVisits(Exception):
-    """There is no room for another visit at present."""
+    """Raised if there is no room for a new visit at present."""
 
 
 def is_secret(text: object) -> bool:
@@ -92,17 +92,17 @@ class _Held:
 
     state: PageState
     kept: object = None
-    has_no_room: bool = False  # said only once
+    has_no_room: bool = False  # reported only once
 
 
 @dataclass
 class Visit:
-    """State of one tab.
+    """The state of one tab on all pages.
 
     Attributes:
         token: identifies the tab.
-        copied_from: the token of the original; the tab may still ask by that.
-        handed: data that one page has left for another, by the other's name.
+        copied_from: the token of the original; the tab may still identify itself by it.
+        handed: data that one page has left for another, by the name of the page that receives it.
         notices: sentences still to be shown, such as on a record that could not be used.
         in_hand: the prompt that a person typed last.
         person: the secret that all tabs of the browser share; empty until a page was drawn, or if
@@ -118,7 +118,7 @@ class Visit:
     person: str = ""
     address: str = ""
     _pages: dict[str, _Held] = field(default_factory=dict)
-    _originals: dict[str, PageState] = field(default_factory=dict)  # to be copied when asked for
+    _originals: dict[str, PageState] = field(default_factory=dict)  # to be copied on demand
     _records: dict[str, dict[str, Any]] = field(default_factory=dict)
     _users: dict[str, dict[Hashable, Callable[[], bool]]] = field(default_factory=dict)
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
@@ -132,10 +132,9 @@ class Visit:
         make: Callable[[], State],
         restore: Callable[[dict[str, Any]], State] | None = None,
     ) -> State:
-        """Return a page's state: that in memory, else made from its record, else a new one.
+        """Return a page's state: the one in memory, else restored from its record, else a new one.
 
-        Concurrent callers wait. Errors of `make` and `restore` are raised here, and nothing is
-        kept.
+        Concurrent callers wait. Errors of `make` and `restore` propagate, and nothing is kept.
         """
         with self._locks.setdefault(name, threading.Lock()):
             held = self._pages.get(name)
@@ -158,7 +157,7 @@ class Visit:
         return restore(record) if record is not None and restore is not None else make()
 
     def present(self, name: str) -> PageState | None:
-        """The state of a page that is in memory; None for any other."""
+        """Return a page's state if it is in memory, else None."""
         held = self._pages.get(name)
         return held.state if held else None
 
@@ -167,19 +166,19 @@ class Visit:
         return name in self._pages or name in self._originals or name in self._records
 
     def record_of(self, name: str) -> dict[str, Any] | None:
-        """The record of a page, in memory or not; None if there is none."""
+        """Return a page's record, from its state if that is in memory; None if there is none."""
         held = self._pages.get(name)
         state = held.state if held else self._originals.get(name)
         record = state.record() if state else None
         return record or self._records.get(name)
 
     def put(self, name: str, state: PageState) -> None:
-        """Give a page another state."""
+        """Replace a page's state."""
         self._pages[name] = _Held(state)
         self._records.pop(name, None)
 
     def follow(self, state: PageState) -> bool:
-        """Let a page take the prompt that was typed last; return whether it was new there."""
+        """Let a page adopt the prompt that was typed last; return whether it was new there."""
         self.note_prompts()
         due = [(holder, self.in_hand.due(holder)) for holder in holders_of(state)]
         for holder, prompt in due:
@@ -188,9 +187,9 @@ class Visit:
         return any(prompt is not None for _, prompt in due)
 
     def note_prompts(self) -> None:
-        """Note what a person has typed since the last look, on all pages in memory.
+        """Note the prompts that a person has typed since the last look, on all pages in memory.
 
-        A lesson's prompt belongs to the lesson: its panels have their own names here.
+        Panels of lessons have their own names here, so a lesson's prompt stays in the lesson.
         """
         for name, held in list(self._pages.items()):
             if getattr(held.state, "name", None) == name:
@@ -200,16 +199,16 @@ class Visit:
 
     @property
     def owner(self) -> Owner:
-        """The person and the address that its records count for."""
+        """The person and the address whose quotas its records count towards."""
         return Owner(self.person or self.token, self.address)
 
     def join(self, tab: str, user: Hashable, is_there: Callable[[], bool]) -> None:
         """Add a connection of a tab as a user of the visit.
 
         Args:
-            tab: the document.
-            user: the name of the connection.
-            is_there: whether it is still connected; asked now and then.
+            tab: the id of the document.
+            user: the key of the connection.
+            is_there: returns True while it is connected; called now and then.
         """
         self._users.setdefault(tab, {})[user] = is_there
         self._seen = time.monotonic()
@@ -220,7 +219,7 @@ class Visit:
         self._seen = time.monotonic()
 
     def tabs(self) -> list[str]:
-        """The documents that use it now."""
+        """Return the documents that use it now; drop connections that have ended."""
         there = []
         for tab, users in list(self._users.items()):
             for user, is_there in list(users.items()):
@@ -236,7 +235,7 @@ class Visit:
 
     @property
     def quiet_seconds(self) -> float:
-        """Return the seconds since it was last used."""
+        """The seconds since it was last used."""
         return time.monotonic() - self._seen
 
 
@@ -271,12 +270,12 @@ class Visits:
 
         Args:
             token: the tab's token; see `is_secret`.
-            tab: the document.
+            tab: the id of the document.
             user, is_there: see `Visit.join`.
             address: the address that the connection comes from.
 
         Raises:
-            TooManyVisits: there is no room for another one, or none for this address.
+            TooManyVisits: there is no room for a new one, or none for this address.
         """
         if not (is_secret(token) and is_secret(tab)):
             raise ValueError("A tab is known by 32 hexadecimal digits.")
@@ -293,7 +292,7 @@ class Visits:
         return visit
 
     def _known(self, token: str, tab: str) -> Visit | None:
-        """The visit that this tab has already, or may have because no other tab uses it."""
+        """Return the visit that this tab already has, or may have because no other tab uses it."""
         for visit in self._visits.values():
             if token in (visit.token, visit.copied_from) and tab in visit._users:
                 return visit
@@ -322,9 +321,9 @@ class Visits:
         return twin
 
     def _make_room(self, address: str) -> None:
-        """Make room for one more visit of an address.
+        """Make room for one more visit of an address; raises `TooManyVisits`.
 
-        An unused visit makes way, of the address that has most; the quietest goes first.
+        If there is none, an unused visit is dropped: of the address with the most, the quietest.
         """
         held, in_use, unused = Counter(), Counter(), []
         for visit in self._visits.values():
@@ -344,7 +343,7 @@ class Visits:
 
     @property
     def problem(self) -> str:
-        """Return why records are not kept; empty if they are."""
+        """The reason that records are not kept; empty if they are."""
         return self._keeper.problem
 
     # --- keeping ----------------------------------------------------------------------------------
@@ -366,7 +365,7 @@ class Visits:
                 _log.exception("Looking after visits failed")
 
     def look(self) -> None:
-        """Do one round."""
+        """Write changed records once, and release visits that are no longer used."""
         self.keep()
         with self._lock:
             quiet = [
@@ -380,7 +379,7 @@ class Visits:
             give_memory_back()
 
     def keep(self) -> None:
-        """Write the records of everything that changed since it was last written."""
+        """Write the records of all states that have changed since they were last written."""
         with self._lock:
             visits = list(self._visits.values())
         for visit in visits:
@@ -391,7 +390,7 @@ class Visits:
                 _tell(visit, name, msg(NO_ROOM, name))
 
     def _keep(self, visit: Visit) -> bool:
-        """Pass on the records of a visit; return whether all could be had."""
+        """Pass the changed records of a visit to the keeper; return False if a state was busy."""
         is_whole = True
         for name, held in list(visit._pages.items()):
             version = held.state.version
@@ -413,7 +412,7 @@ class Visits:
         return is_whole
 
     def _forget(self, visits: list[Visit]) -> int:
-        """Let visits leave memory once they are written; return their number."""
+        """Drop visits from memory once they are written; return the number dropped."""
         left = 0
         for visit in visits:
             if not self._keep(visit):
@@ -426,7 +425,7 @@ class Visits:
         return left
 
     def close(self) -> None:
-        """Write all records, as the server ends."""
+        """Write all records when the server ends."""
         self._is_over = True
         self._wake.set()
         with contextlib.suppress(Exception):
@@ -435,7 +434,7 @@ class Visits:
 
 
 def _tell(visit: Visit, name: str, sentence: str) -> None:
-    """Say, once, that a page is not kept."""
+    """Tell the visitor, once, that a page is not kept."""
     held = visit._pages.get(name)
     if held is not None and not held.has_no_room:
         held.has_no_room = True
@@ -452,7 +451,7 @@ class _Memory:
 def memory_was_freed() -> None:
     """Note that a large object is gone; its memory is handed back at the next look.
 
-    A collection may call this at any time, so it takes no lock.
+    The garbage collector may call this at any time, so it takes no lock.
     """
     _Memory.was_freed = True
 
@@ -460,8 +459,8 @@ def memory_was_freed() -> None:
 def give_memory_back() -> None:
     """Hand unused memory back to the system.
 
-    Texts hold each other in cycles, which only a collection finds, and the C library keeps freed
-    memory for the next rows (`engine.model.kernels.keep_freed_memory`).
+    Texts are in reference cycles, which only the garbage collector frees, and the C library keeps
+    freed memory for the next rows (`engine.model.kernels.keep_freed_memory`).
     """
     gc.collect()
     if sys.platform.startswith("linux"):

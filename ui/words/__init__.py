@@ -1,1 +1,1 @@
-"""Words for tokens and samplers: labels, the table of samplers, the glossary."""
+"""Words on the pages: token labels, the table of samplers, the glossary, translations."""

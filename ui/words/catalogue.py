@@ -1,6 +1,6 @@
-"""The pages' knowledge of samplers, as one table of plain values for the browser.
+"""The table of samplers, as plain values for the browser.
 
-Everything comes from the engine: each sampler's class holds its name, effect and parameters. So a
+Everything comes from the engine: each sampler's class has its name, effect and parameters. So a
 new sampler is in the table, and on every page, as soon as it is in `DEFAULT_ORDER`.
 """
 
@@ -15,23 +15,23 @@ from engine.sampling import DEFAULT_ORDER, GROUPS, STAGES, BanStage, Number, Sta
 from ui.words.glossary import glossary
 from ui.words.language import language, say, speaking
 
-_POINTS = {"raw": "logit", "renormalised": "softmax", "drawn": "draw"}  # their entries
+_POINTS = {"raw": "logit", "renormalised": "softmax", "drawn": "draw"}  # glossary entries
 _SHORT = {"temperature": "T", "top_p": "p", "top_k": "k"}
 
 
 def setting_name(setting: str) -> str:
-    """A sampler's label; any other setting with a capital: ``Top-p``, ``None``."""
+    """Return a sampler's label, or any other setting's name with a capital: ``Top-p``, ``Seed``."""
     if setting in STAGES:
         return say(STAGES[setting].info.label)
     return say("None") if setting == "none" else setting.capitalize()
 
 
 def short_setting_name(setting: str) -> str:
-    """A sampler's short name, for narrow places: ``p``, ``repetition penalty``."""
+    """Return a sampler's short name, for narrow places: ``p``, ``repetition penalty``."""
     return _SHORT.get(setting) or say(STAGES[setting].info.in_text)
 
 
-# Fields that a page shows of a sampler, a group or a preset.
+# Fields of a sampler, a group or a preset that a page shows.
 WORDED = frozenset(
     {"label", "in_text", "about", "idle", "says", "note", "words"},
 )
@@ -59,7 +59,7 @@ def _table(code: str) -> dict[str, Any]:
 
 @cache
 def english_table() -> dict[str, Any]:
-    """The table in English.
+    """Return the table in English.
 
     Keys:
         samplers: one entry each, in the default order; see `sampler`.
@@ -76,7 +76,7 @@ def english_table() -> dict[str, Any]:
 
 
 def sampler(kind: type[Stage]) -> dict[str, Any]:
-    """One sampler: the fields of its `Info`, and the values that follow from its class.
+    """Return one sampler's entry: the fields of its `Info`, and values that follow from its class.
 
     Of those values, `value` is the shape of its setting (see `value_shape`). `off` is the value
     that switches it off (None unless it is one number). `removes_only` marks edits that only remove
@@ -113,7 +113,7 @@ _SHAPES = {
 
 
 def value_shape(name: str) -> str:
-    """Kind of a sampler's value while it is on.
+    """Return the kind of value that a sampler has while it is on.
 
     ``number``, ``numbers``; ``biases`` and ``sequences``, lists of [token id, bias] and of lists of
     token ids; ``source``, a text in a language.
@@ -140,4 +140,4 @@ def _number(number: Number) -> dict[str, Any]:
 
 
 def _texts(words: Mapping[float, str]) -> dict[str, str]:
-    return {f"{value:g}": word for value, word in words.items()}  # JSON has no other keys
+    return {f"{value:g}": word for value, word in words.items()}  # JSON allows only strings as keys

@@ -1,8 +1,8 @@
-"""The field's terms: their meanings, their spellings, and the pages where they can be tried.
+"""The glossary: terms of the field, their meanings and forms, and the pages to try them on.
 
 The words are in `lessons/glossary`, a file for each language; `where.toml` is the same for all.
-Missing words of a language are taken from English, so English forms of a term are found in any
-language. A sampler without an entry has the sentence of its class.
+Words that a language lacks are taken from English, so the English forms of a term are found in any
+language. A sampler without an entry gets the sentence of its class.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FOLDER = Path(__file__).resolve().parents[2] / "lessons" / "glossary"
 
 
 class Term(TypedDict):
-    """A term for reading.
+    """A term of the glossary.
 
     Keys:
-        name: as a heading.
+        name: its name, as a heading.
         text: its meaning, in two sentences.
-        written: its forms in a text; empty if the word is too common to be marked.
+        written: its forms in running text; empty if the word is too common to be marked.
         everyday: words that mean it only in some places, and something else elsewhere.
         places: those places: pages and lessons, by their names in an address.
         page: the address of the page on which it can be tried: ``cache``.
@@ -41,7 +41,7 @@ class Term(TypedDict):
 
 @cache
 def glossary(code: str = ENGLISH) -> dict[str, Term]:
-    """All terms in a language, by the key that pages write."""
+    """Return all terms in a language, by the keys that pages use."""
     english = _read(ENGLISH)
     words = english | _read(code)
     pages = _read("where")
@@ -68,7 +68,7 @@ def meaning(key: str) -> str:
 
 
 def _once(forms: list[str]) -> list[str]:
-    """Drop forms that differ only in capitals from an earlier one."""
+    """Drop forms that differ only in capitalisation from an earlier one."""
     return list({form.lower(): form for form in reversed(forms)}.values())[::-1]
 
 
@@ -78,8 +78,8 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _samplers(code: str) -> dict[str, Term]:
-    """Terms of the engine's samplers, whose classes describe them."""
-    from engine.sampling import STAGES  # imports PyTorch, and pages appear before it
+    """Return the terms for the engine's samplers, from the descriptions in their classes."""
+    from engine.sampling import STAGES  # imports PyTorch; pages appear before that is done
 
     infos = [kind.info for kind in STAGES.values()]
     with speaking(code):

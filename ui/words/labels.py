@@ -1,8 +1,8 @@
-"""Token texts made visible, and made safe for each place they are shown in.
+"""Token texts made visible, and made safe for each place where they are shown.
 
-A token may hold anything: markup, formulas, line breaks, text that runs right to left, or only
-invisible characters. `visible` turns everything invisible into glyphs. Our own components show the
-result as text. Streamlit's messages read Markdown, for which `markdown_text` escapes it.
+A token may contain anything: markup, formulas, line breaks, text that runs right to left, or only
+invisible characters. `visible` turns everything invisible into glyphs. The app's own components
+show the result as text. Streamlit's messages read Markdown, for which `markdown_text` escapes it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _BLANK = {"\u115f", "\u1160", "\u2800", "\u3164", "\uffa0"}
 # Characters that start a construct in the Markdown of Streamlit's messages.
 _MARKDOWN = re.compile(r"[\\`*\[\]<>$~#|]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
 
-# Patterns that Streamlit's page finds in a text however it is escaped: icons and emoji (`:name:`),
-# addresses of pages and people, typographic arrows and dashes (`->`, `--`); at the beginning of a
-# line, lists, headings and code. An invisible word joiner breaks these up.
+# Patterns that Streamlit interprets even in escaped text: icons and emoji (`:name:`), addresses of
+# pages and people, typographic arrows and dashes (`->`, `--`); at the beginning of a line, lists,
+# headings and code. An invisible word joiner breaks these up.
 _FOUND = re.compile(
     r":(?=[\w+:/-])|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[<>~-])(?=[>=-])|^(?=[ \t]|[-+=]|\d+[.)])",
     re.IGNORECASE | re.MULTILINE,
@@ -36,7 +36,7 @@ _FOUND = re.compile(
 
 
 def visible(text: str) -> str:
-    """Text with a glyph for every invisible character: ``␣``, ``⏎``, ``⇥``, ``⟨U+200B⟩``."""
+    """Return text with a glyph for each invisible character: ``␣``, ``⏎``, ``⇥``, ``⟨U+200B⟩``."""
     shown = "".join(_visible_character(character) for character in text)
     # A combining mark alone would attach to the character before it.
     is_mark = text and unicodedata.category(text[0]).startswith("M")
@@ -52,29 +52,29 @@ def _visible_character(character: str) -> str:
 
 
 def token_label(text: str) -> str:
-    """A token as shown in lists: visible, and never empty."""
+    """Return a token's text as shown in lists: visible, and never empty."""
     return visible(text) or Literal("⟨empty⟩")
 
 
 def markdown_text(text: str) -> str:
-    """Text as Streamlit Markdown that shows it literally."""
+    """Escape a text so that Streamlit's Markdown shows it literally."""
     clean = text.encode("utf-8", "replace").decode("utf-8")
     apart = _FOUND.sub(lambda found: found.group() + "\u2060", clean)
     return Literal(_MARKDOWN.sub(lambda found: "\\" + found.group(), apart))
 
 
 def tokens_text(count: int) -> str:
-    """A number of tokens in words."""
+    """Return a number of tokens with its noun: ``1 token``, ``25 tokens``."""
     return counted(count, "token")
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things in words: ``1 text``, ``25 texts``."""
+    """Return a number of things with its noun: ``1 text``, ``25 texts``."""
     one, many = _COUNTED.get(noun, (f"{{count}} {noun}", f"{{count}} {noun}s"))
     return say(one if count == 1 else many, count=f"{count:,}")
 
 
-_COUNTED = {  # phrases of several pages
+_COUNTED = {  # phrases that several pages share
     "answer": (marked("{count} answer"), marked("{count} answers")),
     "beginning": (marked("{count} beginning"), marked("{count} beginnings")),
     "block": (marked("{count} block"), marked("{count} blocks")),
@@ -108,7 +108,7 @@ _COUNTED = {  # phrases of several pages
 
 
 def size(count: int) -> str:
-    """Bytes for reading, in units of 1,024."""
+    """Format a number of bytes, in units of 1,024: ``27.0 KiB``."""
     if count < 1024:
         return f"{count} B"
     value = float(count)
@@ -120,7 +120,7 @@ def size(count: int) -> str:
 
 
 def parameters_text(count: int) -> str:
-    """A model's size: "8.6 M parameters"."""
+    """Format a model's size: "8.6 M parameters"."""
     for unit, name in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if count >= unit:
             return say("{count} {unit} parameters", count=f"{count / unit:.3g}", unit=name)
@@ -128,7 +128,7 @@ def parameters_text(count: int) -> str:
 
 
 def about(seconds: float) -> str:
-    """An estimated time for reading, rounded to its accuracy: ``about 12 s``."""
+    """Format an estimated time, rounded to its accuracy: ``about 12 s``."""
     if seconds < 1:
         return say("under 1 s")
     if seconds < 90:
@@ -138,7 +138,7 @@ def about(seconds: float) -> str:
 
 
 def with_minus(figure: str) -> str:
-    """A figure with a typographic minus sign instead of a hyphen: ``−0.56``."""
+    """Replace the hyphen in a figure by a typographic minus sign: ``−0.56``."""
     return figure.replace("-", "−")
 
 
@@ -154,5 +154,5 @@ _STOPS = {
 
 
 def stop_name(reason: str | None) -> str:
-    """Return the reason for a text's end, in words: ``end of text``."""
+    """Return the reason that a text ended, in words: ``end of text``."""
     return say(_STOPS.get(reason, marked("ended")))

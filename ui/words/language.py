@@ -1,13 +1,13 @@
-"""Sentences of the pages, in the visitor's language.
+"""The sentences of the pages, in the visitor's language.
 
     say("Takes {time}; an estimate.", time="3 s")
     say_counted(3, "{count} step", "{count} steps")
 
-English is in the code: whole sentences, with named places. A translation is in
+The code contains the English sentences, whole, with named placeholders. A translation is in
 `languages/<code>.po`, which the usual editors of such files open. `make words` brings these files
-up to date with the code (CONTRIBUTING.md). Sentences that a language lacks are said in English.
+up to date with the code (CONTRIBUTING.md). Sentences that a language lacks are shown in English.
 
-Figures come in English form, and are written in the form of the language: ``1,024.5`` as
+Figures come in English form, and are rewritten in the form of the language: ``1,024.5`` as
 ``1.024,5``.
 
 A sentence that is needed before the language is known, such as a page's title, is `marked`, and
@@ -36,8 +36,8 @@ from engine.errors import Message
 
 FOLDER = Path(__file__).with_name("languages")
 ENGLISH = "en"
-LANGUAGES = {ENGLISH: "English", "de": "Deutsch"}  # each by its own name
-OF_ENGINE = "engine"  # the comment, in a translation file, on sentences that only the engine says
+LANGUAGES = {ENGLISH: "English", "de": "Deutsch"}  # each by its name in that language
+OF_ENGINE = "engine"  # the comment, in a translation file, on sentences that only the engine uses
 KEY = "language"  # in the session's state
 
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w|[.,]\d)")
@@ -49,7 +49,7 @@ _SPOKEN: ContextVar[str | None] = ContextVar("language", default=None)
 
 @cache
 def _translation(code: str) -> GNUTranslations:
-    """A language as a catalogue of Python's own gettext."""
+    """Return a language's translations as a catalogue of Python's own gettext."""
     compiled = BytesIO()
     write_mo(compiled, _file(code))
     compiled.seek(0)
@@ -63,9 +63,9 @@ def _file(code: str) -> Catalog:
 
 
 def language() -> str:
-    """The code of the current language: ``en``.
+    """Return the code of the current language: ``en``.
 
-    The thread of a drawing asks Streamlit only once, since any call to Streamlit may end the
+    A thread that draws a page asks Streamlit only once, since any call to Streamlit may end the
     drawing.
     """
     spoken = _SPOKEN.get()
@@ -76,7 +76,7 @@ def language() -> str:
 
 
 def choose(code: str) -> None:
-    """Use this language in the present tab from now on."""
+    """Use this language in the current tab from now on."""
     st.session_state[KEY] = code
     _SPOKEN.set(code)
 
@@ -92,11 +92,11 @@ def speaking(code: str) -> Iterator[None]:
 
 
 class Literal(str):
-    """A text that is shown unchanged, such as a token's or one that is already translated."""
+    """A text that is shown unchanged, such as a token's, or one that is already translated."""
 
 
 def with_figures(text: str) -> str:
-    """A text whose numbers, in English form, are rewritten in the form of the current language."""
+    """Rewrite the numbers in a text from English form to the form of the current language."""
     code = language()
     if code == ENGLISH:
         return text
@@ -107,7 +107,7 @@ def with_figures(text: str) -> str:
 
 
 def localised(value: object) -> object:
-    """A value for reading: figures as by `with_figures`, a message said, all else unchanged."""
+    """Return a value for display: figures and messages in the current language, else unchanged."""
     if isinstance(value, Message):
         return say(value)
     if isinstance(value, float):
@@ -117,7 +117,7 @@ def localised(value: object) -> object:
 
 
 def say(sentence: str, /, **values: object) -> str:
-    """A sentence in the current language, with values in its places.
+    """Return a sentence in the current language, with values in its placeholders.
 
     A message of the engine brings its own values.
     """
@@ -131,7 +131,7 @@ def say(sentence: str, /, **values: object) -> str:
 
 
 def say_counted(count: int, one: str, many: str, /, **values: object) -> str:
-    """A sentence about a number of things; ``{count}`` in it is the number."""
+    """Return a sentence about a number of things, in which ``{count}`` is the number."""
     code = language()
     if code == ENGLISH:
         said = one if count == 1 else many
@@ -148,7 +148,7 @@ def _written(values: Mapping[str, object]) -> dict[str, object]:
 
 
 class _Figure:
-    """A number in the form of the language, in a sentence that formats it itself."""
+    """A number for a sentence with a format of its own, written in the form of the language."""
 
     def __init__(self, value: Number) -> None:
         self._value = value
@@ -158,17 +158,17 @@ class _Figure:
 
 
 def marked(sentence: str) -> str:
-    """Return the sentence itself; the mark brings it into the translation files."""
+    """Return the sentence unchanged; the call marks it for the translation files."""
     return sentence
 
 
 def is_translated(template: str) -> bool:
-    """Return whether any language has the sentence."""
+    """Return whether any language has a translation of the sentence."""
     return any(template in _file(code) for code in LANGUAGES if code != ENGLISH)
 
 
 def sentences(code: str) -> dict[str, str]:
-    """All sentences of a language by their English form, for the browser; empty for English."""
+    """Return a language's sentences by their English form, for the browser; empty for English."""
     if code == ENGLISH:
         return {}
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The metrics of texts (`engine.study.metrics`, `engine.study.sweep`) for reading."""
+"""The metrics of texts (`engine.study.metrics`, `engine.study.sweep`), as pages show them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ui.words.language import marked, say
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric for reading.
+    """A metric, as pages show it.
 
     Attributes:
         name: its name on a page; marked, as is `about`.
         about: its meaning, in one or two sentences.
-        digits: digits after the point, in a table.
+        digits: digits after the decimal point, in a table.
         better: ``low`` if less is always better; empty if it can be too low as well as too high.
-        log: whether it spans powers of ten.
+        log: whether its values span several powers of ten.
     """
 
     name: str
@@ -104,7 +104,7 @@ METRICS = OF_TEXT | OF_SEVERAL
 
 
 def number(value: float, digits: int) -> str:
-    """A figure for reading; a dash for NaN, the value of a text that is too short."""
+    """Format a figure; a dash for NaN, the value of a text that is too short."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -113,7 +113,7 @@ def number(value: float, digits: int) -> str:
 
 
 def short_number(value: float) -> str:
-    """A figure for narrow places: about three digits."""
+    """Format a figure for narrow places, with about three digits."""
     size = abs(value)
     if 1_000_000 <= size < math.inf:
         return with_minus(f"{value:.0e}")
@@ -121,7 +121,7 @@ def short_number(value: float) -> str:
 
 
 def percent(probability: float) -> str:
-    """A probability for reading."""
+    """Format a probability in per cent: ``12.3 %``."""
     value = 100 * probability
     if 0 < value < 0.01:
         return say("below {share}", share="0.01 %")

@@ -11,7 +11,7 @@ from ui.words.labels import token_label, visible
 
 
 class _Made:
-    """Labels made so far, without a reference to the vocabulary, which it would keep alive."""
+    """Labels made so far, without the vocabulary: a reference would keep that alive."""
 
     def __init__(self) -> None:
         self.labels: dict[int, str] = {}
@@ -22,7 +22,7 @@ _MADE: WeakKeyDictionary[Vocabulary, _Made] = WeakKeyDictionary()
 
 
 class TokenLabels:
-    """Labels by token id, made when first asked for and kept for the many times they are shown."""
+    """The labels of a vocabulary by token id, made when first asked for and then kept."""
 
     def __init__(self, vocabulary: Vocabulary, made: _Made | None = None) -> None:
         self._size = vocabulary.size
@@ -31,7 +31,7 @@ class TokenLabels:
 
     @property
     def key(self) -> object:
-        """The same object for all labels of one vocabulary; it keeps only these alive."""
+        """An object that all labels of one vocabulary share; it keeps only the labels alive."""
         return self._made
 
     def __getitem__(self, token_id: int) -> str:
@@ -73,5 +73,5 @@ class TokenLabels:
 
 
 def labels_of(vocabulary: Vocabulary) -> TokenLabels:
-    """The labels of a vocabulary; finished labels are shared by all who show them."""
+    """Return the labels of a vocabulary; those already made are shared by all callers."""
     return TokenLabels(vocabulary, _MADE.setdefault(vocabulary, _Made()))

@@ -2,8 +2,8 @@
 
     python -m ui.words.update_translations
 
-New sentences come in without a translation, and those that are no longer in the code go. Sentences
-still to be translated are listed.
+New sentences are added without a translation, and those that are no longer in the code are removed.
+Sentences still to be translated are listed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KEYWORDS_OF_ENGINE = {
     "SettingError": (2, 3),
     "Wrong": (1,),
 }
-FILES = {  # data files -> the keys under which, at any depth, there are words for reading
+FILES = {  # data files -> the keys whose values, at any depth, are words for reading
     "lessons/claims.toml": {
         *("topic", "name", "claim", "experiment", "overturned", "measured", "each", "unmet"),
     },
@@ -51,7 +51,7 @@ PART = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|[\s\S]""")
 
 
 def said_in_code() -> Catalog:
-    """Every sentence that the code or a file of data has, without translations."""
+    """Collect every sentence in the code and in the data files, without translations."""
     found = Catalog()
     for folder, keywords in (("pages", KEYWORDS), ("ui", KEYWORDS), ("engine", {"told": (0,)})):
         for file in sorted((ROOT / folder).rglob("*.py")):
@@ -72,7 +72,7 @@ def said_in_code() -> Catalog:
 def said_in_module(
     file: Path, keywords: Mapping[str, tuple[int, ...]]
 ) -> Iterator[str | tuple[str, str]]:
-    """The sentences of a Python file: all texts in the arguments that the keywords name."""
+    """Yield the sentences of a Python file: all strings in the arguments that the keywords name."""
     for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Call):
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -84,13 +84,13 @@ def said_in_module(
 
 
 def said_in_data() -> Iterator[str]:
-    """The sentences in data files, which are passed to `say` where they are shown."""
+    """Yield the sentences in data files, which are passed to `say` where they are shown."""
     for file, keys in FILES.items():
         yield from read_of(tomllib.loads((ROOT / file).read_text("utf-8")), keys)
 
 
 def read_of(value: Any, keys: Collection[str], is_read: bool = False) -> Iterator[str]:
-    """The texts for reading in some data: all those under one of the keys, however deep."""
+    """Yield the texts for reading in some data: all those under one of the keys, at any depth."""
     if isinstance(value, str) and is_read and value:
         yield value
     elif isinstance(value, list | tuple):
@@ -102,9 +102,9 @@ def read_of(value: Any, keys: Collection[str], is_read: bool = False) -> Iterato
 
 
 def said_in_script(program: str) -> Iterator[str]:
-    """The sentences of a JavaScript file: all texts in the first argument of `say` or `marked`.
+    """Yield the sentences of a script: all strings in the first argument of `say` or `marked`.
 
-    Babel's own reader of JavaScript skips a call within a call, and a choice of two texts.
+    Babel's own extractor skips a call within a call, and a choice of two texts.
     """
     for call in CALL.finditer(program):
         depth = 0
@@ -120,7 +120,7 @@ def said_in_script(program: str) -> Iterator[str]:
 
 
 def translated(code: str) -> Catalog:
-    """The catalogue of a language from its file; empty without a file."""
+    """Read the catalogue of a language from its file; empty without a file."""
     file = FOLDER / f"{code}.po"
     if not file.exists():
         return Catalog(locale=code)
@@ -129,7 +129,7 @@ def translated(code: str) -> Catalog:
 
 
 def untranslated(catalog: Catalog) -> Iterator[Message]:
-    """The sentences that a language lacks; a fuzzy one counts as lacking."""
+    """Yield the messages that a language lacks; a fuzzy one counts as lacking."""
     for message in catalog:
         forms = message.string if isinstance(message.string, tuple) else (message.string,)
         if message.id and (message.fuzzy or not all(forms)):
@@ -137,7 +137,7 @@ def untranslated(catalog: Catalog) -> Iterator[Message]:
 
 
 def update(code: str) -> Catalog:
-    """Bring the file of a language up to date, and return its new content."""
+    """Bring the file of a language up to date, and return its new catalogue."""
     catalog, template = translated(code), said_in_code()
     template.creation_date = catalog.creation_date  # a date alone does not count as a change
     catalog.update(template, no_fuzzy_matching=True)
@@ -147,7 +147,7 @@ def update(code: str) -> Catalog:
 
 
 def main() -> int:
-    """Update all languages, and list the sentences to be translated."""
+    """Update all languages and list untranslated sentences; return the exit status."""
     left = 0
     for code in LANGUAGES:
         if code != ENGLISH:

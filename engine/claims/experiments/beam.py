@@ -1,9 +1,9 @@
-"""Beam search finds likelier but more repetitive text than the nucleus and greedy decoding.
+"""Beam search finds likelier but more repetitive text than nucleus sampling and greedy decoding.
 
 Greedy decoding is the control: it also maximises, but without a search.
 
 All texts of a prompt have the same number of tokens, because the end of the text is banned. Sums of
-log-probabilities compare only at equal length, and so does the share of distinct pairs.
+log-probabilities and shares of distinct pairs are comparable only at equal length.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class Searched:
 
 @dataclass(frozen=True)
 class BeamTexts:
-    """Texts of some prompts, written in three ways; the best one of each beam search."""
+    """Texts for several prompts, written in three ways; of each beam search, only the best."""
 
     texts: Row[Searched]
 
     def means(self, kind: str, attribute: str) -> list[float]:
-        """Return the mean of a figure for each prompt, over its texts of one decoder."""
+        """Return each prompt's mean of a figure over its texts from one decoder."""
         groups: dict[str, list[float]] = {}
         for text in self.texts:
             if text.kind == kind:
@@ -96,7 +96,7 @@ class BeamTexts:
 def beam(
     model: LanguageModel, prompts: Sequence[str], tokens: int, width: int
 ) -> Experiment[BeamTexts]:
-    """Write each prompt's text by beam search, greedily, and twice from the nucleus."""
+    """Continue each prompt by beam search, greedily, and twice by nucleus sampling."""
     settings = BeamSettings(
         width, length_penalty=0.0, max_new_tokens=tokens, chain=(MinNewTokens(tokens),)
     )

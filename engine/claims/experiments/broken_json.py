@@ -1,8 +1,8 @@
-"""JSON needs its constraint: an object is written under one, and without it from the middle on.
+"""JSON needs a constraint: an object is written under one, and without it from the middle on.
 
-There, the model continues from the right token or from a wrong one, the likeliest token that the
-constraint refuses. The two cases separate the effect of the missing constraint from that of the
-wrong token. Parsers that share nothing with the constraint judge.
+From there, the model continues after the right token or after a wrong one, the likeliest token that
+the constraint refuses. The two cases separate the effect of the missing constraint from that of the
+wrong token. Parsers that share no code with the constraint judge the texts.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class JsonRun:
     Attributes:
         seed: seed of the draws.
         index: the first step without the constraint.
-        right, wrong: labels of the object's token there, and of the wrong one.
+        right, wrong: labels of the object's token at that step, and of the wrong one.
         texts: one text per way.
     """
 
@@ -82,7 +82,7 @@ class BrokenJson:
     runs: Row[JsonRun]
 
     def broken(self, way: str) -> list[bool]:
-        """Tell for each run whether the text written one way is invalid."""
+        """Return, for each run, whether the text written this way is invalid."""
         return [not one.is_valid for run in self.runs for one in run.texts if one.way == way]
 
     @cached_property
@@ -101,7 +101,7 @@ class BrokenJson:
 def broken_json(
     model: LanguageModel, prompt: str, source: str, runs: int, place: float
 ) -> Experiment[BrokenJson]:
-    """Write objects under a constraint, and without it from a share `place` of each on."""
+    """Write objects under a constraint, and without it after a share `place` of each."""
     checked_prompts(model, [prompt], _USUAL_TOKENS + FURTHER)
     constraint, label = Constraint("json_schema", source), model.vocabulary.label
 
@@ -109,7 +109,7 @@ def broken_json(
         text = Decoder(model, prompt, SamplingSettings(constraint=constraint, seed=seed))
         for _ in text.run(MOST_TOKENS):
             if judge(constraint, text.text).is_valid is not False:
-                break  # it is complete; a model without an end of text could not continue
+                break  # it is complete; a model without an end-of-text token could not stop
         ids = [step.token_id for step in text.steps if not step.is_special]
         index = int(place * len(ids))
         wrong = _wrong(text, index)
@@ -129,7 +129,7 @@ def broken_json(
 
 
 def _wrong(text: Decoder, index: int) -> int:
-    """Return the likeliest token with bytes that the constraint refuses in a step."""
+    """Return the likeliest ordinary token that the constraint refuses at a step."""
     vocabulary = text.model.vocabulary
     for one in figures_at(text, index).wanted:
         if not vocabulary.is_special(one.token_id) and vocabulary.token_bytes(one.token_id):
@@ -149,7 +149,7 @@ def _judged(constraint: Constraint, way: str, text: str) -> Judged:
 
 
 def first_object(text: str) -> str:
-    """Cut a text at the end of its leading JSON value; keep it all if there is none."""
+    """Return the text up to the end of its leading JSON value; all of it if there is none."""
     start = len(text) - len(text.lstrip())
     try:
         _, end = json.JSONDecoder().raw_decode(text, start)

@@ -1,4 +1,4 @@
-"""Cached decoding is flat, uncached grows: processor time of a step by its position, both ways."""
+"""Cached decoding is flat, uncached decoding grows: processor time of a step by its position."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from statistics import fmean, median  # of few values, thousands of times
+from statistics import fmean, median  # faster than NumPy for few values
 
 from engine.claims.claim import Claim, Table
 from engine.claims.experiment import Experiment, checked_prompts, judged_measurement, steady
@@ -28,12 +28,12 @@ from engine.values import Real as Finite
 
 @dataclass(frozen=True)
 class CachedFlat:
-    """A text decoded both ways.
+    """A text decoded with and without the cache.
 
     Attributes:
         measured: time of every step.
         flat: growth below which a time counts as flat. Growth is a step's time in the later half of
-            the text over one half a text earlier.
+            the text over that of a step half a text earlier.
     """
 
     measured: WithAndWithout
@@ -59,11 +59,11 @@ class CachedFlat:
         return self._growth(zip(self.measured.positions, self.measured.uncached_ms, strict=True))
 
     def _growth(self, steps: Iterable[tuple[int, float]]) -> Figure:
-        """Compute the time of a block in the later half over that of one half a text earlier.
+        """Compute the time of a block in the later half over that of a block half a text earlier.
 
-        A block's time is the lower quartile of its steps. Its unit is a step into an empty cache
-        directly before and after it, so a slow spell of the machine does not move it. The figure is
-        the median over the pairs of blocks, which the bootstrap resamples.
+        A block's time is the lower quartile of its steps. It is divided by the time of a step into
+        an empty cache just before and after it, so a slow spell of the machine cancels out. The
+        figure is the median over the pairs of blocks, which the bootstrap resamples.
         """
         found = self.measured
         steps_of: dict[int, list[float]] = defaultdict(list)
@@ -83,7 +83,7 @@ class CachedFlat:
 def cached_flat(
     model: LanguageModel, prompt: str, positions: int, every: int, flat: float
 ) -> Experiment[CachedFlat]:
-    """Decode a text with the cache, and without it at one step in `every`."""
+    """Decode a text with the cache, and one step in `every` without it too."""
     checked_prompts(model, [prompt], 1)
     ids = model.vocabulary.encode(prompt)
     clock = processor_clock(model)

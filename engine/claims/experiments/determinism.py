@@ -2,7 +2,7 @@
 
 A text is written greedily. Its steps are then computed again in the same way, in a batch, without
 the cache, and in another dtype. They always follow the tokens of the first text, so every
-difference comes from computing alone. Sums of floating-point numbers depend on their order
+difference comes from the computation alone. Sums of floating-point numbers depend on their order
 (Goldberg 1991).
 """
 
@@ -43,11 +43,11 @@ class Compared:
     Attributes:
         prompt: the prompt that the text continues.
         way: the way in which its steps were computed.
-        again: largest difference of a logit between the two runs. The first text is also computed
+        again: largest difference in a logit between the two runs. The first text is also computed
             twice, and counts with every way.
-        steps: largest difference of a logit from the first text's, at each step.
-        first: number of steps before the first different likeliest token; None without one.
-        plain, other: labels of the two tokens there; empty without one.
+        steps: largest difference in a logit from the first text, at each step.
+        first: number of steps before the likeliest token first differs; None if it never does.
+        plain, other: labels of the two tokens at that step; empty if they never differ.
     """
 
     prompt: Text
@@ -61,10 +61,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class Determinism:
-    """Texts of some prompts, computed in several ways.
+    """Texts for several prompts, computed in several ways.
 
     Attributes:
-        compared: one text after the other, each in all ways.
+        compared: the comparisons, text by text, each in all ways.
         left_out: why the other dtype could not be tried; empty if it was.
     """
 
@@ -82,7 +82,7 @@ class Determinism:
 
     @staticmethod
     def name(way: str) -> str:
-        """Return the display name of a way; a file keeps the English one."""
+        """Return the display name of a way; saved files keep the English one."""
         kind, _, value = way.rpartition(" ")
         names = {
             "in a batch of": msg("in a batch of {count}", value),
@@ -121,7 +121,7 @@ def determinism(
 ) -> Experiment[Determinism]:
     """Write a text after each prompt greedily, and compute its steps in different ways.
 
-    All rows of the batch hold the same text.
+    All rows of the batch contain the same text.
     """
     label, left_out = model.vocabulary.label, cache(lambda: _why_no_copy(model))
 
@@ -168,7 +168,7 @@ def determinism(
 
 
 def _apart(one: Rows, other: Rows) -> list[float]:
-    """Return the largest difference of a logit in each step; equal infinities do not differ."""
+    """Return the largest difference in a logit at each step; equal infinities do not differ."""
     with np.errstate(invalid="ignore"):
         return [
             float(np.where(a == b, 0.0, np.abs(a - b)).max())
@@ -182,7 +182,7 @@ def _apart(one: Rows, other: Rows) -> list[float]:
 def _cached(
     model: LanguageModel, prompt: list[int], text: list[int] | None, tokens: int = 0
 ) -> tuple[Rows, list[int]]:
-    """Compute one text with the cache; without a given text, the likeliest tokens make it."""
+    """Compute a text's steps with the cache; if `text` is None, decode it greedily."""
     sequence, written = open_sequence(model), []
     rows = [sequence.extend(prompt).forward.logits]
     for n in range((len(text) if text is not None else tokens) - 1):
@@ -197,7 +197,7 @@ def _uncached(model: LanguageModel, prompt: list[int], text: list[int]) -> Rows:
 
 
 def _in_batch(model: LanguageModel, batch: int, prompt: list[int], text: list[int]) -> Rows:
-    """Return the first row of a batch that holds the same text in every row."""
+    """Compute the steps in a batch with the same text in every row; returns its first row."""
     sequence = open_sequence(model, msg("use a smaller batch"))
     sequence.select([0] * batch)
     inputs = (prompt, *([token] for token in text[:-1]))
@@ -212,7 +212,7 @@ def _other_dtype(model: LanguageModel) -> torch.dtype:
 
 
 def _why_no_copy(model: LanguageModel) -> str:
-    """Return why there can be no copy in another dtype; empty if there can."""
+    """Return the reason the model cannot be copied to the other dtype; empty if it can."""
     if getattr(model.hf.config, "quantization_config", None) is not None:
         return f"The weights of {model.name} are quantised: they have no copy in another dtype."
     needed, free = model.parameters * _other_dtype(model).itemsize, free_bytes(model.device)
@@ -233,11 +233,11 @@ def _copy(model: LanguageModel, dtype: torch.dtype) -> LanguageModel:
 
 
 def _differences(result: Determinism) -> Chart:
-    """Chart the largest difference of a logit at each step over all texts, by way."""
+    """Chart, for each way, the largest difference in a logit at each step over all texts."""
     series = []
     for way in result.ways:
         columns = zip(*(one.steps for one in result.of_way(way)), strict=True)
-        # 0 has no place among powers of ten.
+        # A logarithmic axis cannot show 0.
         points = [(n, max(column) or None) for n, column in enumerate(columns, start=1)]
         series.append(Series(result.name(way), points))
     return Chart(

@@ -1,4 +1,4 @@
-"""A fixed k keeps more than the nucleus when the model is sure, and fewer when it is uncertain."""
+"""A fixed k keeps more tokens than the nucleus at sure steps, and fewer at uncertain ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class FixedK(Survivors):
-    """A fixed k against the nucleus."""
+    """Sizes of the nucleus, compared with a fixed k."""
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

@@ -1,4 +1,4 @@
-"""Greedy text loops: greedy decoding against the nucleus, on the same open prompts."""
+"""Greedy text loops: greedy decoding against nucleus sampling, on the same open prompts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAMPLES = 2  # nucleus texts of each prompt
 
 @dataclass(frozen=True)
 class GreedyLoops:
-    """Texts of some prompts, written both ways."""
+    """Texts for several prompts, written greedily and by nucleus sampling."""
 
     texts: Row[Written]
 
@@ -33,7 +33,7 @@ class GreedyLoops:
         return [text for text in self.texts if text.way == way]
 
     def gaps(self, of: Callable[[Written], float | None]) -> list[float]:
-        """Return each prompt's figure of the greedy text, minus the nucleus texts' mean."""
+        """Return, for each prompt, a figure of the greedy text minus the nucleus texts' mean."""
         gaps = []
         for greedy in self.by(GREEDY):
             others = [of(text) for text in self.by(NUCLEUS) if text.prompt == greedy.prompt]
@@ -56,7 +56,7 @@ class GreedyLoops:
 def greedy_loops(
     model: LanguageModel, prompts: Sequence[str], tokens: int, top_p: float
 ) -> Experiment[GreedyLoops]:
-    """Write each prompt's text greedily, and twice from the nucleus, at temperature 1."""
+    """Continue each prompt greedily, and twice by nucleus sampling at temperature 1."""
     nucleus = SamplingSettings(top_p=top_p)
     ways = [
         Way(GREEDY, SamplingSettings(temperature=0.0)),

@@ -1,4 +1,4 @@
-"""Rare words cost more tokens, and letters hide in them: words are cut, then asked about.
+"""Rare words cost more tokens, which hide their letters: words are tokenized, then asked about.
 
 A question consists of a few lines that show the task, then the word. The model answers with the
 likeliest of all possible answers, by its exact probabilities. The control asks the same about words
@@ -35,7 +35,7 @@ COMMON, RARE = "common", "rare"
 GROUPS = {COMMON: msg("common words"), RARE: msg("rare words")}
 MORE = msg("tokens of a word")  # the part of the experiment that is not a question
 BETWEEN = "-"  # separates the letters of a spelled-out word
-SHOWN = ("sun", "paper", "oak", "green", "it", "window")  # words of the lines that show a task
+SHOWN = ("sun", "paper", "oak", "green", "it", "window")  # words of the example lines of a task
 MOST_LETTERS = 9  # so that every answer is one character
 _QUESTION_TOKENS = 40  # roughly, for the estimate
 
@@ -69,12 +69,12 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Spelt:
-    """A word, how it is cut, and the model's answers.
+    """A word, its tokens, and the model's answers.
 
     Attributes:
         group: `COMMON` or `RARE`.
-        word: in small letters.
-        tokens: labels of its tokens, after a space.
+        word: the word in lower case.
+        tokens: labels of its tokens when a space precedes it.
         said: the likeliest answer by task, in the order of `TASKS`.
         right: by task, whether it is right.
         spelled_right: the same for the spelled-out word.
@@ -90,12 +90,12 @@ class Spelt:
 
 @dataclass(frozen=True)
 class Letters:
-    """The words of an experiment."""
+    """The words of an experiment, with the model's answers."""
 
     words: Row[Spelt]
 
     def guessed(self, task: str) -> float:
-        """The accuracy of the best constant answer."""
+        """Return the accuracy of the best constant answer."""
         answers = Counter(TASKS[task].right(word.word) for word in self.words)
         return max(answers.values()) / len(self.words)
 
@@ -129,14 +129,14 @@ def _mean_tokens(words: Sequence[Spelt]) -> float:
 
 
 def _more_tokens(words: Sequence[Spelt]) -> float:
-    """Return how many more tokens the mean rare word has; NaN if a kind is missing."""
+    """Return how many more tokens rare words have on average; NaN if a group is empty."""
     return _mean_tokens(_of(words, RARE)) - _mean_tokens(_of(words, COMMON))
 
 
 def letters(
     model: LanguageModel, common: Sequence[str], rare: Sequence[str]
 ) -> Experiment[Letters]:
-    """Tokenize words of the letters a to z, and ask the model for the letters of each."""
+    """Tokenize words of the letters a to z, and ask the model about the letters of each."""
     words = [
         *((COMMON, _checked(word)) for word in common),
         *((RARE, _checked(word)) for word in rare),
@@ -174,7 +174,7 @@ def _answer(model: LanguageModel, task: Task, question: str) -> str:
 
 
 def _checked(word: str) -> str:
-    """Return a word in small letters; raises `PromptError` if it is not a word."""
+    """Return a word in lower case; raises `PromptError` if it is too long or not all a to z."""
     small = word.strip().lower()
     if not (1 <= len(small) <= MOST_LETTERS and set(small) <= set(ascii_lowercase)):
         problem = msg(

@@ -27,7 +27,7 @@ class LongContext:
     """Measured bytes of a cache as the text grows.
 
     Attributes:
-        measured: its tensors after each length.
+        measured: bytes of its tensors at each length.
     """
 
     measured: CacheBytes
@@ -50,7 +50,7 @@ class LongContext:
         )
 
     def _off(self) -> Figure:
-        """Largest difference from the formula; unknown without a formula."""
+        """Return the largest difference from the formula; NaN if there is no formula."""
         points = self.measured.points
         if not self.measured.is_known:
             return Figure(nan, -inf, inf, 0, COUNTED)
@@ -58,7 +58,7 @@ class LongContext:
 
 
 def long_context(model: LanguageModel, positions: int, batch: int) -> Experiment[LongContext]:
-    """Count the cache of a batch at lengths that double, up to the longest."""
+    """Count the bytes of a batch's cache at lengths that double up to `positions`."""
     measurement = CacheBytesMeasurement(model, positions, batch)
     seconds = partial(CacheBytesMeasurement.estimated_seconds, model, positions, batch)
     return judged_measurement(measurement, LongContext, seconds)

@@ -13,7 +13,7 @@ from engine.claims.verdict import ABOVE, Check, noted
 
 @dataclass(frozen=True)
 class NucleusAdapts(Survivors):
-    """The size of the nucleus."""
+    """Sizes of the nucleus at sure and at uncertain steps."""
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -32,7 +32,7 @@ class NucleusAdapts(Survivors):
 
 
 def _times_larger(sums: list[tuple[int, int, int, int]]) -> float:
-    """The mean nucleus of uncertain steps over that of sure ones; NaN if a kind is missing."""
+    """Return the mean nucleus size at uncertain steps / at sure steps; NaN if either is missing."""
     unsure, unsure_steps, sure, sure_steps = map(sum, zip(*sums, strict=True))
     return (unsure / unsure_steps) / (sure / sure_steps) if unsure_steps and sure else math.nan
 

@@ -1,9 +1,9 @@
-"""A single different token changes the rest: one is replaced, and the text is rewritten from there.
+"""A single different token changes the rest: one is replaced, and the text continues from there.
 
-The second likeliest token replaces one, and the text continues with the same settings and random
-numbers. Passages that reappear later in the new text count as kept, wherever they are. As a control
-the token is replaced by itself, which must change nothing. Nothing here looks into a pass, so the
-result says nothing about what a model prepares within one.
+The likeliest other token replaces it, and the text continues with the same settings and random
+numbers. Passages that reappear later in the new text count as kept, wherever they are. As a
+control, the token is replaced by itself, which must change nothing. The experiment does not look
+inside a pass, so it says nothing about what a model prepares within one.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Fork:
 
 @dataclass(frozen=True)
 class OneToken:
-    """Forks of some texts, in the order in which they were made."""
+    """Forks of several texts, in the order in which they were made."""
 
     forks: Row[Fork]
 
@@ -90,7 +90,7 @@ def one_token(
     places: Sequence[int],
     temperature: float,
 ) -> Experiment[OneToken]:
-    """Fork the text of each prompt at some places."""
+    """Fork each prompt's text at the given places."""
     for place in places:
         checked_range(PLACES.label, place, 0, tokens - 4)
     settings = SamplingSettings(temperature=temperature)
@@ -131,7 +131,7 @@ def _fork(decoder: Decoder, prompt: str, place: int) -> Fork:
 
 
 def _replaced(decoder: Decoder, place: int, token_id: int) -> tuple[str, Decoder]:
-    """Return the text before a place, and a text of the same length with this token there."""
+    """Return the text before `place`, and a fork of the same length with `token_id` there."""
     other = decoder.fork()
     other.rewind(place)
     before = other.text
@@ -142,7 +142,7 @@ def _replaced(decoder: Decoder, place: int, token_id: int) -> tuple[str, Decoder
 
 
 def lacks(new: Sequence[int], old: Sequence[int]) -> tuple[bool, ...]:
-    """Tell for each old token whether the new tokens lack it, in passages of the same order."""
+    """Return, for each old token, whether the new tokens lack it; passages match in order."""
     missing = [True] * len(old)
     for block in SequenceMatcher(None, new, old, autojunk=False).get_matching_blocks():
         missing[block.b : block.b + block.size] = [False] * block.size

@@ -20,7 +20,7 @@ from engine.model import LanguageModel
 
 @dataclass(frozen=True)
 class OutputSlower:
-    """Prompts of some lengths, and the same number of tokens written after each.
+    """Times for prompts of several lengths, with the same number of tokens written after each.
 
     Attributes:
         measured: the grid, with one output length.
@@ -30,7 +30,7 @@ class OutputSlower:
 
     @property
     def cells(self) -> list[Cell]:
-        """The cells, the shortest prompt first."""
+        """The cells, shortest prompt first."""
         return sorted(self.measured.cells, key=lambda cell: cell.prompt)
 
     @cached_property
@@ -47,7 +47,7 @@ class OutputSlower:
 
 
 def _rates(cell: Cell) -> list[tuple[float, float]]:
-    """Return the prompt tokens read and later tokens written per second in each round."""
+    """Return, for each round, prompt tokens read and later tokens written per second."""
     return [
         (1e3 * cell.prompt / first, 1e3 * (cell.output - 1) / later)
         for first, later in zip(cell.first_ms, cell.later_ms, strict=True)
@@ -58,7 +58,7 @@ def _rates(cell: Cell) -> list[tuple[float, float]]:
 def output_slower(
     model: LanguageModel, prompts: Sequence[int], output: int, rounds: int
 ) -> Experiment[OutputSlower]:
-    """Read prompts of some lengths, and write `output` tokens after each."""
+    """Read prompts of several lengths, and write `output` tokens after each."""
     return grid_experiment(model, prompts, [output], rounds, OutputSlower)
 
 

@@ -23,7 +23,7 @@ from engine.values import Amount
 
 @dataclass(frozen=True)
 class OutputTime:
-    """A grid of prompt and output lengths.
+    """Times for a grid of prompt and output lengths.
 
     Attributes:
         measured: the grid.
@@ -47,7 +47,7 @@ class OutputTime:
         return (*checks, steady(self.measured.reference_ms))
 
     def _costs(self, first: int, prompt: int) -> list[tuple[float, float]]:
-        """Return the milliseconds that one more prompt or output token adds in each round.
+        """Return, for each round, the milliseconds that one more prompt token and output token add.
 
         Args:
             first, prompt: the prompt lengths to compare.
@@ -65,7 +65,7 @@ class OutputTime:
 def output_time(
     model: LanguageModel, prompts: Sequence[int], outputs: Sequence[int], rounds: int, hardly: float
 ) -> Experiment[OutputTime]:
-    """Measure every prompt length with every output length; `hardly` as in `OutputTime`."""
+    """Time every combination of prompt and output length; for `hardly`, see `OutputTime`."""
     return grid_experiment(model, prompts, outputs, rounds, partial(OutputTime, hardly=hardly))
 
 

@@ -1,4 +1,4 @@
-"""A repetition penalty cures loops better than words: both against the plain greedy text."""
+"""A repetition penalty cures loops better than an instruction: both against plain greedy text."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Penalties:
 def penalties(
     model: LanguageModel, prompts: Sequence[str], words: str, tokens: int, penalty: float
 ) -> Experiment[Penalties]:
-    """Write each prompt's text greedily in three ways.
+    """Continue each prompt greedily in three ways.
 
     Args:
         model, prompts, tokens: see `texts_experiment`.

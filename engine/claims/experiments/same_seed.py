@@ -30,7 +30,7 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Runs:
-    """Texts of one prompt at one temperature.
+    """Texts for one prompt at one temperature.
 
     Attributes:
         prompt: the prompt that the texts continue.
@@ -51,7 +51,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class SameSeed:
-    """Texts of some prompts at some temperatures."""
+    """Texts for several prompts at several temperatures."""
 
     runs: Values[Runs]
 
@@ -78,7 +78,7 @@ def same_seed(
     tokens: int,
     seed: int,
 ) -> Experiment[SameSeed]:
-    """Write each prompt's text several times, with fresh seeds and with the same one."""
+    """Continue each prompt several times with fresh seeds, and several times with `seed`."""
     checked_prompts(model, prompts, tokens)
     settings = [SamplingSettings(temperature=t, seed=seed) for t in temperatures]
     parts = [(prompt, one) for one in settings for prompt in prompts]

@@ -43,7 +43,7 @@ WARM_TOKENS = 8
 
 @dataclass(frozen=True)
 class Sped:
-    """One draft length after one prompt.
+    """Figures of one draft length after one prompt.
 
     Attributes:
         prompt: the prompt.
@@ -69,7 +69,7 @@ class Sped:
 
 @dataclass(frozen=True)
 class Speedups:
-    """The trials of some prompts.
+    """Speed-ups after several prompts, by draft length.
 
     Attributes:
         trials: by prompt and draft length.
@@ -113,7 +113,7 @@ def speculative(
 ) -> Experiment[Speedups]:
     """Time plain and speculative decoding after each prompt.
 
-    A draft is loaded once, at its start; prompt lookup proposes if it has a different tokenizer.
+    The first trial loads the draft; if its tokenizer differs, prompt lookup proposes instead.
     """
     sampling, clock = SamplingSettings(temperature=temperature), processor_clock(model)
     cases = [None, *(SpeculativeSettings(sampling, each).draft_length for each in lengths)]
@@ -121,7 +121,7 @@ def speculative(
 
     @cache
     def draft() -> LanguageModel | None:
-        """Load the draft, None for prompt lookup, and run its slow first passes."""
+        """Load the draft, None for prompt lookup, and run the slow first passes of all cases."""
         found = None if proposer == LOOKUP else model if proposer == ITSELF else load(proposer)
         if found is not None and not found.vocabulary.has_tokens_of(model.vocabulary):
             found = None

@@ -1,7 +1,7 @@
 """The tail is never zero: every token of the vocabulary, and its float32 probability.
 
 The softmax of finite logits is above zero for every token. Float32, in which most servers compute
-it, holds no number below 1.4e-45, so a low temperature rounds the tail to zero there.
+it, has no positive number below 1.4e-45, so a low temperature rounds the tail to zero there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LOG10 = float(np.log(10.0))
 
 @dataclass(frozen=True)
 class Absurd:
-    """A word that would be absurd there.
+    """A word that would be absurd after the prompt.
 
     Attributes:
         word: the word as typed.
@@ -77,7 +77,7 @@ class Tail:
 
 @dataclass(frozen=True)
 class Tails:
-    """The distributions after some prompts.
+    """The distributions after several prompts.
 
     Attributes:
         temperatures: the temperatures tried.
@@ -108,7 +108,7 @@ def tail(
     words: Sequence[str],
     temperatures: Sequence[float],
 ) -> Experiment[Tails]:
-    """Examine the whole vocabulary after each prompt, and find absurd words in the tail."""
+    """Examine the whole vocabulary after each prompt, and locate absurd words in the tail."""
     if not words:
         raise PromptError("There is no absurd word; type at least one, each on its own line.")
     encode, label = model.vocabulary.encode, model.vocabulary.label
@@ -145,7 +145,7 @@ def tail(
 
 
 def float32_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
-    """Compute (vocab,) probabilities at a temperature, entirely in float32."""
+    """Compute the softmax at a temperature, entirely in float32: (vocab,) float32."""
     scaled = logits.astype(np.float32) / np.float32(temperature)
     weights = np.exp(scaled - scaled.max())
     return weights / weights.sum(dtype=np.float32)

@@ -28,7 +28,7 @@ from engine.values import Amount, Row, Share
 
 @dataclass(frozen=True)
 class Scored:
-    """A fact at every temperature.
+    """A fact, scored at every temperature.
 
     Attributes:
         fact: the fact.
@@ -43,7 +43,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Temperatures:
-    """Facts at some temperatures.
+    """Facts, scored at several temperatures.
 
     Attributes:
         temperatures: ascending.
@@ -54,7 +54,7 @@ class Temperatures:
     scored: Row[Scored]
 
     def right(self, place: int, group: str) -> Figure:
-        """Return the mean probability of a right answer to a kind of fact at a temperature."""
+        """Return the mean probability of a right answer, for one kind of fact and temperature."""
         return mean([one.right[place] for one in self.scored if one.fact.group == group])
 
     def bits(self, place: int) -> Figure:
@@ -63,7 +63,7 @@ class Temperatures:
 
     @property
     def groups(self) -> list[str]:
-        """Return the kinds of facts."""
+        """The kinds of facts."""
         return list(dict.fromkeys(one.fact.group for one in self.scored))
 
     @cached_property
@@ -107,7 +107,7 @@ def temperature(
 
 
 def _without_longer(answers: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Drop answers that start with another one: the shorter one's probability includes theirs."""
+    """Drop answers that begin with a shorter answer, whose probability includes theirs."""
     kept: list[tuple[int, ...]] = []
     for ids in sorted(set(answers), key=len):
         if not any(ids[: len(other)] == other for other in kept):

@@ -1,4 +1,4 @@
-"""Temperature 0 gives the truth: greedy answers to facts, with the majority of samples.
+"""Temperature 0 gives the truth: greedy answers to facts, next to the majority of samples.
 
 An answer is the first word. If it is a word such as "the", the fact counts in no share.
 """
@@ -25,7 +25,7 @@ from engine.values import Name, Positive
 from engine.values import Row as Values
 from engine.values import Whole as Count
 
-OFTEN = 0.8  # share of right answers that counts as the truth; the words of the claim name it
+OFTEN = 0.8  # share of right answers that counts as the truth; the claim's wording states it
 IS_RIGHT = {True: msg("yes"), False: msg("no"), None: msg("no answer")}
 
 
@@ -47,12 +47,12 @@ class Answered:
 
     @property
     def greedy_right(self) -> bool | None:
-        """Return whether greedy decoding is right; None if it gave no answer."""
+        """True if greedy decoding is right; None if it gave no answer."""
         return self.fact.is_right(self.greedy)
 
     @property
     def majority_right(self) -> bool | None:
-        """Return whether most samples are right; None if they gave no answer."""
+        """True if the samples' commonest word is right; None if it is not an answer."""
         return self.fact.is_right(self.majority)
 
 
@@ -91,12 +91,12 @@ class Truth:
 
 
 def right(answers: Sequence[bool | None]) -> Figure:
-    """Return the share of right answers; None counts as no answer."""
+    """Return the share of right answers, leaving out facts without an answer (None)."""
     return share([is_right for is_right in answers if is_right is not None])
 
 
 def truth(model: LanguageModel, facts: Sequence[Fact], samples: int) -> Experiment[Truth]:
-    """Ask every fact greedily, and several times with draws at temperature 1."""
+    """Ask about every fact greedily, and several times by sampling at temperature 1."""
     together = max(1, MOST_ROWS // (1 + samples))  # facts asked at once
     facts = checked_facts(model, facts)
     parts = [facts[start : start + together] for start in range(0, len(facts), together)]

@@ -2,11 +2,11 @@
 
 search.py         the loop: read the beams, rank their continuations, keep the best
 scores.py         the scores a step ranks by: log-probabilities after the samplers
-continuations.py  growing hypotheses, the best continuations; without a model
-choice.py         the choice to keep, prune or finish; without a model
+continuations.py  hypotheses and their best continuations; needs no model
+choice.py         the choice to keep, prune or finish; needs no model
 settings.py       its settings, checked
 results.py        its results: hypotheses, tokens that may follow a beam
-kept_rows.py      logits of its steps
+kept_rows.py      logits of its steps, freed if memory is short
 """
 
 from engine.decoding.beam.results import Hypothesis, NextToken, NextTokens

@@ -1,8 +1,8 @@
-"""Choice of the hypotheses that one step of beam search keeps, prunes and finishes.
+"""Choose the hypotheses that one step of beam search keeps, prunes and finishes.
 
-Nothing here reads a model. The rules are those of transformers' `generate`, applied to each group
+Nothing here uses a model. The rules are those of transformers' `generate`, applied to each group
 separately. Among the best continuations, those that end go to a pool of complete texts if they
-score well enough, and the others continue as beams. The group ends when its stop rule says so.
+score well enough, and the others continue as beams. The group ends when its stop rule fires.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.trace.beam import (
 
 
 class Ended(NamedTuple):
-    """A complete hypothesis and where it ended: step, place among its candidates."""
+    """A complete hypothesis, and the step and candidate index at which it ended."""
 
     score: float
     node: Node
@@ -35,12 +35,12 @@ class Ended(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The state of one group.
+    """State of one group of beams.
 
     Attributes:
         live: its beams, best first; none once it has ended.
         pool: the best complete hypotheses, best first; at most as many as beams.
-        reason: why it has ended, None while it continues.
+        reason: why it has ended; None while it continues.
     """
 
     live: tuple[Node, ...]
@@ -49,11 +49,11 @@ class Group(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Outcome of one step of a group.
+    """Outcome of one step for one group.
 
     Attributes:
         continuations: each with its fate: kept, pruned or finished.
-        group: the group after it.
+        group: the group after the step.
         taken: the tokens that its beams continued with, or ended with at the limit.
     """
 
@@ -75,13 +75,13 @@ def choose(
     """Decide which of a group's best continuations are kept, pruned or finished.
 
     Args:
-        before: the group.
+        before: the group before the step.
         nodes: its best continuations, best first; none if no beam can continue.
-        settings: of the search.
-        most: most tokens of a text.
-        at_most: why a text ends at that limit.
+        settings: settings of the search.
+        most: most tokens in a text.
+        at_most: stop reason of a text that reaches this limit.
         step: index of the step.
-        first_place: place of the first continuation among all of the step's.
+        first_place: index of the first continuation among all continuations of the step.
     """
     width, length = settings.group_width, before.live[0].length + 1
     at_limit = bool(nodes) and length >= most
@@ -90,7 +90,7 @@ def choose(
     ended: list[Ended] = []
     for place, node in enumerate(nodes):
         if at_limit or node.ends:
-            if place < width:  # lower ones are only there to continue from
+            if place < width:  # lower ones only serve to continue
                 score = settings.score(node.ranked_by, length)
                 ended.append(Ended(score, node, step, first_place + place))
         elif len(live) < width:
@@ -126,7 +126,7 @@ class Past(NamedTuple):
     """State of a search before a step.
 
     Attributes:
-        groups: their beams and complete texts.
+        groups: all groups, with their beams and complete texts.
     """
 
     groups: tuple[Group, ...]
@@ -145,7 +145,7 @@ class Past(NamedTuple):
 def recorded(
     choices: Sequence[Choice | None], settings: BeamSettings, vocabulary: Vocabulary
 ) -> tuple[BeamCandidate, ...]:
-    """The continuations of all groups as a step records them; None for a group that has ended."""
+    """Return all continuations as a step records them; an ended group's choice is None."""
     found: list[BeamCandidate] = []
     beam = 0
     for group, choice in enumerate(choices):
@@ -173,6 +173,6 @@ def recorded(
 
 
 def pooled(groups: Sequence[Group]) -> tuple[BeamFinished, ...]:
-    """The complete texts of all groups as a step records them, best first."""
+    """Return the complete texts of all groups as a step records them, best first."""
     entries = sorted((entry for group in groups for entry in group.pool), key=lambda e: -e.score)
     return tuple(BeamFinished(entry.step, entry.place, entry.score) for entry in entries)

@@ -1,6 +1,6 @@
-"""Growing hypotheses: a beam, one more token, and the best of all continuations.
+"""Hypotheses of beam search, and the best continuations of its beams by one token.
 
-Nothing here reads a model.
+Nothing here uses a model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.text.written import piece_after
 
 
 class Node(NamedTuple):
-    """The last token of a hypothesis; its parents are the tokens before.
+    """The last token of a hypothesis, linked to the tokens before it through its parents.
 
     Attributes:
         parent: None for the empty text.
@@ -29,9 +29,9 @@ class Node(NamedTuple):
         penalty: sum of the deductions by samplers and diversity penalties.
         piece: text that the token completes.
         spelled: all text so far, with the names of control tokens; kept if there are stop strings.
-        state: state of the text's `TextStream` after it.
-        memory: the samplers' memory after it, by setting.
-        ends: whether the text is complete with it: an end of text, or a stop string.
+        state: state of the text's `TextStream` after the token.
+        memory: the samplers' memory after the token, by setting.
+        ends: whether it completes the text, by an end-of-text token or a stop string.
     """
 
     parent: Node | None
@@ -54,7 +54,7 @@ class Node(NamedTuple):
 
     @property
     def path(self) -> list[Node]:
-        """The tokens of the hypothesis, first one first."""
+        """Nodes of all tokens of the hypothesis, the first token first."""
         found, node = [], self
         while node.parent is not None:
             found.append(node)
@@ -81,7 +81,7 @@ class Spelling(NamedTuple):
     Attributes:
         vocabulary: the model's.
         eos_ids: tokens that end a text.
-        stop_strings: strings that end one.
+        stop_strings: strings that end a text.
     """
 
     vocabulary: Vocabulary
@@ -97,12 +97,12 @@ def best_continuations(
     spelling: Spelling,
     first_row: int,
 ) -> list[Node]:
-    """The best continuations of some beams, best first; ties by beam, then by token id.
+    """Return the best continuations of the beams, best first; ties by beam, then by token id.
 
     Args:
         live: the beams.
-        rows: the scores after each of them.
-        count: number wanted; there may be fewer if model or samplers rule tokens out.
+        rows: the scores after each beam.
+        count: number to return; there may be fewer if the model or samplers rule tokens out.
         penalties: diversity penalty by token id, for those that have one.
         spelling: how tokens are spelled, and what ends a text.
         first_row: index of the first of these beams among all beams.
@@ -156,7 +156,7 @@ def _grown(
 
 
 def penalties(taken: Sequence[int], settings: BeamSettings) -> dict[int, float]:
-    """Return the penalties of the tokens that earlier groups took in the same step."""
+    """Return the diversity penalties of tokens that earlier groups took in the same step."""
     if not settings.diversity_penalty:
         return {}
     return {

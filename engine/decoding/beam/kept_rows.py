@@ -1,4 +1,4 @@
-"""Logits of a generation's steps that can be recomputed, counted in the host's memory budget."""
+"""Cache of the logits of a generation's steps, counted in the host's memory budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HOST = torch.device("cpu")
 
 
 class KeptRows:
-    """Logits by step; freed if others need the memory: (rows, vocab) float32."""
+    """Logits by step, freed if other texts need the memory: (rows, vocab) float32."""
 
     def __init__(self, rows: dict[int, np.ndarray] | None = None) -> None:
         self._rows = dict(rows or {})
@@ -23,20 +23,20 @@ class KeptRows:
         self._count()
 
     def get(self, index: int) -> np.ndarray | None:
-        """The logits of a step; None if they were freed."""
+        """Return the logits of a step; None if they were freed."""
         return self._rows.get(index)
 
     def rewind(self, last: int) -> None:
-        """Forget the logits of the steps after this one."""
+        """Forget the logits of the steps after step `last`."""
         self._rows = {index: row for index, row in list(self._rows.items()) if index <= last}
         self._count()
 
     def fork(self) -> KeptRows:
-        """An independent copy; the rows themselves are shared."""
+        """Return an independent copy; the rows themselves are shared."""
         return KeptRows(self._rows)
 
     def release(self) -> bool:
-        """Free all rows."""
+        """Free all rows; returns False if there were none."""
         had, self._rows = bool(self._rows), {}
         return had
 

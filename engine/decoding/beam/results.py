@@ -36,8 +36,8 @@ class NextToken:
         rank: 1 for the most likely.
         token_id: the token.
         logprob: its log-probability after the beam, in nats.
-        total: sum of the log-probabilities of the hypothesis with it.
-        is_left: whether the samplers leave it.
+        total: sum of the log-probabilities of the hypothesis extended by it.
+        is_left: whether the samplers keep it.
     """
 
     rank: int
@@ -52,10 +52,10 @@ class NextTokens:
     """Tokens that the model predicts after a beam, over the full vocabulary.
 
     Attributes:
-        tokens: the most likely ones, also those that samplers rule out.
+        tokens: the most likely ones, including those that samplers remove.
         rest: number of tokens that are not among them.
         rest_mass: total probability of the rest.
-        entropy_bits: of the whole distribution.
+        entropy_bits: entropy of the whole distribution.
     """
 
     tokens: tuple[NextToken, ...]

@@ -1,8 +1,9 @@
 """The scores that a step of beam search ranks by: log-probabilities, after the samplers.
 
 As in transformers' beam search, the samplers edit the model's log-probabilities, and the result is
-not renormalised: a token that a constraint allows counts as much as without it. With one beam they
-edit its logits, as in transformers' greedy decoding. With a repetition penalty the two differ.
+not renormalised: a token that a constraint allows scores the same as without the constraint. With
+one beam they edit its logits, as in transformers' greedy decoding. With a repetition penalty the
+two differ.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ class Scored(NamedTuple):
 
 
 class Scores:
-    """The scores after one beam.
+    """The scores of the tokens that may follow one beam.
 
     Args:
         logits: (vocab,) float32 logits after it.
         samplers: the chain.
-        context: information for the chain's stages besides the logits.
+        context: information for the chain's stages in addition to the logits.
         edits_logits: whether the chain edits the logits instead of the log-probabilities.
 
     Attributes:
@@ -99,7 +100,7 @@ class Scores:
         return self._left is not None and bool(self._left.scores[token_id] > -np.inf)
 
     def states_after(self, token_id: int) -> Mapping[str, object]:
-        """Return the states of the samplers with a memory after a token."""
+        """Return the states of the samplers with memory after a token, by setting."""
         return (
             NO_STATES if self._distribution is None else self._distribution.states_after(token_id)
         )

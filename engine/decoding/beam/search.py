@@ -5,12 +5,12 @@
     ...     print(len(step.candidates), step.text)
     >>> search.hypotheses[0].text, search.hypotheses[0].score
 
-A step runs the model once over all beams, looks at their best continuations, and keeps as many as
-the search is wide. A continuation that ends a text goes to a pool of complete texts. They are
-ranked by the sum of their log-probabilities over a power of their length. Sequences and scores are
-those of transformers' `generate` with `num_beams`. With groups it is diverse beam search
-(Vijayakumar et al. 2016, arXiv:1610.02424). Samplers such as a constraint edit the
-log-probabilities of every step, with separate memory for each hypothesis. Nothing is random.
+A step runs the model once over all beams, ranks their best continuations, and keeps as many as the
+search is wide. A continuation that ends a text goes to a pool of complete texts. They are ranked by
+the sum of their log-probabilities over a power of their length. Sequences and scores are those of
+transformers' `generate` with `num_beams`. With groups it is diverse beam search (Vijayakumar et al.
+2016, arXiv:1610.02424). Samplers such as a constraint edit the log-probabilities of every step, and
+keep separate memory for each hypothesis. Nothing is random.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _NO_COST = _Cost(0, False, 0.0)
 
 
 class BeamSearch(Generation[BeamStep]):
-    """Texts being searched on a shared model.
+    """A beam search on a shared model.
 
     Args:
         model: the model; decoders and other searches may use it at the same time.
@@ -142,11 +142,11 @@ class BeamSearch(Generation[BeamStep]):
 
     @property
     def stop_reason(self) -> str | None:
-        """Reason why the last step ended the search; None while it continues."""
+        """Reason that the last step ended the search; None while it continues."""
         return self.steps[-1].stop_reason if self.steps else None
 
     def beams(self, index: int) -> tuple[Hypothesis, ...]:
-        """The beams before a step, in their order; one empty text before the first.
+        """Return the beams before a step, in order; before the first, an empty text per group.
 
         Raises:
             SettingError: the step is neither taken nor next.
@@ -204,7 +204,7 @@ class BeamSearch(Generation[BeamStep]):
         return NextTokens(tokens, self.model.vocab_size - count, rest, row.entropy_bits)
 
     def trace(self) -> Trace:
-        """Everything so far as plain values, to be saved or shown."""
+        """Return everything so far as plain values, to save or show."""
         with self._lock:
             token_bytes = self.model.vocabulary.token_bytes
             prompt = b"".join(token_bytes(token_id) for token_id in self.prompt_ids)
@@ -219,11 +219,11 @@ class BeamSearch(Generation[BeamStep]):
             )
 
     def release_cache(self) -> bool:
-        """Free the caches, to be rebuilt when needed; False if they are in use."""
+        """Free the caches, which are rebuilt when needed; returns False if they are in use."""
         return self._branches is None or self._branches.release()
 
     def release_rows(self) -> bool:
-        """Free the logits, to be recomputed when needed; False if there are none."""
+        """Free the logits, which are recomputed when needed; returns False if there are none."""
         return self._logits.release()
 
     # --- the parts of a step ----------------------------------------------------------------------
@@ -236,7 +236,7 @@ class BeamSearch(Generation[BeamStep]):
             LogitsError: the model returned NaN; the search stays as it is.
             NoCandidatesError: samplers leave no beam a token, and no text is complete; the search
                 stays as it is.
-            OutOfMemoryError: the width needs more memory than there is; the search stays as it is.
+            OutOfMemoryError: the width needs too much memory; the search stays as it is.
         """
         return super().step()
 
@@ -280,7 +280,7 @@ class BeamSearch(Generation[BeamStep]):
         return step
 
     def _read_beams(self, index: int) -> np.ndarray:
-        """Logits of the beams before a step; the cost of reading is left for the step to count."""
+        """Return the logits of the beams before a step; the step then counts the reading's cost."""
         there = self._branches is not None and self._branches.has_caches
         logits = self._logits.get(index)
         if there and self._read == index and logits is not None:
@@ -298,7 +298,7 @@ class BeamSearch(Generation[BeamStep]):
         return logits
 
     def _read_from_prompt(self, index: int) -> tuple[Branches, np.ndarray, int]:
-        """The beams before a step, read in the same passes as at first, so with the same bits."""
+        """Read the beams before a step again, in the original passes, so with the same bits."""
         branches, logits = Branches.prefilled(self.model, self.prompt_ids, _REMEDY)
         self._check_memory()
         passes = branches.passes
@@ -331,7 +331,7 @@ class BeamSearch(Generation[BeamStep]):
             )
 
     def _choose(self, past: Past, logits: np.ndarray, index: int) -> list[Choice | None]:
-        """The choice of every group, None for those that have ended."""
+        """Return the choice for every group; None for groups that have ended."""
         choices: list[Choice | None] = []
         taken: list[int] = []
         refusals: list[NoCandidatesError] = []
@@ -374,7 +374,7 @@ class BeamSearch(Generation[BeamStep]):
         return choices
 
     def _scores(self, node: Node, logits: np.ndarray) -> Scores:
-        """The scores after one beam, given its own text."""
+        """Return the scores of the tokens after one beam, given the beam's own text."""
         context = Context(
             np.array([*self.prompt_ids, *node.token_ids], np.int64),
             len(self.prompt_ids),
@@ -426,16 +426,16 @@ class BeamSearch(Generation[BeamStep]):
 
     @classmethod
     def of_trace(cls, trace: Trace, model: LanguageModel) -> Self:
-        """The search of a trace before its first step; see `Generation`."""
+        """Begin a search with the prompt and settings of a trace; see `Generation`."""
         settings = BeamSettings.from_dict(trace.settings_at(0))
         return cls(model, trace.prompt_ids, settings, stop_strings=trace.stop_strings)
 
     def repeat(self, trace: Trace) -> BeamStep:
-        """Take the next step as a trace took it: the settings hold for all steps."""
+        """Repeat a trace's next step; the settings are the same for all steps."""
         return self.step()
 
 
 def _grown(branches: Branches, past: Past) -> tuple[Branches, np.ndarray]:
-    """The beams before a step and their logits, grown from those before the last one."""
+    """Return the beams before a step and their logits, grown from the previous step's beams."""
     live = past.live
     return branches.grown([node.row for node in live], [node.token_id for node in live])

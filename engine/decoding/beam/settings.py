@@ -24,7 +24,7 @@ class BeamSettings:
     """Settings of a beam search.
 
     Attributes:
-        width: number of beams, `num_beams` of transformers; 1 is greedy decoding.
+        width: number of beams, `num_beams` in transformers; 1 is greedy decoding.
         length_penalty: exponent of the length in the score of a complete text,
             sum of log-probabilities / length ** length_penalty. 0 is the plain sum, above 0 favours
             long texts, below 0 short ones.
@@ -32,11 +32,11 @@ class BeamSettings:
             complete texts as beams. False: once the best beam, at its present length, is no better
             than the worst of those texts. ``"never"``: once no beam can become better, at the
             length that favours it most.
-        groups: groups that share the width; later ones avoid the tokens of earlier ones
+        groups: number of groups that share the width; later ones avoid the tokens of earlier ones
             (Vijayakumar et al. 2016, "Diverse Beam Search", arXiv:1610.02424).
         diversity_penalty: nats that a token loses for each beam of an earlier group that took it in
             the same step (Hamming diversity of the paper).
-        max_new_tokens: most tokens of a text; scores depend on it.
+        max_new_tokens: most tokens in a text; scores depend on it.
         chain: samplers, such as a `Constraint`, in the order in which they apply. They edit the
             log-probabilities of every step (with one beam, its logits), as transformers' logits
             processors do. The result is not renormalised. None may be random.
@@ -89,28 +89,28 @@ class BeamSettings:
             object.__setattr__(self, name, value)
 
     def replace(self, **changes: object) -> BeamSettings:
-        """A checked copy with some values changed."""
+        """Return a checked copy with some values changed."""
         return replace(self, **changes)
 
     @cached_property
     def samplers(self) -> SamplingSettings:
-        """The chain as the engine's sampling takes it; nothing is drawn with it."""
+        """The chain as `SamplingSettings`, which draw nothing here."""
         return SamplingSettings(chain=self.chain)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a trace."""
+        """Return plain values, for a trace."""
         own = {item.name: getattr(self, item.name) for item in fields(self)}
         return own | {"chain": self.samplers.to_dict()["chain"]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BeamSettings:
-        """The inverse of `to_dict`; raises `SettingError` on anything out of range."""
+        """Rebuild settings from `to_dict`; raises `SettingError` on anything out of range."""
         chain = SamplingSettings.from_dict({"chain": data.get("chain", []), "seed": 0}).chain
         return cls(**{**data, "chain": chain})
 
     @property
     def group_width(self) -> int:
-        """Beams of one group."""
+        """Number of beams in one group."""
         return self.width // self.groups
 
     def score(self, total: float, length: int) -> float:
@@ -118,9 +118,9 @@ class BeamSettings:
         return total / length**self.length_penalty
 
     def considered(self, ends: int) -> int:
-        """Return how many continuations a group looks at, given the number of end-of-text tokens.
+        """Return how many continuations a group considers, given the number of end-of-text tokens.
 
-        Enough are left to continue even if every beam's ends are among them.
+        Enough remain to continue even if every beam's end-of-text tokens are among them.
         """
         return max(2, 1 + ends) * self.group_width
 

@@ -1,7 +1,7 @@
 """Masked diffusion: all positions are predicted at once, and a few are kept in each step.
 
 decoder.py    the loop: predict every mask, keep the best
-settings.py   settings of the filling, and how many tokens each step keeps
+settings.py   settings, and how many tokens each step keeps
 """
 
 from engine.decoding.diffusion.decoder import DiffusionDecoder

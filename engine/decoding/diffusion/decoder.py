@@ -38,7 +38,7 @@ from engine.trace.diffusion import FILLED, planner_score
 
 
 class _Prediction(NamedTuple):
-    """Token drawn at one position: a row of `DiffusionStep`."""
+    """Token drawn at one position, and its figures; all None for a position without a mask."""
 
     token_id: int | None = None
     confidence: float | None = None
@@ -54,12 +54,12 @@ class DiffusionDecoder(Generation[DiffusionStep]):
 
     Args:
         model: the model; many decoders, in many threads, may share it.
-        canvas: token ids from `fill_gaps` or `continuation`, or any with the mask among them.
+        canvas: token ids from `fill_gaps` or `continuation`, or any ids that include the mask.
         settings: how the masks are filled.
 
     Attributes:
         model: the model.
-        canvas: the ids it began with.
+        canvas: the ids that it began with.
         settings: the settings, with the seed in use.
         schedule: how many tokens each step keeps.
         blocks: positions of the masks, block by block.
@@ -124,10 +124,10 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return super().step()
 
     def distribution(self, index: int, position: int) -> Distribution:
-        """Return the model's distribution in a step at a position of a gap.
+        """Return the model's distribution in a step, at a position that was masked at first.
 
-        At a mask, the step drew from it. Only the latest pass's logits are kept, so an earlier
-        step's canvas is run again.
+        If it was still masked, the step drew from this distribution. Only the latest pass's logits
+        are kept, so an earlier step's canvas is run again.
 
         Raises:
             SettingError: no such step, or a position whose token was given.
@@ -147,7 +147,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
             return shaped(self._logits(step.ids_before)[position], self._shaping)
 
     def trace(self) -> Trace:
-        """Everything so far as plain values, to be saved or shown; the prompt is the canvas."""
+        """Return everything so far as plain values, to save or show; the prompt is the canvas."""
         with self._lock:
             return Trace(
                 model=self.model.facts | {"mask_id": self.model.mask_id},
@@ -159,7 +159,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
             )
 
     def release_cache(self) -> bool:
-        """Forget the logits of the latest pass; False if they are in use."""
+        """Forget the logits of the latest pass; returns False if they are in use."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -218,7 +218,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return step
 
     def _logits(self, ids: tuple[int, ...]) -> np.ndarray:
-        """Logits of a canvas, reused if the latest pass read the same one: (length, vocab)."""
+        """Return a canvas's logits, reused if the latest pass read the same: (length, vocab)."""
         latest = self._latest
         if latest is None or latest[0] != ids:
             self._latest = None  # two passes' rows would be twice the memory
@@ -229,13 +229,13 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return latest[1]
 
     def _forward(self, ids: tuple[int, ...]) -> np.ndarray:
-        """Logits of a canvas, by a pass in turn, with more room if needed: (length, vocab)."""
+        """Run a pass over a canvas in turn, making room if needed; logits: (length, vocab)."""
         return read_canvas(self.model, ids, keep=self)
 
     def _uniforms(self, index: int) -> np.ndarray:
-        """Uniform numbers of a step, (2, length): to draw tokens, and to keep some at random.
+        """Return a step's uniform numbers, (2, length): to draw tokens, and to keep some at random.
 
-        A number belongs to its seed, step and position, whatever was drawn or rewound before.
+        A number depends only on seed, step and position, whatever was drawn or rewound before.
         """
         seed = np.random.SeedSequence(self.settings.seed, spawn_key=(index,))
         return np.random.Generator(np.random.PCG64(seed)).random((2, len(self.canvas)))
@@ -248,7 +248,7 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         return _Prediction(token_id, math.exp(raw.logprob(token_id)), raw.entropy_bits, used)
 
     def _confidence(self, logits: np.ndarray, token_id: int) -> float:
-        """The model's own probability of a committed token."""
+        """Return the model's own probability of a committed token."""
         return math.exp(shaped(logits, self._shaping).raw.logprob(token_id))
 
     def _choose(
@@ -258,12 +258,12 @@ class DiffusionDecoder(Generation[DiffusionStep]):
         committed: dict[int, float],
         keys: np.ndarray,
     ) -> tuple[list[int], list[int]]:
-        """Positions whose predictions stay, and those to mask again; ties keep the left one.
+        """Return positions whose predictions stay, and those to mask again; ties favour the left.
 
         Args:
             block: the block being filled.
-            predictions: by position, of every mask.
-            committed: by position, the confidence in every token filled earlier.
+            predictions: the prediction for every mask, by position.
+            committed: the confidence in every token filled earlier, by position.
             keys: (length,) uniform numbers.
         """
         places = self.blocks[block]
@@ -305,11 +305,11 @@ class DiffusionDecoder(Generation[DiffusionStep]):
 
     @classmethod
     def of_trace(cls, trace: Trace, model: DiffusionModel) -> Self:
-        """The canvas of a trace before its first step; see `Generation`."""
+        """Begin a decoder with the canvas and settings of a trace; see `Generation`."""
         return cls(model, trace.prompt_ids, DiffusionSettings(**trace.settings_at(0)))
 
     def repeat(self, trace: Trace) -> DiffusionStep:
-        """Take the next step as a trace took it: the settings hold for all steps."""
+        """Repeat a trace's next step; the settings are the same for all steps."""
         return self.step()
 
 

@@ -20,18 +20,18 @@ class DiffusionSettings:
 
     Attributes:
         steps: forward passes for the whole canvas, at most one per mask; None for one per mask.
-        temperature: of the draw at each position; 0 takes the most likely token.
+        temperature: temperature of the draw at each position; 0 takes the most likely token.
         remasking: LLaDA draws a token for every mask and then masks most of them again; this
             chooses which are kept. ``low_confidence`` re-masks those with the lowest
             probability, ``random`` any of them, ``entropy`` those where the model is least certain
             (Dream 7B, Ye et al. 2025), ``left_to_right`` those furthest right. A kept token is
             committed: it stays unless `eta` says otherwise.
-        seed: start of the random stream; None lets the decoder choose one, which it records.
+        seed: seed of the random stream; None lets the decoder choose one, which it records.
         block_length: masks per block; blocks are filled from left to right, each over its share of
             the steps. None for a single block.
         eta: re-masking of committed tokens, P2's eta. At 0 they stay. Above 0, every step scores
             each committed token of its block by eta times the log-probability that the model now
-            gives it, and each prediction by its log-probability. The best stay, as many as the
+            gives it, and each prediction by its log-probability. As many of the best stay as the
             schedule says, and the others are masked. At 1, both compete on equal terms. It needs
             `remasking` to be ``low_confidence``. Given tokens are never masked.
 
@@ -81,7 +81,7 @@ def block_lengths(masks: int) -> list[int]:
 
 
 def step_counts(masks: int, block_length: int | None = None) -> range:
-    """Every number of steps that fits: the same for each block, at most one per mask."""
+    """Return every valid number of steps: the same for each block, at most one per mask."""
     blocks = masks // (block_length or masks)
     return range(blocks, masks + 1, blocks)
 

@@ -3,8 +3,8 @@
 decoder.py            the loop: propose, verify, append
 proposers.py          the proposers: a draft model, prompt lookup
 verifier.py           the target's verdicts, and the token that it draws
-block_reader.py       a cached text read ahead and rolled back
-reading_again.py      such a text after its cache was lost
+block_reader.py       reading a cached text ahead, and rolling it back
+reading_again.py      reading such a text again after its cache was lost
 """
 
 from engine.decoding.speculative.decoder import SpeculativeDecoder

@@ -1,8 +1,8 @@
-"""A cached text that is read ahead in blocks and rolled back, as both models of a round need.
+"""Read a cached text ahead in blocks and roll it back, as both models of a round need.
 
-A round reads tokens that may turn out not to belong to the text, and rolls them back. Most caches
-can be cropped. Those that forget (a sliding window, recurrent states) cannot. So a copy of those is
-kept before a block, and the part of the block that stays is read again with the next one.
+A round reads tokens that may turn out not to belong to the text, and rolls those back. Most caches
+can be cropped. Caches that forget (a sliding window, recurrent states) cannot. So a copy of such a
+cache is kept before a block, and the part of the block that stays is read again with the next one.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class BlockReader:
 
     @property
     def positions(self) -> int:
-        """Tokens that have been read."""
+        """Number of tokens that have been read."""
         return self.runner.positions
 
     @property
     def is_lost(self) -> bool:
-        """Return whether the cache was taken away, so that the next read rebuilds it."""
+        """Return whether the cache was released, so that the next read rebuilds it."""
         return self.runner.cache is None and self.runner.positions > 0
 
     def prefill(self, ids: np.ndarray) -> Reading | None:
@@ -80,7 +80,7 @@ class BlockReader:
         return self.runner.extend(token_ids, all_positions=all_positions)
 
     def keep(self, positions: int) -> None:
-        """Keep at most this many positions; fewer if the cache can only go back to the mark."""
+        """Roll back to at most `positions`; to fewer if the cache can only go back to the mark."""
         kept, self._kept = self._kept, None
         if positions >= self.positions:
             return
@@ -97,7 +97,7 @@ class BlockReader:
         self._kept = None
 
     def fork(self) -> BlockReader:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = BlockReader(self.model)
         twin.runner = self.runner.fork()
         return twin

@@ -36,8 +36,8 @@ class Proposal:
 
     Attributes:
         token_ids: the tokens.
-        us: numbers that they were drawn with; None when greedy or matched.
-        distributions: distributions that they were drawn from; None means certainty.
+        us: uniform numbers with which they were drawn; None when greedy or matched.
+        distributions: distributions from which they were drawn; None means certainty.
         passes: how many tokens each pass of a draft model read.
         ms: wall time of those passes, or of the search.
         shape_ms: that of chains and draws.
@@ -51,13 +51,13 @@ class Proposal:
     shape_ms: float = 0.0
 
     def probability(self, place: int) -> float:
-        """The proposer's probability of its proposal at a place."""
+        """Return the proposer's probability of the token that it proposed at a place."""
         found = self.distributions[place]
         return 1.0 if found is None else found.probability(self.token_ids[place])
 
 
 class Proposer:
-    """Base of both proposers; proposes for one text."""
+    """Base class of both proposers; each proposes tokens for one text."""
 
     facts: Mapping[str, Any] | None = None  # of the draft model, for a trace
     size = CacheSize(0, 0)
@@ -89,9 +89,9 @@ class Proposer:
         Args:
             ids: (positions,) prompt and generated tokens.
             count: at least one.
-            settings: of the round.
+            settings: settings of the round.
             states: the stages' memory, as the target's chain left it.
-            context_of: gives the stages' information besides the logits.
+            context_of: returns the context for the stages.
         """
         raise NotImplementedError
 
@@ -102,7 +102,7 @@ class Proposer:
         return [None] * len(token_ids)
 
     def keep(self, positions: int) -> None:
-        """Forget everything read beyond this many positions."""
+        """Forget everything read beyond the first `positions`."""
 
     def repeat(self, ids: np.ndarray, start: int, proposed: Sequence[int]) -> None:
         """Repeat the reads that made the proposals of a past round."""
@@ -117,26 +117,26 @@ class Proposer:
         """Forget the records of all but the first `proposals` proposals."""
 
     def distrust(self) -> None:
-        """Drop a cache that a wrong value may have reached."""
+        """Drop a cache that an invalid value may have reached."""
 
     def release(self) -> bool:
-        """Free the cache; False if it is in use."""
+        """Free the cache; returns False if it is in use."""
         return True
 
     def release_rows(self) -> bool:
-        """Free recent logits; False if they are in use."""
+        """Free recent logits; returns False if they are in use."""
         return True
 
     def fork(self) -> Proposer:
-        """An independent copy."""
+        """Return an independent copy."""
         raise NotImplementedError
 
 
 class PromptLookup(Proposer):
-    """Proposes the tokens that followed the latest earlier occurrence of the last tokens.
+    """Proposer of the tokens that followed the latest earlier occurrence of the last tokens.
 
-    No model: https://github.com/apoorvumang/prompt-lookup-decoding. The longest match of at most
-    `ngram` tokens wins; among equals, the latest.
+    It needs no model (https://github.com/apoorvumang/prompt-lookup-decoding). The longest match of
+    at most `ngram` tokens wins; among equals, the latest.
     """
 
     def propose(
@@ -175,13 +175,16 @@ def continuation(ids: np.ndarray, ngram: int, count: int) -> list[int]:
 
 
 class DraftModel(Proposer):
-    """Proposes the tokens that a smaller model draws, one by one.
+    """Proposer of tokens that a smaller model draws, one by one.
 
     Args:
         draft: the model.
-        target: the model that checks; raises `SettingError` if an id means a different token to it.
-            One of the two may have more ids, such as the padding of its output layer. The draft
-            proposes only ids that it scores, and nothing after a token that it cannot read.
+        target: the model that verifies. One of the two may have more ids, such as the padding of
+            its output layer. The draft proposes only ids that it scores, and nothing after a token
+            that it cannot read.
+
+    Raises:
+        SettingError: an id means a different token to the target.
     """
 
     def __init__(self, draft: LanguageModel, target: LanguageModel) -> None:
@@ -194,28 +197,28 @@ class DraftModel(Proposer):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """The facts by which a trace finds it again."""
+        """Facts from which a trace can load the draft again."""
         names = ("name", "source", "revision", "dtype", "vocab_size", "parameters")
         facts = self.model.facts
         return {name: facts[name] for name in (*names, "tokenizer_hash")}
 
     @property
     def size(self) -> CacheSize:
-        """Bytes of its cache."""
+        """Size of its cache, in bytes."""
         return self._reader.runner.usage
 
     @property
     def positions(self) -> int:
-        """Tokens that it has read."""
+        """Number of tokens that it has read."""
         return self._reader.positions
 
     @property
     def is_lost(self) -> bool:
-        """Return whether its cache was taken away."""
+        """Return whether its cache was released."""
         return self._reader.is_lost
 
     def room(self, ids: np.ndarray) -> int:
-        """Return as many as its own context takes; the last proposal is not read."""
+        """Return how many proposals fit in its own context; the last one is never read."""
         if ids.max() >= self.model.input_size:
             return 0
         length = self.model.context_length
@@ -281,7 +284,7 @@ class DraftModel(Proposer):
     def _shaped(
         self, logits: np.ndarray, settings: SpeculativeSettings, context: Context
     ) -> Distribution:
-        """Return a row of the draft shaped by the chain, over the target's ids."""
+        """Return a row of the draft's logits, shaped by the chain over the target's ids."""
         missing = max(0, self._vocab_size - logits.size)
         if missing:
             logits = np.pad(logits, (0, missing), constant_values=-np.inf)
@@ -349,7 +352,7 @@ def _check_vocabulary(draft: object, target: LanguageModel) -> None:
 
 
 def load_draft(facts: Mapping[str, Any], target: LanguageModel) -> LanguageModel:
-    """The draft that a trace names (see `DraftModel.facts`), loaded on its target's device.
+    """Load the draft that a trace names (see `DraftModel.facts`) on its target's device.
 
     Raises:
         TraceError: it was only in memory.

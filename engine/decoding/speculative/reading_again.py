@@ -1,4 +1,4 @@
-"""Bring both models of a round up to the text: read the prompt, or everything that caches lost."""
+"""Bring both models up to date before a round: read the prompt, or rebuild lost caches."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def read_beginning(
     steps: Sequence[SpeculativeStep],
     with_draft: bool,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Read the prompt except its last token, and the rounds again if a cache was lost.
+    """Read the prompt except its last token, and reread the rounds if a cache was lost.
 
     Args:
-        reader: the target's.
+        reader: the target's reader.
         proposer: the proposer.
         ids: (positions,) the text.
         prompt_length: number of prompt tokens in it.
@@ -34,7 +34,7 @@ def read_beginning(
         with_draft: whether the draft proposes next, so that it must have read the prompt.
 
     Returns:
-        The passes over the prompt, of the target and of the draft; none if it was already read.
+        The passes over the prompt by the target and by the draft; empty if it was already read.
     """
     exact = len(steps) <= EXACT_ROUNDS
     if exact and reader.is_lost:

@@ -32,8 +32,9 @@ class RoundDistributions:
     """Distributions of target and draft at one position of a round, over the full vocabulary.
 
     Attributes:
-        target: the target's distribution, with every stage of the chain.
-        draft: the draft's; None if it proposed with certainty (prompt lookup) or nothing.
+        target: the target's distribution, after every stage of the chain.
+        draft: the draft's distribution; None if it proposed with certainty (prompt lookup) or
+            proposed nothing.
         token: the token proposed there; None at the position of the drawn token.
         overlap: both as probabilities, with their overlap and the residual; None if nothing was
             proposed.
@@ -68,7 +69,7 @@ class Verified:
 
 
 class Verifier:
-    """Checks the proposals of one text.
+    """The target's half of the rounds of one text: it verifies proposals and draws a token.
 
     Args:
         model: the target.
@@ -87,13 +88,13 @@ class Verifier:
         settings: SpeculativeSettings,
         stop_strings: tuple[str, ...],
     ) -> Verified:
-        """Accept proposals until one is refused or ends the text; draw one more token.
+        """Accept proposals until one is rejected; draw one more token unless the text has ended.
 
         Args:
             proposal: g tokens and the distributions that they were drawn from.
             rows: (g + 1, vocab) the target's logits before each token and after the last.
             states: the stages' memory before the round.
-            settings: of the round.
+            settings: settings of the round.
             stop_strings: strings that end generation.
         """
         found = Verified(states)
@@ -138,7 +139,7 @@ class Verifier:
         shared: Overlap | None,
         settings: SpeculativeSettings,
     ) -> DrawnToken:
-        """A token from the residual if there is one, else from the target's distribution."""
+        """Draw a token from the residual if there is one, else from the target's distribution."""
         u = None if settings.sampling.is_greedy else context.uniform(0)
         drawn = target.draw(u or 0.0) if shared is None else shared.draw(u)
         return DrawnToken(

@@ -26,7 +26,7 @@ GROUPS = (16, 32, 64)  # to compare, if they divide the heads
 # The axes of KIVI, and those of transformers' own quantised caches.
 AXES = ((PER_CHANNEL, PER_TOKEN), (PER_TOKEN, PER_TOKEN))
 
-# Approximate time to code and decode a layer of a row: some 50 small operations on any device.
+# Approximate time to quantise and restore a layer of a row: about 50 small operations.
 LAYER_SECONDS = 0.25e-3
 
 
@@ -37,7 +37,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
         model: the model that owns the cache.
         text: the text to read.
         how: group, axes and residual; its bits are ignored.
-        compares: whether other groups and axes also read the text afterwards.
+        compares: whether the text is then also read with other groups and axes.
 
     Raises:
         DecodingError: the model's cache cannot be quantised, the text does not fit the context, or
@@ -75,7 +75,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
     def estimated_seconds(
         model: LanguageModel, positions: int, how: Quantisation, compares: bool, pace: Pace
     ) -> float:
-        """Estimate the duration of a measurement: its passes, plus coding and decoding.
+        """Estimate the duration of a measurement: its passes, and the work of quantising.
 
         Raises:
             DecodingError: the model's cache cannot be quantised.
@@ -90,7 +90,7 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
 
     @property
     def settings_compared(self) -> int:
-        """Number of settings that read the text, over all passes."""
+        """Number of settings compared, over all readings of the text."""
         return sum(map(len, self._kinds))
 
     def _measure(self, part: int) -> None:
@@ -138,12 +138,12 @@ class QuantisedMeasurement(Measurement[QuantisedResult]):
 
 
 def by_bits(how: Quantisation) -> list[Quantisation]:
-    """Return the same quantisation with every number of bits."""
+    """Return the same quantisation with each supported number of bits."""
     return [replace(how, bits=bits) for bits in BITS]
 
 
 def other_settings(model: LanguageModel, how: Quantisation, positions: int) -> list[Quantisation]:
-    """Every number of bits with other groups and axes that fit the model and the text."""
+    """Return every other choice of group and axes that fits, with each number of bits."""
     found = []
     for (keys, values), group, bits in itertools.product(AXES, GROUPS, BITS):
         kind = Quantisation(bits, group, keys, values, how.residual)

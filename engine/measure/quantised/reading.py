@@ -38,13 +38,14 @@ class ReadText:
 
 
 class ComparedReading:
-    """A text read by one batch.
+    """A text read by one batch, with a different cache in each row.
 
     Attributes:
         token_ids: tokens read, and the next one.
         top: likeliest next token of every row at each position.
         bytes: bytes of every row's cache.
-        rounding: KL between the exact cache here and in separate passes, at each position.
+        rounding: KL divergence, in bits, between the exact cache here and in separate passes, at
+            each position.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class ComparedReading:
 
     @property
     def token_ids(self) -> list[int]:
-        """Tokens read so far, and the known tokens to come."""
+        """All known tokens of the text, those to be read included."""
         return self._sequence.ids.tolist()
 
     def step(self) -> None:
@@ -100,7 +101,7 @@ class ComparedReading:
         self.length += 1
 
     def _logits(self, token_id: int) -> np.ndarray:
-        """Compute (rows, vocab) float32 logits after one more token."""
+        """Compute the logits after one more token: (rows, vocab) float32."""
         rows = 1 + len(self._kinds)
         at = msg("with {rows:,} caches at once", rows)
         give_way()

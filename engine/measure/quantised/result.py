@@ -28,13 +28,13 @@ class _Setting:
 
     @property
     def how(self) -> Quantisation:
-        """The same quantisation in the engine's form."""
+        """This setting as a `Quantisation`."""
         return Quantisation(self.bits, self.group, self.keys, self.values, self.residual)
 
 
 @dataclass(frozen=True)
 class Along(_Setting):
-    """One quantised cache along the text.
+    """Figures of one quantised cache, position by position.
 
     Attributes:
         kl_bits: at each position, KL(exact || quantised) over the whole vocabulary, in bits.
@@ -42,8 +42,8 @@ class Along(_Setting):
         top: at each position, the likeliest next token.
         is_changed: at each position, whether that token differs from the exact cache's.
         bytes: bytes of the cache after the last position, minima and steps included.
-        parted_after: tokens that both caches wrote alike before they chose differently; None if
-            they never did, or wrote nothing.
+        parted_after: number of tokens written alike before the two caches chose differently; None
+            if they never did, or wrote nothing.
         parted_tokens: the exact cache's and this cache's choice there; empty if they did not part.
     """
 
@@ -75,7 +75,7 @@ class QuantisedPoint(_Setting):
 
     @classmethod
     def of(cls, along: Along) -> QuantisedPoint:
-        """Return the figures of a cache along a text; 0 before anything is quantised."""
+        """Summarise a cache's figures over a text; they are 0 before anything is quantised."""
         first = along.how.exact_positions
         kl = np.array(along.kl_bits[first:])
         return cls(
@@ -90,7 +90,7 @@ class QuantisedPoint(_Setting):
 
 @dataclass(frozen=True)
 class QuantisedResult:
-    """A text as exact and quantised caches read it.
+    """Comparison of the exact cache with quantised caches on one text.
 
     Attributes:
         read: the token read at each position.
@@ -99,7 +99,7 @@ class QuantisedResult:
         top: the likeliest next token at each position with the exact cache.
         exact_bytes: bytes of the exact cache after the last position.
         rounding_kl_bits: at each position, KL between the exact cache in this batch and in separate
-            passes: the effect of a different order of adding.
+            passes: the effect of summing in a different order.
         along: the chosen group and axes, with each number of bits.
         points: all compared settings.
     """

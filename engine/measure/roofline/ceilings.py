@@ -1,7 +1,7 @@
 """Ceilings of this machine: speed of reading memory, of copying it, and of matrix products.
 
 Everything runs like a forward pass: through PyTorch, with the model's threads, in turn with other
-visitors. Each repetition waits for a GPU before and after.
+visitors. On a GPU, each repetition waits for the device before and after.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONG_SECONDS = 0.15  # a product that would take longer is left out: others wait
 
 @dataclass(frozen=True)
 class Way:
-    """A timed operation for a ceiling.
+    """An operation that is timed for a ceiling.
 
     Attributes:
         ceiling: the ceiling, still without rates.
@@ -63,7 +63,7 @@ class Way:
 
 
 def bandwidths(model: LanguageModel, large: int) -> Iterator[Way]:
-    """Ways to read and copy `large` bytes, also with all threads if single steps take fewer."""
+    """Yield ways to read and copy `large` bytes, and with all threads if single steps use fewer."""
     is_cpu = model.device.type == "cpu"
     small = max(2**20, min(large, model.read_bytes))
     every = torch.get_num_threads()
@@ -104,7 +104,7 @@ def _copy(model: LanguageModel, size: int, threads: int) -> Way:
 
 
 def products(model: LanguageModel, sizes: Sequence[int]) -> Iterator[Way]:
-    """Products of growing matrices in the model's dtype and in float32."""
+    """Yield products of growing matrices, in the model's dtype and in float32."""
     is_cpu = model.device.type == "cpu"
     threads = (model.kernels.prefill_threads or torch.get_num_threads()) if is_cpu else 0
     for dtype in dict.fromkeys((model.dtype, torch.float32)):
@@ -124,7 +124,7 @@ def _product(model: LanguageModel, dtype: torch.dtype, size: int, threads: int) 
 
 
 def takes_long(way: Way, measured: list[Ceiling]) -> bool:
-    """Return whether a product would make others wait, judging by the best rate of its dtype."""
+    """Return whether a product would keep others waiting, judged by the best rate of its dtype."""
     ceiling = way.ceiling
     if ceiling.kind != PRODUCT:
         return False

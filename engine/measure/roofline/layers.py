@@ -1,4 +1,4 @@
-"""Time of the layers of a decode step, and the PyTorch calls that they make."""
+"""Time of the layers of a decode step, and the number of PyTorch calls in it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ SMALL_CALLS = 2_000
 
 
 def measured_layers(model: LanguageModel) -> Layers | None:
-    """Measure the times of a step's layers; None without layers. Raises as `timed_read` does.
+    """Time the layers of a decode step; returns None if the model has no list of layers.
 
-    On a GPU the step is launched kernel by kernel, and takes longer than a captured one.
+    On a GPU the step is launched kernel by kernel, and takes longer than a captured one. Raises as
+    `timed_read` does.
     """
     layers, head = layers_of(model.hf), model.hf.get_output_embeddings()
     if not layers:
@@ -65,7 +66,7 @@ def _bytes(module: torch.nn.Module) -> int:
 
 @contextmanager
 def _watched(modules: list[torch.nn.Module], device: torch.device) -> Iterator[list[float]]:
-    """Yield the milliseconds of every module, complete once the enclosed passes are over."""
+    """Yield a list that contains the milliseconds of every module call once the block ends."""
     clock = _Events() if device.type == "cuda" else _Clock()
     handles = [one.register_forward_pre_hook(clock.begin) for one in modules]
     handles += [one.register_forward_hook(clock.end) for one in modules]

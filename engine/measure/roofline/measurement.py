@@ -50,7 +50,7 @@ CEILING_SECONDS = 0.5  # of each ceiling, for the time left
 
 @dataclass(frozen=True)
 class Plan:
-    """Passes to measure.
+    """Passes and ceilings to measure.
 
     Attributes:
         prefills: tokens of each prefill.
@@ -96,7 +96,7 @@ class RooflineMeasurement(Measurement[Roofline]):
 
     Args:
         model: the model.
-        plan: the passes to measure.
+        plan: the passes and ceilings to measure.
     """
 
     noun = "part"
@@ -215,5 +215,5 @@ class RooflineMeasurement(Measurement[Roofline]):
 
 
 def ways_of(model: LanguageModel, plan: Plan) -> list[Way]:
-    """Everything that is timed for a ceiling."""
+    """Return all operations that are timed for a ceiling."""
     return [*bandwidths(model, plan.memory), *products(model, plan.products)]

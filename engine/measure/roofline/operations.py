@@ -34,7 +34,7 @@ def _attention(
 def _grouped(
     tokens: tuple[int, ...], experts: tuple[int, ...], *_: Any, out_shape: Any = None, **__: Any
 ) -> int:
-    """Count the operations if every token, of (tokens, in), meets one of (experts, in, out)."""
+    """Count the operations of (tokens, in) with (experts, in, out), one expert per token."""
     return 2 * tokens[0] * tokens[1] * experts[2]
 
 

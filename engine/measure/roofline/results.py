@@ -16,11 +16,11 @@ PREFILL, DECODE, BATCH = "prefill", "decode", "batch"
 
 @dataclass(frozen=True)
 class Ceiling:
-    """One way to use the machine, at its fastest.
+    """The rates of one kind of work, the fastest of which is a ceiling of the machine.
 
     Attributes:
         kind: ``read``: memory far above the processor's caches; ``read small``: as much memory as
-            the model's weights, again and again; ``copy``; ``product`` of matrices.
+            the model's weights, repeatedly; ``copy``; ``product`` of matrices.
         way: the method, in a few words.
         dtype: dtype of the values.
         threads: CPU threads; 0 on a GPU.
@@ -72,7 +72,7 @@ class Pass:
 
     @property
     def seconds(self) -> float:
-        """Median time."""
+        """Median time, in seconds."""
         return median(self.ms) / 1e3
 
     @property
@@ -143,7 +143,8 @@ class Roofline:
     Attributes:
         ceilings: ceilings of this machine.
         passes: passes of the model.
-        layers: layers of a decode step; None before, and if the model has no list of layers.
+        layers: layers of a decode step; None until measured, or if the model has no list of
+            them.
         reference_ms: time of the reference product before each part.
         dtype: dtype of the model.
         threads: CPU threads of the model's single steps, 0 on a GPU.
@@ -185,18 +186,21 @@ class Roofline:
         return self.peak.best / self.bandwidth.best
 
     def roof(self, intensity: float) -> float | None:
-        """Operations per second that an intensity allows; None before the ceilings are measured."""
+        """Return the operations per second that an intensity allows; None without both ceilings."""
         if self.peak is None or self.bandwidth is None:
             return None
         return min(self.peak.best, intensity * self.bandwidth.best)
 
     def predicted_per_second(self, step: Pass) -> float | None:
-        """The decode law: bandwidth / bytes that a token reads; None before it is measured."""
+        """Return the steps per second that the decode law predicts: bandwidth / bytes of a step.
+
+        None before the bandwidth is measured.
+        """
         return None if self.bandwidth is None else self.bandwidth.best / step.bytes
 
     @property
     def changed_parts(self) -> list[int]:
-        """Parts before which the machine's speed differed from its usual speed."""
+        """Indices of the parts before which the machine's speed differed from its usual speed."""
         return changed(self.reference_ms)
 
     def _of(self, kind: str) -> Iterable[Ceiling]:

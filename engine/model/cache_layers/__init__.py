@@ -1,13 +1,13 @@
-"""Bytes of a model's cache, from its configuration: the one place that computes them.
+"""Size in bytes of a model's cache, computed from its configuration.
 
     formula_of(config, torch.bfloat16).bytes_at(4_096, batch=8)
 
-    layers      contents of each layer of a cache, by the configuration
+    layers      contents of each layer of a cache, derived from the configuration
     attention   ... of an attention layer: keys and values, a latent, an indexer's keys
     states      ... of a recurrent layer or a convolution
-    fields      numbers of a configuration, with the field each was read from
+    fields      numbers from a configuration, each with the field that it was read from
 
-The arithmetic is `engine.cache_formula`. Tests compare every rule with real caches.
+The arithmetic is in `engine.cache_formula`. Tests compare every rule with real caches.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["formula_of", "layers_of"]
 
 
 def formula_of(config: PretrainedConfig, stored: torch.dtype | Storage) -> CacheFormula:
-    """The formula of the cache that a configuration makes; takes milliseconds.
+    """Return the formula for the size of a model's cache; takes milliseconds.
 
     Args:
-        config: that of the whole model; the part that reads and writes text counts.
+        config: configuration of the whole model; only the part for text is used.
         stored: storage of keys, values and those states that have the model's own dtype.
 
     Raises:

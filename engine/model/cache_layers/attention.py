@@ -26,12 +26,12 @@ _ONE_INDEXER = Number(1, msg("indexer head"), "1", msg("fixed: all queries share
 
 
 def window_of(fields: Fields, *names: str) -> Last:
-    """The last positions of a window whose size one of these fields gives."""
+    """Return the window of last positions whose size one of the fields gives."""
     return Last(fields.number(msg("positions of the window"), "W", *names))
 
 
 def attention(fields: Fields, kind: str, span: Span = ALL) -> Layer:
-    """A layer of attention, with grouped queries or with a latent."""
+    """Return an attention layer, with grouped queries or with a latent."""
     if is_latent(fields):
         named = LATENT if kind == FULL else f"{kind}, {LATENT}"
         return Layer(named, latent(fields, span))
@@ -39,7 +39,7 @@ def attention(fields: Fields, kind: str, span: Span = ALL) -> Layer:
 
 
 def is_latent(fields: Fields) -> bool:
-    """Return whether one compressed vector stands for the keys and values of all heads.
+    """Return whether one compressed vector replaces the keys and values of all heads (MLA).
 
     DeepSeek-AI 2024, DeepSeek-V2, arXiv:2405.04434.
     """
@@ -47,7 +47,7 @@ def is_latent(fields: Fields) -> bool:
 
 
 def latent(fields: Fields, span: Span = ALL) -> tuple[Kept, ...]:
-    """The latent and the part of the key that carries the position; no heads."""
+    """Return the latent and the rotary part of the key; all heads share both."""
     rank = fields.number(msg("values"), "r", "kv_lora_rank")
     rotary = fields.number(msg("values"), "d_R", "qk_rope_head_dim")
     return Kept("latent", (rank,), span), Kept("rotary key", (rotary,), span)
@@ -74,7 +74,7 @@ def kv_heads(fields: Fields, span: Span = ALL) -> Number:
 
 
 def head_sizes(fields: Fields, span: Span = ALL) -> tuple[Number, Number]:
-    """Values of one head's key, and of its value, for one position."""
+    """Return the sizes of one head's key and value at one position."""
     own = ("swa_head_dim",) if isinstance(span, Last) else ()
     names = (*own, "head_dim", "kv_channels", "attention_head_dim")
     found = next((name for name in names if fields.has(name)), None)
@@ -91,7 +91,7 @@ def head_sizes(fields: Fields, span: Span = ALL) -> tuple[Number, Number]:
 
 
 def indexed(fields: Fields, place: int) -> Layer:
-    """Sparse attention: keys and values, and the keys of an indexer that selects positions.
+    """Return a sparse-attention layer: keys, values, and the keys of its position indexer.
 
     DeepSeek-AI 2025, DeepSeek-V3.2. Layers that use another layer's indexer keep no indexer keys.
     """
@@ -110,16 +110,16 @@ def indexed(fields: Fields, place: int) -> Layer:
 
 
 def block_sparse(fields: Fields) -> Layer:
-    """MiniMax M3: attention to selected blocks, found by an index key of each position."""
+    """Return a layer of MiniMax M3: attention to blocks selected by one index key per position."""
     size = fields.number(msg("per index key"), "d_I", "index_head_dim")
     kept = (*attention(fields, FULL).kept, Kept("index keys", (_ONE_INDEXER, size)))
     return Layer(msg("block-sparse attention"), kept)
 
 
 def compressed(fields: Fields, layer_type: str) -> Layer:
-    """DeepSeek V4: a window, and beyond it entries that each stand for several positions.
+    """Return a layer of DeepSeek V4: a window, and entries that each cover several older positions.
 
-    Keys and values are one vector, held once.
+    Keys and values are one vector, stored once.
     """
     size = fields.number(msg("per head"), "d", "head_dim")
     rates = Fields(_Named(fields.plain("compress_rates")))
@@ -148,7 +148,7 @@ def _entries(name: str, size: Number, rate: Number, series: int) -> list[Kept]:
 
 
 class _Named:
-    """A dictionary of the configuration, read like a configuration."""
+    """A dictionary in a configuration, with its keys as attributes."""
 
     def __init__(self, values: object) -> None:
         if isinstance(values, dict):

@@ -1,4 +1,4 @@
-"""Numbers of a configuration, each with the field that it was read from."""
+"""Numbers from a configuration, each with the field that it was read from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 2**40  # of any one number: larger sizes would need powers of ten to be 
 
 
 class Fields:
-    """A configuration, read by name.
+    """A configuration whose fields are read by name.
 
     Args:
         config: a configuration of transformers, or one layer's part of it.
@@ -23,18 +23,18 @@ class Fields:
         self._names = getattr(config, "attribute_map", {})
 
     def plain(self, name: str) -> Any:
-        """Return the configuration's value of a field; None if it has none."""
+        """Return the value of a field; None if the configuration lacks it."""
         return getattr(self._config, name, None)
 
     def has(self, name: str) -> bool:
-        """Return whether the configuration has a whole number in a field."""
+        """Return whether the configuration has a field with a whole number."""
         return is_whole(self.plain(name))
 
     def number(self, words: str, symbol: str, *names: str) -> Number:
-        """The first of these fields that holds a whole number.
+        """Return the number in the first of the fields that has a whole number.
 
         Raises:
-            NotAModelError: none does, or the number is impossible for a model.
+            NotAModelError: none has one, or the number is impossible for a model.
         """
         for name in names:
             value = self.plain(name)
@@ -47,7 +47,7 @@ class Fields:
         )
 
     def named(self, name: str) -> str:
-        """Return a field's name in config.json: some architectures have their own names."""
+        """Return a field's name in config.json, which differs in some architectures."""
         return self._names.get(name, name)
 
     def _checked(self, name: str, value: int) -> int:

@@ -1,8 +1,8 @@
-"""Contents of a cache, layer by layer, by the model's configuration.
+"""Contents of a cache, layer by layer, derived from the model's configuration.
 
-The kind of each layer comes from transformers, as for its own caches. The contents of a kind are
-read from the fields of the configuration. A head size that is named there counts; only if none is
-named does hidden size by heads.
+The kind of each layer comes from transformers, as for its own caches. The sizes are read from the
+fields of the configuration. If it gives no head size, that is the hidden size divided by the number
+of heads.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from engine.model.cache_layers.fields import Fields
 from engine.model.cache_layers.states import state_layer
 from engine.model.loading.files import first_line
 
-# Architectures whose cache holds nothing, or not the states that decide the next token. The probe
-# of `load_model` refuses them too, as docs/architectures.md says.
+# Architectures whose cache is empty, or lacks the states that decide the next token. The probe of
+# `load_model` refuses them too, as docs/architectures.md says.
 NOT_IN_A_CACHE = {
     *("blt", "cpmant", "minimax", "openai-gpt", "prophetnet", "recurrent_gemma", "reformer"),
     *("rwkv", "xlm", "xlnet", "xlstm"),
@@ -28,10 +28,10 @@ NONE = Layer(msg("no attention, keeps nothing"))
 
 
 def layers_of(config: PretrainedConfig) -> tuple[Layer, ...]:
-    """Return what every layer keeps, in the order of the cache's layers.
+    """Return the contents of every layer of the cache, in order.
 
     Args:
-        config: a configuration of transformers; the part that reads and writes text counts.
+        config: a configuration of transformers; only the part for text is used.
 
     Raises:
         NotAModelError: an encoder-decoder model, one without a cache, or of an unknown kind.
@@ -103,7 +103,7 @@ def _layer(kind: str, fields: Fields, place: int) -> Layer:
 
 
 def _both(fields: Fields, plain: Layer) -> Layer:
-    """Attention together with a state."""
+    """Return a hybrid layer: attention, together with a recurrent state or convolutions."""
     if fields.has("number_of_conv_states"):
         return Layer(
             f"{plain.kind} with short convolutions", plain.kept + _convolutions(fields, plain)
@@ -113,7 +113,7 @@ def _both(fields: Fields, plain: Layer) -> Layer:
 
 
 def _convolutions(fields: Fields, plain: Layer) -> tuple[Kept, ...]:
-    """Inkling: a convolution over keys, over values, and over the inputs of both halves."""
+    """Return Inkling's states of convolutions over keys, values, and both sublayers' inputs."""
     kernel = fields.number(msg("inputs of the convolution"), "k", "conv_kernel_size")
     hidden = fields.number(msg("channels"), "c", "hidden_size")
     channels = [

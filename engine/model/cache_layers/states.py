@@ -15,10 +15,10 @@ _KERNEL = ("linear_conv_kernel_dim", "mamba_d_conv", "conv_kernel", "short_conv_
 
 
 def state_layer(fields: Fields) -> Layer:
-    """A layer of constant state, by the fields that its configuration has.
+    """Return a layer with a state of constant size, of the kind that the fields imply.
 
     Raises:
-        NotAModelError: not one of the known kinds.
+        NotAModelError: they imply none of the known kinds.
     """
     for has, kind in _KINDS:
         if any(fields.has(name) for name in has):
@@ -31,7 +31,7 @@ def state_layer(fields: Fields) -> Layer:
 
 
 def _kept(conv: Number, kernel: Number, *state: Number, dtype: str = "float32") -> tuple[Kept, ...]:
-    """Both states; transformers computes recurrent ones in float32, whatever the model's dtype."""
+    """Return both states; transformers computes recurrent ones in float32 for any model dtype."""
     convolution = Kept("convolution state", (conv, kernel), ONCE, "model")
     return convolution, Kept("recurrent state", state, ONCE, dtype)
 
@@ -56,7 +56,7 @@ def _delta(fields: Fields) -> Layer:
 
 
 def _square_delta(fields: Fields) -> Layer:
-    """Kimi Delta Attention and its kin: queries, keys and values of one size.
+    """Kimi Delta Attention and similar layers: queries, keys and values of one size.
 
     Kimi Team 2025, Kimi Linear, arXiv:2510.26692.
     """
@@ -122,7 +122,7 @@ def _delayed_values(fields: Fields) -> Layer:
     return Layer(msg("delayed values"), _kept(channels, kernel, delayed, dtype="model"))
 
 
-# The fields that tell the kinds apart, the more specific ones first.
+# The fields that distinguish the kinds, the more specific ones first.
 _KINDS = (
     (("cca_time0",), _delayed_values),
     (("conv_L_cache",), _short_convolution),

@@ -1,9 +1,9 @@
-"""The steps from a name to a model, taken by `engine.model.load`.
+"""The steps that load a model by its name, for `engine.model.load`.
 
-checkpoint         where a model is, and how it is read step by step
-files              files of a folder: regular, of bounded size
-configuration      config.json, compared with the weight files
-weights            weight files: which ones count, what they hold, how they get into a model
-tokenizer_files    the tokenizer of a folder
-memory             free memory of a device
+checkpoint         find a checkpoint, and read it step by step
+files              read a folder's files: regular, of bounded size
+configuration      read config.json, and compare it with the weight files
+weights            find weight files, read their headers, load them into a model
+tokenizer_files    read the tokenizer of a folder
+memory             measure and free memory of a device
 """

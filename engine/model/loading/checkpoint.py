@@ -1,4 +1,4 @@
-"""Finding a checkpoint and reading it, with one clear error for each way that can fail.
+"""Find a checkpoint and read it, with a separate error for each way in which that can fail.
 
 A hub repository is first fetched into the hub's own cache: weights in safetensors, configuration
 and tokenizer, nothing else. So the same code reads local folders and repositories.
@@ -73,12 +73,12 @@ _UNREACHABLE = (HTTPError, OSError)  # the client's errors, and those of the net
 
 
 # Receives the activity, the amount done and the total (None: unknown), in bytes for a download. An
-# exception that it raises ends the loading and is passed on.
+# exception that it raises ends the loading and propagates.
 Progress = Callable[[str, int, int | None], None]
 
 
 def untold(what: str, done: int, total: int | None) -> None:
-    """Report nothing: the `Progress` for callers that need none."""
+    """Ignore the progress; the default `Progress`."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Located:
     """Location of a model on this machine.
 
     Attributes:
-        folder: configuration, weights and tokenizer.
+        folder: the folder with configuration, weights and tokenizer.
         commit: the hub repository's commit, None for local models.
         notices: sentences that a person should see.
     """
@@ -105,14 +105,14 @@ def locate(
     with_weights: bool = True,
     local_files_only: bool = False,
 ) -> Located:
-    """The folder that holds a model, fetched first if the source is a hub id.
+    """Return the folder of a model, downloaded first if the source is a hub id.
 
-    `is_causal` says which of the bundled models ``bundled`` is: the language model, or the masked
-    diffusion model. ``bundled-draft`` is the language model's draft. Without weights, only the
-    files of configuration and tokenizer are fetched; with local files only, nothing is.
+    `is_causal` decides which of the bundled models ``bundled`` is: the language model, or the
+    masked diffusion model. ``bundled-draft`` is the language model's draft. Without weights, only
+    the files of configuration and tokenizer are downloaded; with local files only, nothing is.
 
     Raises:
-        ModelNotFoundError: neither a folder nor a repository within reach.
+        ModelNotFoundError: neither a folder nor a repository that can be reached.
         SettingError: a revision for a source without revisions.
     """
     text = _expanded(source)
@@ -143,7 +143,7 @@ def locate(
 
 
 def is_here(source: str, revision: str | None = None) -> bool:
-    """True if a model needs no download: bundled, a folder, or fetched before with its weights."""
+    """Return whether a model needs no download: bundled, a folder, or in the cache with weights."""
     if source in (BUNDLED, BUNDLED_DRAFT) or _is_folder(_expanded(source)):
         return True
     if not _HUB_ID.fullmatch(source):
@@ -173,7 +173,7 @@ def _fetch(
     with_weights: bool,
     local_files_only: bool,
 ) -> Located:
-    """Fetch the files that loading needs; without a connection, use an earlier copy."""
+    """Download the files that loading needs; without a connection, use an earlier copy."""
     asked = msg("{hub_id} at revision {revision}", (hub_id, revision)) if revision else hub_id
     notices: tuple[str, ...] = ()
     try:
@@ -237,7 +237,7 @@ def _copy(hub_id: str, revision: str | None) -> Path:
 def _bars(
     hub_id: str, commit: str, sizes: dict[str, int | None], progress: Progress
 ) -> dict[str, type[tqdm]]:
-    """Return the bars that a download reports by; without `progress`, the client's own."""
+    """Return the option by which a download reports to `progress`; none for `untold`."""
     if progress is untold:
         return {}
     total = sum(
@@ -271,7 +271,7 @@ def _byte_counter(what: str, total: int, progress: Progress) -> type[tqdm]:
 
 
 def _refuse_local_failure(error: BaseException) -> None:
-    """Refuse a full or read-only disk: an OSError, as a lost connection is, but a local failure."""
+    """Raise `ModelError` for an OSError of a full or read-only disk, not of a lost connection."""
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
     if isinstance(error, OSError) and error.errno in codes:
         raise ModelError(
@@ -300,9 +300,9 @@ def load(
     Args:
         folder: a model in transformers' format.
         device: where the weights go.
-        dtype: dtype of the weights; None chooses one.
+        dtype: dtype of the weights; None to choose one.
         progress: receives the activity.
-        is_causal: whether a causal language model is wanted, or a masked diffusion model, which
+        is_causal: whether to load a causal language model or a masked diffusion model, which
             config.json marks with ``"is_causal": false``. The other kind is refused.
 
     Returns:
@@ -374,7 +374,7 @@ def _load(
         ) from error
     except (MemoryError, DecodingError):
         raise
-    except Exception as error:  # a quantisation's or an architecture's own way to object
+    except Exception as error:  # quantisations and architectures raise errors of their own
         if is_quantized:
             raise _unread_quantisation(folder.name, empty.config, error) from error
         raise _no_language_model(folder.name, error) from error
@@ -410,13 +410,13 @@ def _stored_dtype(config: PretrainedConfig, weights: Weights) -> torch.dtype:
 
 
 def _empty_model(name: str, config: PretrainedConfig, dtype: torch.dtype) -> PreTrainedModel:
-    """The model with shapes but without data, which takes next to no memory."""
+    """Return the model with shapes but without data, which takes almost no memory."""
     try:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, dtype=dtype, trust_remote_code=False)
         model.get_input_embeddings().weight.shape[0]
         return model.eval()
-    except Exception as error:  # an architecture's own way to object to its configuration
+    except Exception as error:  # architectures raise errors of their own about a configuration
         if is_out_of_memory(error):
             raise
         raise _no_language_model(name, error) from error
@@ -453,7 +453,7 @@ def _load_quantized(
 
 
 def _check_complete(name: str, info: dict) -> list[str]:
-    """Refuse weights that do not fill the model; returns a notice about those left over."""
+    """Refuse weights that do not fill the model; returns a notice about unused ones."""
     mismatched = sorted(info["mismatched_keys"], key=lambda entry: entry[0])
     if mismatched:
         raise unfit(name, *mismatched[0])

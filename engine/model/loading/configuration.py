@@ -1,7 +1,7 @@
-"""config.json: read, bounded by what the weight files hold, and made into a configuration.
+"""Read config.json, check it against the weight files, and build a configuration from it.
 
-A few bytes of config.json can ask for any amount of time and memory, and making the configuration
-alone can take it. So its numbers are compared with the weight files first.
+A few bytes of config.json can ask for any amount of time and memory, even just to build the
+configuration. So its numbers are compared with the weight files first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_LAYERS = 10_000  # more than any model has; this many take a few seconds to
 _FEW_LAYERS = 512  # always allowed: some configurations name layers that they do not build
 _REPEATS = re.compile(r"(heads?|experts|labels)$", re.IGNORECASE)
 _MOST_REPEATS = 20_000  # some models have this many experts, none this many heads or labels
-# Attention that is part of PyTorch. Other kinds are fetched from the hub as compiled code.
+# Attention that is part of PyTorch. Other kinds are downloaded from the hub as compiled code.
 _OWN_ATTENTION = (None, "sdpa", "eager")
 
 
@@ -54,7 +54,7 @@ def read_declared(folder: Path) -> object:
 
 
 def check_layers(name: str, declared: object, tensors: int) -> None:
-    """Refuse more layers than the weight files can hold, and endless heads, experts or labels.
+    """Refuse more layers than the weight files can contain, and too many heads, experts or labels.
 
     Args:
         name: the folder's name.
@@ -80,7 +80,7 @@ def check_layers(name: str, declared: object, tensors: int) -> None:
 def check_repeats(name: str, declared: object, most_layers: float = math.inf) -> None:
     """Refuse more heads, experts or labels than any model has; raises `NotAModelError`.
 
-    `most_layers` is for a configuration without weights, which otherwise bound the layers.
+    `most_layers` limits the layers of a configuration without weights.
     """
     for key, value in numbers(declared):
         is_layers = _LAYERS.search(key) is not None
@@ -94,7 +94,7 @@ def check_repeats(name: str, declared: object, most_layers: float = math.inf) ->
 
 
 def numbers(value: object, key: str = "") -> Iterator[tuple[str, float]]:
-    """Every number in a JSON value, with its key."""
+    """Yield every number in a JSON value, as (key, number)."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from numbers(inner, name)
@@ -106,11 +106,10 @@ def numbers(value: object, key: str = "") -> Iterator[tuple[str, float]]:
 
 
 def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[str]]:
-    """The configuration that transformers makes from config.json, and sentences for a person.
+    """Build a folder's configuration with transformers; returns it, and notices for the user.
 
     Raises:
-        NotAModelError: transformers does not know the model that it describes, or it is of the
-            wrong kind.
+        NotAModelError: transformers does not support the model, or it is of the wrong kind.
         RemoteCodeError: it needs Python code that comes with the model.
     """
     try:
@@ -146,7 +145,7 @@ def make_config(folder: Path, declared: object) -> tuple[PretrainedConfig, list[
 
 
 def _use_own_attention(config: PretrainedConfig) -> list[str]:
-    """Leave the attention to PyTorch: any other that config.json names would be fetched."""
+    """Use PyTorch's attention, as any other would be downloaded; returns notices for the user."""
     named = [part._attn_implementation for part in _parts(config)]
     foreign = [str(name) for name in named if name not in _OWN_ATTENTION]
     if not foreign:
@@ -165,7 +164,7 @@ def _parts(config: PretrainedConfig) -> Iterator[PretrainedConfig]:
 
 
 def generation_config(folder: Path) -> GenerationConfig:
-    """Return the settings of `generate` (above all, ends of text), as `from_pretrained` finds them.
+    """Return the settings of `generate`, such as ends of text, as `from_pretrained` finds them.
 
     Raises:
         NotAModelError: generation_config.json is damaged.

@@ -1,4 +1,4 @@
-"""Files of a model folder: regular, of bounded size, read once their size is known.
+"""Checked access to the files of a model folder: regular files, of bounded size.
 
 A file that is not regular (a pipe, a device, a socket) may block the reader forever. So nothing is
 opened before the whole folder has been checked.
@@ -24,7 +24,7 @@ MAX_JSON_BYTES = {
     "adapter_config.json": 1_000_000,
     "model.safetensors.index.json": 16_000_000,  # the largest published has 9 MB
 }
-# Most lists and objects in such a file; a MB of nothing else would take 0.4 s.
+# Most lists and objects in such a file; a MB of them would take 0.4 s.
 _MAX_CONTAINERS = 20_000
 _MODELS = Path(__file__).resolve().parents[3] / "models"
 BUNDLED_FOLDER = _MODELS / "target"
@@ -40,7 +40,7 @@ def check_folder(folder: Path) -> None:
     """Refuse a folder with a file that cannot be read safely; opens no file.
 
     Raises:
-        ModelError: a pipe, device or socket, a link to nothing, or a file too large for its kind.
+        ModelError: a pipe, device or socket, a broken link, or a file too large for its kind.
     """
     for path in _entries(folder):
         try:
@@ -68,23 +68,23 @@ def check_folder(folder: Path) -> None:
 
 
 def is_bundled(folder: Path) -> bool:
-    """True for a model that comes with this program, so that its files can be trusted."""
+    """Return whether a folder is that of a bundled model, whose files can be trusted."""
     bundled = (BUNDLED_FOLDER, BUNDLED_DRAFT_FOLDER, BUNDLED_DIFFUSION_FOLDER)
     return folder.resolve() in bundled
 
 
 def text_files(folder: Path, kinds: str | tuple[str, ...] = TEXT_FILES) -> list[Path]:
-    """The regular text files of a folder."""
+    """Return the regular text files of a folder."""
     return [path for path in folder.iterdir() if path.name.endswith(kinds) and path.is_file()]
 
 
 def text_bytes(folder: Path) -> int:
-    """The size of all text files of a folder."""
+    """Return the total size of a folder's text files in bytes."""
     return sum(path.stat().st_size for path in text_files(folder))
 
 
 def other_format(path: Path) -> str | None:
-    """Return what a folder or file holds instead of a model that can be loaded, with a remedy."""
+    """Return a sentence about an adapter or GGUF file given as a model; None for others."""
     adapter = path / "adapter_config.json"
     if adapter.is_file():
         try:
@@ -111,13 +111,13 @@ def no_gguf(name: str) -> str:
 
 
 def _entries(folder: Path) -> list[Path]:
-    # Chat templates may lie one level down; no other file below the folder is read.
+    # Chat templates may be one level down; no other file below the folder is read.
     folders = [folder, folder / "additional_chat_templates"]
     return sorted(path for place in folders if place.is_dir() for path in place.iterdir())
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """A file, opened for reading without a buffer; `OSError` if it is not a regular file."""
+    """Open a file for unbuffered reading; raises `OSError` if it is not a regular file."""
     # Without waiting: a pipe put there since the check must not block.
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     file = io.FileIO(number)
@@ -128,7 +128,7 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def read_json(path: Path) -> object:
-    """A JSON file of a model folder, one of `MAX_JSON_BYTES`.
+    """Return the contents of a JSON file in a model folder, one of `MAX_JSON_BYTES`.
 
     Raises:
         ValueError: not JSON, not UTF-8, too large, nested too deeply or with too many values.
@@ -142,7 +142,7 @@ def read_json(path: Path) -> object:
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
-    """The data of a JSON file, if it can be parsed in bounded time; raises as `read_json`."""
+    """Read a JSON file that can be parsed in bounded time; raises the same as `read_json`."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         data = b"" if size > limit else file.read(limit)
@@ -182,7 +182,7 @@ def _inner(value: object) -> list[object]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of another library's error message, short enough for a sentence."""
+    """Return the first line of another library's error message, shortened for a sentence."""
     if error.args and isinstance(error.args[0], Message):
         return error.args[0]
     lines = str(error).strip().splitlines() or [type(error).__name__]

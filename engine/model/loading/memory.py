@@ -18,7 +18,7 @@ _givers: list[Callable[[torch.device], bool]] = []
 
 
 def on_shortage(give: Callable[[torch.device], bool]) -> None:
-    """Have `give` called when a device has too little memory for a model.
+    """Register `give`, to be called when a device has too little memory for a model.
 
     Args:
         give: releases unused memory on that device; returns whether there was any.
@@ -27,7 +27,7 @@ def on_shortage(give: Callable[[torch.device], bool]) -> None:
 
 
 def make_room(device: torch.device) -> bool:
-    """Have all holders release unused memory; return False if there was none."""
+    """Have all registered functions release memory; returns False if there was none to release."""
     found = [give(device) for give in list(_givers)]
     if device.type == "cuda":
         torch.cuda.empty_cache()
@@ -35,10 +35,10 @@ def make_room(device: torch.device) -> bool:
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Bytes that may still be allocated on a device; None if the system does not say.
+    """Return how many bytes can still be allocated on a device; None if the system does not say.
 
-    On Linux this is the smaller of what the machine and its container have left. It includes swap
-    and memory that the system would release on demand (copies of files).
+    On Linux, this is the minimum of the machine's and its container's free memory. It includes swap
+    and memory that the system would release on demand (cached files).
     """
     if device.type == "cuda":
         # Blocks that PyTorch keeps for later use are free for it as well.

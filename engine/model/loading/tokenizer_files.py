@@ -1,4 +1,4 @@
-"""The tokenizer of a folder, with ids that the model can have."""
+"""Read the tokenizer of a folder, with a check that its ids fit the model."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from engine.model.loading.files import (
     text_files,
 )
 
-# Tokenizers may know more ids than the model has rows, but only a few times as many. The vocabulary
+# Tokenizers may have more ids than the model has rows, but only a few times as many. The vocabulary
 # keeps a list as long as the highest id.
 _IDS_PER_ROW = 4
 _FEW_IDS = 1_000_000
-# Most bytes of a file of a tokenizer that transformers runs in Python. It is parsed here as well,
-# in a third of a second. The largest in use has 4 MB.
+# Largest file of a tokenizer that transformers runs in Python, in bytes. This process parses it
+# too, in a third of a second. The largest in use has 4 MB.
 _MOST_IN_PYTHON = 8_000_000
 
 
 def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model's folder.
+    """Read the tokenizer of a model's folder.
 
     Args:
         folder: the folder of the model.
-        most_ids: number of ids that the model takes in, if known.
+        most_ids: number of ids that the model accepts, if known.
 
     Raises:
-        TokenizerError: there is none, it cannot be read, takes more time or memory than it may, or
+        TokenizerError: there is none, it cannot be read, exceeds its limits of time or memory, or
             its ids are far above the model's.
     """
     if is_bundled(folder):
@@ -59,7 +59,7 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
 
 
 def _check_files(folder: Path) -> None:
-    """Refuse a tokenizer that runs in Python with a file that takes long to parse."""
+    """Refuse a tokenizer that runs in Python if one of its files would take long to parse."""
     try:
         for path in text_files(folder, ".json"):
             read_bounded(path, _MOST_IN_PYTHON)

@@ -1,8 +1,8 @@
-"""The weight files of a folder: which ones count, what they hold, and how they get into a model.
+"""Find a folder's weight files, read their headers, and load them into a model.
 
 Only headers are read until it is clear that the files fit the configuration. Tensors are then
-copied one by one into this process' memory, on their device. Mapped files would kill the process if
-they were cut short afterwards.
+copied one by one into this process' memory, on their device. A mapped file would kill the process
+if it were truncated afterwards.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _RUN_IN = (torch.float32, torch.bfloat16, torch.float16)
-# Most bytes of tables that a model computes (rotations, masks) and that no weight file holds.
+# Most bytes of tables that a model computes (rotations, masks) and that no weight file contains.
 _MOST_COMPUTED_BYTES = 1_000_000_000
 # Most bytes of a file's header, whose parsing blocks this process' other threads for 0.2 s. That is
 # enough for 30,000 tensors in a file.
@@ -53,7 +53,7 @@ class Weights:
         """Read the headers.
 
         Raises:
-            WeightsError: a file is missing, damaged or cut short.
+            WeightsError: a file is missing, damaged or truncated.
             UnsafeWeightsError: there are only pickled weights.
         """
         self.name = folder.name
@@ -68,7 +68,7 @@ class Weights:
         self.dtype = next((dtype for dtype in found if dtype in _RUN_IN), torch.float32)
 
     def check_fit(self, model: PreTrainedModel) -> None:
-        """Refuse a model that needs more numbers than the files hold, before any is allocated.
+        """Refuse a model that needs more numbers than the files contain, before any is allocated.
 
         Args:
             model: the model on PyTorch's meta device, which has shapes and no data.
@@ -85,7 +85,7 @@ class Weights:
                 (self.name, computed / 1e9),
             )
         needed = sum(weight.numel() for weight in model.parameters())  # tied ones once
-        # A small shortage is left to the loading itself, which knows the tensors by name.
+        # A small shortage is left to the loading itself, which reports tensors by name.
         if needed <= 1.25 * self.numbers + 1_000_000:
             return
         for name, weight in model.state_dict().items():
@@ -100,7 +100,7 @@ class Weights:
         )
 
     def fill(self, model: PreTrainedModel, device: torch.device, dtype: torch.dtype) -> dict:
-        """Put the weights into a model that is on the meta device, each straight to `device`.
+        """Load the weights into a model on the meta device, each straight onto `device`.
 
         `from_pretrained` does the same in the same order, but maps the files, and needs the
         accelerate package for devices other than the CPU.
@@ -121,7 +121,7 @@ class Weights:
 
 
 class _Stored:
-    """A tensor in a file, which transformers reads by ``[...]`` once its turn has come."""
+    """A tensor in a file, which transformers reads by ``[...]`` when it needs it."""
 
     def __init__(
         self, file: _WeightFile, start: int, shape: Sequence[int], dtype: torch.dtype | None
@@ -160,7 +160,7 @@ class _WeightFile:
 
     @cached_property
     def header(self) -> dict[str, dict]:
-        """The entry of each tensor; read once safetensors has checked it."""
+        """The header's entry for each tensor; read only after safetensors has checked it."""
         self._file.seek(8)
         return json.loads(self._file.read(self.data - 8))
 
@@ -177,7 +177,7 @@ class _WeightFile:
 
 
 def unfit(folder: str, tensor: str, stored: Iterable[int], wanted: Iterable[int]) -> WeightsError:
-    """The error for a tensor whose shape is not the one that the configuration asks for."""
+    """Return the error for a tensor whose shape differs from the configuration's."""
     shapes = [" x ".join(map(str, shape)) or "a number" for shape in (stored, wanted)]
     return WeightsError(
         "The weights of {folder} do not fit its configuration: {tensor} is {shapes}, "
@@ -187,9 +187,9 @@ def unfit(folder: str, tensor: str, stored: Iterable[int], wanted: Iterable[int]
 
 
 def wanted_weights(name: str, files: Iterable[str]) -> list[str]:
-    """The files of a repository that hold the weights transformers loads.
+    """Return the files of a repository that contain the weights that transformers loads.
 
-    Repositories may hold the same weights twice, the second time under the authors' own names.
+    Repositories may contain the same weights twice, the second time under the authors' own names.
 
     Raises:
         WeightsError: there are none.
@@ -272,7 +272,7 @@ def _indexed(folder: Path) -> list[str]:
 
 
 def _stored_in(path: Path, name: str) -> dict[str, _Stored]:
-    """The tensors of one file; its header is checked by safetensors."""
+    """Return the tensors of one file by name; safetensors checks its header."""
     stored = {}
     try:
         file = _WeightFile(path)

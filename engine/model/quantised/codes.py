@@ -1,4 +1,4 @@
-"""Numbers as codes of a few bits, with a minimum and a step for each group."""
+"""Quantise numbers to codes of a few bits, with a minimum and a step for each group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.model.quantised.settings import PER_CHANNEL
 
 @dataclass(frozen=True)
 class Codes:
-    """Quantised states of some positions.
+    """Quantised keys or values of consecutive positions.
 
     Attributes:
         packed: (heads, positions, channels * bits / 8) uint8; the first code of a byte is in its
@@ -26,12 +26,12 @@ class Codes:
 
     @property
     def bytes(self) -> int:
-        """Bytes of codes, minima and steps."""
+        """Bytes of all codes, minima and steps."""
         tensors = (getattr(self, field.name) for field in fields(self))
         return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
     def then(self, other: Codes) -> Codes:
-        """These positions, followed by those of `other`."""
+        """Return these positions, followed by those of `other`."""
         return Codes(
             *(
                 torch.cat([getattr(self, field.name), getattr(other, field.name)], dim=1)
@@ -40,12 +40,12 @@ class Codes:
         )
 
     def without(self, positions: int, groups: int) -> Codes:
-        """Return all but the first `positions`, which are `groups` groups along the positions."""
+        """Return all except the first `positions`, which are `groups` groups along that axis."""
         return Codes(self.packed[:, positions:], self.low[:, groups:], self.step[:, groups:])
 
 
 def encode(states: torch.Tensor, *, bits: int, group: int, axis: str) -> Codes:
-    """Quantise states.
+    """Quantise keys or values.
 
     Args:
         states: (heads, positions, channels) of any floating dtype; per channel the positions are a
@@ -61,7 +61,7 @@ def encode(states: torch.Tensor, *, bits: int, group: int, axis: str) -> Codes:
 
 
 def decode(codes: Codes, *, bits: int, group: int, axis: str) -> torch.Tensor:
-    """Numbers that the codes encode: (heads, positions, channels) float32."""
+    """Return the dequantised numbers: (heads, positions, channels) float32."""
     numbers = _unpacked(codes.packed, bits)
     grouped, dim = _grouped(numbers.float(), group, axis)
     low, step = (part.float().unsqueeze(dim) for part in (codes.low, codes.step))
@@ -69,7 +69,7 @@ def decode(codes: Codes, *, bits: int, group: int, axis: str) -> torch.Tensor:
 
 
 def _grouped(states: torch.Tensor, group: int, axis: str) -> tuple[torch.Tensor, int]:
-    """The states with a dimension for the members of a group, and the index of that dimension."""
+    """Return the states with a dimension for the members of a group, and its index."""
     heads, positions, channels = states.shape
     if axis == PER_CHANNEL:
         return states.reshape(heads, positions // group, group, channels), 2
@@ -77,7 +77,7 @@ def _grouped(states: torch.Tensor, group: int, axis: str) -> tuple[torch.Tensor,
 
 
 def _divisor(step: torch.Tensor) -> torch.Tensor:
-    """A step to divide by: if all numbers of a group are equal, any will do."""
+    """Return the steps, with 1 for groups of equal numbers, so that none is 0."""
     return torch.where(step > 0, step, 1.0)
 
 

@@ -18,11 +18,11 @@ from engine.model.quantised.states import QuantisedStates
 
 
 class ComparedLayer(DynamicLayer):
-    """A layer of a batch: the first row exact, one further row for each quantisation.
+    """A cache layer of a batch: the first row exact, and one row for each quantisation.
 
     Args:
         exact: the empty layer that a single text would have.
-        kinds: how the further rows are quantised.
+        kinds: quantisations of the further rows.
     """
 
     def __init__(self, exact: DynamicLayer, kinds: Sequence[Quantisation]) -> None:
@@ -35,7 +35,7 @@ class ComparedLayer(DynamicLayer):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Take (rows, heads, new positions, channels); returns the keys and values of each row."""
+        """Append (rows, heads, new positions, channels); returns each row's keys and values."""
         keys, values = self.exact.update(key_states[:1], value_states[:1], *args, **kwargs)
         read = keys.shape[2]
         all_keys, all_values = [keys], [values]
@@ -54,24 +54,24 @@ class ComparedLayer(DynamicLayer):
 
     @property
     def is_sliding(self) -> bool:
-        """Return whether only the last positions are read."""
+        """True if only the last positions are read."""
         return self.exact.is_sliding
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Return how many positions a pass of this length attends to, and where they begin."""
+        """Return how many positions a pass over `query_length` attends to, and the first one."""
         return self.exact.get_mask_sizes(query_length)
 
     def get_seq_length(self) -> int:
-        """Positions read so far."""
+        """Return the number of positions read so far."""
         return self.exact.get_seq_length()
 
     def get_max_length(self) -> int:
-        """Most positions that are kept; -1 without a limit."""
+        """Return the most positions that are kept; -1 without a limit."""
         return self.exact.get_max_length()
 
 
 def compared_cache(model: LanguageModel, kinds: Sequence[Quantisation]) -> Cache:
-    """An empty cache for a batch of one exact row and a row for each quantisation.
+    """Return an empty cache for a batch of one exact row and a row for each quantisation.
 
     Raises:
         SettingError: a group or a number of bits that does not fit the model's heads.
@@ -84,7 +84,7 @@ def compared_cache(model: LanguageModel, kinds: Sequence[Quantisation]) -> Cache
 
 
 def row_bytes(cache: Cache) -> list[int]:
-    """Bytes that each row of such a cache holds, counted over its tensors."""
+    """Return the bytes of each row of a `compared_cache`, summed over its tensors."""
     exact = sum(
         part.numel() * part.element_size()
         for layer in cache.layers
@@ -95,7 +95,7 @@ def row_bytes(cache: Cache) -> list[int]:
 
 
 def head_dims(model: LanguageModel) -> set[int]:
-    """Channels of the heads, as the model's cache has them; empty if `why_not` gives a reason."""
+    """Return the channel counts of the cached heads; empty if `why_not` gives a reason."""
     formula = model.cache_formula
     if formula is None:
         return set()
@@ -103,7 +103,7 @@ def head_dims(model: LanguageModel) -> set[int]:
 
 
 def why_not(model: LanguageModel) -> str:
-    """Return why this model's cache cannot be quantised here, in a sentence; empty if it can."""
+    """Return a sentence on why this model's cache cannot be quantised here; empty if it can."""
     if getattr(model.config, "kv_lora_rank", None):
         return msg(
             "{name} caches one latent vector for all heads (MLA) instead of keys and values, "

@@ -1,4 +1,4 @@
-"""Settings of a quantised cache, as a value."""
+"""Settings of a quantised cache."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LONGEST_RESIDUAL = 1_000_000
 class Quantisation:
     """Settings that decide how keys and values are stored in fewer bits.
 
-    Numbers are taken in groups. A group keeps its minimum and its step in float16, and a code of
-    `bits` bits for each number: minimum + code x step. Per token, a group is `group` channels of
-    one position. Per channel, it is one channel of `group` positions in a row.
+    Numbers are quantised in groups. A group stores its minimum and its step in float16, and a code
+    of `bits` bits for each number: minimum + code x step. Per token, a group is `group` channels of
+    one position. Per channel, it is one channel of `group` consecutive positions.
 
     KIVI (Liu et al. 2024, arXiv:2402.02750) found a few channels of the keys to be far larger than
-    the others, and no channel of the values. So it takes keys per channel and values per token,
-    which are the defaults here.
+    the others, but no such channels of the values. So it quantises keys per channel and values per
+    token, which are the defaults here.
 
     Attributes:
         bits: bits of a code: 8, 4 or 2.
         group: numbers that share a minimum and a step.
         keys, values: axis along which they are grouped.
         residual: newest positions that stay exact. Per channel, up to `group` - 1 more do, until
-            their group is whole. At 0 a pass reads even its own token from codes.
+            their group is complete. At 0, a pass reads even its own token from codes.
 
     Raises:
         SettingError: a value outside its range.
@@ -68,7 +68,7 @@ class Quantisation:
 
     @property
     def name(self) -> str:
-        """A distinguishing name: ``4 bits, groups of 32, keys per channel, ...``."""
+        """Name that lists the settings: ``4 bits, groups of 32, keys per channel, ...``."""
         return f"{self.bits} bits, groups of {self.group}, keys {self.keys}, values {self.values}"
 
     @property
@@ -79,7 +79,7 @@ class Quantisation:
 
     @property
     def bits_per_number(self) -> float:
-        """Bits of a quantised number, its share of minimum and step included; computed."""
+        """Bits per quantised number, including its share of minimum and step; computed."""
         return self.bits + 32 / self.group
 
     def check_head_dims(self, head_dims: Iterable[int]) -> None:
@@ -109,7 +109,7 @@ class Quantisation:
                 )
 
     def check_length(self, positions: int) -> None:
-        """Raise `SettingError` if nothing of a text of this length would be quantised."""
+        """Raise `SettingError` if no position of a text of this length would be quantised."""
         if self.exact_positions >= positions:
             most = positions - 1 - (self.exact_positions - self.residual)
             shorter = (

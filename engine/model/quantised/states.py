@@ -1,4 +1,4 @@
-"""The keys, or the values, of one layer and one row, as a quantised cache holds them."""
+"""The keys, or the values, of one layer and one row, as a quantised cache stores them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from engine.model.quantised.settings import PER_CHANNEL, Quantisation
 
 
 class QuantisedStates:
-    """Codes of the older positions, and the newest ones as they are.
+    """Keys or values of a row: the older positions quantised, the newest exact.
 
-    A position becomes codes once and for all when it leaves the residual; per channel, when its
-    whole group has left it. So the number of passes in which a text was read does not matter.
+    A position is quantised once, when it leaves the residual; per channel, when its whole group has
+    left it. So the number of passes in which a text was read does not matter.
 
     Args:
         how: bits, groups and residual.
@@ -22,19 +22,19 @@ class QuantisedStates:
     def __init__(self, how: Quantisation, axis: str) -> None:
         self._how = how
         self._options = {"bits": how.bits, "group": how.group, "axis": axis}
-        self._unit = how.group if axis == PER_CHANNEL else 1  # positions that become codes together
+        self._unit = how.group if axis == PER_CHANNEL else 1  # positions quantised at once
         self._codes: Codes | None = None
         self._newest: torch.Tensor | None = None  # (heads, positions, channels)
 
     @property
     def bytes(self) -> int:
-        """Bytes of all that is held."""
+        """Bytes of the quantised and the exact positions."""
         newest = 0 if self._newest is None else self._newest.numel() * self._newest.element_size()
         return newest + (0 if self._codes is None else self._codes.bytes)
 
     @property
     def positions(self) -> int:
-        """Positions held."""
+        """Number of positions."""
         return self._coded + (0 if self._newest is None else self._newest.shape[1])
 
     @property
@@ -42,7 +42,7 @@ class QuantisedStates:
         return 0 if self._codes is None else self._codes.packed.shape[1]
 
     def append(self, states: torch.Tensor) -> None:
-        """Append (heads, new positions, channels)."""
+        """Append the states of new positions: (heads, new positions, channels)."""
         newest = states if self._newest is None else torch.cat([self._newest, states], dim=1)
         leaving = max(0, newest.shape[1] - self._how.residual) // self._unit * self._unit
         if leaving:
@@ -52,14 +52,14 @@ class QuantisedStates:
         self._newest = newest[:, leaving:].clone()
 
     def read(self) -> torch.Tensor:
-        """States as attention reads them, in their own dtype: (heads, positions, channels)."""
+        """Return all states, in their own dtype: (heads, positions, channels)."""
         if self._codes is None:
             return self._newest
         older = decode(self._codes, **self._options).to(self._newest.dtype)
         return torch.cat([older, self._newest], dim=1)
 
     def keep_last(self, positions: int) -> None:
-        """Forget older positions, in whole groups: a sliding window does not read them again."""
+        """Drop positions before the last `positions`, in whole groups, for a sliding window."""
         surplus = min(self.positions - positions, self._coded) // self._unit
         if surplus > 0:
             self._codes = self._codes.without(surplus * self._unit, surplus)

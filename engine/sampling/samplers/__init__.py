@@ -1,4 +1,4 @@
-"""The samplers: stages of the sampling chain, a class and a file each, named by their settings.
+"""The samplers: stages of the sampling chain, one class in one file each, named by its setting.
 
 A stage is a frozen value: `TopP(0.9)`. Called with logits, it returns new logits with the removed
 tokens at -inf and leaves its input unchanged:
@@ -13,21 +13,21 @@ their rank. On screen all three are called samplers.
 To add one, write its class in a file of its own (`min_p` is one to copy):
 
     setting, off    its keyword in `SamplingSettings`, and the value that leaves it out
-    info            its names, its words, the ranges of its numbers (see `info`)
+    info            its names, its texts, the ranges of its numbers (see `info`)
     its rule        `cut`, `changes`, `banned_ids` or `temperature_of`; or `apply`, for a new kind
-    figures, case   further values of a row for sentences and charts, if it has any
+    figures, case   further values for sentences and charts, if it has any
 
 and put it into `DEFAULT_ORDER` below. Checks of values, decoders, batches, traces, the search for a
-change that admits a token (`admission`) and every page take it from there. A stage that remembers
-earlier steps has a state (`initial_state`, `after`). One that leaves something to chance has a
-`stream` of random numbers. Decoders, batches, traces and pages keep both through rewinds and forks.
-docs/how-to-add.md lists its tests.
+change that admits a token (`admission`) and every page find it there. A stage that remembers
+earlier steps has a state (`initial_state`, `after`). A random one has a `stream` of random numbers.
+Decoders, batches, traces and pages keep both through rewinds and forks. docs/how-to-add.md lists
+the tests to write.
 
 If transformers has the same rule, the class also names its processor. The tests compare the two row
 by row, and parity mode runs the processor itself.
 
-    base.py     the base of all stages, and the context that they may look at
-    info.py     facts about a stage besides its rule; checks of numbers
+    base.py     the base of all stages, and the context that they may use
+    info.py     facts about a stage other than its rule; checks of numbers
     remarks.py  stages of a chain that have no effect, and remarks on the others
 """
 
@@ -69,7 +69,7 @@ from engine.sampling.samplers.typical_p import TypicalP
 from engine.sampling.samplers.xtc import Xtc
 
 # The order in which transformers applies those it has (GenerationMixin._get_logits_processor). The
-# others are where their makers have them. The OpenAI penalties and DRY follow the repetition
+# others are where their authors put them. The OpenAI penalties and DRY follow the repetition
 # penalty, as in llama.cpp and vLLM. The dynamic temperature takes the temperature's place, as in
 # llama.cpp. The constraint is where transformers has its mask (prefix_allowed_tokens_fn), after the
 # bans. P-less, top-n-sigma and tail-free are among the cuts. XTC comes after the cuts and Mirostat

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Banned(BanStage):
     """Remove tokens, and the last token of a longer sequence if its other tokens came just before.
 
-    So a word of several tokens can begin and is stopped at its end. transformers has it as
+    So a word of several tokens can begin but not end. transformers has the rule as
     ``bad_words_ids``. As there, an end-of-text token alone cannot be banned; use `min_new_tokens`
     for that. Only the banned tokens leave the distribution; the odds among the others do not
     change. If every token is banned, the step is refused (`NoCandidatesError`).

@@ -1,4 +1,4 @@
-"""Base of all stages: small frozen values that turn logits into new logits."""
+"""Base classes of the stages: small frozen values that turn logits into new logits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.grammar import Places
 
 
-# If at most one score in this many has changed, the others are not looked at again.
+# If at most one score in `_ONE_IN` has changed, the others are not read again.
 _ONE_IN = 256
 
 
@@ -30,21 +30,21 @@ def _always_zero(stream: int) -> float:
 
 @dataclass(frozen=True)
 class Context:
-    """Information available to a stage besides the scores.
+    """Information available to a stage in addition to the scores.
 
     Attributes:
         token_ids: (positions,) int64, prompt and generated tokens so far.
-        prompt_length: how many of these are the prompt.
-        eos_ids: ids that end a text.
-        line_break_ids: ids that are a line break.
-        states: by setting, the state that each stage with a memory left in the previous step. Empty
+        prompt_length: number of these that belong to the prompt.
+        eos_ids: ids of the tokens that end a text.
+        line_break_ids: ids of the tokens that are a line break.
+        states: the state that each stage with memory left in the previous step, by setting. Empty
             before the first step. A stage reads its own with `Stage.state`.
         uniform: number of a stage's random stream (`Stage.stream`) -> the step's uniform number in
             that stream, 0 <= u < 1. It depends on seed, stream and step alone. Without a seed it
             is 0.
-        device: where parity mode runs transformers' processors: the model's device, as PyTorch
-            names it.
-        places: tells which of the model's tokens a constraint allows; None if those are unknown.
+        device: the model's device, a PyTorch name or object, on which parity mode runs
+            transformers' processors.
+        places: finds which of the model's tokens a constraint allows; None if that is unknown.
     """
 
     token_ids: np.ndarray
@@ -67,7 +67,7 @@ NO_CONTEXT = Context(np.empty(0, np.int64))
 
 @dataclass(frozen=True)
 class Stage:
-    """Base of all stages.
+    """Base class of all stages of a sampling chain.
 
     Class attributes:
         setting: keyword in `SamplingSettings`, and the stage's name everywhere.
@@ -76,8 +76,8 @@ class Stage:
             scores, ``cut`` removes tokens by rank or probability.
         keeps_the_best: whether the most likely token always remains the most likely one.
         stream: number of its own random stream, from 1, unique to the stage; None for a stage
-            without chance.
-        needs: model capabilities besides the order and odds of tokens (`engine.backend`).
+            that is not random.
+        needs: model capabilities beyond the order and odds of tokens (`engine.backend`).
         info: names, words and ranges; None for a stage that is never shown.
     """
 
@@ -110,7 +110,7 @@ class Stage:
 
     @property
     def value(self) -> object:
-        """Value that `SamplingSettings` shows: its only field, or the stage if it has several."""
+        """Value of the setting in `SamplingSettings`: the only field, or the stage itself."""
         names = fields(self)
         return getattr(self, names[0].name) if len(names) == 1 else self
 
@@ -153,13 +153,13 @@ class Stage:
     def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
         """Return figures that the rule computed, for sentences and charts; each class has its own.
 
-        Two names have the same meaning everywhere, so that a chart can draw them without knowing
-        the stage. ``threshold`` is the probability just before the stage below which tokens go, and
+        Two names have the same meaning everywhere, so that one chart can draw them for any stage.
+        ``threshold`` is the probability, just before the stage, below which tokens are removed, and
         ``least_score`` is the same as a score.
 
         Args:
             before, after: the tokens left just before and just after it.
-            context: everything else that it knew.
+            context: everything else that it saw.
         """
         return {}
 
@@ -167,7 +167,7 @@ class Stage:
         """Return the key of a sentence in `info.says`: ``none`` if nothing changed, else ``""``."""
         return "" if _has_changed(before, after) else "none"
 
-    # A stage with a memory overrides `initial_state` and `after`, and `resumed` if need be. A state
+    # A stage with memory overrides `initial_state` and `after`, and `resumed` if need be. A state
     # is a frozen dataclass of plain values: steps, forks and traces share it, so it never changes.
 
     @classmethod
@@ -204,11 +204,11 @@ class Stage:
         return self.initial_state() if left is None else self.resumed(left)
 
     def recorded(self, context: Context) -> dict[str, float]:
-        """Return the numbers of memory and chance that a step keeps, by name."""
+        """Return the numbers from memory and random stream that a step records, by name."""
         return {} if self.stream is None else {"uniform": context.uniform(self.stream)}
 
     def check_vocabulary(self, vocab_size: int) -> None:
-        """Raise `SettingError` if the value makes no sense for this many tokens."""
+        """Raise `SettingError` if the value makes no sense for a vocabulary of this size."""
 
     def check_tokens(self, places: Places) -> None:
         """Raise `SettingError` if the value makes no sense for a model's tokens."""
@@ -217,7 +217,7 @@ class Stage:
         """Return the same rule in transformers, for parity mode and the tests.
 
         Args:
-            context: for the rules that look at the prompt's length or the end-of-text ids.
+            context: for rules that depend on the prompt's length or the end-of-text ids.
         """
         raise NotImplementedError
 
@@ -238,7 +238,7 @@ def _has_changed(before: Survivors, after: Survivors) -> bool:
 
 
 class EditStage(Stage):
-    """A stage that changes scores; a token at -inf is removed."""
+    """A stage that changes scores; a score of -inf removes the token."""
 
     kind: ClassVar[str] = "edit"
 
@@ -248,10 +248,10 @@ def ranked_after(
     scores: np.ndarray,
     edited: tuple[RankedRow, np.ndarray] | None = None,
 ) -> Survivors:
-    """Rank the scores that a stage has left; raises `NoCandidatesError` naming it if none is left.
+    """Rank the scores after a stage; raises `NoCandidatesError`, which names it, if none is left.
 
     Args:
-        setting: the stage's.
+        setting: the stage's setting.
         scores: (vocab,) float32.
         edited: the row before and the ids of the changed tokens, if there are few; see
             `RankedRow.edited`.
@@ -268,7 +268,7 @@ def ranked_after(
 
 
 def _each_once(token_ids: np.ndarray) -> np.ndarray:
-    """Return these ids, at least one, ascending; for a few, `np.unique` is several times slower."""
+    """Return the distinct ids, ascending; several times faster than `np.unique` for a few ids."""
     ascending = np.sort(token_ids)
     is_new = np.ones(ascending.size, bool)
     np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
@@ -276,12 +276,12 @@ def _each_once(token_ids: np.ndarray) -> np.ndarray:
 
 
 class TokenEdit(EditStage):
-    """An edit of some tokens only; if it changes none, the previous ranking stays in use."""
+    """An edit of some tokens only; if no score changes, the previous ranking is reused."""
 
     def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
-        """Return (n,) ids of tokens, and their (n,) new float32 scores.
+        """Return the ids of tokens, (n,), and their new scores, (n,) float32.
 
-        A removed token's -inf stays -inf under every edit, so it does not matter here.
+        A removed token stays at -inf under every edit, so it may be included.
         """
         raise NotImplementedError
 
@@ -301,7 +301,7 @@ class BanStage(TokenEdit):
     """An edit that removes tokens."""
 
     def banned_ids(self, vocab_size: int, context: Context) -> np.ndarray:
-        """Return (n,) ids of the tokens that are removed now."""
+        """Return the ids of the tokens to remove in this step: (n,)."""
         raise NotImplementedError
 
     def changes(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
@@ -362,14 +362,14 @@ class CutStage(Stage):
 
 
 def token_ids(setting: str, values: object, remedy: str) -> tuple[int, ...]:
-    """Check a list of whole numbers from 0."""
+    """Return a list of token ids as a tuple; raises `SettingError` for anything else."""
     if isinstance(values, (str, bytes)) or not isinstance(values, (Iterable, Sequence)):
         raise SettingError(setting, values, "must be a list of token ids", remedy)
     return tuple(token_id(setting, value, remedy) for value in values)
 
 
 def token_id(setting: str, value: object, remedy: str) -> int:
-    """Check a whole number from 0."""
+    """Return a token id, a whole number from 0; raises `SettingError` for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise SettingError(
             setting, value, "must contain token ids, which are whole numbers", remedy

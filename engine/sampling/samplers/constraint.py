@@ -37,7 +37,7 @@ class Constraint(BanStage):
 
     Willard and Louf 2023 (arXiv:2307.09702); the masks are llguidance's, over the bytes of the
     model's tokens. The constraint covers the tokens generated from the step in which it is switched
-    on, and neither the prompt nor earlier tokens. The end of the text is allowed exactly when the
+    on, but neither the prompt nor earlier tokens. The end of the text is allowed exactly when the
     text is complete. If nothing else is allowed, the text ends.
 
     Every token path that spells an allowed text is allowed, not only the one a tokenizer would
@@ -48,20 +48,21 @@ class Constraint(BanStage):
     Some instances of a JSON schema cannot be written. White space is capped, properties come in the
     schema's order, integers without a fraction, and characters are escaped only if they must be. A
     ``format`` constrains the form alone: a ``date`` may be the 29th of any February, a ``time`` any
-    minute's leap second. Up to draft-07, words next to ``$ref`` do not count. Words that are not
+    minute's leap second. Up to draft-07, keywords next to ``$ref`` are ignored. Words that are not
     keywords have no effect; `notices` names them.
 
-    A forced token may leave the source. Then every further step is refused (`NoCandidatesError`)
-    until it is rewound or the constraint is switched off or changed, which starts it over.
+    A forced token may violate the constraint. Then every further step is refused
+    (`NoCandidatesError`) until the token is rewound, or the constraint is switched off or changed,
+    which starts it over.
 
     Figures: ``allowed``, the number of tokens in the vocabulary that it allows; ``tokens``, the
-    number that it has read. Cases: ``end`` if only the end of the text is left; ``single`` for a
-    lone token; ``none`` if nothing was removed; else ``""``.
+    number that it has read. Cases: ``end`` if only the end of the text is allowed; ``single`` if it
+    leaves one token; ``none`` if nothing was removed; else ``""``.
 
     Attributes:
         language: ``choices``, ``regex``, ``json_schema`` or ``lark``.
-        source: in that language, at most 65,536 bytes; choices as a JSON list. A list of choices
-            and a schema may also be given as Python values.
+        source: text in that language, at most 65,536 bytes; choices as a JSON list. A list of
+            choices and a schema may also be given as Python values.
     """
 
     language: str = "choices"
@@ -104,7 +105,7 @@ class Constraint(BanStage):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """The parts of the source that are not enforced, in half sentences."""
+        """The parts of the source that are not enforced, as half sentences."""
         return notices(self.language, self.source)
 
     def place(self, context: Context) -> Place:

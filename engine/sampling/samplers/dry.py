@@ -15,18 +15,18 @@ from engine.sampling.samplers.info import DOWN, MOVES, UP, Info, Number, Paper
 
 @dataclass(frozen=True)
 class Dry(TokenEdit):
-    """Lower the tokens that would extend a repetition, more for a longer one.
+    """Lower the scores of tokens that would extend a repetition, more for a longer one.
 
     Let n be the length of the longest run of tokens that both ends the context and occurs earlier,
     followed there by token i. If n is at least `allowed_length`, the new score is
 
         z_i - multiplier * base ** (n - allowed_length)
 
-    A run never contains a sequence breaker, and a breaker is not lowered. By p-e-w
+    A run never contains a sequence breaker, and a breaker is not penalised. By p-e-w
     (text-generation-webui, pull request 5677); llama.cpp has the same rule. Prompt and generated
     tokens count alike. Usual values: multiplier 0.8, base 1.75, allowed_length 2. Single words may
-    return; a sentence that begins to repeat loses its next token within a few steps. A penalty is
-    at most 1e30, so that no token is removed. transformers has no such rule.
+    be repeated; a sentence that begins to repeat is broken off within a few steps. A penalty is at
+    most 1e30, so that no token is removed. transformers has no such rule.
 
     Figures: none of its own. Cases: ``none`` if no score changed, else ``""``.
 
@@ -34,7 +34,7 @@ class Dry(TokenEdit):
         multiplier: penalty at the allowed length, 0 to 1,000; 0 has no effect.
         base: growth per further token, 1 to 1,000.
         allowed_length: longest repetition whose last token is not penalised, from 1.
-        last_n: how many tokens of the context to look at; -1 means all, as in llama.cpp.
+        last_n: number of tokens at the end of the context to search; -1 means all, as in llama.cpp.
         breakers: ids of tokens that end a run: line breaks, quotation marks, names of speakers.
     """
 
@@ -138,7 +138,7 @@ class Dry(TokenEdit):
     def repetitions(self, context_ids: np.ndarray) -> dict[int, int]:
         """Return token id -> length of the longest repetition that it would extend.
 
-        It names only tokens that are lowered, and caps lengths at which the penalty stops growing.
+        It contains only penalised tokens, and caps lengths at which the penalty stops growing.
         """
         ids = context_ids if self.last_n == -1 else context_ids[-self.last_n :]
         if ids.size < 2:

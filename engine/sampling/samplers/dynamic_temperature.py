@@ -15,18 +15,18 @@ from engine.sampling.survivors import Survivors
 
 @dataclass(frozen=True)
 class DynamicTemperature(ScaleStage):
-    """A temperature between two ends: low if the model is sure, high if it is uncertain.
+    """A temperature between two ends: low if the model is certain, high if it is uncertain.
 
         T = low + (high - low) * (H / ln n) ** exponent
 
     H is the entropy in nats of the n tokens left at its place in the chain, and ln n its maximum.
     By kalomaze; llama.cpp has it as dynatemp, with the ends given as temperature plus and minus a
     range. Usual: 0.5 to 1.5, exponent 1; a larger exponent stays near the low end longer. Certain
-    steps are sharpened, open ones flattened. It removes nothing, and leaves a single token
+    steps are sharpened, uncertain ones flattened. It removes nothing, and leaves a single token
     unchanged. transformers has no such rule.
 
     Figures: ``temperature``, T; ``entropy``, H in bits; ``entropy_share``, H / ln n, 0 to 1. For a
-    single token 1, 0 and 0. Cases: those of `ScaleStage`.
+    single token they are 1, 0 and 0. Cases: those of `ScaleStage`.
 
     Attributes:
         low: temperature at zero entropy, from 0 (which counts as 1e-6).

@@ -1,4 +1,4 @@
-"""Epsilon cutoff, and the base of the cutoffs at a probability."""
+"""Epsilon cutoff, and the base class of cutoffs at a probability."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def epsilon_number(label: str) -> Number:
-    """Return the setting of a cutoff."""
+    """Return the `Number` of a cutoff: its epsilon, with range and slider."""
     return Number(
         "epsilon",
         label,
@@ -32,7 +32,7 @@ def epsilon_number(label: str) -> Number:
 
 
 class Cutoff(CutStage):
-    """Base of the two cut-offs of Hewitt et al., each with its own minimum probability.
+    """Base class of Hewitt et al.'s two cutoffs, each with its own minimum probability.
 
     Figures: ``threshold``, that probability. Cases: ``none``, else ``""``.
     """
@@ -44,12 +44,12 @@ class Cutoff(CutStage):
         return {"threshold": self.least_prob(before)}
 
     def least_prob(self, survivors: Survivors) -> float:
-        """Return the probability below which tokens go."""
+        """Return the probability below which tokens are removed."""
         raise NotImplementedError
 
     def cut(self, survivors: Survivors, context: Context) -> Survivors:
         kept = survivors.above_prob(self.least_prob(survivors))
-        # If none reaches it, the most likely token stays, and every token equal to that.
+        # If none reaches it, the most likely token stays, and every token tied with it.
         return survivors.leading(1, with_ties=True) if kept.count == 1 else kept
 
 
@@ -58,8 +58,8 @@ class EpsilonCutoff(Cutoff):
     """Keep the tokens of at least probability epsilon.
 
     Hewitt et al. 2022 (arXiv:2210.15191). 0 < epsilon < 1, usual 0.0003 to 0.0009. The threshold is
-    constant: it cuts little if the model is sure, and too much if thousands of tokens share the
-    mass. If no token reaches it, the most likely one stays, and every token equal to that.
+    constant: it cuts little if the model is certain, and too much if thousands of tokens share the
+    mass. If no token reaches it, the most likely one stays, and every token tied with it.
 
     Figures: those of `Cutoff`. Cases: ``short`` if no token reaches it; ``none``; else ``""``.
     """

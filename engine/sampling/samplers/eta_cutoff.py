@@ -20,9 +20,9 @@ class EtaCutoff(Cutoff):
     """Keep the tokens of at least probability min(epsilon, sqrt(epsilon) * exp(-H)).
 
     Hewitt et al. 2022 (arXiv:2210.15191); H is the entropy in nats at its place in the chain.
-    0 < epsilon < 1, usual 0.0003 to 0.004. If the model is sure, it acts like the epsilon cut-off.
-    If it is uncertain, the threshold falls with exp(-H) and spares the many. The most likely token
-    always reaches it, since its probability is at least exp(-H).
+    0 < epsilon < 1, usual 0.0003 to 0.004. If the model is certain, it acts like the epsilon
+    cutoff. If the model is uncertain, the threshold falls with exp(-H), so that many tokens stay.
+    The most likely token always reaches it, since its probability is at least exp(-H).
 
     Figures: ``entropy``, H in bits, and those of `Cutoff`.
     """

@@ -14,12 +14,12 @@ from engine.sampling.samplers.presence_penalty import COUNT_NOTE, START, CountPe
 
 @dataclass(frozen=True)
 class FrequencyPenalty(CountPenalty):
-    """Subtract from a token's score for each time it was generated: z_i - a c_i.
+    """Subtract a constant from a token's score for each time it was generated: z_i - a c_i.
 
-    c_i counts token i among the *generated* tokens; the prompt does not count, as in the OpenAI
-    interface and vLLM (llama.cpp counts it too). Usual values are 0.1 to 1; the OpenAI interface
-    takes -2 to 2. Negative values reward repetition. Frequent words sink further with every use,
-    even those that a text needs often. transformers has no such rule. It removes nothing.
+    c_i counts token i among the *generated* tokens; the prompt does not count, as in the OpenAI API
+    and vLLM (llama.cpp counts it too). Usual values are 0.1 to 1; the OpenAI API accepts -2 to 2.
+    Negative values reward repetition. A frequent word becomes less likely with every use, even if
+    the text needs it often. transformers has no such rule. It removes nothing.
     """
 
     penalty: float

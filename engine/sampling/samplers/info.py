@@ -1,4 +1,4 @@
-"""Facts about a sampler besides its rule: names, words, ranges of its numbers.
+"""Facts about a sampler other than its rule: names, texts, ranges of its numbers.
 
 Each stage class has one `Info` as `info`. Checks of settings, the search for a change that admits a
 token, sliders and sentences all read it. So no fact about a sampler is written twice.
@@ -40,7 +40,7 @@ class Paper:
     """Source of a sampler, such as its paper.
 
     Attributes:
-        text: authors and year, or the name that it is known by.
+        text: authors and year, or the name by which it is known.
         url: its address.
     """
 
@@ -62,21 +62,21 @@ class Number:
 
     Attributes:
         name: the stage's field.
-        label: the same for people.
+        label: its name for the user.
         slider: start, end and step of its slider.
         usual: initial value of its slider.
-        sweep: values that a first sweep compares: few, wide apart, with the one that switches it
-            off, so that a heatmap shows where to look closer.
+        sweep: values that a first sweep compares: a few, far apart, including the one that switches
+            it off, so that a heatmap shows where to look closer.
         remedy: what to do instead of giving a refused value, as half a sentence.
         least, most: bounds of the accepted values; None if there is no bound.
         open_below, open_above: whether the bound itself is refused.
         whole: whether it is a whole number.
         words: values with a special meaning, and the word for each. They are accepted even outside
             the bounds, such as -1 for "all".
-        takes: the accepted values in the words of a refusal, if the bounds do not suffice.
+        takes: the accepted values in the words of an error message, if the bounds do not suffice.
         looser: direction in which it removes less, `UP` or `DOWN`. `EITHER` if that depends on the
             token: down for one that the sampler acts on, up for its rivals. None if a different
-            value changes nothing in this step.
+            value changes nothing in the same step.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Number:
         """Return the value as a plain number, whatever its type.
 
         Args:
-            setting: its name in a refusal.
+            setting: its name in an error message.
 
         Raises:
             SettingError: not a number, or one that is not accepted.
@@ -161,9 +161,9 @@ class Number:
 
 @dataclass(frozen=True)
 class Info:
-    """Description of a sampler for people.
+    """Description of a sampler for the user.
 
-    Templates hold figures with formats, ``{removed:tokens}``. The figures are those of
+    Templates contain figures with formats, ``{removed:tokens}``. The figures are those of
     `distribution.StageResult`, and ``names``, the labels of the leading tokens that an edit
     changed. The formats are
 
@@ -177,7 +177,7 @@ class Info:
         tokens    ``1 token``, ``16,384 tokens``
         names     labels: ``“a”``, ``“a” and “b”``, ``“a”, “b” and others``
 
-    A case without its own template takes that of the case ``""``.
+    A case without its own template uses that of the case ``""``.
 
     Attributes:
         label: its name as a heading: ``Top-k``.
@@ -187,8 +187,8 @@ class Info:
         idle: the effect of having it off, as half a sentence.
         picture: kind of small picture that shows its rule: ``rank``, ``mass``, ``threshold``,
             ``window``, ``edit`` or ``scale``.
-        says: by case, one or two sentences on its effect on a row.
-        note: by case, a few words for its own line; may lack any case.
+        says: one or two sentences on its effect on a row, by case.
+        note: a few words for its own line, by case; any case may be missing.
         paper: its source; None if there is none.
         numbers: the numbers that the user can set.
         pair: two of the numbers, of which the first is never above the second.

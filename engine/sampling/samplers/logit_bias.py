@@ -21,14 +21,14 @@ class LogitBias(TokenEdit):
     """Add a number to the scores of chosen tokens: z_i + b_i.
 
     Every unit multiplies a token's odds against any other by e. The odds among the other tokens do
-    not change. The OpenAI interface takes -100 to 100, where the ends nearly ban or force; 1 to 5
-    nudges. It removes nothing; to remove tokens use `banned`.
+    not change. The OpenAI API accepts -100 to 100: the ends nearly ban or force a token, and 1 to 5
+    nudges it. It removes nothing; to remove tokens use `banned`.
 
     Figures: none of its own. Cases: ``none`` if no score changed, else ``""``.
 
     Attributes:
-        bias: token id -> number to add, -1,000 to 1,000. Given as a mapping or as pairs, kept as
-            pairs in order of the ids.
+        bias: token id -> number to add, -1,000 to 1,000. It is given as a mapping or as pairs, and
+            stored as pairs in order of the ids.
     """
 
     bias: tuple[tuple[int, float], ...]

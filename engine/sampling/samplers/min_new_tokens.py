@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class MinNewTokens(BanStage):
     """Remove the end-of-text tokens until `n` tokens have been generated.
 
-    As in transformers. The end's share of the distribution goes to all other tokens in proportion.
-    Without end-of-text ids it has no effect. If only the end was left, the step is refused
-    (`NoCandidatesError`).
+    transformers has the same rule. The end's share of the distribution goes to all other tokens in
+    proportion. Without end-of-text ids it has no effect. If only the end was left, the step is
+    refused (`NoCandidatesError`).
 
     Figures: ``generated``, the number of tokens generated. Cases: ``enough`` if that is at least n,
     ``none`` if no end-of-text token was left to remove, else ``""``.

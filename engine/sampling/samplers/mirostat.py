@@ -20,8 +20,8 @@ class MirostatState:
     """State that Mirostat keeps between steps.
 
     Attributes:
-        tau: the surprise that mu was steered towards, in bits.
-        mu: bound on the surprise in the next step, in bits.
+        tau: the target surprisal that mu was steered by, in bits.
+        mu: limit on the surprisal in the next step, in bits.
     """
 
     tau: float
@@ -30,26 +30,26 @@ class MirostatState:
 
 @dataclass(frozen=True)
 class Mirostat(CutStage):
-    """Steer the surprise of the text towards tau by a bound mu that follows the drawn tokens.
+    """Steer the surprisal of the text towards tau, by a limit mu that follows the drawn tokens.
 
-    Keep the tokens of at most mu bits of surprise, -log2 p_i <= mu, at least the most likely one;
+    Keep the tokens of at most mu bits of surprisal, -log2 p_i <= mu, at least the most likely one;
     after the draw of token x
 
         mu <- mu - eta * (-log2 p_x - tau),    mu = 2 tau at first
 
     Basu et al. 2020, Mirostat 2.0 (arXiv:2007.14966, algorithm 2). p is the distribution just
-    before this stage, in the cut and in the update, as in the paper. llama.cpp takes the surprise
+    before this stage, in the cut and in the update, as in the paper. llama.cpp uses the surprisal
     after the cut, which is smaller. tau is above 0 (usual 3 to 5), eta above 0 and at most 1 (usual
-    0.1). A dull stretch widens the cut, a wild one narrows it. A forced token counts like a drawn
-    one. One that an earlier stage had removed has no surprise, and mu stays. transformers has no
-    such rule.
+    0.1). Predictable tokens loosen the cut, surprising ones tighten it. A forced token counts like
+    a drawn one. One that an earlier stage had removed has no surprisal, and mu stays. transformers
+    has no such rule.
 
     Figures: ``mu``, in bits; ``surprise_limit``, the same but not below 0; ``threshold``, the
-    probability with that surprise. Cases: ``short`` if no token reaches it; ``none``; else
+    probability with that surprisal. Cases: ``short`` if no token reaches it; ``none``; else
     ``""``.
 
     Attributes:
-        tau: target surprise, in bits, at most 100.
+        tau: target surprisal, in bits, at most 100.
         eta: share of the error that mu corrects in a step.
     """
 
@@ -102,7 +102,7 @@ class Mirostat(CutStage):
         return survivors.above_prob(2.0 ** -self._surprise_limit(context))
 
     def _surprise_limit(self, context: Context) -> float:
-        return max(self.state(context).mu, 0.0)  # a surprise is never below 0
+        return max(self.state(context).mu, 0.0)  # a surprisal is never below 0
 
     def figures(self, before: Survivors, after: Survivors, context: Context) -> dict[str, float]:
         limit = self._surprise_limit(context)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NoRepeatNGram(BanStage):
-    """Remove every token that would complete an n-gram which already occurred.
+    """Remove every token that would complete an n-gram that has already occurred.
 
     Paulus et al. 2017 (arXiv:1705.04304), as in transformers and fairseq: prompt and generated
     tokens count alike. Usual values are 3 or 4; 1 removes every token seen. Nothing happens until

@@ -1,4 +1,4 @@
-"""P-less: keep the tokens at least as likely as two equal draws."""
+"""P-less: keep the tokens at least as likely as two draws are to give the same token."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from engine.sampling.survivors import Survivors
 
 @dataclass(frozen=True)
 class PLess(CutStage):
-    """Keep the tokens at least as likely as two equal draws: p_i >= sum of p_j^2.
+    """Keep the tokens at least as likely as a collision of two draws: p_i >= sum of p_j^2.
 
     Tan et al. 2025, p-less sampling (arXiv:2509.23234). The sum, at its place in the chain, is the
-    probability that two independent draws give the same token. It is high if the model is sure, low
-    if it is not, and lower at a higher temperature. There is no number to set. The most likely
+    probability that two independent draws give the same token. It is high if the model is certain,
+    low if it is not, and lower at a higher temperature. There is no number to set. The most likely
     token always reaches the threshold, since an average of probabilities is never above the
     highest. transformers has no such rule.
 
@@ -50,6 +50,6 @@ class PLess(CutStage):
 
 
 def _collision(survivors: Survivors) -> float:
-    """Probability that two independent draws give the same token."""
+    """Return the probability that two independent draws give the same token."""
     weights = survivors.weights
     return float(weights @ weights) / survivors.mass**2

@@ -1,4 +1,4 @@
-"""Presence penalty, and the base of the penalties that count generated tokens."""
+"""Presence penalty, and the base class of the penalties that count generated tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.sampling.survivors import Survivors
 
 
 def amount(label: str) -> Number:
-    """Return the setting of an additive penalty; its slider has the range of OpenAI's API."""
+    """Return the `Number` of an additive penalty; its slider has the OpenAI API's range."""
     return Number(
         "penalty",
         label,
@@ -40,7 +40,7 @@ START = "No token has been generated yet, and the prompt does not count. So no s
 
 
 class CountPenalty(TokenEdit):
-    """Base of the two additive penalties, which count the generated tokens.
+    """Base class of the two additive penalties, which count the generated tokens.
 
     Figures: ``generated``, the number of tokens generated. Cases: ``start`` if that is 0, ``none``
     if no score changed, ``raises`` for a negative penalty, else ``""``.
@@ -59,7 +59,7 @@ class CountPenalty(TokenEdit):
         return "raises" if not case and self.penalty < 0 else case
 
     def _counted(self, scores: np.ndarray, context: Context) -> tuple[np.ndarray, np.ndarray]:
-        """Return the generated tokens, and how often each occurred."""
+        """Return the distinct generated tokens, and how often each occurred."""
         generated = context.generated_ids
         return np.unique(generated[generated < scores.size], return_counts=True)
 
@@ -68,10 +68,10 @@ class CountPenalty(TokenEdit):
 class PresencePenalty(CountPenalty):
     """Subtract a constant from the score of every token generated so far: z_i - a [c_i > 0].
 
-    c_i counts token i among the *generated* tokens; the prompt does not count, as in the OpenAI
-    interface and vLLM (llama.cpp counts it too). Usual values are 0.1 to 1; the OpenAI interface
-    takes -2 to 2. Negative values reward repetition. It divides the odds of all generated tokens
-    once by exp(a). transformers has no such rule. It removes nothing.
+    c_i counts token i among the *generated* tokens; the prompt does not count, as in the OpenAI API
+    and vLLM (llama.cpp counts it too). Usual values are 0.1 to 1; the OpenAI API accepts -2 to 2.
+    Negative values reward repetition. It divides the odds of every generated token by exp(a), once.
+    transformers has no such rule. It removes nothing.
     """
 
     penalty: float

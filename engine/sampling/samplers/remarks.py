@@ -13,7 +13,7 @@ from engine.sampling.samplers.temperature import Temperature
 
 
 class StageRemark(NamedTuple):
-    """Something to know about a stage in its chain.
+    """Remark about a stage in its chain.
 
     Attributes:
         stage: the stage.
@@ -27,7 +27,7 @@ class StageRemark(NamedTuple):
 
 
 def remarks(chain: Sequence[Stage]) -> list[StageRemark]:
-    """Return remarks on how the stages of a chain act together, in its order.
+    """Return remarks on how the stages of a chain act together, in chain order.
 
     Each stage has at most one remark. Every order and combination is allowed; remarks explain it.
     """

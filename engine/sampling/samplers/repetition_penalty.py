@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RepetitionPenalty(TokenEdit):
-    """Make every token that already occurred, in the prompt or after it, less likely.
+    """Make every token that has already occurred, in the prompt or after it, less likely.
 
     A seen token's logit is divided by `penalty` if positive and multiplied by it if negative, once,
     however often the token occurred. Keskar et al. 2019 (CTRL, arXiv:1909.05858), with the sign

@@ -18,11 +18,11 @@ class TailFree(CutStage):
     """Cut where the sorted probabilities stop bending: the tail is nearly straight.
 
     The absolute second differences |p_(r-1) - 2 p_r + p_(r+1)|, normalised to sum 1, are summed
-    along the ranks. The first rank r at which the sum exceeds z goes, and all below it (Bricken
-    2019, tail free sampling, as in text-generation-webui). 0 < z <= 1, usual 0.95; 1 switches it
-    off. Tokens that earlier cuts removed follow the others with a probability of 0. If there are
-    none, any z below 1 removes at least the last two tokens. llama.cpp had it until 2024, without
-    those zeros, and kept one token fewer.
+    along the ranks. The first rank r at which the sum exceeds z is removed, and all below it
+    (Bricken 2019, tail free sampling, as in text-generation-webui). 0 < z <= 1, usual 0.95; 1
+    switches it off. Tokens that earlier cuts removed follow the others with a probability of 0. If
+    there are none, any z below 1 removes at least the last two tokens. llama.cpp had it until 2024,
+    without those zeros, and kept one token fewer.
 
     Nothing is removed with at most two probabilities, or if nothing bends (second differences of at
     most a millionth of the highest probability). If tokens across the edge are equal, the lower ids

@@ -22,15 +22,15 @@ _LN2 = math.log(2.0)
 
 @dataclass(frozen=True)
 class TopH(CutStage):
-    """Keep the leading tokens that together make up at most the share h of the entropy.
+    """Keep the leading tokens that together make up at most a share h of the entropy.
 
     Among the 100 most likely tokens, renormalised, the terms -p ln p are summed from the first
     rank down. A token stays while the sum is at most h times the total. The most likely one always
     stays. Top-H (NeurIPS 2025, arXiv:2509.02510), with the limit of 100 that transformers sets.
-    0 < h <= 1, usual 0.4; 1 keeps the 100. A sure model keeps a token or two, an uncertain one
-    many. If tokens across the edge are equal, the lower ids stay.
+    0 < h <= 1, usual 0.4; 1 keeps the 100. If the model is certain, a token or two stay; if it is
+    uncertain, many do. If tokens across the edge are equal, the lower ids stay.
 
-    Figures: ``considered``, how many tokens it looks at; their ``entropy`` in bits; ``limit``, h
+    Figures: ``considered``, how many tokens it considers; their ``entropy`` in bits; ``limit``, h
     times that. Cases: ``none``; ``short`` if the most likely token alone is above the limit; else
     ``""``.
     """

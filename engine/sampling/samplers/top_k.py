@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TopK(CutStage):
-    """Keep the k most likely tokens, and every token equal to the k-th.
+    """Keep the k most likely tokens, and every token tied with the k-th.
 
     Fan et al. 2018 (arXiv:1805.04833). Usual values are 40 or 50. Like transformers, it keeps ties
     with the k-th, so more than k tokens can survive.

@@ -19,7 +19,7 @@ class TopNSigma(CutStage):
     z_i >= max z - n * sigma (Tang et al. 2024, arXiv:2411.07641). sigma is the population standard
     deviation of the scores left at its place in the chain. llama.cpp does the same, and by default
     has it before temperature and the other cuts. Temperature before it changes nothing, since it
-    scales both sides. After a cut, sigma is that of the few survivors, so it cuts far more.
+    scales both sides. After another cut, sigma is that of the few survivors, so it cuts far more.
     0 < n <= 100, usual 1; with 3 it hardly cuts. The highest score always stays. transformers has
     no such rule.
 

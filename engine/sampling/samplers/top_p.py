@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TopP(CutStage):
-    """Keep the nucleus: the smallest set of most likely tokens that holds probability p.
+    """Keep the nucleus: the smallest set of most likely tokens with a probability of at least p.
 
     The token that crosses p is kept. Holtzman et al. 2019 (arXiv:1904.09751). Usual values are 0.9
     or 0.95. If tokens of equal score lie across the edge, the lower ids are kept. transformers
-    keeps as many, but its sort decides which.
+    keeps the same number, but its sort decides which.
 
     Figures: none of its own. Cases: ``none``, else ``""``.
     """

@@ -22,16 +22,17 @@ _TYPICAL = (
 
 @dataclass(frozen=True)
 class TypicalP(CutStage):
-    """Keep the tokens whose surprise is nearest to the entropy, until they hold probability p.
+    """Keep the tokens whose surprisal is nearest to the entropy, until their probability reaches p.
 
     Ordered by | -ln p_i - H |, the smallest set that reaches p (Meister et al. 2022, locally
     typical sampling, arXiv:2202.00666). Usual values are 0.9 or 0.95, in stories down to 0.2. The
-    kept tokens are a run of ranks, which may lie below the most likely token. If that one is far
-    more likely than typical, it goes. As in transformers, every token as far from the entropy as
-    the one that crosses p stays, so equal tokens stay or go together. At least one token stays.
+    kept tokens are a run of ranks, which may lie below the most likely token: if that one is far
+    more likely than typical, it is removed. As in transformers, every token as far from the entropy
+    as the one that crosses p stays, so equal tokens are kept or removed together. At least one
+    token stays.
 
-    Figures: ``entropy``, H in bits. Cases: ``none``; ``top`` if the most likely token goes; else
-    ``""``.
+    Figures: ``entropy``, H in bits. Cases: ``none``; ``top`` if the most likely token is removed;
+    else ``""``.
     """
 
     p: float

@@ -24,19 +24,20 @@ class Xtc(CutStage):
     highest id counts as the last. "Exclude top choices" by p-e-w (text-generation-webui, pull
     request 6335). Usual values: threshold 0.1, probability 0.5.
 
-    The remaining tokens begin at a rank below the first, so clichés go while nonsense does not come
-    in. If fewer than two tokens reach the threshold, nothing happens, so at least one always stays.
-    With a threshold above 0.5 no two can, and it has no effect. transformers has no such rule.
+    The remaining tokens begin at a rank below the first, which removes clichés without letting
+    nonsense in. If fewer than two tokens reach the threshold, nothing happens, so at least one
+    always stays. Above a threshold of 0.5 no two tokens can, and it has no effect. transformers has
+    no such rule.
 
     As in that program, it also does nothing if the end of the text or a line break would be
     removed, since a text without its end runs on. llama.cpp removes those two as well.
 
     Figures: ``u``, the step's own number. Cases: ``rests`` if u is not below the probability;
     ``few`` if fewer than two tokens reach the threshold; ``spares`` if the end or a line break
-    would go; ``acts``.
+    would be removed; ``acts``.
 
     Attributes:
-        threshold: least probability of a top choice, above 0 and at most 1.
+        threshold: minimum probability of a top choice, above 0 and at most 1.
         probability: how often it acts, 0 to 1; 0 has no effect.
     """
 

@@ -1,1 +1,1 @@
-"""The section of the cache page that computes the memory needs of any model."""
+"""The section of the cache page that computes how much memory any model needs."""

@@ -1,4 +1,4 @@
-"""Costs of each model, computed from a visitor's numbers."""
+"""The memory and speed of each model, computed from a visitor's numbers."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from engine.cache_formula import IDEAL, Layout, Paged, in_numbers, in_symbols, n
 from engine.calculator import AS_DECLARED, CACHE_STORAGES, WEIGHT_STORAGES, Card, Estimate, Fit
 from engine.values import Amount, Name, Positive, Row, Share, Text, Whole
 
-FARTHEST = 2**20  # positions in the chart
+FARTHEST = 2**20  # last position in the chart
 POINTS = tuple(sorted({1, *(round(2 ** (n / 2)) for n in range(8, 41))}))
 
 
 @dataclass(frozen=True)
 class Term:
-    """Equal layers of a model: the formula of one layer.
+    """A group of equal layers of a model, with the formula of one layer.
 
     Attributes:
         layers: number of layers.
-        kind: in the field's words.
-        symbols: values of one layer.
-        spelled: bytes of one layer and text, with the numbers filled in.
-        fields: field from which each number was read.
+        kind: the kind of attention or state, in the literature's words.
+        symbols: formula of the number of values per layer, in symbols.
+        spelled: bytes per layer and text, with the numbers filled in.
+        fields: configuration field from which each number was read.
         bytes: bytes of all these layers, for one text.
     """
 
@@ -36,22 +36,22 @@ class Term:
 
 @dataclass(frozen=True)
 class Cost:
-    """One model.
+    """Memory and speed of one model.
 
     Attributes:
-        name, source: its name, and the place where its fields were read.
+        name, source: its name, and where its configuration fields were read.
         terms: the formula of its cache.
-        per_token: bytes of one further position.
+        per_token: cache bytes per additional position.
         cache: bytes of all texts' caches, in blocks.
-        one: bytes of one text's cache, ideal.
+        one: bytes of one text's cache, without rounding up to blocks.
         weights: bytes of the weights.
         weighed: dtype in which the weights are stored.
-        parameters, active: number of weights, and number that a token's pass reads.
-        context: most positions it was made for; 0 if it sets no limit.
+        parameters, active: number of weights, and number of those that one token's pass reads.
+        context: maximum positions that it was trained for; 0 if it sets no limit.
         users: number of texts of the requested length that fit on the card.
-        longest: positions that fit for the requested batch; None if the cache sets no limit.
-        speed: maximum tokens/s of all texts together.
-        curve: bytes of one text's cache, ideal, at `POINTS`.
+        longest: positions per text that fit for the requested batch; None if memory sets no limit.
+        speed: maximum tokens/s over all texts.
+        curve: bytes of one text's cache at `POINTS`, without rounding up to blocks.
         notices: sentences about this model.
     """
 
@@ -75,17 +75,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class Costs:
-    """All models under the same numbers.
+    """All models, computed with the same numbers.
 
     Attributes:
-        positions, batch: the requested numbers.
+        positions, batch: requested tokens per text and number of texts.
         stored, weighed: storage of caches and of weights.
         block: positions per block.
-        card, card_source: its name, and the source of its figures.
+        card, card_source: name of the card, and the source of its figures.
         gigabytes, bandwidth: memory and bandwidth of the card.
         reserve: share of its memory that is left free.
         models: in the order of the page.
-        problem: why a configuration is left out; empty if none is.
+        problem: why models are left out; empty if none are.
     """
 
     positions: Positive
@@ -109,13 +109,13 @@ class Costs:
 
 @dataclass(frozen=True)
 class Asked:
-    """A visitor's numbers.
+    """The numbers that a visitor asks for.
 
     Attributes:
         positions, batch: tokens per text, and number of texts.
         stored, weighed: keys of `CACHE_STORAGES` and `WEIGHT_STORAGES`, or `AS_DECLARED`.
         block: positions per block.
-        card: memory and bandwidth.
+        card: the card, with its memory and bandwidth.
         reserve: share of the memory that is left free.
     """
 
@@ -129,7 +129,7 @@ class Asked:
 
 
 def costs(models: Sequence[Estimate], asked: Asked, problem: str = "") -> Costs:
-    """Compute all costs; raises `SettingError` for numbers that are not valid."""
+    """Compute the costs of all models; raises `SettingError` for invalid numbers."""
     return Costs(
         asked.positions,
         asked.batch,

@@ -21,17 +21,17 @@ from ui.shell.work import owner
 from ui.words.errors import told
 from ui.words.language import marked
 
-GRACE_SECONDS = 0.3  # for which a drawing waits for nearly finished counts
-MOST = 64  # models to remember
+GRACE_SECONDS = 0.3  # for which drawing waits, as counts may be nearly finished
+MOST = 64  # models whose counts are kept
 
 _lock = threading.Lock()
 _counts: OrderedDict[tuple[str, ...], Call[Estimate]] = OrderedDict()
 
 
 def counted(models: Sequence[Described], owner: Owner = UNKNOWN) -> list[Call[Estimate]]:
-    """Compute an estimate for each model; slow ones continue in the background.
+    """Estimate each model's size; slow estimates continue in the background.
 
-    A deep model takes seconds. Equal configurations are counted once in this process.
+    A deep model takes seconds. Equal configurations are counted once per process.
     """
     found = [_count(model, owner) for model in models]
     end = time.monotonic() + GRACE_SECONDS
@@ -55,7 +55,7 @@ def _count(model: Described, owner: Owner) -> Call[Estimate]:
 
 LOADED = marked("configuration of the loaded model")  # translated when shown
 FOLDER, HUB, PASTED = "folder", "hub", "pasted"
-OWN = {  # further models to add, with the page's names for them
+OWN = {  # ways to specify an additional model, with the page's names
     "": marked("No other model"),
     PASTED: marked("Paste its config.json"),
     FOLDER: marked("A folder on this computer"),
@@ -65,12 +65,12 @@ OWN = {  # further models to add, with the page's names for them
 
 @dataclass(frozen=True)
 class Compared:
-    """Results for the models so far.
+    """The estimates so far.
 
     Attributes:
-        models: the computed models, in the order of the page.
+        models: the finished estimates, in the order of the page.
         to_come: names of the models whose weights are still being counted.
-        problem: why some are left out; empty if none are.
+        problem: why models are left out; empty if none are.
     """
 
     models: tuple[Estimate, ...]
@@ -83,9 +83,9 @@ def compared(model: LanguageModel | None, shapes: list[str], own: str, text: str
 
     Args:
         model: the loaded model, None to leave it out.
-        shapes: names of shapes.
-        own: a key of `OWN`.
-        text: the configuration, folder or hub id.
+        shapes: names of well-known models.
+        own: the kind of additional model, a key of `OWN`.
+        text: its configuration, folder or hub id.
     """
     described, models, to_come, problems = [], [], [], []
     for begin in (
@@ -110,7 +110,7 @@ def compared(model: LanguageModel | None, shapes: list[str], own: str, text: str
 
 
 def formula_of_shape(name: str) -> CacheFormula:
-    """Return the formula of a well-known model's cache, in 16 bits per value, without weights."""
+    """Return the formula of a well-known model's cache, at 16 bits per value."""
     return formula_of(_named(name).config, HALF)
 
 

@@ -1,4 +1,4 @@
-"""The calculator: cache and weights of any model, and their fit on a card."""
+"""The calculator: the cache and weights of any model, and whether they fit on a card."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class CalculatorInputs(PlainInputs):
     """Inputs of the calculator: the models to compare, and the numbers for the computation.
 
     Attributes:
-        shapes: names of shapes, as `ui.labs.fields.several` keeps them.
-        loaded: whether the loaded model is among them.
+        shapes: names of well-known models, as `ui.labs.fields.several` stores them.
+        loaded: whether to include the loaded model.
         own: kind of the additional model, a key of `OWN`; `own_text` specifies it.
         positions, batch: tokens per text, and number of texts.
         stored, weighed: storage of caches and of weights.
         block: positions per block.
-        card: its name; for a custom card `gigabytes` and `bandwidth` count.
-        reserve: percentage of its memory that is left free.
+        card: name of the card; a custom card has the memory `gigabytes` and the speed `bandwidth`.
+        reserve: percentage of the card's memory that is left free.
     """
 
     shapes: str = fields.SEPARATOR.join(FIRST)
@@ -166,7 +166,7 @@ def _fields(held: SectionState) -> None:
 
 
 def _said(names: Iterable[str] | Mapping[str, str]) -> dict[str, str]:
-    """Map values to the page's names for them."""
+    """Map each value to its translated name."""
     words = names if isinstance(names, Mapping) else {name: name for name in names}
     return {value: say(word) for value, word in words.items()}
 
@@ -224,7 +224,7 @@ def _picture(result: Costs, shown: Shown) -> None:
 
 
 def _to_come(held: SectionState) -> None:
-    """List the models whose weights are still being counted; redraw all when the list changes."""
+    """List the models whose weights are still being counted; rerun the page when it changes."""
     names = _compared(held.model, held.inputs).to_come
 
     def look() -> None:
@@ -298,7 +298,7 @@ def growth_figure(result: Costs, dark: bool = False) -> go.Figure:
     figure.add_annotation(
         x=0,
         xref="paper",
-        y=math.log10(memory),  # Plotly places annotations so on a logarithmic axis
+        y=math.log10(memory),  # on a logarithmic axis Plotly takes an annotation's logarithm
         yref="y",
         text=say("memory of the card, {memory} GB", memory=f"{memory:,.0f}"),
         showarrow=False,

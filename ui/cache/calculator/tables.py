@@ -13,7 +13,7 @@ from ui.words.metrics import number
 
 
 def on_card_table(result: Costs) -> Table:
-    """Return a table of the texts that fit on the card, and the highest possible speed."""
+    """Return a table of how many texts fit on the card, and the highest possible speed."""
     rows = [
         (
             one.name,
@@ -70,7 +70,7 @@ def _longest(one: Cost) -> str:
 
 
 def sizes_table(result: Costs) -> Table:
-    """Return a table of caches and weights."""
+    """Return a table of each model's cache size and number of weights."""
     rows = [
         (
             one.name,
@@ -100,7 +100,7 @@ def sizes_table(result: Costs) -> Table:
 
 
 def formulas_table(result: Costs) -> Table:
-    """Return a table of every formula with its numbers, and their source fields."""
+    """Return a table of every formula with its numbers, and the fields that they come from."""
     rows = [
         (
             one.name if place == 0 else "",
@@ -125,7 +125,7 @@ def formulas_table(result: Costs) -> Table:
 
 
 def published_table() -> Table:
-    """Return a table of published figures next to ours."""
+    """Return a table of published figures next to the computed ones."""
     rows = []
     for figure in published_sizes():
         formula = formula_of_shape(figure.shape)

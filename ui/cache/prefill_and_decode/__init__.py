@@ -1,1 +1,1 @@
-"""The section of the cache page that times prefill and decode, and shows token prices."""
+"""The section of the cache page that times prefill and decode, and compares token prices."""

@@ -1,4 +1,4 @@
-"""First-token wait against prompt length, and total time against output length."""
+"""Charts of time to first token by prompt length, and total time by output length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ui.words.language import say
 def wait_figure(
     result: PrefillAndDecode, dark: bool = False, other: Laid[PrefillAndDecode] | None = None
 ) -> go.Figure:
-    """Chart milliseconds to the first token against prompt tokens, over all outputs."""
+    """Chart milliseconds to the first token by prompt length, from the rounds of all outputs."""
     colours = palette(dark)
     figure = _figure(dark, say("prompt tokens"), say("milliseconds to the first token"))
     _waits(figure, result, colours, say("this machine"))
@@ -40,7 +40,7 @@ def _waits(
 def time_figure(
     result: PrefillAndDecode, dark: bool = False, other: Laid[PrefillAndDecode] | None = None
 ) -> go.Figure:
-    """Chart total milliseconds against output tokens, a line for each prompt length."""
+    """Chart total milliseconds by number of output tokens, with a line for each prompt length."""
     colours = palette(dark)
     figure = _figure(dark, say("output tokens"), say("milliseconds in all"))
     _totals(figure, result, colours, "")

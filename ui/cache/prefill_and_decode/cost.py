@@ -1,4 +1,4 @@
-"""The cost lens: prices that a visitor types, next to measured times."""
+"""The cost lens: typed prices next to measured times."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from ui.words.language import say
 
 
 class Prices(Protocol):
-    """Prices among the inputs: dollars per million tokens."""
+    """Inputs that include prices, in dollars per million tokens."""
 
     input_price: float
     output_price: float
 
 
 def cost_fields(held: InputsState) -> None:
-    """Draw the prices, and their provider if they are published ones."""
+    """Draw the price fields, and the source of the prices if they are published."""
     inputs: Prices = held.inputs
     names = [OWN, *published()]
     whose = source_of(inputs.input_price, inputs.output_price)
@@ -73,14 +73,14 @@ def cost_fields(held: InputsState) -> None:
 
 
 def cost_lens(result: PrefillAndDecode, inputs: Prices) -> None:
-    """Show the largest request by time and by money."""
+    """Draw the time and the price of the largest request."""
     cost = Cost(result.largest, inputs.input_price, inputs.output_price)
     sheet(cost_table(cost, result.weight_bytes))
     st.markdown(markdown_text(cost_words(cost, result.weight_bytes)))
 
 
 def cost_table(cost: Cost, weight_bytes: int) -> Table:
-    """Return a table of an input token next to an output token."""
+    """Return a table of the time and price of an input token and of an output token."""
     cell = cost.cell
     rows = [
         (

@@ -1,4 +1,4 @@
-"""Prices that providers charge per token, next to the time a token takes here."""
+"""Prices per token that providers charge, to compare with the time that a token takes here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN = marked("Your prices")
 
 
 class Price(TypedDict):
-    """A published price: dollars per million tokens, the source of both, and the date."""
+    """A published price: dollars per million tokens, its source, and the date it was checked."""
 
     input: float
     output: float
@@ -29,12 +29,12 @@ class Price(TypedDict):
 
 @cache
 def published() -> dict[str, Price]:
-    """Load published prices by model."""
+    """Load the published prices, by model."""
     return tomllib.loads(FILE.read_text("utf-8"))
 
 
 def source_of(input_price: float, output_price: float) -> str:
-    """Return the model with these published prices; `OWN` for any others."""
+    """Return the model whose published prices these are; `OWN` if there is none."""
     prices = published().items()
     found = (
         name for name, one in prices if (one["input"], one["output"]) == (input_price, output_price)
@@ -43,7 +43,7 @@ def source_of(input_price: float, output_price: float) -> str:
 
 
 def checked_price(field: str, price: float) -> float:
-    """Return a price per million tokens; raises `SettingError` if it is not a price."""
+    """Return a price per million tokens; raises `SettingError` if it is out of range."""
     if not 0 <= price <= 1e6:
         raise SettingError(
             field, price, say("is not a price"), say("use dollars from 0 to 1,000,000")
@@ -53,10 +53,10 @@ def checked_price(field: str, price: float) -> float:
 
 @dataclass(frozen=True)
 class Cost:
-    """One request by time and by money.
+    """Time and price of one request.
 
     Attributes:
-        cell: the request, as measured.
+        cell: the measured request.
         input_price, output_price: dollars per million tokens.
     """
 
@@ -71,7 +71,7 @@ class Cost:
 
     @property
     def output_ms(self) -> float | None:
-        """Measured time of an output token after the first; None without one."""
+        """Measured time of an output token after the first; None if there is only one."""
         return self.cell.per_output
 
     @property
@@ -86,10 +86,10 @@ class Cost:
 
     @property
     def input_dollars(self) -> float:
-        """Cost of the whole prompt."""
+        """Price of the whole prompt in dollars."""
         return self.cell.prompt * self.input_price / 1e6
 
     @property
     def output_dollars(self) -> float:
-        """Cost of the whole output."""
+        """Price of the whole output in dollars."""
         return self.cell.output * self.output_price / 1e6

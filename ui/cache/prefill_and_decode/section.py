@@ -1,4 +1,4 @@
-"""Prefill and decode over prompt length x output length, and the price of output."""
+"""Prefill and decode times by prompt length and output length, and the price of output."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from ui.words.glossary import meaning
 from ui.words.labels import counted
 from ui.words.language import marked, say
 
-SHADES = 5  # of the cells, from the least to the most (see `ui/shell/theme.py`)
+SHADES = 5  # shade of the largest value (see `ui/shell/theme.py`)
 
 
 @dataclass(frozen=True)
 class GridMetric:
-    """A figure for the cells.
+    """A figure that the cells of the grid can show.
 
     Attributes:
         name: its name with its unit.
         about: explanation of the figure.
-        of: its value; None if the cell has none.
+        of: returns its value in a cell; None if the cell has none.
     """
 
     name: str
@@ -82,7 +82,7 @@ METRICS = {
 def grid_table(
     result: PrefillAndDecode, metric: str, other: Laid[PrefillAndDecode] | None = None
 ) -> str:
-    """Format rows of prompts and columns of outputs; another machine's figure is below ours."""
+    """Format the grid: prompts by outputs, with another machine's figure below this machine's."""
     shown = METRICS[metric]
     values = [value for one in result.cells if (value := shown.of(one)) is not None]
     most = max(values, default=1.0) or 1.0
@@ -142,11 +142,11 @@ TIMED = marked(
 
 @dataclass(frozen=True)
 class GridInputs(PlainInputs):
-    """The grid, the content of its cells, and prices.
+    """The grid, the figure in its cells, and prices.
 
     Attributes:
-        prompts: lengths of prompts, as typed.
-        outputs: lengths of outputs.
+        prompts: prompt lengths, as typed.
+        outputs: output lengths, as typed.
         rounds: number of measurements of each cell.
         metric: the figure in the grid, a key of `METRICS`.
         input_price, output_price: dollars per million tokens.
@@ -161,7 +161,7 @@ class GridInputs(PlainInputs):
 
 
 def _first(model: LanguageModel) -> GridInputs:
-    """Return lengths that fit the model's context, if that is short."""
+    """Return the first inputs: the defaults, or shorter lengths if the model's context is short."""
     usual = GridInputs()
     room = model.context_length
     if room is None or room >= 256 + 64:

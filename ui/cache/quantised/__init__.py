@@ -1,1 +1,1 @@
-"""Quantised caches: bytes saved against the divergence from the exact distribution."""
+"""Quantised caches: bytes saved against divergence from the exact distribution."""

@@ -22,7 +22,7 @@ SIZES = ((16, 8), (32, 11), (64, 15))  # largest group, pixels of its mark
 def divergence_figure(
     result: QuantisedResult, dark: bool = False, other: Laid[QuantisedResult] | None = None
 ) -> go.Figure:
-    """Chart KL at each position, a line per number of bits; another machine's lines are faint."""
+    """Chart KL divergence by position, a line per number of bits; another machine's are faint."""
     colours = palette(dark)
     figure = go.Figure()
     if other is not None:
@@ -85,7 +85,7 @@ def _line(
 
 
 def _changed(figure: go.Figure, result: QuantisedResult, one: Along, colours: Palette) -> None:
-    """Draw a cross at every position with a different likeliest token."""
+    """Draw a cross at every position whose likeliest next token has changed."""
     places = [place for place, is_changed in enumerate(one.is_changed) if is_changed]
     if not places:
         return
@@ -127,14 +127,14 @@ def _hovers(result: QuantisedResult, one: Along) -> list[str]:
 
 
 def _above_zero(values: Sequence[float]) -> list[float | None]:
-    """Return the values that a logarithmic axis can show; None, a gap, for the others."""
+    """Replace values too small for the logarithmic axis with None, which leaves a gap."""
     return [value if value >= LEAST else None for value in values]
 
 
 def saving_figure(
     result: QuantisedResult, dark: bool = False, other: Laid[QuantisedResult] | None = None
 ) -> go.Figure:
-    """Chart every setting: bytes in per cent of the exact cache against the mean divergence."""
+    """Chart each setting's mean divergence against its bytes as a percentage of the exact cache."""
     colours = palette(dark)
     figure = go.Figure()
     if other is not None:
@@ -163,7 +163,7 @@ def saving_figure(
 def _points(
     figure: go.Figure, result: QuantisedResult, colours: Palette, machine: str = ""
 ) -> None:
-    """Draw a series for each number of bits and pair of axes."""
+    """Draw a series for each number of bits and pair of quantisation axes."""
     axes = sorted({(point.keys, point.values) for point in result.points})
     for bits in BITS:
         for place, pair in enumerate(axes):
@@ -198,7 +198,7 @@ def _points(
 
 
 def _share(point: QuantisedPoint, result: QuantisedResult) -> float:
-    """Compute bytes in per cent of the exact cache."""
+    """Compute a setting's bytes as a percentage of the exact cache."""
     return 100 * point.bytes / max(result.exact_bytes, 1)
 
 

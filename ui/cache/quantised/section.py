@@ -54,11 +54,11 @@ HOW = marked(
 
 @dataclass(frozen=True)
 class QuantisedInputs(Inputs):
-    """Inputs that select the text and the cache.
+    """Inputs that select the text and the quantisation.
 
-    Attributes, besides the prompt:
-        text: author of the continuation, a key of `TEXTS`.
-        positions: number of tokens to read, the prompt included.
+    Attributes in addition to the prompt:
+        text: how the prompt is continued, a key of `TEXTS`.
+        positions: number of tokens to read, including the prompt.
         temperature, seed: settings of a sampled text.
         keys, values, group, residual: see `Quantisation`.
         compares: whether to measure other groups and axes as well.
@@ -178,12 +178,12 @@ def _picture(result: QuantisedResult, shown: Shown) -> None:
 
 
 SHADES = 6  # `--dv-shade-0` to `-5`
-LEAST, MOST = 1e-4, 1.0  # bits: of the lightest and the darkest shade, in equal ratios
+LEAST, MOST = 1e-4, 1.0  # bits: lightest and darkest shade, on a logarithmic scale
 SHOWN_BITS = 4
 
 
 def strip(result: QuantisedResult) -> str:
-    """Format the text with 4 bits: a shade per token's divergence, a line for a change."""
+    """Format the text, shaded by the divergence of 4 bits, with a line under changed tokens."""
     one = next(along for along in result.along if along.bits == SHOWN_BITS)
     tokens = "".join(
         _token(read, kl, is_changed, exact, own)

@@ -9,7 +9,7 @@ from ui.words.labels import counted, size, token_label
 from ui.words.language import say
 from ui.words.metrics import percent
 
-LIKE_ROUNDING = 2.0  # multiple of rounding's divergence, up to which it counts as rounding alone
+LIKE_ROUNDING = 2.0  # a divergence up to this multiple of rounding's counts as rounding alone
 MOST_CHANGES = 60  # rows of the table on the page; the CSV file has every token
 
 
@@ -25,7 +25,7 @@ def _figure(value: float) -> str:
 
 
 def how_text(how: Quantisation) -> str:
-    """Describe a setting: its bits, groups, keys and values."""
+    """Describe a setting: bits, group size, and the axes of keys and values."""
     return say(
         "{bits} bits, groups of {group}, keys {keys}, values {values}",
         bits=how.bits,
@@ -36,7 +36,7 @@ def how_text(how: Quantisation) -> str:
 
 
 def rounding(result: QuantisedResult) -> float:
-    """Compute rounding's mean divergence over the positions at which something was quantised."""
+    """Compute the mean divergence due to rounding, over positions with a quantised cache."""
     first = result.along[0].how.exact_positions
     some = result.rounding_kl_bits[first:]
     return sum(some) / len(some) if some else 0.0
@@ -108,7 +108,7 @@ def _parting(result: QuantisedResult) -> str:
 
 
 def summary(result: QuantisedResult) -> Table:
-    """Return a table of the chosen setting with each number of bits."""
+    """Return a table of the chosen setting's figures for each number of bits."""
     rows: list[tuple] = [
         (say("exact"), size(result.exact_bytes), "100 %", None, None, None, None, "–")
     ]
@@ -156,7 +156,7 @@ def _rounded(value: float) -> str:
 
 
 def settings_table(result: QuantisedResult) -> Table:
-    """Return a table of every measured setting, the least divergence first."""
+    """Return a table of every measured setting, lowest divergence first."""
     rows = [
         (
             say("{bits} bits, group {group}", bits=one.bits, group=one.group),
@@ -188,7 +188,7 @@ def settings_table(result: QuantisedResult) -> Table:
 
 
 def changes(result: QuantisedResult) -> Table:
-    """Return a table of positions with a different likeliest token, the most bits first."""
+    """Return a table of positions whose likeliest token has changed, most bits first."""
     rows = []
     for one in result.along:
         for place, is_changed in enumerate(one.is_changed):
@@ -213,7 +213,7 @@ def changes(result: QuantisedResult) -> Table:
 
 
 def per_token(result: QuantisedResult) -> Table:
-    """Return a table of every position with the figures of each number of bits."""
+    """Return a table of every position's figures for each number of bits."""
     head = [say("position"), say("token"), say("likeliest next"), say("rounding alone, KL bits")]
     for one in result.along:
         head += [

@@ -1,4 +1,4 @@
-"""The roofline of this machine, the model's passes under it, and the decode law."""
+"""The roofline of this machine, the model's passes below it, and the decode law."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RooflineInputs(PlainInputs):
     """Inputs of the measurement.
 
     Attributes:
-        batches: numbers of texts to decode in one pass, as typed.
+        batches: batch sizes to decode with, as typed.
     """
 
     batches: str = "1, 2, 4, 8, 16, 32, 64"
@@ -226,7 +226,7 @@ def _roof(
     colours: Palette,
     machine: str = "",
 ) -> None:
-    """Draw the two ceilings as one line, and the memory ceiling for as little as the weights."""
+    """Draw the roof, and the memory ceiling measured on as few bytes as the weights take."""
     if result.peak is None or result.bandwidth is None:
         return
     low, high = ends

@@ -9,7 +9,7 @@ from ui.words.language import say
 
 
 def ceilings_table(result: Roofline) -> Table:
-    """Return a table of this machine's memory and arithmetic speeds."""
+    """Return a table of this machine's memory bandwidth and arithmetic throughput."""
     rows = [
         (
             say(one.way),
@@ -99,7 +99,7 @@ def _percent(share: float) -> str:
 
 
 def law_table(result: Roofline) -> Table:
-    """Return a table of the decode law next to the measurements."""
+    """Return a table of decode speeds: predicted by the decode law, and measured."""
     small = result.small_bandwidth
     rows = []
     for one in result.of_kind(DECODE):
@@ -129,7 +129,7 @@ def law_table(result: Roofline) -> Table:
 
 
 def layers_table(result: Roofline) -> Table:
-    """Return a table of the time that the layers of a decode step take."""
+    """Return a table of the time that a decode step spends in the layers and elsewhere."""
     layers, bandwidth = result.layers, result.bandwidth
     rows = []
     if layers is not None and bandwidth is not None:

@@ -1,9 +1,9 @@
-"""The page of beam search.
+"""The beam search page.
 
 inputs    inputs that a person chooses
-lab       one visitor's search, the choice in its tree, both experiments in the background
-tree      the hypotheses of a search as places in a picture
-charts    the tree, and texts by likelihood and variety
+lab       one visitor's search, the node chosen in its tree, both background experiments
+tree      the layout of the hypotheses as a tree
+charts    the tree, and texts by likelihood and diversity
 view      tables and sentences
 page      the whole page
 """

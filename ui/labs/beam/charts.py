@@ -1,4 +1,4 @@
-"""Charts of beam search: the tree of its hypotheses, and texts by likelihood and variety."""
+"""Charts of beam search: the tree of its hypotheses, and texts by likelihood and diversity."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ui.shell import theme
 from ui.words.labels import with_minus
 from ui.words.language import say, with_figures
 
-ROW_PIXELS = 50  # a node, its token and its figures
-FEWEST_ROWS = 4  # that a chart has room for: on a phone, its legend takes two lines
-LONGEST_TOKEN = 11  # characters of a token in the tree
-# By fate: symbol, place in the palette's series (None: muted), dash of the line that leads to it.
+ROW_PIXELS = 50  # height of one row: a node, its token and its figures
+FEWEST_ROWS = 4  # minimum height of a chart in rows: on a phone, its legend takes two lines
+LONGEST_TOKEN = 11  # characters shown of a token in the tree
+# By fate: symbol, index in the palette's series (None: muted), dash of the edge to the node.
 LOOKS = {
     KEPT: ("circle", 0, "solid"),
     PRUNED: ("x", None, "dot"),
@@ -30,14 +30,14 @@ LOOKS = {
 def tree_figure(
     tree: Tree, label: Callable[[int], str], chosen: Place | None, dark: bool = False
 ) -> go.Figure:
-    """The tree: a column for each step, a row for each hypothesis, the best path bold.
+    """Draw the tree: a column for each step, a row for each hypothesis, the best path in bold.
 
-    Each node's `customdata` is its step and its place among that step's candidates.
+    Each node's `customdata` is its step and its index among that step's candidates.
 
     Args:
         tree: the tree to show.
-        label: the visible text of a token.
-        chosen: the chosen node, which is ringed.
+        label: returns the visible text of a token.
+        chosen: the chosen node, drawn with a ring.
         dark: whether the theme is dark.
     """
     colours = palette(dark)
@@ -70,7 +70,7 @@ def tree_figure(
             customdata=[list(node.place) for node in some],
             hovertext=[_hover(node, label) for node in some],
             hovertemplate="%{hovertext}<extra></extra>",
-            # The chosen node is ringed; the others stay as they are.
+            # Only the ring marks the chosen node; without this, Plotly fades the others.
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
         )
@@ -117,7 +117,7 @@ def tree_figure(
 
 
 def _label(node: TreeNode, label: Callable[[int], str], dark: bool) -> dict:
-    """A node's words, as an annotation: its ground hides the lines beneath."""
+    """Return a node's text as an annotation, whose background hides the lines beneath it."""
     colours = palette(dark)
     return {
         "x": node.place[0] + 1,
@@ -149,7 +149,7 @@ def _lines(figure: go.Figure, nodes: Sequence[TreeNode], line: dict) -> None:
 
 
 def _beginnings(figure: go.Figure, tree: Tree, muted: str, best: str) -> None:
-    """The beams of the step before the first one shown."""
+    """Draw the beams from which the first shown step continues."""
     figure.add_scatter(
         x=[tree.first] * len(tree.before),
         y=[-row for row, _ in tree.before],
@@ -165,7 +165,7 @@ def _beginnings(figure: go.Figure, tree: Tree, muted: str, best: str) -> None:
 
 
 def _words(node: TreeNode, label: Callable[[int], str]) -> str:
-    """Return the token; below it, the step's score and the sum."""
+    """Return a node's text: the token, and below it its log-probability and the sum."""
     token = literal(label(node.token_id), LONGEST_TOKEN)
     if node.is_best:
         token = f"<b>{token}</b>"
@@ -187,7 +187,7 @@ def _hover(node: TreeNode, label: Callable[[int], str]) -> str:
 
 
 def likely_figure(texts: Sequence[SetText], dark: bool = False) -> go.Figure:
-    """Every text by its share of distinct tokens, and by its likelihood per token."""
+    """Plot every text by its share of distinct tokens and its likelihood per token."""
     colours = palette(dark)
     figure = go.Figure()
     per_token = say("{nats} nats per token", nats="%{y:.2f}")

@@ -1,4 +1,4 @@
-"""Inputs of a search on the page."""
+"""Inputs of the beam search page."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ EARLY_STOPPING: dict[str, bool | str] = {"false": False, "true": True, "never": 
 class BeamInputs(ConstrainableInputs):
     """Inputs of a beam search, and of the experiments below it.
 
-    Attributes, besides prompt, constraint and those of `BeamSettings`:
+    Attributes in addition to prompt, constraint and those of `BeamSettings`:
         stop_strings: texts that end a hypothesis, one on each line.
         early_stopping: a key of `EARLY_STOPPING`.
-        exact_tokens: most tokens of a text in the exact search.
-        exact_by_sum: whether the exact search ranks by the plain sum; else by the page's length
-        penalty.
+        exact_tokens: maximum length of a text in the exact search.
+        exact_by_sum: whether the exact search ranks by the plain sum; otherwise it applies the
+            page's length penalty.
     """
 
     prompt: str = "At the end of the day,"
@@ -36,7 +36,7 @@ class BeamInputs(ConstrainableInputs):
 
     @property
     def of_texts(self) -> BeamInputs:
-        """The inputs on which texts depend: those of the exact search get their defaults."""
+        """The inputs with those of the exact search reset, since texts do not depend on them."""
         default = type(self)
         return replace(self, exact_tokens=default.exact_tokens, exact_by_sum=default.exact_by_sum)
 

@@ -1,4 +1,4 @@
-"""One visitor's beam search, the choice in its tree, and the experiments below it."""
+"""One visitor's beam search, the node chosen in its tree, and the experiments below it."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from ui.texts.texts import check_prompt
 from ui.words.labels import with_minus
 from ui.words.language import marked, say
 
-MOST_WRITTEN = 16  # sets of texts that are kept for a model
-# Equal inputs give every visitor equal texts, so they are written once for all.
+MOST_WRITTEN = 16  # sets of texts kept per model
+# Equal inputs give every visitor the same texts, so the texts are generated only once.
 _written: WeakKeyDictionary[LanguageModel, dict[BeamInputs, list[SetText]]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 class TextsJob(Job):
-    """The texts of beam search, greedy decoding and nucleus sampling.
+    """Generates texts by beam search, greedy decoding and nucleus sampling.
 
-    Texts that another visitor has asked for are available at once.
+    Texts already generated for another visitor are available at once.
 
     Attributes:
-        inputs: the inputs that they begin with.
+        inputs: the inputs for all texts.
         texts: the texts so far.
     """
 
@@ -60,14 +60,14 @@ class TextsJob(Job):
         self._take()
 
     def _take(self) -> None:
-        """Take the texts that another visitor's work has written, if any."""
+        """Reuse the texts that another visitor's job has generated, if any."""
         with _lock:
             written = _written.get(self._model, {}).get(self.inputs.of_texts)
         if written is not None:
             self.texts, self._is_over = list(written), True
 
     def _keep(self) -> None:
-        """Share the texts with others; the oldest go if there are too many."""
+        """Share the texts with other visitors; drop the oldest if there are too many."""
         with _lock:
             of_model = _written.setdefault(self._model, {})
             of_model[self.inputs.of_texts] = list(self.texts)
@@ -76,7 +76,7 @@ class TextsJob(Job):
 
     def _passes(self) -> Iterator[float | None]:
         if not self.texts:
-            self._take()  # texts written while this work waited in line
+            self._take()  # texts generated while this job waited in line
         if self._is_over:
             return
         try:
@@ -94,26 +94,26 @@ class TextsJob(Job):
 
     @property
     def is_done(self) -> bool:
-        """Return whether all texts are written, or no more can be."""
+        """True if all texts are generated or an error rules out more."""
         return self._is_over
 
     @property
     def share(self) -> float:
-        """Share of the texts that are written."""
+        """Share of the texts that are finished."""
         return min(1.0, len(self.texts) / self.count)
 
     @property
     def texts_done(self) -> int:
-        """The number of finished texts."""
+        """Number of finished texts."""
         return len(self.texts)
 
 
 class ExactJob(Job):
-    """Beam searches of several widths, and the exact search.
+    """Runs beam searches of several widths, and the exact search.
 
     Attributes:
-        inputs: the inputs that they begin with.
-        exact: the progress of the exact search; None before it.
+        inputs: the inputs for all searches.
+        exact: progress of the exact search; None before it starts.
 
     Raises:
         DecodingError: the inputs allow no search.
@@ -151,22 +151,22 @@ class ExactJob(Job):
 
     @property
     def result(self) -> SearchError | None:
-        """The result; None before the exact search has ended once."""
+        """The result; None until the exact search has ended for the first time."""
         return self._study.result if self._study.has_result else None
 
     @property
     def is_done(self) -> bool:
-        """Return whether the best text is proven to be the best, or a limit was reached."""
+        """True if the best text is proven optimal, or if the search reached a limit or failed."""
         return self._is_over
 
     @property
     def texts_done(self) -> int:
-        """The number of finished searches."""
+        """Number of finished searches."""
         return self._beams_done + self._is_over
 
     @property
     def share(self) -> float:
-        """Share of the known promising beginnings that are already read."""
+        """Share of the promising prefixes found so far that are already expanded."""
         if self.is_done:
             return 1.0
         if self.exact is None:
@@ -186,17 +186,17 @@ class ExactJob(Job):
         )
 
 
-CANDIDATES = 10  # named on the page, of a distribution
+CANDIDATES = 10  # tokens of a distribution that the page lists
 
 
 class BeamLab(Lab[BeamInputs, BeamSearch]):
-    """A beam search.
+    """State of the beam search page: the search, its tree, two experiments.
 
-    Attributes, besides those of `Lab`:
+    Attributes in addition to those of `Lab`:
         shown: number of steps that the tree shows.
         last_shown: the last step shown; None for the newest.
-        texts: the texts side by side; None before the first.
-        exact: the exact search; None before the first.
+        texts: the job that generates texts for comparison; None before the first.
+        exact: the job of the exact search; None before the first.
     """
 
     name: ClassVar[str] = "beam"
@@ -250,7 +250,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         return max(0, last - self.shown + 1), last
 
     def show(self, shown: int | None = None, last: int | None = None) -> None:
-        """Show a different number of steps, or those up to another one; the newest keeps moving."""
+        """Show `shown` steps up to `last`; if that is the newest, the tree follows the search."""
         if shown is not None:
             self.shown = shown
         if last is not None:
@@ -258,7 +258,7 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
 
     @property
     def chosen(self) -> Place | None:
-        """The node chosen in the tree; by default, the newest one shown of the best hypothesis."""
+        """The chosen node; by default, the newest visible node of the best hypothesis."""
         steps = self.text.steps if self.text else []
         if self._chosen is not None:
             step, at = self._chosen
@@ -272,16 +272,16 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
         return shown[-1] if shown else best
 
     def choose(self, place: Place | None) -> None:
-        """Choose a hypothesis of the tree; None for the best one."""
+        """Choose a node in the tree; None for the default."""
         self._chosen = place
 
     def has_following(self, place: Place) -> bool:
-        """Return whether a hypothesis was kept as a beam."""
+        """Return whether a hypothesis became a beam, so that tokens may follow it."""
         step, at = place
         return self.text.steps[step].candidates[at].fate == KEPT
 
     def following(self, place: Place) -> NextTokens | None:
-        """Return the tokens that may follow a beam, over the full vocabulary; None until read."""
+        """Return the next-token distribution of a beam; None until it is computed."""
         step, at = place
         key = self.text, step, self.text.steps[step].candidates[at].beam
         if self._following is None or self._following[0] != key:
@@ -297,17 +297,17 @@ class BeamLab(Lab[BeamInputs, BeamSearch]):
     # --- experiments ------------------------------------------------------------------------------
 
     def begin(self, owner: Owner) -> None:
-        """Set the texts of several decoders side by side."""
+        """Start generating texts by several decoders, for comparison."""
         self.begin_work("texts", lambda: TextsJob(self.model, self._checked_inputs), owner)
         self.began_alone = True
 
     def begin_alone(self, owner: Owner) -> None:
-        """Begin the first texts without a press, once there is a search to look at."""
+        """Start the first texts without a button press, once a search is on screen."""
         if self.text is not None and not self.player.is_busy:
             super().begin_alone(owner)
 
     def begin_exact(self, owner: Owner) -> None:
-        """Search for the best text and prove it."""
+        """Start the exact search, which finds the best text and proves that it is the best."""
         self.begin_work("exact", lambda: ExactJob(self.model, self._checked_inputs), owner)
 
     @property

@@ -1,4 +1,4 @@
-"""Beam search: its fields, the tree, the tokens after a node, and two experiments."""
+"""The beam search page: fields, the tree, the tokens after a node, and two experiments."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _tree(lab: BeamLab, labels: TokenLabels) -> None:
 
 
 def _node(lab: BeamLab, labels: TokenLabels) -> None:
-    """Draw the choice of a node, and the tokens that may follow it."""
+    """Draw the field that selects a node, and the tokens that may follow it."""
     steps, place = lab.text.steps, lab.chosen
     first, last = lab.columns
     places: list[Place] = [
@@ -121,7 +121,7 @@ def _node(lab: BeamLab, labels: TokenLabels) -> None:
     ]
     if place not in places:
         places.insert(0, place)
-    # Names, not places: Streamlit gives back the name if the list has changed.
+    # Names, not places: Streamlit returns the name if the list has changed.
     named = {view.place_name(steps, one, labels.__getitem__): one for one in places}
     name = view.place_name(steps, place, labels.__getitem__)
     st.selectbox(

@@ -1,4 +1,4 @@
-"""The hypotheses of a search as places in a picture: steps from left to right, the best on top."""
+"""Layout of the hypotheses as a tree: steps from left to right, the best on top."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 from engine.trace import KEPT, PRUNED, BeamStep
 
-MOST_ROWS = 16  # of one step in the picture; pruned ones beyond are counted instead
+MOST_ROWS = 16  # of one step in the tree; further pruned hypotheses are only counted
 
-Place = tuple[int, int]  # step, place among its candidates
+Place = tuple[int, int]  # step, index among its candidates
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """One hypothesis in the picture.
+    """One hypothesis in the tree.
 
     Attributes:
-        place: its step, and its place among that step's candidates.
+        place: its step, and its index among that step's candidates.
         row: its row in its column, 0 on top.
-        parent_row: its parent's row in the column before; None in the first step.
+        parent_row: its parent's row in the previous column; None in the first step.
         token_id: its last token.
-        logprob, total: log-probability of the token, and of the whole, in nats.
+        logprob, total: log-probability of the token, and of the whole hypothesis, in nats.
         fate: kept, pruned or finished.
-        group: its group.
+        group: its group in diverse beam search.
         is_best: whether it is on the path to the best hypothesis.
     """
 
@@ -40,14 +40,14 @@ class TreeNode:
 
 @dataclass(frozen=True)
 class Tree:
-    """Some steps of a search.
+    """The part of a search that is shown.
 
     Attributes:
         first: the first step shown.
         nodes: all hypotheses shown, step by step.
         before: (row, whether on the best path) of each beam that the first step continues.
-        rows: rows of the highest column.
-        hidden: pruned hypotheses that are not shown.
+        rows: number of rows in the highest column.
+        hidden: number of pruned hypotheses that are not shown.
     """
 
     first: int
@@ -58,7 +58,7 @@ class Tree:
 
 
 def way_to(steps: Sequence[BeamStep], place: Place) -> list[Place]:
-    """The hypotheses that this one grew from, itself included, first token first."""
+    """Return the path to a hypothesis: its ancestors from the first step on, then itself."""
     way = [place]
     step, at = place
     while step:
@@ -70,7 +70,7 @@ def way_to(steps: Sequence[BeamStep], place: Place) -> list[Place]:
 
 
 def place_of_beam(step: BeamStep, beam: int) -> int:
-    """The place, among a step's candidates, of the one that became this beam."""
+    """Return the index of the candidate that became this beam."""
     return next(at for at, one in enumerate(step.candidates) if one.beam == beam)
 
 
@@ -85,17 +85,17 @@ def best_place(steps: Sequence[BeamStep]) -> Place | None:
 
 
 def ids_of(steps: Sequence[BeamStep], place: Place) -> tuple[int, ...]:
-    """The tokens of a hypothesis."""
+    """Return the token ids of a hypothesis."""
     return tuple(steps[step].candidates[at].token_id for step, at in way_to(steps, place))
 
 
 def text_of(steps: Sequence[BeamStep], place: Place) -> str:
-    """The text of a hypothesis."""
+    """Return the text of a hypothesis."""
     return "".join(steps[step].candidates[at].text for step, at in way_to(steps, place))
 
 
 def tree_of(steps: Sequence[BeamStep], first: int, last: int) -> Tree:
-    """The hypotheses of the steps from `first` up to `last`, the latter included."""
+    """Lay out the hypotheses of the steps from `first` to `last`, both included."""
     best = best_place(steps)
     on_way = set(way_to(steps, best)) if best else set()
     rows = {step: _rows(steps[step]) for step in range(max(0, first - 1), last + 1)}
@@ -131,7 +131,7 @@ def tree_of(steps: Sequence[BeamStep], first: int, last: int) -> Tree:
 
 
 def _rows(step: BeamStep) -> dict[int, int]:
-    """Rows of the candidates shown, by place; an empty row separates groups."""
+    """Return the row of each shown candidate, by index; an empty row separates groups."""
     others = sum(one.fate != PRUNED for one in step.candidates)
     room = max(0, MOST_ROWS - others)
     groups = len({one.group for one in step.candidates})

@@ -1,4 +1,4 @@
-"""The search in words and tables; every foreign text is escaped here."""
+"""The search in words and tables; all texts from outside are escaped here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RULED_OUT = marked("ruled out")  # by the constraint
 
 
 def notice(search: BeamSearch) -> str:
-    """Say what to notice in the tree now: the fate of greedy decoding and of the beams."""
+    """Say what to notice in the tree: how greedy decoding and the beams fare."""
     steps = search.steps
     last = steps[-1]
     way = _greedy_way(steps)
@@ -78,7 +78,7 @@ def notice(search: BeamSearch) -> str:
 
 
 def _greedy_way(steps: Sequence[BeamStep]) -> list[Place]:
-    """The path of greedy decoding as far as the search looked at it."""
+    """Return the path of greedy decoding, as far as the search followed it."""
     way: list[Place] = []
     beam = 0
     for step in steps:
@@ -94,19 +94,19 @@ def _greedy_way(steps: Sequence[BeamStep]) -> list[Place]:
 
 
 def plain(text: str) -> str:
-    """A text on one line, with glyphs for invisible characters, and spaces as they are."""
+    """Format a text on one line, with glyphs for invisible characters except spaces."""
     return " ".join(visible(word) for word in text.split(" ")).strip() or "⟨empty⟩"
 
 
 def quoted(text: str) -> str:
-    """A text within a sentence."""
+    """Quote a text within a sentence, shortened if it is long."""
     shown = plain(text)
     shown = shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
     return say("“{text}”", text=shown)
 
 
 def place_name(steps: Sequence[BeamStep], place: Place, label: Callable[[int], str]) -> str:
-    """A node of the tree, as a list names it."""
+    """Return the name of a node of the tree in a list."""
     step, at = place
     one = steps[step].candidates[at]
     groups = max(other.group for other in steps[step].candidates)
@@ -124,7 +124,7 @@ def place_name(steps: Sequence[BeamStep], place: Place, label: Callable[[int], s
 
 
 def hypothesis(prompt: str, steps: Sequence[BeamStep], place: Place) -> str:
-    """The prompt and the text of a hypothesis."""
+    """Format the prompt and the text of a hypothesis."""
     return (
         '<p class="dv-written beam-hypothesis" tabindex="0">'
         f"<span>{escaped(prompt)}</span>{escaped(text_of(steps, place))}</p>"
@@ -195,7 +195,7 @@ def hidden(tree: Tree) -> str:
 
 
 def ranking_table(search: BeamSearch) -> str:
-    """A table of all current hypotheses of the search, best first."""
+    """Return a table of all current hypotheses of the search, best first."""
     rows = [
         (
             f"{place}",
@@ -219,7 +219,7 @@ def ranking_table(search: BeamSearch) -> str:
 
 
 def staged(prompt: str, search: BeamSearch) -> str:
-    """The leading hypotheses for stage view; the part shared with the best one is muted."""
+    """Format the leading hypotheses for stage view; the prefix shared with the best is muted."""
     if not search.steps:
         return staged_text(prompt, "")
     best = search.hypotheses[0].text
@@ -239,14 +239,14 @@ def staged(prompt: str, search: BeamSearch) -> str:
 
 
 def _common(one: str, other: str) -> str:
-    """The words that two texts begin with."""
+    """Return the words that both texts begin with."""
     pairs = enumerate(zip(one, other, strict=False))
     end = next((at for at, (here, there) in pairs if here != there), min(len(one), len(other)))
     return one[: one.rfind(" ", 0, end) + 1]
 
 
 def texts_list(prompt: str, texts: Sequence[SetText]) -> str:
-    """Texts of all decoders, likeliest first."""
+    """Format the texts of all decoders, likeliest first."""
     ranked = sorted(texts, key=lambda one: -one.logprob)
     about = [
         (
@@ -264,7 +264,7 @@ def texts_list(prompt: str, texts: Sequence[SetText]) -> str:
 
 
 def texts_notice(texts: Sequence[SetText]) -> str:
-    """Say from the figures whether the likelier texts are blander; empty if a kind is missing."""
+    """Compare the best beam's text with greedy's and the samples; empty if any is missing."""
     beams = [one for one in texts if one.kind == BEAM and one.token_ids]
     greedy = [one for one in texts if one.kind == GREEDY and one.token_ids]
     samples = [one for one in texts if one.kind == SAMPLE and one.token_ids]
@@ -300,7 +300,7 @@ def texts_notice(texts: Sequence[SetText]) -> str:
 
 
 def verdict(found: SearchError, inputs: BeamInputs) -> str:
-    """Say what the exact search found, and how the page's width compares."""
+    """Say what the exact search found, and whether the page's beam width finds it too."""
     own = next(miss for miss in found.misses if miss.width == inputs.width)
     tokens = counted(inputs.exact_tokens, "token")
     if not found.best.is_proven:
@@ -353,7 +353,7 @@ def _outcome(miss: Miss, found: SearchError) -> str:
 
 
 def proof(found: SearchError, dtype: str) -> str:
-    """The figures of the proof; the dtype decides how exact they are."""
+    """Return the figures of the proof; their accuracy depends on the dtype."""
     best = found.best
     said = [
         say(
@@ -384,7 +384,7 @@ def proof(found: SearchError, dtype: str) -> str:
 
 
 def misses_table(found: SearchError) -> str:
-    """A table of the best text and the result of every width."""
+    """Return a table of the best text and the result of every beam width."""
     name = say("exact") if found.best.is_proven else say("best known")
     rows = [(name, number(found.score, 3), "", plain(found.best.text))]
     rows += [

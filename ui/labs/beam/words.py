@@ -17,12 +17,12 @@ _WORDS = {
 
 
 def word(name: str) -> str:
-    """Name a fate of a hypothesis, or a kind of text."""
+    """Return the page's word for a fate of a hypothesis or a kind of text."""
     return say(_WORDS[name])
 
 
 def text_name(text: SetText) -> str:
-    """Name one of the texts set side by side."""
+    """Return the name of one of the compared texts."""
     number = text.name.rpartition(" ")[2]
     if text.kind == BEAM:
         return say("beam {number}", number=number)

@@ -1,4 +1,4 @@
-"""One text under a constraint, the figures of its steps, and the experiments with it."""
+"""One text under a constraint, the figures of its steps, and the experiments on it."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ from ui.words.language import marked, say
 class ConstrainedInputs(ConstrainableInputs):
     """Inputs of a constrained text.
 
-    Attributes, besides prompt and constraint:
-        temperature, seed: settings of the draws.
+    Attributes in addition to prompt and constraint:
+        temperature, seed: sampling settings.
     """
 
     prompt: str = EXAMPLES[0].prompt
     language: str = EXAMPLES[0].language
     source: str = EXAMPLES[0].source
     temperature: float = 1.0
-    seed: int = 5  # with which the first example reads well
+    seed: int = 5  # the first example reads well with this seed
 
 
 MOST_PASSES = 300
 
 
 class WalkJob(Job):
-    """A walk over all texts of a constraint.
+    """Enumerates the texts that a constraint allows.
 
     Raises:
         DecodingError: the constraint or the prompt does not fit the model.
@@ -84,17 +84,17 @@ class WalkJob(Job):
 
     @property
     def is_done(self) -> bool:
-        """True if the walk is over: all texts found, or all passes used."""
+        """True if the walk has found all texts or used all its passes."""
         return self._ended_by_itself
 
     @property
     def texts_done(self) -> int:
-        """The number of beginnings visited."""
+        """Number of prefixes visited."""
         return self._last.passes if self._last else 0
 
     @property
     def result(self) -> WholeTexts | None:
-        """The texts that were found; None while it runs."""
+        """The texts found; None while the walk is running."""
         if self.is_running:
             return None
         with self._reading:
@@ -106,9 +106,9 @@ class WalkJob(Job):
 class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
     """One visitor's text under a constraint.
 
-    Attributes, besides those of `Lab`:
+    Attributes in addition to those of `Lab`:
         looked_at: the step whose figures are shown; None for the one with the highest price.
-        broken: the outcome of the last wrong token; None before the first.
+        broken: the text after the last forced wrong token; None before the first.
         walk: the walk over all texts; None before the first.
     """
 
@@ -161,7 +161,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def _is_example(self) -> bool:
-        """True if prompt and constraint belong together."""
+        """True if prompt and constraint are those of an example."""
         inputs = self.inputs
         own = inputs.language, inputs.source, inputs.prompt
         return own in [(each.language, each.source, each.prompt) for each in EXAMPLES]
@@ -171,7 +171,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         return None if self._is_example else super().prompt_held
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
-        """Begin with another prompt; an example's prompt stays unless a constraint comes along."""
+        """Set a new prompt; an example's prompt stays unless the new one has a constraint."""
         has_constraint = settings is not None and typed_of(settings) != NOTHING
         if has_constraint or not self._is_example:
             super().take_prompt(prompt, settings)
@@ -183,15 +183,15 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def steps_again(self) -> int:
-        """The steps of a new page, as another constraint may need more; none once rewound."""
+        """Number of steps on a new page, as a new constraint may need more; 0 after Rewind."""
         return self.first_steps if self.text is None or self.player.aim else 0
 
     def choose(self, example: Example) -> None:
-        """Begin with an example."""
+        """Begin with an example's prompt and constraint."""
         self.change(language=example.language, source=example.source, prompt=example.prompt)
 
     def take_source(self, language: str, source: str) -> bool:
-        """Take another source, or the first example of another language; return if it is taken."""
+        """Set a new source, or a new language's first example; return True if it is accepted."""
         if language != self.inputs.language:
             self.choose(FIRST[language])
         else:
@@ -213,13 +213,13 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def dearest(self) -> int | None:
-        """The step with the highest price; None before the first step."""
+        """Index of the step with the highest price; None before the first step."""
         figures = self.figures
         return max(range(len(figures)), key=lambda i: figures[i].price_bits) if figures else None
 
     @property
     def shown(self) -> int | None:
-        """The step whose figures are shown."""
+        """Index of the step whose figures are shown; None before the first step."""
         if self.looked_at is not None and self.looked_at < len(self.text.steps):
             return self.looked_at
         return self.dearest
@@ -235,7 +235,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def ribbon(self) -> Ribbon:
-        """The bytes of the text that were forced; each costs a request to another process."""
+        """The bytes that the constraint forced; a new text costs requests to another process."""
         of = self.constraint, written(self.text)
         if self._ribbon is None or self._ribbon[0] != of:
             self._ribbon = of, ribbon(*of)
@@ -243,11 +243,11 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict of an independent parser on the text so far."""
+        """An independent parser's verdict on the text so far."""
         return judge(self.constraint, self.text.text)
 
     def break_at(self, index: int, token_id: int) -> None:
-        """Force a token in a step of a second text, which continues without the constraint."""
+        """Copy the text up to a step, force a token there, and continue without the constraint."""
 
         def work() -> None:
             self.broken = without_constraint(self.text, index, token_id)
@@ -256,11 +256,11 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
         self.player.do("Continuing without the constraint", work)
 
     def begin(self, owner: Owner) -> None:
-        """Walk over all texts of the constraint."""
+        """Start the walk over all texts of the constraint."""
         work = partial(WalkJob, self.model, self.inputs.prompt, self.constraint)
         self.begin_work("walk", work, owner)
 
 
 def written(text: Decoder) -> bytes:
-    """The bytes of a text's tokens, except control tokens."""
+    """Return the bytes of a text's tokens, without control tokens."""
     return b"".join(step.token_bytes for step in text.steps if not step.is_special)

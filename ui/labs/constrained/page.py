@@ -1,4 +1,4 @@
-"""The page of constrained decoding: fields, text, figures, experiments."""
+"""The constrained decoding page: fields, text, figures, experiments."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _picture(lab: ConstrainedLab) -> None:
     st.html(view.state_html(figures, text, lab.verdict))
     left, right = st.columns([3, 2])
     with left:
-        # A worker may have taken further steps in between.
+        # A worker may have taken further steps since `figures` was read.
         labels = [view.label(vocabulary, text.steps[each.index].token_id) for each in figures]
         chart = price_figure(figures, labels, shown, is_dark())
         alt = say("What the constraint costs at every step, in bits")
@@ -85,7 +85,7 @@ def _staged(lab: ConstrainedLab) -> str:
 
 
 def _step_field(lab: ConstrainedLab, shown: int) -> None:
-    """Draw the field for the step to look at."""
+    """Draw the field that selects the step whose figures are shown."""
     whole_number(
         say("Step to look at, 1 to {count}", count=len(lab.text.steps)),
         shown + 1,
@@ -167,11 +167,11 @@ MOST_TEXTS = 8
 def price_figure(
     figures: Sequence[ConstraintFigures], tokens: Sequence[str], shown: int | None, dark: bool
 ) -> go.Figure:
-    """The allowed probability of each step on top; below, its price and the price so far.
+    """Chart each step's allowed probability on top; below, its price and the price so far.
 
     Args:
         figures: the figures of every step.
-        tokens: the token written in each step, as a label.
+        tokens: the label of each step's token.
         shown: the step to highlight.
         dark: whether the theme is dark.
     """
@@ -240,7 +240,7 @@ def price_figure(
 
 
 def whole_texts_figure(texts: Sequence[WholeText], dark: bool) -> go.Figure:
-    """For each of the likeliest texts, the model's odds among allowed texts, and masking's."""
+    """Chart the likeliest texts: their exact probability, and their probability under masking."""
     colours = palette(dark)
     leading = sorted(texts, key=lambda each: -max(each.conditional, each.masked))[:MOST_TEXTS]
     figure = go.Figure()

@@ -1,4 +1,4 @@
-"""A constrained text in words and HTML; all foreign texts are escaped here."""
+"""A constrained text in words and HTML; all texts from outside are escaped here."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ui.words.labels import counted, token_label
 from ui.words.language import say
 from ui.words.metrics import number, percent
 
-STAGED = 3  # tokens that a constraint allows, in stage view
+STAGED = 3  # allowed tokens in stage view
 
 
 def label(vocabulary: Vocabulary, token_id: int) -> str:
-    """A token for reading."""
+    """Return the label of a token."""
     return token_label(vocabulary.label(token_id))
 
 
 def bits(value: float) -> str:
-    """A number of bits for reading."""
+    """Format a number of bits with its unit."""
     return say("{count} bits", count=number(value, 1))
 
 
@@ -35,7 +35,7 @@ def bits(value: float) -> str:
 
 
 def text_html(prompt: str, text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
-    """The prompt, then every token: forced characters underlined, the chosen step marked."""
+    """Format prompt and text, with forced characters underlined and the shown step marked."""
     name = html.escape(say("Text under the constraint"))
     dashed, no_choice = say("dashed"), say("nothing else could be there")
     between = say("between tokens")
@@ -48,7 +48,7 @@ def text_html(prompt: str, text: Decoder, ribbon: Ribbon, shown: int | None) -> 
 
 
 def staged(prompt: str, text: Decoder, ribbon: Ribbon, last: ConstraintFigures | None) -> str:
-    """The text for stage view, with the likeliest tokens of its last step, refused or not."""
+    """Format the text for stage view, with its last step's likeliest tokens, refused or not."""
     written = staged_text(prompt, _tokens(text, ribbon, last.index if last else None))
     if last is None:
         return written
@@ -75,7 +75,7 @@ def staged(prompt: str, text: Decoder, ribbon: Ribbon, last: ConstraintFigures |
 
 
 def _tokens(text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
-    """Every token: forced characters underlined, the chosen step marked."""
+    """Format every token, with forced characters underlined and the shown step marked."""
     parts, start, pending = [], 0, []
     for step in text.steps:
         if step.is_special:
@@ -94,7 +94,7 @@ def _tokens(text: Decoder, ribbon: Ribbon, shown: int | None) -> str:
 
 
 def _runs(characters: Sequence[tuple[str, bool]]) -> str:
-    """Return the characters, with adjacent forced ones in one box."""
+    """Format characters, with each run of forced ones in one box."""
     parts, run, kind = [], "", False
     for character, is_forced in [*characters, ("", None)]:
         if is_forced is not kind and run:
@@ -119,7 +119,7 @@ def state_html(figures: Sequence[ConstraintFigures], text: Decoder, verdict: Ver
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Put a parser's verdict in a few words."""
+    """Put a parser's verdict into a few words."""
     problem = told(verdict.problem)
     if verdict.is_valid is None:
         return say("not judged: {problem}", problem=problem)
@@ -136,7 +136,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def wanted_html(vocabulary: Vocabulary, text: Decoder, each: ConstraintFigures) -> str:
-    """Return a table of a step: the token written, then those that the model wanted."""
+    """Return a table of a step: its token, then the tokens that the model preferred."""
     step = text.steps[each.index]
     rows = [
         (
@@ -154,7 +154,7 @@ def wanted_html(vocabulary: Vocabulary, text: Decoder, each: ConstraintFigures) 
 
 
 def step_text(each: ConstraintFigures) -> str:
-    """One step's figures in a line."""
+    """Return one step's figures on one line."""
     forced = each.forced_bytes.decode("utf-8", "replace")
     words = [
         say("{tokens} allowed", tokens=counted(each.allowed, "token")),
@@ -171,7 +171,7 @@ def step_text(each: ConstraintFigures) -> str:
 
 
 def steps_html(vocabulary: Vocabulary, text: Decoder, figures: Sequence[ConstraintFigures]) -> str:
-    """All steps: token, allowed tokens and probability, price, and the token wanted most."""
+    """Return a table of all steps: token, allowed tokens, price, likeliest refused token."""
     rows, total = [], 0.0
     for each in figures:
         total += each.price_bits
@@ -204,7 +204,7 @@ def steps_html(vocabulary: Vocabulary, text: Decoder, figures: Sequence[Constrai
 def notice(
     vocabulary: Vocabulary, text: Decoder, figures: Sequence[ConstraintFigures], ribbon: Ribbon
 ) -> str:
-    """Say what to notice: where the price comes from, and how many bytes left no choice."""
+    """Say what to notice: the steps that cost the most, and how many bytes left no choice."""
     total = sum(each.price_bits for each in figures)
     forced = sum(ribbon.forced)
     share = say(
@@ -243,7 +243,7 @@ def notice(
 
 
 def broken_html(prompt: str, broken: Broken, text: Decoder, verdict: Verdict) -> str:
-    """The broken text next to the constrained one, each with its verdict."""
+    """Format the broken text next to the constrained one, each with its verdict."""
     where = ""
     if broken.left_at is not None:
         where = say("breaks the constraint at character {place}", place=f"{broken.left_at + 1:,}")
@@ -272,7 +272,7 @@ def _card(name: str, body: str, words: Sequence[str]) -> str:
 
 
 def whole_texts_text(found: WholeTexts) -> str:
-    """Sum up the results of the walk over all texts in a few sentences."""
+    """Sum up in a few sentences what the walk over all texts found."""
     if not found.texts:
         return say(
             "No complete text was found in {passes}; choose a smaller constraint, such as the "
@@ -314,7 +314,7 @@ def whole_texts_text(found: WholeTexts) -> str:
 
 
 def whole_texts_html(found: WholeTexts) -> str:
-    """The texts with both shares, the likeliest first."""
+    """Return a table of texts with their exact and masked probabilities, likeliest first."""
     leading = sorted(found.texts, key=lambda each: -max(each.conditional, each.masked))[:20]
     rows = [
         (token_label(each.text), percent(each.conditional), percent(each.masked), f"{each.paths:,}")

@@ -1,4 +1,4 @@
-"""Figures of the diffusion page: pure functions from plain results to a Plotly figure."""
+"""Charts of the diffusion page: pure functions from plain results to a Plotly figure."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from ui.words.language import marked, say, with_figures
 
 COMMITTED_MARK, REMASKED_MARK = "●", "↺"
 _DID = {COMMITTED_MARK: marked("committed here"), REMASKED_MARK: marked("masked again here")}
-MOST_CELLS = 6_000  # of a clickable heat map: a browser draws a point for each cell
-MOST_MARKS = 60  # positions of a heat map whose cells still have room for a mark
+MOST_CELLS = 6_000  # of a clickable heat map, as the browser draws a point for each cell
+MOST_MARKS = 60  # positions up to which the cells of a heat map have room for a mark
 
 
 @dataclass(frozen=True)
 class ConfidenceMap:
-    """Confidence at every position before every step.
+    """The model's confidence at every position, before every step.
 
     Attributes:
-        positions: positions of the gaps, ascending.
-        names: by step and position, the predicted or present token; only with `can_be_clicked`.
+        positions: initially masked positions, ascending.
+        names: by step and position, the predicted or present token; empty if the map cannot be
+            clicked.
         values: (positions, steps) 0 to 1; NaN where unknown.
         marks: by step and position, the step's action there: `COMMITTED_MARK` or `REMASKED_MARK`.
-        rows: the final number of steps, so that the map keeps its size.
+        rows: number of steps at the end, so that the map keeps its size.
     """
 
     positions: Sequence[int]
@@ -40,20 +41,20 @@ class ConfidenceMap:
 
 
 def can_be_clicked(positions: int, steps: int) -> bool:
-    """Return whether a map of this size has a point to click in every cell."""
+    """Return whether the map is small enough for a clickable point in every cell."""
     return positions * steps <= MOST_CELLS
 
 
 def confidence_figure(
     shown: ConfidenceMap, chosen: tuple[int, int] | None = None, dark: bool = False
 ) -> go.Figure:
-    """Positions from left to right, steps from top to bottom; a step's committed tokens are marked.
+    """Draw a heat map of positions by steps; the tokens that a step committed are marked.
 
     Each point's `customdata` is its position on the canvas, and its step from 1.
 
     Args:
-        shown: the figures.
-        chosen: position and step to frame.
+        shown: the confidences.
+        chosen: position and step of the cell to frame.
         dark: whether the theme is dark.
     """
     look = palette(dark)
@@ -123,7 +124,7 @@ def confidence_figure(
 
 
 def _add_points(figure: go.Figure, shown: ConfidenceMap, dark: bool) -> None:
-    """Add an invisible point in every cell: it bears the mark and receives clicks."""
+    """Add an invisible point to every cell, which carries the mark and receives clicks."""
     columns, rows = shown.values.shape
     places = [(column, row) for row in range(rows) for column in range(columns)]
     marks = [shown.marks[row].get(shown.positions[column], "") for column, row in places]
@@ -147,7 +148,7 @@ def _add_points(figure: go.Figure, shown: ConfidenceMap, dark: bool) -> None:
 
 
 def _ink(value: float, dark: bool) -> str:
-    """A readable colour on a cell: the scale runs from the ground to its opposite."""
+    """Return a readable text colour: cells range from the ground's colour to the text's."""
     look = palette(dark)
     if math.isnan(value) or value < 0.5:
         return look.text
@@ -173,12 +174,12 @@ def _cell(shown: ConfidenceMap, column: int, row: int, mark: str) -> str:
 def order_figure(
     order: Order, names: Sequence[str], gaps: Sequence[int], dark: bool = False
 ) -> go.Figure:
-    """The step that committed each position's token; it rises steadily in left-to-right order.
+    """Chart the step that committed each position's token; left-to-right order gives a rising line.
 
     Args:
-        order: the order of the committed tokens.
-        names: the names of those tokens.
-        gaps: all positions that had a mask.
+        order: the order in which tokens were committed.
+        names: the labels of those tokens.
+        gaps: all initially masked positions.
         dark: whether the theme is dark.
     """
     look = palette(dark)
@@ -213,7 +214,7 @@ def order_figure(
 
 
 def counts_figure(counts: Sequence[StepCount], dark: bool = False) -> go.Figure:
-    """Draw how many positions each step committed, and below zero how many it masked again."""
+    """Chart how many positions each step committed and, below zero, how many it masked again."""
     look = palette(dark)
     steps = [count.index + 1 for count in counts]
     figure = go.Figure()
@@ -251,11 +252,11 @@ class Bars:
     """The leading tokens of a distribution, and all others as one.
 
     Attributes:
-        names: names of the tokens, best first.
+        names: labels of the tokens, likeliest first.
         shares: their probabilities.
-        rest: the probability of all other tokens together.
-        others: the number of other tokens.
-        chosen: place of the drawn or present token, None if it is not among the names.
+        rest: total probability of all other tokens.
+        others: number of other tokens.
+        chosen: index of the drawn or present token in `names`; None if it is not there.
     """
 
     names: Sequence[str]
@@ -266,7 +267,7 @@ class Bars:
 
 
 def distribution_figure(bars: Bars, dark: bool = False) -> go.Figure:
-    """Bars from top to bottom; the drawn or present token has a different colour and pattern."""
+    """Draw a bar per token; the drawn or present one has a different colour and pattern."""
     look = palette(dark)
     names = [*map(literal, bars.names), counted(bars.others, "other")]
     shares = [*bars.shares, bars.rest]
@@ -306,7 +307,7 @@ def distribution_figure(bars: Bars, dark: bool = False) -> go.Figure:
 
 
 def joint_figure(errors: Sequence[JointError], dark: bool = False) -> go.Figure:
-    """The total variation of each order: the computed part, and the most that may be missing."""
+    """Chart each order's total variation: the computed part, and an upper bound on the rest."""
     look = palette(dark)
     names = [say("{place} first", place=error.first) for error in errors]
     figure = go.Figure()
@@ -345,7 +346,7 @@ QUALITIES = {  # field of `StepsSummary`: name of its axis
 
 
 def quality_figure(rows: Sequence[StepsSummary], field: str, dark: bool = False) -> go.Figure:
-    """One measure against the number of steps, with the spread over the seeds.
+    """Chart one metric against the number of steps, with the spread over the seeds.
 
     Args:
         rows: summaries, one for each number of steps, and one for the autoregressive model.

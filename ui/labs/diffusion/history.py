@@ -1,7 +1,7 @@
-"""History of the canvas shown: confidence, one distribution, order, positions per step.
+"""Charts of the canvas's steps: confidence, one distribution, order, positions per step.
 
-Streamlit replaces every chart that changes, which flickers. So these charts are drawn apart from
-the tiles, and wait while the text grows by itself.
+Streamlit replaces every chart that changes, which causes flicker. So these charts are separate from
+the tiles, and are not updated while the text is playing.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ui.shell.theme import is_dark
 from ui.words.labels import with_minus
 from ui.words.language import marked, say
 
-NAMED = 10  # tokens of a distribution with their own bar
+NAMED = 10  # tokens of a distribution that have their own bar
 
 
 def history(lab: DiffusionLab) -> None:
-    """Draw the history."""
+    """Draw all charts of the history."""
     if lab.has_looked:
         lab.has_looked = False
         st.rerun()  # the tiles show the choice made here

@@ -1,4 +1,4 @@
-"""Two positions drawn at once, against one after the other."""
+"""The joint distribution of two positions against the product of the two."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = 6  # of the table of first tokens
 
 
 def joint(lab: DiffusionLab) -> None:
-    """Choose two masks, compare, show both orders."""
+    """Draw the choice of two masks, the progress of their comparison, and its result."""
     st.subheader(say("Two positions at once: joint against independent"), anchor=False)
     st.caption(
         say(
@@ -45,7 +45,7 @@ def joint(lab: DiffusionLab) -> None:
 
 
 def look_every(lab: DiffusionLab) -> float | None:
-    """Seconds between two looks at a comparison; None if there is none."""
+    """Return the seconds between two updates while a comparison runs; None if none is running."""
     return LOOK_SECONDS if lab.is_comparing else None
 
 

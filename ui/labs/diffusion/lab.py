@@ -40,10 +40,10 @@ WHY = marked(
 
 
 def masked_model(folder: str) -> DiffusionModel:
-    """The masked diffusion model of a folder; the bundled one if `folder` is empty.
+    """Load the masked diffusion model from a folder; the bundled one if `folder` is empty.
 
     Raises:
-        ModelError: the folder is missing, may not be loaded here, or holds no masked diffusion
+        ModelError: the folder is missing, may not be loaded here, or contains no masked diffusion
             model.
     """
     source = folder.strip() or BUNDLED
@@ -60,13 +60,13 @@ def masked_model(folder: str) -> DiffusionModel:
     return _MODELS.get(source, None, lambda: load_diffusion_model(source))
 
 
-GAPS, AFTER = "gaps", "after"  # positions of the masks
+GAPS, AFTER = "gaps", "after"  # where the masks are
 WHERE = {GAPS: marked("In the gaps marked [n]"), AFTER: marked("After the prompt")}
 
 
 @dataclass(frozen=True)
 class DiffusionInputs(Inputs):
-    """A canvas and its settings; 0 means None in steps and block length.
+    """A canvas and its settings; for steps and block length, 0 means None.
 
     Attributes:
         where: ``gaps`` for masks at every ``[n]`` of the prompt, ``after`` for masks after it.
@@ -87,7 +87,7 @@ class DiffusionInputs(Inputs):
     folder: str = ""
 
     def canvas(self, model: DiffusionModel) -> tuple[int, ...]:
-        """The token ids with masks; raises the errors of `fill_gaps` and `continuation`."""
+        """Return the token ids with masks; raises the errors of `fill_gaps` and `continuation`."""
         if self.where == GAPS:
             return fill_gaps(model, self.prompt)
         if self.where == AFTER:
@@ -95,7 +95,7 @@ class DiffusionInputs(Inputs):
         raise SettingError("where", self.where, say("is not known"), f"use {GAPS} or {AFTER}")
 
     def settings(self) -> DiffusionSettings:
-        """Settings that fill the masks; raises the errors of `DiffusionSettings`."""
+        """Return the settings for the engine; raises the errors of `DiffusionSettings`."""
         return DiffusionSettings(
             self.steps or None,
             self.temperature,
@@ -106,7 +106,7 @@ class DiffusionInputs(Inputs):
         )
 
     def fitted(self, masks: int) -> DiffusionInputs:
-        """Fit steps and block length to this number of masks; return itself if they already fit."""
+        """Return the inputs with steps and block length adjusted to fit `masks` masks."""
         block = self.block_length if self.block_length in block_lengths(masks) else 0
         fitting = step_counts(masks, block or None)
         steps = self.steps
@@ -117,16 +117,16 @@ class DiffusionInputs(Inputs):
 
 MOST_SEEDS = 20
 MOST_STEP_COUNTS = 7  # points of the chart of quality
-TRIED = 48  # values of the first position, each tried with a pass
+TRIED = 48  # tokens tried at the first position, one pass for each
 
 
 class PassagesJob(Job):
-    """All passages of a plan.
+    """Generates all passages of a plan.
 
     Args:
-        plan: the passages to write.
-        model: fills the canvas.
-        judge: writes autoregressively, and scores every passage.
+        plan: the passages to generate.
+        model: the diffusion model, which fills the canvas.
+        judge: the autoregressive model, which also generates passages and scores all of them.
 
     Attributes:
         plan, model, judge: as given.
@@ -159,7 +159,7 @@ class PassagesJob(Job):
 
     @property
     def version(self) -> int:
-        """The number of passages; it changes with each new one on screen."""
+        """Number of finished passages; a new one makes the page redraw its results."""
         return len(self.passages)
 
 
@@ -168,9 +168,9 @@ class View:
     """The part of the text that is shown.
 
     Attributes:
-        steps: number of steps after which the canvas is shown; None for the latest.
-        position: position of the distribution; None for the first one that the step committed.
-        pair: the two masks that are compared; None for the first two.
+        steps: the canvas is shown after this number of steps; None for the latest.
+        position: position whose distribution is shown; None for the first that the step committed.
+        pair: the two masks to compare; None for the first two.
     """
 
     steps: int | None = None
@@ -179,23 +179,23 @@ class View:
 
 
 class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
-    """A canvas being filled.
+    """State of the diffusion page: a canvas being filled, the view, two experiments.
 
-    Attributes, besides those of `Lab`:
-        view: the part that is shown.
+    Attributes in addition to those of `Lab`:
+        view: the part of the text that is shown.
         has_looked: whether the view has changed since the page was drawn.
-        adjusted: a sentence on inputs changed along with a person's change; empty if none were.
-        joint: the last comparison of two positions, in both orders, and its canvas.
-        joint_task: the work on it; None before the first.
-        passages: the last passages in few and in many steps; None before the first.
-        seeds: number of passages written for each number of steps.
+        adjusted: a sentence on inputs that the last change adapted as well; empty if none.
+        joint: the last comparison's canvas, and its result in both orders; None before the first.
+        joint_task: the job that compares; None before the first.
+        passages: the job that generates passages; None before the first.
+        seeds: number of passages generated for each number of steps.
     """
 
     name: ClassVar[str] = "diffusion"
     inputs_class: ClassVar[type[Inputs]] = DiffusionInputs
     first_steps: ClassVar[int] = 9
-    prompt_holders: ClassVar[tuple[()]] = ()  # its prompt marks gaps, unlike other pages' prompts
-    limit: ClassVar[int | None] = None  # the settings give the number of steps
+    prompt_holders: ClassVar[tuple[()]] = ()  # its prompt marks gaps, so other pages cannot use it
+    limit: ClassVar[int | None] = None  # the settings determine the number of steps
     opens: ClassVar[tuple[str, ...]] = ("diffusion",)
     works: ClassVar[tuple[str, ...]] = ("passages", "joint_task")
     view = View()
@@ -207,7 +207,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     seeds = 3
 
     def take_seeds(self, typed: float | None) -> None:
-        """Take another number of seeds, as typed."""
+        """Set the number of seeds, as typed."""
         try:
             self.seeds = checked_whole(say("Seeds"), typed, 1, MOST_SEEDS)
             self.error = ""
@@ -256,12 +256,12 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
             self.adjusted = ""
 
     def _fitting(self, inputs: DiffusionInputs, changes: dict[str, Any]) -> dict[str, Any]:
-        """Return the changes of steps and block length for a new canvas; none if it is refused."""
+        """Return new steps and block length for a new canvas; empty if nothing needs to change."""
         try:
             masked = masked_model(inputs.folder)
             masks = inputs.canvas(masked).count(masked.mask_id)
         except DecodingError:
-            return {}  # the change itself is refused, with a reason
+            return {}  # the change will be refused, with a reason
         asked = inputs.block_length
         if "block_length" in changes and asked and asked not in block_lengths(masks):
             return {}
@@ -288,7 +288,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     # --- view -------------------------------------------------------------------------------------
 
     def look_at(self, **changes: Any) -> None:
-        """Show another step, position or pair."""
+        """Show a different step, position or pair."""
         self.view = replace(self.view, **changes)
         if self.view.steps == len(self.text.steps):
             self.pressed()
@@ -300,7 +300,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
 
     @property
     def shown_steps(self) -> int:
-        """Number of steps taken up to the canvas that is shown."""
+        """Number of steps after which the canvas is shown."""
         taken = len(self.text.steps)
         return taken if self.view.steps is None else min(max(1, self.view.steps), taken)
 
@@ -311,12 +311,12 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
 
     @property
     def shown_ids(self) -> tuple[int, ...]:
-        """The canvas that is shown."""
+        """Token ids of the canvas that is shown."""
         return self.shown.ids_after if self.shown_steps else self.text.canvas
 
     @property
     def shown_masks(self) -> list[int]:
-        """Positions of its masks."""
+        """Masked positions of the canvas that is shown."""
         mask = self.text.model.mask_id
         return [place for place, token_id in enumerate(self.shown_ids) if token_id == mask]
 
@@ -339,7 +339,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
     # --- experiments ------------------------------------------------------------------------------
 
     def compare_pair(self) -> None:
-        """Compare joint and product of the pair, in both orders, in a job."""
+        """Compare the pair's joint distribution with the product, in both orders, in a job."""
         canvas, pair, model = self.shown_ids, self.pair, self.text.model
         if pair is None or self.is_comparing:
             return
@@ -366,7 +366,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
 
     @property
     def plan(self) -> Plan:
-        """The passages that would be written: steps by powers of two, and one per mask."""
+        """The passages to generate: numbers of steps by powers of two, and one step per mask."""
         text = self.text
         masks = sum(map(len, text.blocks))
         fitting = step_counts(masks, text.settings.block_length)
@@ -375,7 +375,7 @@ class DiffusionLab(Lab[DiffusionInputs, DiffusionDecoder]):
         return Plan(text.canvas, tuple(counts), tuple(range(self.seeds)), text.settings)
 
     def begin(self, owner: Owner) -> None:
-        """Write passages in few and in many steps, in the background."""
+        """Start generating passages in few and in many steps, in the background."""
         self.begin_work("passages", self._to_write, owner)
 
     def _to_write(self) -> PassagesJob:

@@ -38,7 +38,7 @@ ORDERS = {
 
 
 def draw_fields(lab: DiffusionLab) -> None:
-    """Draw the fields of the inputs."""
+    """Draw the fields for the inputs."""
     fields.prompt(
         lab,
         EXAMPLES,

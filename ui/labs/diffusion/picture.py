@@ -50,23 +50,23 @@ _RIGHT = marked(
 _LEFT = marked(
     "The order goes from right to left: Kendall's tau, its agreement with left to right, is {tau}."
 )
-DOUBT = 0.2  # of the model's probability, below which a present token is worth a remark
+DOUBT = 0.2  # a present token with a lower probability under the model gets a remark
 
 
 def percent(share: float) -> str:
-    """A probability for reading: ``83 %``, ``<1 %``."""
+    """Format a probability: ``83 %``, ``<1 %``."""
     if 0 < share < 0.01:
         return "<1 %"
     return f"{100 * share:.0f} %"
 
 
 def token(lab: DiffusionLab, token_id: int) -> str:
-    """A token as a page shows it."""
+    """Return the label of a token."""
     return token_label(lab.text.model.vocabulary.label(token_id))
 
 
 def notice(lab: DiffusionLab) -> str:
-    """Say what to notice."""
+    """Say what to notice in the canvas shown."""
     step = lab.shown
     if step is None:
         return say("Nothing is filled yet: move the scrubber to the first step.")
@@ -84,7 +84,7 @@ def _step(lab: DiffusionLab, step: DiffusionStep) -> str:
 
 
 def _doubt(lab: DiffusionLab, done: list[DiffusionStep]) -> str:
-    """Name the token that the model has come to doubt most, masked again or not."""
+    """Name the committed token that the model now doubts most, even if it was not masked again."""
     step = done[-1]
     if not step.committed_confidence:
         return ""
@@ -113,7 +113,7 @@ def _doubt(lab: DiffusionLab, done: list[DiffusionStep]) -> str:
 
 
 def _confidence_then(done: list[DiffusionStep], place: int) -> float:
-    """The confidence with which the token at a position was committed."""
+    """Return the confidence with which the token at a position was committed."""
     return next(step.confidence[place] for step in reversed(done) if place in step.unmasked)
 
 
@@ -139,21 +139,21 @@ SIGNS = {MASKED: "░", NEW: "●", COMMITTED: "■", REMASKED: "↺"}
 
 
 def picture(lab: DiffusionLab) -> None:
-    """Draw the picture."""
+    """Draw the scrubber and the canvas."""
     if lab.has_looked:
         lab.has_looked = False
-        st.rerun()  # the experiments also use the canvas on screen
+        st.rerun()  # the experiments use the canvas on screen, so they change too
     with stage_slider():
         _scrubber(lab)
     st.html(canvas(lab))
 
 
 def canvas(lab: DiffusionLab, *, is_short: bool = False) -> str:
-    """The canvas, with a legend of its tiles.
+    """Format the canvas as tiles, with a legend.
 
     Args:
         lab: the lab.
-        is_short: whether a tile shows its state only by the sign.
+        is_short: whether a tile shows its state by a sign alone.
     """
     tiles = _tiles(lab, is_short) if lab.text.steps else _tiles_before(lab, is_short)
     return _legend() + f'<div class="dv-canvas">{tiles}</div>'
@@ -161,7 +161,7 @@ def canvas(lab: DiffusionLab, *, is_short: bool = False) -> str:
 
 def _scrubber(lab: DiffusionLab) -> None:
     taken = len(lab.text.steps)
-    if taken < 2:  # nothing to choose yet; the place is reserved, so that nothing moves
+    if taken < 2:  # nothing to choose yet; a disabled slider keeps the layout steady
         st.slider(say("Canvas after step"), 0, 1, taken, disabled=True)
         return
     st.slider(
@@ -229,7 +229,7 @@ def _state(state: str, is_short: bool) -> str:
 def _tile(lab: DiffusionLab, step: DiffusionStep, place: int, state: str, is_short: bool) -> str:
     if state == GIVEN:
         return _given(lab, step.ids_after[place])
-    # A masked tile shows the rejected prediction; a re-masked one shows its former token.
+    # A masked tile shows the prediction that was not committed; a re-masked one its former token.
     token_id = {MASKED: step.predicted[place], REMASKED: step.ids_before[place]}.get(
         state, step.ids_after[place]
     )

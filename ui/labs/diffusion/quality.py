@@ -1,4 +1,4 @@
-"""Quality and time against the number of steps, compared with an autoregressive model."""
+"""Quality and time by number of steps, compared with an autoregressive model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ui.words.language import say
 
 
 def quality(lab: DiffusionLab) -> None:
-    """Draw buttons, progress, charts and table."""
+    """Draw the buttons, the progress, the charts and the table."""
     st.subheader(say("Quality and time against the number of steps"), anchor=False)
     if lab.text is None:
         return
@@ -58,7 +58,7 @@ def quality(lab: DiffusionLab) -> None:
 
 
 def look_every(lab: DiffusionLab) -> float | None:
-    """Seconds between two looks at the passages; None if no work is running."""
+    """Return the seconds between two updates; None if no passages are being generated."""
     return work_look_every(lab.passages)
 
 

@@ -1,1 +1,1 @@
-"""The page on which every decoder continues one prompt, under one clock."""
+"""The page that times every decoder on one prompt."""

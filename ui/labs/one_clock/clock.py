@@ -1,4 +1,4 @@
-"""A visitor's timed runs: the prompt, the number of tokens, and the results."""
+"""A visitor's timed runs: their inputs and their results."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from ui.words.language import marked, say
 
 @dataclass(frozen=True)
 class Beginning:
-    """The inputs that every decoder begins with.
+    """The model and the inputs that all decoders share.
 
     Attributes:
-        model: the model that writes, and judges the texts of others.
+        model: the model that generates the texts, and scores those of other models.
         prompt: the text to continue from.
-        tokens: most new tokens.
+        tokens: maximum number of new tokens.
         seed: the seed of decoders that draw at random.
         constraint: the constraint of constrained decoding; no other decoder follows it.
     """
@@ -57,7 +57,7 @@ class TimedDecoder:
     Attributes:
         name: its name, marked.
         about: its settings in a few words, marked.
-        entrant: makes its entrant; raises `DecodingError` if it cannot take part.
+        entrant: builds its `Entrant`; raises `DecodingError` if the decoder cannot run.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _speculative(name: str, one: Beginning) -> Entrant:
     begin = partial(
         SpeculativeDecoder, one.model, one.prompt, shared_model(Choice(BUNDLED_DRAFT)), settings
     )
-    begin()  # refuses a draft that does not fit here
+    begin()  # raises now if the draft does not fit the model
     return Entrant(name, begin, None)
 
 
@@ -130,10 +130,10 @@ MOST_TOKENS = 64
 
 @dataclass(frozen=True)
 class ClockInputs(ConstrainableInputs):
-    """The inputs that every decoder begins with.
+    """Inputs of the page, shared by all decoders.
 
-    Attributes, besides the prompt and the constraint of constrained decoding:
-        tokens: most new tokens of each.
+    Attributes in addition to the prompt and the constraint of constrained decoding:
+        tokens: maximum number of new tokens per text.
         seed: the seed of decoders that draw at random.
     """
 
@@ -145,15 +145,15 @@ class ClockInputs(ConstrainableInputs):
 
 
 class ClockJob(Job):
-    """All decoders on one prompt.
+    """Times all decoders on one prompt.
 
     Args:
-        beginning: the inputs that they begin with.
+        beginning: the model and the inputs that they share.
 
     Attributes:
         beginning: as given.
         running: name of the decoder at work; empty before and after.
-        was_busy: whether other programs had the cores when the runs began.
+        was_busy: whether other programs were using the cores when the runs began.
 
     Raises:
         DecodingError: the prompt does not fit the model.
@@ -193,7 +193,7 @@ class ClockJob(Job):
 
     @property
     def texts_done(self) -> int:
-        """The number of finished runs."""
+        """Number of finished runs."""
         return self._clock.done
 
     @property
@@ -204,14 +204,14 @@ class ClockJob(Job):
 
     @property
     def failed(self) -> dict[str, str]:
-        """Reasons of decoders that could not be run, by decoder."""
+        """Error messages of the decoders that could not run, by decoder."""
         return self._refused | self._clock.failed
 
 
 class Clock(InputsState[ClockInputs]):
     """One visitor's inputs, and the runs begun from them.
 
-    Attributes, besides those of `InputsState`:
+    Attributes in addition to those of `InputsState`:
         work: the last runs.
     """
 
@@ -225,7 +225,7 @@ class Clock(InputsState[ClockInputs]):
         super().take(inputs)
 
     def begin(self, owner: Owner) -> None:
-        """Begin runs from the inputs; a refusal leaves the last ones."""
+        """Start runs with the inputs; if they are refused, the last runs stay."""
         self.begin_work("work", self._runs, owner)
 
     def _runs(self) -> ClockJob:

@@ -1,4 +1,4 @@
-"""Every decoder on one prompt: fields, runs, texts, figures."""
+"""The page that times every decoder on one prompt: fields, runs, texts, figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ui.words.language import marked, say, with_figures
 
 
 def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
-    """Milliseconds per token: a bar for the median round, a line from the least to the most."""
+    """Chart milliseconds per token: a bar for the median round, a line from fastest to slowest."""
     colours = palette(dark)
     names = [name for name, one in timed.items() if one.ms_per_token is not None]
     figure = go.Figure()
@@ -76,7 +76,7 @@ def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
 
 
 def balance_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
-    """Each text by its time per token and by its likelihood under the model."""
+    """Plot each text by its time per token and its likelihood under the model."""
     colours = palette(dark)
     figure = go.Figure()
     for place, (name, one) in enumerate(timed.items()):
@@ -131,7 +131,7 @@ def one_clock_page() -> None:
         return
     with st.container(key="one_clock_fields"):
         guarded(_fields, "the fields")(clock)
-    clock.begin_alone(owner())  # something to see, without a press
+    clock.begin_alone(owner())  # so that a new visitor sees results without pressing a button
     watching(guarded(_runs, "the runs"), lambda: look_every(clock.work))(clock)
 
 
@@ -155,7 +155,7 @@ def _fields(clock: Clock) -> None:
 
 
 def _runs(clock: Clock) -> None:
-    """Draw buttons, progress, and the results so far."""
+    """Draw the buttons, the progress, and the results so far."""
     with stage():
         with st.container(key="one_clock_transport", horizontal=True):
             work_buttons("one_clock", say("Run all"), clock.work, clock.begin)
@@ -174,7 +174,7 @@ def _runs(clock: Clock) -> None:
     if not timed:
         return
     st.html(figures(timed))
-    if work.is_running:  # drawing charts takes time from the measured runs
+    if work.is_running:  # drawing charts would slow down the measured runs
         return
     left, right = st.columns(2)
     with left:

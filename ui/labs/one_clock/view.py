@@ -1,4 +1,4 @@
-"""The runs in words: texts, figures, and what to notice; all texts are escaped here."""
+"""The runs in words: texts, figures and a notice; all texts from outside are escaped here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ABOUT = {one.name: one.about for one in DECODERS}
 
 
 def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) -> str:
-    """Return every decoder's text."""
+    """Format every decoder's text as a card, or why it could not run."""
     parts = []
     for name in ABOUT:
         if name in timed:
@@ -29,7 +29,7 @@ def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) ->
             body, facts = escaped(failed[name]), say("not run")
         else:
             body, facts = "", say("not run yet")
-        focus = ' tabindex="0"' if body else ""  # a long text can be scrolled
+        focus = ' tabindex="0"' if body else ""  # so that a long text can be scrolled by keyboard
         label = say("Text of {name}", name=say(name))
         parts.append(
             f'<section class="dv-card lab-card" aria-label="{html.escape(label)}">'
@@ -41,7 +41,7 @@ def cards(prompt: str, timed: Mapping[str, Timed], failed: Mapping[str, str]) ->
 
 
 def staged_runs(prompt: str, timed: Mapping[str, Timed]) -> str:
-    """Time and text of every decoder for stage view."""
+    """Format every decoder's time and text for stage view."""
     rows = "".join(
         f"<li><b>{'–' if one.ms_per_token is None else f'{one.ms_per_token:.1f} ms'}</b>"
         f'<p class="dv-written"><b>{html.escape(say(name))}</b> {escaped(one.text)}</p></li>'
@@ -55,7 +55,7 @@ def staged_runs(prompt: str, timed: Mapping[str, Timed]) -> str:
 
 
 def figures(timed: Mapping[str, Timed]) -> str:
-    """Return a table of each decoder's cost, and of its text's likelihood."""
+    """Return a table of each decoder's cost and its text's likelihood."""
     head = (
         say("decoder"),
         say("tokens"),
@@ -75,7 +75,7 @@ def figures(timed: Mapping[str, Timed]) -> str:
             f"{one.passes:,}",
             f"{one.passes - one.judge_passes:,}",
             f"{one.positions:,}",
-            f"{one.weight_bytes / 2**30:.2f} GiB",  # in one unit, for comparison
+            f"{one.weight_bytes / 2**30:.2f} GiB",  # always in GiB, for comparison
             f"{one.median_ms:,.0f} ms",
             "–" if one.ms_per_token is None else f"{one.ms_per_token:.1f} ms",
             say("{nats} nats", nats=number(one.logprob, 1)),
@@ -89,9 +89,10 @@ def figures(timed: Mapping[str, Timed]) -> str:
 
 
 def notice(timed: Mapping[str, Timed], is_done: bool, was_busy: bool) -> str:
-    """Return the largest differences in a sentence or two, once every round is over.
+    """Describe the largest differences in a sentence or two, once every round is over.
 
-    Times are compared only if the rounds of the two do not overlap and the machine was idle.
+    Times of the slowest and the fastest decoder are compared only if their rounds do not overlap
+    and the machine was idle.
     """
     if not is_done:
         return say("Times are compared once every decoder has had all its rounds.")

@@ -1,1 +1,1 @@
-"""The page of speculative decoding: rounds, distributions, and its cost."""
+"""The speculative decoding page: rounds, distributions, cost."""

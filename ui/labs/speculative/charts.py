@@ -1,4 +1,4 @@
-"""Charts of speculative decoding: two distributions, acceptance, the curve, the waterfall."""
+"""Charts of speculative decoding: two distributions, acceptance, speed-up curve, waterfall."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ui.words.language import marked, say, with_figures
 
 BOTH = marked("shared by both")
 TARGET_MORE, DRAFT_MORE = marked("target above draft"), marked("draft above target")
-ROW = 26  # pixels of one bar
+ROW = 26  # height of one bar in pixels
 
 
 @dataclass(frozen=True)
 class TokenBar:
-    """One token of two distributions.
+    """One token's probabilities in two distributions.
 
     Attributes:
-        label: the token, visible, with a mark if it was proposed or drawn.
-        target, draft: its probabilities.
+        label: the token, with a remark if it was proposed or drawn.
+        target, draft: its probability under each model.
     """
 
     label: str
@@ -32,7 +32,7 @@ class TokenBar:
 
 
 def overlap_figure(bars: Sequence[TokenBar], dark: bool = False) -> go.Figure:
-    """Each token's two probabilities as one bar: the shared part, and which has more."""
+    """Draw each token's two probabilities as one bar: the shared part, and the excess of either."""
     labels = [f"{place}. {literal(bar.label, 24)}" for place, bar in enumerate(bars, start=1)]
     parts = (
         (BOTH, "kept", "", [min(bar.target, bar.draft) for bar in bars]),
@@ -69,7 +69,7 @@ def overlap_figure(bars: Sequence[TokenBar], dark: bool = False) -> go.Figure:
 
 
 def acceptance_figure(found: Acceptance, dark: bool = False) -> go.Figure:
-    """Acceptance by position, in both definitions."""
+    """Chart acceptance by position, conditional and unconditional."""
     colours = palette(dark)
     places = [str(place) for place in range(1, len(found.accepted) + 1)]
     hover = say("position {place}: {share}", place="%{x}", share="%{y:.0%}")
@@ -96,7 +96,7 @@ def acceptance_figure(found: Acceptance, dark: bool = False) -> go.Figure:
 
 
 def curve_figure(curve: SpeedCurve, dark: bool = False) -> go.Figure:
-    """Speed-up by draft length: the formula's next to the measured one, with its single turns."""
+    """Chart speed-up by draft length: predicted and measured, with the range over the turns."""
     colours = palette(dark)
     lengths = [point.length for point in curve.points]
     figure = go.Figure()
@@ -132,10 +132,10 @@ def curve_figure(curve: SpeedCurve, dark: bool = False) -> go.Figure:
 
 
 def waterfall_figure(point: SpeedPoint, words: dict[str, str], dark: bool = False) -> go.Figure:
-    """From the tokens of a round down to the measured speed-up.
+    """Draw a waterfall from the tokens per round down to the measured speed-up.
 
     Args:
-        point: one draft length.
+        point: the figures of one draft length.
         words: a short name for every loss, marked.
         dark: whether the theme is dark.
     """

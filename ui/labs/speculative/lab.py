@@ -25,14 +25,14 @@ from ui.words.language import marked, say
 
 @dataclass(frozen=True)
 class SpeculativeInputs(ConstrainableInputs):
-    """Inputs of the rounds.
+    """Inputs of speculative decoding.
 
-    Attributes, besides prompt and constraint:
-        proposer: a key of `PROPOSERS`, or the folder or hub id of a draft.
+    Attributes in addition to prompt and constraint:
+        proposer: a key of `PROPOSERS`, or the folder or hub id of a draft model.
         draft_length, adaptive, ngram, max_tokens: as in `SpeculativeSettings`.
-        temperature, top_p, seed: of both models.
+        temperature, top_p, seed: settings of both models.
         forced: whether acceptance is forced.
-        acceptance: the probability that it is forced to.
+        acceptance: the forced probability of acceptance.
     """
 
     prompt: str = "Once upon a time, there was a little"
@@ -65,18 +65,18 @@ class SpeculativeInputs(ConstrainableInputs):
         )
 
 
-TOKENS = 40  # length of each text
+TOKENS = 40  # of each text in the speed trial
 TURNS = 3
 
 
 class SpeedJob(Job):
-    """One speed trial.
+    """Runs one speed trial.
 
     Args:
         model, prompt_ids, draft, settings: as in `SpeedTrial`.
 
     Raises:
-        DecodingError: a setting out of range, or a draft that does not fit.
+        DecodingError: a setting is out of range, or the draft does not fit the model.
     """
 
     doing = marked("the measurement")
@@ -101,22 +101,22 @@ class SpeedJob(Job):
 
     @property
     def texts_done(self) -> int:
-        """The number of finished texts."""
+        """Number of finished texts."""
         return self._trial.done
 
     @cached_property
     def curve(self) -> SpeedCurve:
-        """The figures, once it is done; raises `SettingError` if there is nothing to measure."""
+        """The figures of a finished trial; raises `SettingError` if there is nothing to measure."""
         return self._trial.result()
 
 
 class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
-    """Rounds of one text, the position shown, and the last speed trial.
+    """State of the page: one text's rounds, the position shown, and the last speed trial.
 
-    Attributes, besides those of `Lab`:
-        chosen: round and position that the person chose; None for the latest rejection.
-        fell_back: why prompt lookup proposes though another proposer was chosen; else empty.
-        work: the last speed trial, None before the first.
+    Attributes in addition to those of `Lab`:
+        chosen: the chosen round and position; None for the latest rejection.
+        fell_back: why prompt lookup replaces the chosen proposer; empty if it does not.
+        work: the last speed trial; None before the first.
     """
 
     name: ClassVar[str] = "speculative"
@@ -131,7 +131,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
     work: SpeedJob | None = None
 
     def __init__(self, *beginning: Any, **more: Any) -> None:
-        self._loaded: dict[str, LanguageModel] = {}  # drafts by proposer
+        self._loaded: dict[str, LanguageModel] = {}  # draft models by proposer
         super().__init__(*beginning, **more)
 
     # --- the text ---------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         )
 
     def _proposer_of(self, draft: Mapping[str, Any] | None) -> str:
-        """The proposer of a trace's draft; raises `ModelError` if it may not be loaded."""
+        """Return the proposer of a trace's draft model; raises an error if it may not be loaded."""
         if draft is None:
             return LOOKUP
         if draft["source"] == "memory":
@@ -210,7 +210,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
         self.chosen = None
 
     def load_draft(self, typed: str) -> None:
-        """Load a draft by folder or hub id in a job; it proposes once it is loaded."""
+        """Load a draft model by folder or hub id in a job; then make it the proposer."""
         typed = typed.strip()
         try:
             if not typed:
@@ -234,7 +234,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
 
     @property
     def looked_at(self) -> tuple[int, int] | None:
-        """Round and position of the proposal on show; None if nothing was proposed."""
+        """Round and position of the proposal that is shown; None if nothing was proposed."""
         steps = self.text.steps if self.text else []
         if self.chosen is not None:
             index, position = self.chosen
@@ -253,7 +253,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
     # --- the speed trial --------------------------------------------------------------------------
 
     def begin(self, owner: Owner) -> None:
-        """Begin a speed trial from the inputs; a refusal leaves the last one."""
+        """Start a speed trial with the inputs; if they are refused, the last trial stays."""
         if self.text is not None:
             self.begin_work("work", self._trial, owner)
 

@@ -1,4 +1,4 @@
-"""Speculative decoding: fields, rounds, two distributions, acceptance, speed."""
+"""The speculative decoding page: fields, rounds, two distributions, acceptance, speed."""
 
 from __future__ import annotations
 
@@ -156,13 +156,13 @@ def _distributions(lab: SpeculativeLab, index: int, position: int) -> None:
 
 
 def _choose(lab: SpeculativeLab, index: object, position: object) -> None:
-    """Show another proposal; Streamlit gives a name if the list has changed."""
+    """Show the chosen proposal; Streamlit passes a name if the list has changed."""
     if isinstance(index, int) and isinstance(position, int):
         lab.chosen = (index, position)
 
 
 def _speed(lab: SpeculativeLab) -> None:
-    """Draw the speed trial: begin, progress, curve, waterfall."""
+    """Draw the speed trial: buttons, progress, curve, waterfall."""
     st.subheader(say("Speed against plain decoding"), anchor=False)
     with fields.row():
         work_buttons(

@@ -1,4 +1,4 @@
-"""Rounds, texts and figures of speculative decoding in words and HTML; all texts are escaped."""
+"""Rounds, texts and figures of speculative decoding in words and HTML, escaped here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ui.shell.tables import escaped, table
 from ui.words.labels import counted, size, token_label, with_minus
 from ui.words.language import marked, say, with_figures
 
-SIGNS = {  # signs of a verdict or a kind, which is never shown by colour alone
+SIGNS = {  # by verdict or kind of token, as colour alone never shows it
     marked("accepted"): "✓",
     marked("rejected"): "✗",
     marked("not looked at"): "–",
@@ -44,20 +44,20 @@ STAGED = 3  # rounds in stage view
 
 
 def _invalid(text: SpeculativeDecoder) -> str:
-    """The mark of a text whose acceptance was forced."""
+    """Return the mark of a text with forced acceptance; empty for a valid text."""
     invalid = any(step.text_invalid for step in text.steps)
     return f'<strong class="spec-invalid">{say(INVALID)}</strong>' if invalid else ""
 
 
 def staged(text: SpeculativeDecoder, prompt: str) -> str:
-    """The text and its last rounds for stage view."""
+    """Format the text and its last rounds for stage view."""
     last = "".join(_round(step, None) for step in text.steps[: -STAGED - 1 : -1])
     body = staged_text(prompt, escaped(text.text), _invalid(text))
     return f'{body}<div class="dv-staged-rounds">{last}</div>'
 
 
 def written(text: SpeculativeDecoder, prompt: str) -> str:
-    """The text so far, with its mark if acceptance was forced."""
+    """Format the text so far, with a mark if acceptance was forced."""
     mark = _invalid(text)
     name = say("Text")
     body = f"<span>{escaped(prompt)}</span>{escaped(text.text)}"
@@ -68,7 +68,7 @@ def written(text: SpeculativeDecoder, prompt: str) -> str:
 
 
 def rounds(steps: Sequence[SpeculativeStep], chosen: tuple[int, int] | None) -> str:
-    """Every round, the latest first."""
+    """Format every round, the latest first."""
     parts = [_round(step, chosen) for step in reversed(steps)]
     name = say("Rounds")
     return (
@@ -130,14 +130,14 @@ def _cell(kind: str, text: str, said: str, bar: str, is_chosen: bool = False) ->
 
 
 def position_name(place: int, token: ProposedToken) -> str:
-    """A proposal in a list to choose from, as plain text."""
+    """Return the name of a proposal in a list, as plain text."""
     return f"{place + 1}: {token_label(token.text)} {SIGNS[token.verdict]}"
 
 
 def bars(
     found: RoundDistributions, step: SpeculativeStep, text: SpeculativeDecoder
 ) -> list[TokenBar]:
-    """The leading tokens of both distributions, and the tokens of this round."""
+    """Return bars for the leading tokens of both distributions and the tokens of this round."""
     both, vocabulary = found.overlap, text.model.vocabulary
     most = np.maximum(both.target, both.draft)
     ids = np.argsort(-most, kind="stable")[:MOST_BARS].tolist()
@@ -158,7 +158,7 @@ def bars(
 
 
 def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
-    """Say how much the two distributions share over the full vocabulary."""
+    """Say how much the two distributions overlap over the full vocabulary."""
     token, both = found.token, found.overlap
     count = both.target.size
     said = say(
@@ -180,7 +180,7 @@ def overlap_sentence(found: RoundDistributions, step: SpeculativeStep) -> str:
 
 
 def _why(token: ProposedToken, step: SpeculativeStep) -> str:
-    """Say why an examined proposal is accepted or rejected."""
+    """Say why a verified proposal is accepted or rejected."""
     is_accepted = token.verdict == ACCEPTED
     if token.u is None:
         return say("So it is accepted.") if is_accepted else say("So it is rejected.")
@@ -199,7 +199,7 @@ def _why(token: ProposedToken, step: SpeculativeStep) -> str:
 
 
 def figures(found: Acceptance, last: SpeculativeStep) -> str:
-    """Figures of all rounds so far as a table."""
+    """Return a table of the figures over all rounds so far."""
 
     def shown(value: float | None) -> str:
         return "–" if value is None else f"{value:.2f}"
@@ -215,7 +215,7 @@ def figures(found: Acceptance, last: SpeculativeStep) -> str:
 
 
 def notice(text: SpeculativeDecoder) -> str:
-    """Say what to notice in the rounds now."""
+    """Say what to notice in the rounds so far."""
     steps = text.steps
     found = Acceptance.of(steps)
     if any(step.text_invalid for step in steps):
@@ -253,7 +253,7 @@ def notice(text: SpeculativeDecoder) -> str:
 
 
 def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
-    """Say in words the outcome of the trial: faster or slower, and the largest loss."""
+    """Say whether the trial was faster or slower than plain decoding, and name the largest loss."""
     plain, own = curve.plain.ms_per_token, point.cost.ms_per_token
     largest = point.waterfall.largest
     verdict = (
@@ -296,7 +296,7 @@ def speed_sentence(curve: SpeedCurve, point: SpeedPoint) -> str:
 
 
 def speed_table(curve: SpeedCurve) -> str:
-    """A table of every draft length of the trial."""
+    """Return a table of the trial's figures for every draft length."""
     head = (
         "g",
         say("acceptance"),

@@ -7,7 +7,7 @@
     inside/      the inside of the model: weights, attention, loss, training
     inputs.py    inputs of those pages, given and checked by lessons
 
-To add a kind: a folder with a `Panel`, its measures and its actions, and its name in `AnyPanel`.
+A new kind needs a folder with a `Panel`, its measures and its actions, and its name in `AnyPanel`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PANELS: dict[str, type[Panel]] = {
 
 
 class Same(Written, tag_field="kind", tag="same"):
-    """The panel of the step before, in a table of lesson.toml.
+    """The panel continued from the step before, as a table of lesson.toml.
 
     Attributes:
         parts: the parts shown from here on; None for those shown before.

@@ -17,9 +17,9 @@ from ui.learn.source import check_known, refusing
 
 
 class InputsPanel(Panel[Live], kw_only=True):
-    """A panel that begins with inputs of a page.
+    """A panel that begins with given inputs of a page.
 
-    Attributes, besides those of `Panel`:
+    Attributes in addition to those of `Panel`:
         given: the inputs that differ from the page's own, by name.
     """
 

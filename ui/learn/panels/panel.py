@@ -19,7 +19,7 @@ LoadModel = Callable[[str, str | None], LanguageModel]
 
 
 class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
-    """A part of the app, set up by a lesson; a frozen value, of which visitors have live states.
+    """A part of the app, set up by a lesson; frozen, while each visitor has a live state of it.
 
     Attributes:
         parts: the parts shown, out of those of the kind.
@@ -29,8 +29,8 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
         to measure.
         actions: a person's actions in it, done without a browser; they raise `DecodingError` if the
         panel refuses.
-        page: the band's name for the page that shows the whole panel; empty for a panel that is
-        only in lessons.
+        page: the name in the navigation of the page that shows the whole panel; empty for a panel
+            that is only in lessons.
     """
 
     parts: tuple[str, ...] = ()
@@ -41,14 +41,14 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
     @property
     @abstractmethod
     def page(self) -> str:
-        """The band's name for the page that shows the whole panel."""
+        """The name in the navigation of the page that shows the whole panel."""
 
     def __post_init__(self) -> None:
         check_known("parts", self.parts, self.known_parts())
 
     @classmethod
     def known_parts(cls) -> Iterable[str]:
-        """The parts that a lesson may choose from."""
+        """Return the parts that a lesson may choose from."""
         return ()
 
     def continued(self, parts: tuple[str, ...] | None) -> Self:
@@ -60,7 +60,7 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
         """Return a new live state.
 
         Raises:
-            DecodingError: the panel cannot begin like this.
+            DecodingError: the panel cannot begin with these values.
         """
 
     @abstractmethod
@@ -96,5 +96,5 @@ class Panel(Written, Generic[Live], kw_only=True, tag_field="kind"):
         return nullcontext()
 
     def look_every(self, live: Live) -> float | None:
-        """Seconds between two drawings; None if the panel is at rest, or draws itself."""
+        """Return the seconds between two redraws; None if the panel is at rest, or draws itself."""
         return None

@@ -28,7 +28,7 @@ class Figure:
     Attributes:
         label: its name, marked.
         unit: the unit of its values.
-        high: the end of its scale; None if only the lesson can give it.
+        high: the end of its scale; None if each lesson must set it.
         of: computes it from a step, its distribution under the settings, and the model.
         follows_settings: whether it depends on the settings, given the same logits.
     """

@@ -1,4 +1,4 @@
-"""Kinds of predictions, by the name in lessons; each is defined as its table in a file."""
+"""The kinds of predictions, by their names in lessons; each has the fields of its table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Values = Annotated[tuple[float, ...], Meta(min_length=FEWEST, max_length=MOST)]
 class ScaledPrediction(Prediction, kw_only=True):
     """A prediction of values on a scale.
 
-    Attributes, besides those of `Prediction`:
+    Attributes in addition to those of `Prediction`:
         low, high: the ends of the scale; `high` may be left out if the unit has its own end.
     """
 
@@ -51,13 +51,13 @@ class ScaledPrediction(Prediction, kw_only=True):
 
 
 class FigurePrediction(WithSettings, ScaledPrediction, kw_only=True):
-    """A prediction of a figure of a text's steps; a kind has it as a field, a key of `FIGURES`."""
+    """A prediction of a figure of a text's steps; subclasses add `figure`, a key of `FIGURES`."""
 
     named: dict[str, Any] = field(name="settings", default_factory=dict)
 
     @property
     def measured(self) -> Figure:
-        """The figure."""
+        """The figure to predict."""
         return FIGURES[self.figure]
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class FigurePrediction(WithSettings, ScaledPrediction, kw_only=True):
         _ = self.settings  # refuses wrong settings at once
 
     def curve(self, labels: tuple[str, ...], axis: str) -> Bars:
-        """Bars of the figure over these labels."""
+        """Return bars of the figure over these labels."""
         of = self.measured
         return Bars(labels, axis, of.label, of.unit, self.low, self.high, is_curve=True)
 
@@ -77,7 +77,7 @@ LEADING = 4  # tokens that the model chooses itself
 class NextToken(WithSettings, Prediction, kw_only=True, tag="next_token"):
     """The probabilities of some tokens as the next one, and of all others together.
 
-    Attributes, besides those of `Prediction`:
+    Attributes in addition to those of `Prediction`:
         named: the settings by name.
         tokens: their texts; only for the first prompt, as other prompts have their own leading
         tokens.
@@ -139,7 +139,7 @@ def _id(model: LanguageModel, text: str) -> int:
 class AgainstSetting(FigurePrediction, kw_only=True, tag="against_setting"):
     """A figure of the next token against a setting, from the same logits.
 
-    Attributes, besides those of `FigurePrediction`:
+    Attributes in addition to those of `FigurePrediction`:
         setting: a sampler of one number.
         values: its values.
     """
@@ -155,7 +155,7 @@ class AgainstSetting(FigurePrediction, kw_only=True, tag="against_setting"):
 
     @cached_property
     def all_settings(self) -> list[SamplingSettings]:
-        """The settings with each value; raises `SettingError`."""
+        """The settings for each of the values; raises `SettingError`."""
         kind = int if isinstance(STAGES[self.setting].off, int) else float
         return [self.settings.replace(**{self.setting: kind(value)}) for value in self.values]
 
@@ -173,7 +173,7 @@ class AgainstSetting(FigurePrediction, kw_only=True, tag="against_setting"):
 class PerStep(FigurePrediction, kw_only=True, tag="per_step"):
     """A figure of every step of a text, computed or measured as the text is generated.
 
-    Attributes, besides those of `FigurePrediction`:
+    Attributes in addition to those of `FigurePrediction`:
         steps: the number of steps.
     """
 
@@ -185,7 +185,7 @@ class PerStep(FigurePrediction, kw_only=True, tag="per_step"):
         return self.curve(labels, marked("Step"))
 
     def revealed_labels(self, model: LanguageModel, prompt: str, bars: Bars) -> tuple[str, ...]:
-        """Each step with the token that it appended."""
+        """Return a label for each step, with the token that it appended."""
         decoder = Decoder(model, prompt, self.settings)
         label = model.vocabulary.label
         return tuple(f"{bar} {token_label(label(decoder.step().token_id))}" for bar in bars.labels)
@@ -206,7 +206,7 @@ OF_TEXTS: dict[str, tuple[str, Unit]] = {  # check of a panel: its label and its
     "price": (marked("Price of the constraint"), Unit(marked("bits"), 1)),
     "mean_confidence": (marked("Mean confidence of the tokens when they are kept"), SHARE),
 }
-INPUTS = {  # those that lessons use; any other has its name in the code
+INPUTS = {  # inputs that lessons use; any other goes by its name in the code
     "width": marked("Width"),
     "draft_length": marked("Draft length g"),
     "steps": marked("Steps"),
@@ -217,7 +217,7 @@ INPUTS = {  # those that lessons use; any other has its name in the code
 class AgainstInput(ScaledPrediction, kw_only=True, tag="against_input"):
     """A figure of a whole text on a decoder page, against one of the page's inputs.
 
-    Attributes, besides those of `ScaledPrediction`:
+    Attributes in addition to those of `ScaledPrediction`:
         panel: the page and its inputs.
         input: name of the input that changes.
         values: its values.
@@ -240,7 +240,7 @@ class AgainstInput(ScaledPrediction, kw_only=True, tag="against_input"):
 
     @cached_property
     def all_inputs(self) -> list[Inputs]:
-        """The inputs with each value; raises `BrokenRecord`."""
+        """The inputs for each of the values; raises `BrokenRecord`."""
         usual = self.panel.inputs
         record, kind = usual.record(), type(getattr(usual, self.input))
         return [usual.restored(record | {self.input: kind(value)}) for value in self.values]

@@ -1,4 +1,4 @@
-"""Predictions of a person, and the truth computed from the loaded model."""
+"""A person's predictions, and the true values, which the loaded model computes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Prompt = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True)
 class Gap:
-    """Distance between two rows of values.
+    """The distance between two rows of values.
 
     Attributes:
         value: the distance as one number: see `total_variation` and `mean_difference`.
         largest: the largest that it could be.
-        worst: the place of the largest difference, the first of several.
+        worst: the index of the largest difference, the first if there are several.
     """
 
     value: float
@@ -36,7 +36,7 @@ class Gap:
 
 
 def total_variation(drawn: Sequence[float], truth: Sequence[float]) -> Gap:
-    """Half the sum of the absolute differences: the probability that would have to move, 0 to 1.
+    """Return half the sum of the absolute differences, the probability to be moved, 0 to 1.
 
     Args:
         drawn, truth: two distributions over the same outcomes.
@@ -46,11 +46,11 @@ def total_variation(drawn: Sequence[float], truth: Sequence[float]) -> Gap:
 
 
 def mean_difference(drawn: Sequence[float], truth: Sequence[float], low: float, high: float) -> Gap:
-    """The mean absolute difference, in the unit of the values.
+    """Return the mean absolute difference, in the unit of the values.
 
     Args:
         drawn: within `low` and `high`.
-        truth: of any size; the scale is widened to hold it.
+        truth: of any size; the scale is widened to contain it.
         low, high: the ends of the scale.
     """
     differences = _differences(drawn, truth)
@@ -83,7 +83,7 @@ class Unit:
     one: str = ""
 
     def text(self, value: float) -> str:
-        """A value for reading: ``3.1 bits``, ``40 %``."""
+        """Format a value: ``3.1 bits``, ``40 %``."""
         if self.name == "%":
             return say("below 1 %") if 0 < value < 0.005 else f"{100 * value:.0f} %"
         figure = with_minus(f"{value:,.{self.digits}f}")
@@ -91,7 +91,7 @@ class Unit:
         return with_figures(f"{figure} {say(name)}")
 
     def difference(self, value: float) -> str:
-        """A difference of two values: ``40 percentage points`` of probabilities."""
+        """Format a difference of two values: ``40 percentage points`` for probabilities."""
         if self.name != "%":
             return self.text(value)
         if 0 < value < 0.005:
@@ -111,7 +111,7 @@ class Bars:
         figure: the meaning of the values: ``Uncertainty (entropy)``.
         unit: the unit of the values.
         low, high: the ends of the scale.
-        is_curve: whether the bars stand side by side and are drawn by sweeping across.
+        is_curve: whether the bars form a curve, drawn in one sweep across.
         is_distribution: whether the values are the probabilities of all outcomes, so that their sum
             is kept at 1.
     """
@@ -154,7 +154,7 @@ class Bars:
 
 
 class Prediction(Written, kw_only=True, tag_field="kind"):
-    """Something to predict.
+    """A prediction that a lesson asks for.
 
     Attributes:
         key: its name within its step.
@@ -194,4 +194,4 @@ class Prediction(Written, kw_only=True, tag_field="kind"):
 
 
 class PredictionError(DecodingError):
-    """A prediction that this model cannot make."""
+    """Error for a prediction that this model cannot make."""

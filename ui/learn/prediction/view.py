@@ -41,7 +41,7 @@ class Revealed:
 
 @dataclass
 class Attempt:
-    """One prediction on this page.
+    """One attempt at a prediction on this page.
 
     Attributes:
         prompt: the prompt to predict from.
@@ -108,7 +108,7 @@ def draw_prediction(
         place: its name within the lesson.
         prediction: the prediction.
         asks: the question to the person, in Markdown.
-        seen: the lesson from it, shown after the reveal.
+        seen: the conclusion to draw from it, shown after the reveal.
         model: computes the truth.
         done: the person's progress; gets each reveal, of which the first counts.
     """
@@ -177,7 +177,7 @@ def _mount(key: str, attempt: Attempt) -> None:
     data = {
         "name": f"{key}_{attempt.number}_{attempt.prompt}",
         "number": attempt.number,
-        "tries": attempt.tries,  # lets the browser hear of one that failed
+        "tries": attempt.tries,  # shows the browser that one has failed
         "labels": bars.labels,
         "axis": say(bars.axis) if bars.axis else "",
         "figure": say(bars.figure),
@@ -203,7 +203,7 @@ def _mount(key: str, attempt: Attempt) -> None:
 
 
 def gap_sentence(bars: Bars, revealed: Revealed) -> str:
-    """The gap as a number, its meaning, and the place where it is largest."""
+    """Describe the gap: its size, its meaning, and the place where it is largest."""
     gap = revealed.gap
     if bars.is_distribution:
         distance = say(

@@ -35,7 +35,7 @@ NEAR = 0.1  # confidence and share of right answers fit each other within this d
 
 
 def brier(confidence: float, is_right: bool, answers: int) -> float:
-    """The score of Brier (1950): from 0, certain and right, to 2, certain and wrong.
+    """Return the score of Brier (1950): from 0, certain and right, to 2, certain and wrong.
 
     Args:
         confidence: probability of the chosen answer.
@@ -49,7 +49,7 @@ def brier(confidence: float, is_right: bool, answers: int) -> float:
 
 
 def points(confidence: float, is_right: bool, answers: int) -> float:
-    """Brier's score as points: 10 for certain and right, 0 for a guess, less for sure and wrong."""
+    """Brier's score as points: 10 if sure and right, 0 for a guess, below 0 if sure and wrong."""
     guess = 1.0 - 1.0 / answers  # the score of a guess, whichever answer is right
     return MOST_POINTS * (1.0 - brier(confidence, is_right, answers) / guess)
 
@@ -75,7 +75,7 @@ class Calibration:
 
     @property
     def is_few(self) -> bool:
-        """Return whether these are too few answers to judge by."""
+        """True if there are too few answers to judge by."""
         return self.answers < FEW
 
 
@@ -93,12 +93,12 @@ def calibration(answers: Iterable[tuple[float, bool]]) -> Calibration | None:
 
 
 def percent(share: float) -> str:
-    """A confidence or a share of answers for reading: ``80 %``."""
+    """Format a confidence or a share of answers: ``80 %``."""
     return f"{100 * share:.0f} %"
 
 
 def calibration_sentence(summary: Calibration) -> str:
-    """Describe the confidence and the share of right answers; with enough answers, their fit."""
+    """Describe confidence and share of right answers; with enough answers, also how they agree."""
     sure, right = percent(summary.confidence), percent(summary.right)
     count = counted(summary.answers, "answer")
     said = say(
@@ -128,7 +128,7 @@ Bars = Annotated[tuple[Real, ...], Meta(max_length=MOST_VALUES)]
 
 
 class Entry(Struct, frozen=True, tag_field="kind"):
-    """Something that a person did.
+    """A record of something that a person did.
 
     Attributes:
         topic: key of the lesson, or of the page that asks.
@@ -147,7 +147,7 @@ class Entry(Struct, frozen=True, tag_field="kind"):
 
     @classmethod
     def kind(cls) -> str:
-        """The name of the action, in records."""
+        """Return the name of the action, as in records."""
         return cls.__struct_config__.tag
 
     def record(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class StepRead(Entry, tag="step"):
 class TaskSolved(Entry, tag="task"):
     """A task was solved.
 
-    Attributes, besides those of `Entry`:
+    Attributes in addition to those of `Entry`:
         helped: whether the solution was shown before.
     """
 
@@ -172,7 +172,7 @@ class TaskSolved(Entry, tag="task"):
 class Predicted(Entry, tag="prediction"):
     """A prediction was revealed.
 
-    Attributes, besides those of `Entry`:
+    Attributes in addition to those of `Entry`:
         prompt: the text to predict from.
         drawn, truth: the person's values and the model's, one for each bar.
         gap: the distance between them, by the measure of the prediction.
@@ -200,7 +200,7 @@ class Predicted(Entry, tag="prediction"):
 class Answered(Entry, tag="answer"):
     """A question of a quiz was answered.
 
-    Attributes, besides those of `Entry`:
+    Attributes in addition to those of `Entry`:
         answer: key of the chosen answer.
         right: whether it is the right one.
         confidence: the probability that the person gave it, from 1 / answers to 1.

@@ -19,7 +19,7 @@ _ON_SCREEN = "progress_on_screen"  # predictions and quizzes in progress in this
 
 
 class Done:
-    """Progress only in memory, for use without a person.
+    """Progress kept only in memory, for use without a known person.
 
     Attributes:
         progress: all of it, as of the last look.
@@ -29,7 +29,7 @@ class Done:
         self.progress = NOTHING
 
     def look(self) -> Progress:
-        """Look again: other tabs may have added to it."""
+        """Return the latest progress, to which other tabs may have added."""
         return self.progress
 
     def note(self, *entries: Entry) -> None:
@@ -55,7 +55,7 @@ class MyDone(Done):
 
 
 def _kept(entries: Iterable[Entry]) -> bool:
-    """Keep entries on disk; if that is refused, return False, and `my_problem` says why."""
+    """Keep entries on disk; return False if that is refused, and `my_problem` says why."""
     person = this_person()
     if person is None:
         return False
@@ -69,7 +69,7 @@ def _kept(entries: Iterable[Entry]) -> bool:
 
 
 def my_progress() -> Progress:
-    """Return this person's progress; nothing if it cannot be read, which `my_problem` reports."""
+    """Return this person's progress; empty if it cannot be read, which `my_problem` reports."""
     person = this_person()
     if person is None:
         return NOTHING
@@ -81,7 +81,7 @@ def my_progress() -> Progress:
 
 
 def take_in(text: str) -> None:
-    """Join this person's progress with that of a file; raises `ProgressError`."""
+    """Merge the progress in a file into this person's; raises `ProgressError`."""
     person = this_person()
     if person is not None:
         STORE.add(person.token, *Progress.imported(text), address=this_address())

@@ -49,7 +49,7 @@ class Progress:
     """Everything that a person has done so far.
 
     Attributes:
-        entries: by subject, the earlier one of two.
+        entries: by subject; of two about the same subject, the earlier one.
     """
 
     entries: dict[tuple[str, str, str], Entry]
@@ -71,7 +71,7 @@ class Progress:
         return len(self.entries)
 
     def joined(self, other: Iterable[Entry]) -> Progress:
-        """Join both; the order does not matter.
+        """Return both merged; the order does not matter.
 
         Raises:
             ProgressError: the result is more than is kept.
@@ -89,11 +89,11 @@ class Progress:
         return joined
 
     def find(self, kind: type[AnyEntry], topic: str, key: str) -> AnyEntry | None:
-        """The entry about a subject, None if there is none."""
+        """Return the entry about a subject; None if there is none."""
         return self.entries.get((kind.kind(), topic, key))
 
     def all(self, kind: type[AnyEntry], topic: str | None = None) -> list[AnyEntry]:
-        """All entries of a kind, of one topic or of all."""
+        """Return all entries of a kind, about one topic or all topics."""
         return [
             entry
             for entry in self
@@ -138,7 +138,7 @@ class Progress:
         }
 
     def exported(self) -> str:
-        """Return a file of the progress, as JSON."""
+        """Return the content of a file of the progress, as JSON."""
         return json.dumps(self.record(), indent=1, ensure_ascii=False)
 
     @classmethod

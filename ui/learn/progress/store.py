@@ -1,11 +1,12 @@
 """Progress by person, on disk.
 
-A person is known by a secret that their browser keeps (`ui.visits.tab.this_person`). All tabs of
-that browser write to the same progress, and simultaneous changes are joined. Progress is written at
-once: there are few entries, and none may be lost.
+A person is identified by a secret that their browser keeps (`ui.visits.tab.this_person`). All tabs
+of that browser write to the same progress, and simultaneous changes are merged. Progress is written
+at once: there are few entries, and none may be lost.
 
 Progress that cannot be read, as after a downgrade, is refused with a sentence and stays as it is.
-Progress without room is refused too. If the file cannot be reached, new entries wait in memory.
+Progress for which there is no room is refused too. If the file cannot be reached, new entries wait
+in memory.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _no_room() -> ProgressError:
 
 
 def now() -> int:
-    """The time of a new entry, in seconds since 1970."""
+    """Return the time of a new entry, in seconds since 1970."""
     return int(time.time())
 
 

@@ -1,4 +1,4 @@
-"""Progress on a page: its place on disk, and its file."""
+"""Progress on a page: where it is kept, and its file."""
 
 from __future__ import annotations
 

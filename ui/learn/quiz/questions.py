@@ -50,12 +50,12 @@ class Place(Written, kw_only=True, tag_field="page"):
 
     @property
     def file(self) -> str:
-        """The page's file."""
+        """The path of the page's file."""
         return f"pages/{self.page}.py"
 
     @property
     def title(self) -> str:
-        """The name of the page in the band."""
+        """The name of the page in the navigation."""
         return say(PAGES[self.file])
 
     @abstractmethod
@@ -159,7 +159,7 @@ class _Claims(_Measuring, tag="claims"):
 
 
 class _Decoder(_Visited):
-    """A page whose state has inputs; those that the table names are changed."""
+    """A page whose state has inputs; the inputs named in the table are changed."""
 
     inputs: ClassVar[type[PlainInputs]]
 
@@ -178,7 +178,7 @@ class _Decoder(_Visited):
 
 
 def _decoder(page: str, module: str, inputs: type[PlainInputs]) -> type[_Decoder]:
-    """Make the place of a page, with a field for each of its inputs."""
+    """Create the `Place` class of a page, with a field for each of its inputs."""
     hints = get_type_hints(inputs, include_extras=True)
     given = {each.name: hints[each.name] | UnsetType for each in fields(inputs)}
     own = {"__annotations__": given, "module": module, "inputs": inputs}
@@ -206,7 +206,7 @@ FEWEST, MOST = 2, 5  # answers of a question
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer to choose.
+    """One answer to choose from.
 
     Attributes:
         key: its name within its question.
@@ -228,7 +228,7 @@ class Question:
         text: the question.
         answers: the answers, in the order in which they are shown.
         right: key of the right answer.
-        trying: a way to find the answer by trying.
+        trying: how to find the answer by experiment.
         place: where to try.
     """
 
@@ -240,7 +240,7 @@ class Question:
     place: Place
 
     def answer(self, key: str) -> Answer | None:
-        """The answer of a key; None if there is none, as after an edit of the file."""
+        """Return the answer with this key; None if there is none, as after an edit of the file."""
         return next((answer for answer in self.answers if answer.key == key), None)
 
     @property
@@ -275,7 +275,7 @@ class _Question(Written):
         check_known("right", [self.right], self.answers)
 
     def places(self) -> list[str]:
-        """The places of its words and of its answers' words."""
+        """Return the places of its words and of its answers' words."""
         return [self.key, *(f"{self.key}/{answer}" for answer in self.answers)]
 
 
@@ -288,7 +288,7 @@ class _Quiz(Written):
 
 @cache
 def quiz_of(folder: Path, language: str = ENGLISH) -> Quiz:
-    """The quiz in a folder, read once, with words in a language, in English if that lacks them.
+    """Return the quiz in a folder, read once, in a language, or in English if it lacks that.
 
     Raises:
         LessonError: a mistake in its files; the sentence gives its place and a remedy.

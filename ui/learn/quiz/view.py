@@ -35,12 +35,12 @@ FIRST_COUNTS = marked("Only your first answer to a question counts for points an
 
 @dataclass
 class Round:
-    """State of a person's round through a quiz on this page.
+    """A person's round through a quiz on this page.
 
     Attributes:
         given: answers by question.
         place: the question on screen; the summary comes after the last one.
-        number: counts how often the quiz was begun again.
+        number: number of times the quiz was restarted.
     """
 
     given: dict[str, Answered] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Round:
     number: int = 0
 
     def again(self) -> None:
-        """Begin again."""
+        """Restart the quiz."""
         self.given, self.place, self.number = {}, 0, self.number + 1
 
     def go_on(self) -> None:
@@ -63,7 +63,7 @@ def scoring(answers: int) -> str:
 
 
 def at_stake(confidence: float, answers: int) -> str:
-    """The points for an answer with a confidence, if it is right and if it is wrong."""
+    """Describe the points for an answer with this confidence, if it is right and if it is wrong."""
     gain, loss = (points(confidence, is_right, answers) for is_right in (True, False))
     return say(
         "If you are right: {gain} points. If not: {loss}.",
@@ -108,7 +108,7 @@ def draw_quiz(quiz: Quiz, done: Done, visit: Visit) -> None:
 
 
 def _is_of(given: Answered | None, question: Question) -> bool:
-    """Return whether an answer belongs to the present question; its file may be edited."""
+    """Return whether an answer still belongs to the current question; its file may be edited."""
     return given is not None and question.answer(given.answer) is not None
 
 

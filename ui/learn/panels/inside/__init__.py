@@ -1,4 +1,4 @@
-"""The inside of the model, only in lessons: without timing, all values are computed at once.
+"""The inside of the model, shown only in lessons; all values are computed at once, without timing.
 
 panel.py      the panel and its measures for checks
 weights.py    the number of weights in each part, and some of them

@@ -32,10 +32,10 @@ class AttentionInputs(PlainInputs):
 
 @dataclass(frozen=True)
 class Attention:
-    """The weights of one head.
+    """The attention weights of one head over a text.
 
     Attributes:
-        tokens: labels of the text's tokens, n.
+        tokens: labels of the text's n tokens.
         weights: (n, n), in each row the share that a token takes from each token.
     """
 
@@ -66,7 +66,7 @@ def _picture(result: Attention, shown: Shown) -> None:
 
 
 def attention_figure(result: Attention, dark: bool = False) -> go.Figure:
-    """A row for each token, with its share from itself and from each one before it."""
+    """Draw a row for each token, with its attention to itself and to each token before it."""
     count = len(result.tokens)
     later = np.triu(np.ones((count, count), bool), 1)  # not yet written, so empty
     names = [f"{place + 1} {token}" for place, token in enumerate(result.tokens)]

@@ -25,7 +25,7 @@ from ui.words.metrics import number
 
 
 def labels(model: LanguageModel, text: str) -> tuple[str, ...]:
-    """The tokens of a text as pages write them; raises `PromptError` if there are none."""
+    """Return the labels of a text's tokens; raises `PromptError` if there are none."""
     return tuple(token_label(model.vocabulary.label(one)) for one in encode_prompt(model, text))
 
 
@@ -34,7 +34,7 @@ MOST_TOKENS = 48
 
 @dataclass(frozen=True)
 class LossInputs(PlainInputs):
-    """A text."""
+    """The text to compute the loss of."""
 
     text: str = "The green idea sleeps in a spoon."
 
@@ -44,8 +44,8 @@ class Loss:
     """The loss of a text.
 
     Attributes:
-        tokens: labels of all tokens except the first, before which nothing is read.
-        bits: loss of each: -log2 of the probability that the model gave it.
+        tokens: labels of all tokens except the first, which the model cannot predict.
+        bits: loss of each token: -log2 of the probability that the model gave it.
     """
 
     tokens: tuple[str, ...]
@@ -85,7 +85,7 @@ def _picture(result: Loss, shown: Shown) -> None:
 
 
 def loss_figure(result: Loss, dark: bool = False) -> go.Figure:
-    """A bar for each token."""
+    """Draw a bar for the loss of each token."""
     colours = palette(dark)
     names = [f"{place + 2} {token}" for place, token in enumerate(result.tokens)]
     figure = go.Figure(

@@ -30,12 +30,12 @@ class TrainingInputs(PlainInputs):
 
 @dataclass(frozen=True)
 class Training:
-    """The training of the model.
+    """The course of the model's training.
 
     Attributes:
         tokens: tokens read until each entry of the log.
         bits: mean loss on the texts of that entry, bits per token.
-        place: the entry that is shown.
+        place: the index of the entry that is shown.
     """
 
     tokens: np.ndarray
@@ -44,7 +44,7 @@ class Training:
 
     @property
     def mean(self) -> float:
-        """The loss that is shown."""
+        """The mean loss of the entry that is shown, bits per token."""
         return float(self.bits[self.place])
 
 
@@ -71,7 +71,7 @@ def _picture(result: Training, shown: Shown) -> None:
 
 
 def training_figure(result: Training, dark: bool = False) -> go.Figure:
-    """The loss over the tokens read, with a mark at the chosen entry."""
+    """Plot the loss over the tokens read, with a mark at the chosen entry."""
     colours = palette(dark)
     millions = result.tokens / 1e6
     figure = go.Figure(

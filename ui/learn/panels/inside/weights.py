@@ -50,7 +50,7 @@ class Weights:
 
 
 def _part_of(name: str) -> str:
-    """The part that a tensor belongs to; a norm within the attention is a norm."""
+    """Return the part that a tensor belongs to; a norm within attention counts as a norm."""
     return next(part for part in PARTS if part in name)
 
 

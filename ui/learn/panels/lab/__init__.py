@@ -2,6 +2,6 @@
 
     panel.py      their common parts: inputs, transport, picture, measures, actions
 
-To add one: a file with its measures and a `LabPanel`, and its name in `DecoderPanel` in the parent
-folder.
+A new one needs a file with its measures and a `LabPanel`, and its name in `DecoderPanel` in the
+parent folder.
 """

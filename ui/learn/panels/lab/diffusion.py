@@ -52,13 +52,13 @@ def mean_confidence(lab: DiffusionLab) -> float | None:
 
 
 def _kept(lab: DiffusionLab) -> list[float]:
-    """The confidence of each token that a step has kept."""
+    """Return the confidence of each token that a step has kept."""
     steps = lab.text.steps if lab.text else ()
     return [each.confidence[place] for each in steps for place in each.unmasked]
 
 
 class DiffusionPanel(LabPanel, tag="diffusion"):
-    """A canvas of masks."""
+    """A canvas of masks that diffusion fills."""
 
     measures: ClassVar[Functions] = MEASURES
     lab_page: ClassVar[LabPage] = PAGE

@@ -32,7 +32,7 @@ ACTIONS = Functions()
 class LabPanel(InputsPanel[Lab], kw_only=True):
     """A text on a decoder page.
 
-    Attributes, besides those of `InputsPanel`:
+    Attributes in addition to those of `InputsPanel`:
         steps: number of steps when the panel begins; None for as many as on the page.
         parts: parts shown with transport and picture: ``fields``, and names of experiments.
 
@@ -101,7 +101,7 @@ class LabPanel(InputsPanel[Lab], kw_only=True):
 
 
 def settle(lab: Lab) -> None:
-    """Wait until nothing is growing; raises `DecodingError` if a step fails or takes too long."""
+    """Wait until no text is growing; raises `DecodingError` if a step fails or takes too long."""
     if not lab.player.settle(TASK_SECONDS):
         seconds = f"{TASK_SECONDS:g}"
         raise DecodingError(

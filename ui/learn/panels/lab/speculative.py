@@ -55,7 +55,7 @@ def try_speed(lab: SpeculativeLab) -> None:
 
 
 class SpeculativePanel(LabPanel, tag="speculative"):
-    """Rounds of a draft and a target."""
+    """Rounds of a draft model and its target model."""
 
     measures: ClassVar[Functions] = MEASURES
     actions: ClassVar[Functions] = ACTIONS

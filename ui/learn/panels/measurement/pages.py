@@ -31,7 +31,7 @@ def outcome(state: MeasurementState) -> str:
 
 
 class ClaimPanel(MeasurementPanel, tag="claim"):
-    """A claim."""
+    """A claim and its test."""
 
     measures: ClassVar[Functions] = MEASURES
     measured_on: ClassVar[MeasurementPage] = CLAIMS

@@ -30,7 +30,7 @@ ACTIONS = Functions()
 class MeasurementPanel(InputsPanel[MeasurementState], kw_only=True):
     """One section, complete except for the choice of other sections.
 
-    Attributes, besides those of `InputsPanel`:
+    Attributes in addition to those of `InputsPanel`:
         key: the key of the section.
 
     A kind also sets `measured_on`, its page.
@@ -95,7 +95,7 @@ class MeasurementPanel(InputsPanel[MeasurementState], kw_only=True):
 
 
 def _at_a_press(state: MeasurementState) -> MeasurementState:
-    """Prevent measuring before the person asks for it: that may be their task."""
+    """Prevent measuring before the person asks for it, which may be their task."""
     state.held.began_alone = True
     return state
 

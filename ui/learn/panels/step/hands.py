@@ -57,7 +57,7 @@ ACTIONS = Functions()
 
 
 class Hands:
-    """A person at the step page.
+    """A simulated person at the step page, for actions that a lesson does.
 
     Args:
         session: the session on their screen; its lock is held.
@@ -76,12 +76,12 @@ class Hands:
         self._number = 0
 
     def do(self, actions: Iterable[Call[Hands, None]]) -> None:
-        """Do one after the other; raises `DecodingError` at the first refusal."""
+        """Do actions one after the other; raises `DecodingError` at the first refusal."""
         for action in actions:
             action(self)
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Send one event; if it is refused, raises the page's error."""
+        """Send one event; raises the page's error if it is refused."""
         session = self.session
         settings, order = parse_settings(self.settings)
         self._number += 1
@@ -112,13 +112,13 @@ class Hands:
         self.send("start", prompt=self.beginning.prompt)
 
     def presses(self, kind: str, times: int) -> None:
-        """Repeat the same press, while it changes the text."""
+        """Repeat the same press while it changes the text."""
         for _ in range(times):
             self.send(kind)
 
 
 def token_id(model: LanguageModel, text: str) -> int:
-    """Return the token of a text; raises `PromptError` if it is none or several."""
+    """Return the id of a text that is one token; raises `PromptError` if it is none or several."""
     ids = model.vocabulary.encode(text)
     if len(ids) != 1:
         raise PromptError(

@@ -25,7 +25,7 @@ MEASURES = Functions()
 
 
 def settings_named(names: str) -> str:
-    """Labels of settings, from names with spaces between them: ``Top-k, Min-p``."""
+    """Return the labels of settings, given names separated by spaces: ``Top-k, Min-p``."""
     return ", ".join(
         say(STAGES[name].info.label) if name in STAGES else name.replace("_", " ")
         for name in names.split()
@@ -33,7 +33,7 @@ def settings_named(names: str) -> str:
 
 
 def _listed(remarks: Iterable[tuple[str, str]]) -> str:
-    """The settings of remarks, each once: ``top_k min_p``."""
+    """Return the settings that remarks name, each once: ``top_k min_p``."""
     return " ".join(dict.fromkeys(name.replace(" ", "_") for name, _ in remarks))
 
 

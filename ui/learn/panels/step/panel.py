@@ -40,7 +40,7 @@ PARTS = [
 
 
 class StepPanel(Panel[LessonSession], kw_only=True, tag="step"):
-    """A text that is stepped.
+    """A text on the step page.
 
     Attributes:
         prompt: the prompt to continue from.
@@ -77,7 +77,7 @@ class StepPanel(Panel[LessonSession], kw_only=True, tag="step"):
 
     @cached_property
     def chain(self) -> tuple[SamplingSettings, tuple[str, ...]]:
-        """Settings that tokens are drawn with, seed included, and the samplers shown, in order."""
+        """The settings of the draws, seed included, and the samplers shown, in order."""
         named = [name for name in self.values if name != "seed"]
         first = [*FIRST, *named] if self.shown is None else [*self.shown, *named]
         order = list(dict.fromkeys(first))
@@ -136,4 +136,4 @@ class StepPanel(Panel[LessonSession], kw_only=True, tag="step"):
 
 
 def _on_change() -> None:
-    """Do nothing: the call itself redraws the surroundings of the panel."""
+    """Do nothing: the call itself redraws what is around the panel."""
