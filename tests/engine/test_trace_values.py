@@ -42,7 +42,7 @@ SAMPLED = [
     (("steps", 1, "rank"), 0, "step 1: rank must be a whole number of at least 1, got 0;"),
     (("steps", 1, "u"), 1.0, "step 1: u must be a number below 1.0, got 1.0;"),
     (("steps", 1, "logit"), "3", 'step 1: logit must be a number or nothing, got "3"'),
-    (("steps", 1, "logit"), 10**400, "step 1: logit must be a number that can be computed with"),
+    (("steps", 1, "logit"), 10**400, "step 1: logit must be a number within the supported range"),
     (("steps", 1, "probability"), 1.5, "step 1: probability must be a number of at most 1.0"),
     (("steps", 1, "entropy_bits"), -2.0, "step 1: entropy_bits must be a number of at least -1e"),
     (("steps", 1, "cache_bytes"), 2**63, "step 1: cache_bytes must be a whole number of at most"),
@@ -80,7 +80,7 @@ SAMPLED = [
     (("settings", 0, 1, "chain"), [["logit_bias", {"biases": [[VOCAB, 1.0]]}]], "settings[0]"),
 ]
 OTHERS = [
-    ("beam", ("steps",), {"tokens": [1]}, "steps must be a list, as a step is more than a token"),
+    ("beam", ("steps",), {"tokens": [1]}, "steps must be a list, as a step consists of more than a token"),
     ("contrastive", ("steps", 1, "chosen"), 9, "step 1: chosen must be below 3, got 9"),
     (
         "contrastive",

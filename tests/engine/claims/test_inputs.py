@@ -16,7 +16,7 @@ def test_typed_input_is_parsed_or_refused():
         with pytest.raises(SettingError, match="write them as in"):
             numbers.value(typed)
     assert wholes.value("8, 4") == [4, 8]
-    with pytest.raises(SettingError, match="is not whole"):
+    with pytest.raises(SettingError, match="is not a whole number"):
         wholes.value("1.5")
     assert len(FACTS.value("")) > 40 and FACTS.value('[k]\n"a b" = ["c"]')[0].answers == ("c",)
     for typed in ("x", "a = 1", '[k]\n"a" = "b"', '[k]\n"a" = [1]'):

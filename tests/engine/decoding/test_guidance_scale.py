@@ -75,5 +75,5 @@ def test_guided_rows_combine_at_any_scale(model):
 def test_scale_needs_a_negative_prompt(model):
     decoder = Decoder(model, PROMPT)
     decoder.guidance_scale = 1.0
-    with pytest.raises(SettingError, match="finds no negative prompt read"):
+    with pytest.raises(SettingError, match="needs a negative prompt, which this text lacks"):
         decoder.guidance_scale = 1.5

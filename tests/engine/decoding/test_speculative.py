@@ -180,7 +180,7 @@ def test_released_distributions_come_back_unchanged(architecture, draft):
         assert last.overlap is None and last.draft is None
     assert rejected > 2
     for wrong in (-1, 5, 1.5, None):
-        with pytest.raises(SettingError, match="position is none of the round"):
+        with pytest.raises(SettingError, match="position is not a position of this round"):
             decoder.distribution(0, wrong)
 
 

@@ -46,7 +46,7 @@ def test_max_new_tokens_cuts_a_round(most):
     list(decoder.run())
     assert decoder.token_ids == greedy_ids(most).token_ids
     assert decoder.stop_reason == "max_tokens"
-    with pytest.raises(SettingError, match="max_new_tokens is reached already"):
+    with pytest.raises(SettingError, match="max_new_tokens has already been reached"):
         decoder.step()
     decoder.settings = decoder.settings.replace(max_new_tokens=most + 4)
     list(decoder.run())
@@ -196,7 +196,7 @@ def test_unusable_drafts_targets_and_settings_are_refused():
         (llama, fewer, None, "draft .*64 tokens .*llama one of 96, got 'other'"),
         (llama, "gpt2", None, "draft must be a language model"),
         *(
-            (target, other, None, "draft has another tokenizer than the target V24")
+            (target, other, None, "draft has a different tokenizer from the target V24")
             for other in others
         ),
         (mamba, None, None, "such a model may still be the draft"),

@@ -164,5 +164,5 @@ def test_out_of_memory_around_the_pass_is_reported(model, monkeypatch, part):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(f"engine.model.language_model.{part}", fail)
-    with pytest.raises(OutOfMemoryError, match="ran out of memory at 1 new positions"):
+    with pytest.raises(OutOfMemoryError, match="ran out of memory with 1 new positions"):
         model.forward([1], model.new_cache(), 0)

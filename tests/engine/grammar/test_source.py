@@ -19,7 +19,7 @@ DEEP = "\n".join(f"r{i}: r{i + 1}" for i in range(3000)) + '\nr3000: "a"\nstart:
 @pytest.mark.parametrize(
     ("language", "source", "says"),
     [
-        ("regex", "[a-z", "is not a regular expression at character 1: unclosed character class"),
+        ("regex", "[a-z", "is not a valid regular expression at character 1: unclosed character class"),
         ("regex", "ab\n[", "regular expression at character"),
         ("regex", "(?=a)b", "look-around"),
         ("regex", "", "is empty"),
@@ -28,8 +28,8 @@ DEEP = "\n".join(f"r{i}: r{i + 1}" for i in range(3000)) + '\nr3000: "a"\nstart:
         ("lark", 'start: a\na: "x', "refused at line 2, column"),
         ("lark", "start: a\na: /x\\by/", "refused at line 2, column 4: uses \\b as a test of"),
         ("lark", 'start: %json {"oneOf":[{},{"not":1}]}', "refused at line 1, column 8"),
-        ("json_schema", '{"const": "\\ud800"}', "contains half a character"),
-        ("json_schema", '{"properties": {"\\udfff": true}}', "contains half a character"),
+        ("json_schema", '{"const": "\\ud800"}', "contains an unpaired surrogate, half a character"),
+        ("json_schema", '{"properties": {"\\udfff": true}}', "contains an unpaired surrogate, half a character"),
         ("json_schema", '{"type":', "not JSON at line 1, column 9"),
         ("json_schema", '{\n"type": "foo"}', 'foo ("foo" is first at line 2, column 9)'),
         ("json_schema", {"if": {}, "then": {}}, 'Unimplemented keys: ["if", "then"]'),
@@ -44,7 +44,7 @@ DEEP = "\n".join(f"r{i}: r{i + 1}" for i in range(3000)) + '\nr3000: "a"\nstart:
         ("choices", [], "must be a list of texts, none empty"),
         ("choices", ["a", ""], "must be a list of texts, none empty"),
         ("choices", ["a", 1], "must be a list of texts, none empty"),
-        ("choices", ["\ud800"], "contains half a character"),
+        ("choices", ["\ud800"], "contains an unpaired surrogate, half a character"),
         ("choices", {"a": 1}, "constraint.source must be a list of texts"),
         ("bnf", "a", "constraint.language is not known, got 'bnf'"),
     ],

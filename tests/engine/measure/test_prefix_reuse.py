@@ -16,7 +16,7 @@ FIRST, SECOND = [1, 2, 3, 4], [1, 9, 8]
 
 def test_shared_tokens_count_the_common_prefix():
     assert shared_tokens([1, 2, 3], [1, 2, 4]) == 2
-    assert shared_tokens([1, 2, 3], [1, 2, 3]) == 2, "one token is left to be read"
+    assert shared_tokens([1, 2, 3], [1, 2, 3]) == 2, "one token is left to read"
     assert shared_tokens([], [1]) == shared_tokens([2], [1, 2]) == 0
 
 

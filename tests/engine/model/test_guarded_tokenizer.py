@@ -138,12 +138,12 @@ GOES_TOO_FAR = {
     "doubles 40 times": (
         {"normalizer": {"type": "Sequence", "normalizers": [DOUBLED] * 40}},
         "ꙮ",
-        (TokenizerError, "takes more than .* to cut this text"),
+        (TokenizerError, "takes more than .* to split this text"),
     ),
     "tries all ways": (
         {"normalizer": replaced({"Regex": "a*a*(?!a|$)"}, "")},
         "a" * 4_000,
-        (TokenizerError, "takes more than 0.* seconds of processor time to cut this text"),
+        (TokenizerError, "takes more than 0.* seconds of processor time to split this text"),
     ),
     "compares all pieces": (
         {
@@ -157,7 +157,7 @@ GOES_TOO_FAR = {
             },
         },
         "a" * 20_000,
-        (TokenizerError, "takes more than 0.* seconds of processor time to cut this text"),
+        (TokenizerError, "takes more than 0.* seconds of processor time to split this text"),
     ),
     "makes a novel of it": (
         {"normalizer": replaced({"String": "ꙮ"}, "x" * 200_000)},
@@ -234,7 +234,7 @@ def test_python_tokenizer_is_limited_in_time(tmp_path, monkeypatch):
     with monkeypatch.context() as here:
         here.setattr(module, "CUT_SECONDS", 0.3)
         for cut in (guarded.encode, loaded.tokenize):
-            said = "0 seconds of processor time to cut this text"
+            said = "0 seconds of processor time to split this text"
             with pytest.raises(TokenizerError, match=said):
                 cut(LONG_WORD)
     assert guarded.encode("ab") == ids

@@ -51,7 +51,7 @@ except OutOfMemoryError as error:
     print(error)
 """)
     assert allocations == ["RuntimeError True", "MemoryError True"]
-    assert told.startswith("cpu ran out of memory at 2,000 new positions;")
+    assert told.startswith("cpu ran out of memory with 2,000 new positions;")
 
 
 def test_model_over_memory_limit_is_not_called_damaged(tmp_path):

@@ -266,9 +266,9 @@ def test_refusal_names_setting_value_and_remedy(setting, value, said):
     [
         (lambda: LogitBias({3: 1e30}), "logit_bias must be between -1000 and 1000"),
         (lambda: LogitBias({3: math.nan}), "logit_bias must be a finite number"),
-        (lambda: LogitBias({"3": 1}), "logit_bias must contain token ids, whole numbers"),
+        (lambda: LogitBias({"3": 1}), "logit_bias must contain token ids, which are whole numbers"),
         (lambda: LogitBias({-3: 1}), "logit_bias must not contain negative token ids"),
-        (lambda: LogitBias({True: 1}), "logit_bias must contain token ids, whole numbers"),
+        (lambda: LogitBias({True: 1}), "logit_bias must contain token ids, which are whole numbers"),
         (lambda: LogitBias([(3, 1), (3, 2)]), "logit_bias names a token twice"),
         (lambda: LogitBias([3]), "logit_bias must contain pairs"),
         (lambda: LogitBias({}), "logit_bias contains no token"),

@@ -72,7 +72,7 @@ def test_computation_reports_progress_and_can_be_stopped():
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        (0, 0, "second is the first position too"),
+        (0, 0, "second is the same as the first position"),
         (2, 0, "first is not a mask of the canvas, got 2"),
         (-1, 0, "first is not a mask"),
         (0, True, "second is not a mask"),

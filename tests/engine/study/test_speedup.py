@@ -67,5 +67,5 @@ def test_trial_that_cannot_measure_is_refused():
     prompt = tiny_models.prompt(3, tiny_models.CONTEXT - 1)
     trial = SpeedTrial(model, prompt, None, settings, lengths=[1], turns=1)
     list(trial)
-    with pytest.raises(SettingError, match="ends after one token"):
+    with pytest.raises(SettingError, match="leads to a text of only one token"):
         trial.result()

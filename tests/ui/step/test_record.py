@@ -95,7 +95,7 @@ def test_branches_share_passes_of_their_common_tokens(visitor, bundled, monkeypa
     ("fact", "value", "reason"),
     [
         ("dtype", "float64", "the model computed in float64 then and in"),
-        ("parameters", 1, "the model has other weights now"),
+        ("parameters", 1, "the model has different weights now"),
         ("torch", "0.1", "PyTorch was 0.1 then and is"),
     ],
 )

@@ -193,7 +193,7 @@ def test_unknown_shape_of_settings_is_refused(data, said):
         ({"seed": 1.5}, "seed must be a whole number"),
         ({"seed": 2**53}, "Seed is out of range, got 9,007,199,254,740,992"),
         ({"order": ["dry"], "dry": {"base": 0}}, "dry.base must be between 1 and"),
-        ({"order": ["dry"], "dry": {"__class__": 0}}, "dry has other fields"),
+        ({"order": ["dry"], "dry": {"__class__": 0}}, "dry has the wrong fields"),
         ({"order": ["xtc"], "xtc": {"threshold": [1]}}, "xtc.threshold must be a number"),
         ({"order": ["logit_bias"], "logit_bias": {"bias": [[3, 1e30]]}}, "logit_bias must be"),
         ({"order": ["logit_bias"], "logit_bias": {"bias": [[-3, 1]]}}, "token ids from 0 on"),

@@ -73,7 +73,7 @@ def test_plan_matches_the_typed_values(tuning):
         ),
         (
             {"y": AxisInput("temperature")},
-            "Y axis is the setting of the X axis too, got 'Temper",
+            "Y axis has the same setting as the X axis, got 'Temper",
         ),
     ],
 )

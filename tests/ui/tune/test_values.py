@@ -44,9 +44,9 @@ def test_lists_and_ranges_are_read(text, values):
         ("0 to 1 step 0", "X values contain a range with a step of 0"),
         ("0 to 1 step 0.000001", "X values are too many, got 1,000,001"),
         ("0 to 1e15 step 1e-300", "X values are too many"),
-        ("1e16", "X values contain a value that no setting takes"),
-        ("9" * 30_000, "X values are too long a list"),
-        ("9" * 41, "X values contain something of more than 40 characters, got '999"),
+        ("1e16", "X values contain a number too large for any setting"),
+        ("9" * 30_000, "X values are too long"),
+        ("9" * 41, "X values contain a number of more than 40 characters, got '999"),
         ("0.5, 1, 0.50", "X values contain a value twice, got 0.5"),
     ],
 )
@@ -60,10 +60,10 @@ def test_invalid_lists_are_refused_with_a_reason(text, sentence):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("9" * 9_000 + "x", "contain something of more than 40 characters"),
+        ("9" * 9_000 + "x", "contain a number of more than 40 characters"),
         ("9" * 200 + " to " + "9" * 200 + " step " + "9" * 201, "of more than 40 characters"),
-        ("1." * 9_999, "contain something of more than 40 characters"),
-        ("1.." * 6_000, "contain something of more than 40 characters"),
+        ("1." * 9_999, "contain a number of more than 40 characters"),
+        ("1.." * 6_000, "contain a number of more than 40 characters"),
         ("1" + " " * 19_000 + "to", "contain something that is not a number, got 'to'"),
         ("0 to 19998 step 1; 19998", "contain a value twice, got 19,998"),
         ("0 to 19998 step 1; 19999 19998", "are too many, got 20,001"),

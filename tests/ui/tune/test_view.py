@@ -40,7 +40,7 @@ def test_star_marks_the_better_end_if_any():
 
 def test_recorded_message_is_restored_in_any_language():
     error = SettingError("top_k", 0.5, "must be a whole number", msg("use 0 to {steps}", 4))
-    notice = msg("A text could not continue: {error}", error)
+    notice = msg("A text could not be continued: {error}", error)
     back = _message(json.loads(json.dumps(_recorded(notice))))
     assert (back, back.values) == (notice, notice.values) and _message("as it was") == "as it was"
     with speaking("de"):

@@ -69,8 +69,8 @@ def test_refusal_is_translated_with_its_values(refused, german, model):
 def test_nested_message_is_translated():
     error = SettingError("top_k", 0.5, "must be a whole number", msg("use {a} to {b:,}", (1, 2000)))
     assert error.problem == "must be a whole number" and error.remedy == "use 1 to 2,000"
-    outer = msg("A text could not continue: {error}", error)
-    assert outer == f"A text could not continue: {error}"
+    outer = msg("A text could not be continued: {error}", error)
+    assert outer == f"A text could not be continued: {error}"
     assert str(error) == "top_k must be a whole number, got 0.5; use 1 to 2,000."
     with speaking("de"):
         assert re.match(r"Ein Text .*: top_k muss .* 0,5; .* 2\.000\.", told(outer))

@@ -39,7 +39,7 @@ from ui.words.glossary import meaning
 from ui.words.labels import markdown_text, size
 from ui.words.language import localised, marked, say
 
-OWN_CARD = marked("Your numbers")
+OWN_CARD = marked("Own numbers")
 HALF = next(iter(CACHE_STORAGES))
 MOST_MODELS = 12
 MOST_POSITIONS = 2**24

@@ -14,7 +14,7 @@ from engine.measure import Cell
 from ui.words.language import marked, say
 
 FILE = Path(__file__).with_suffix(".toml")
-OWN = marked("Your prices")
+OWN = marked("Own prices")
 
 
 class Price(TypedDict):

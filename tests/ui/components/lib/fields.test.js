@@ -103,7 +103,7 @@ describe('fields', () => {
     ]) {
       type(field, typed);
       await settled();
-      assert.equal(bare(refused()), `Temperature must be a number, got ${got}; greedy stays in force.`);
+      assert.equal(bare(refused()), `Temperature must be a number, got ${got}; greedy still applies.`);
     }
     assert.deepEqual(page.taken(), []);
     page.update(0.5); // set elsewhere: the complaint no longer applies

@@ -21,7 +21,7 @@ function page_of(changes, actions) {
 
 test('each control triggers its action', () => {
   const page = page_of({ model: /** @type {Model} */ ({ has_chat_template: true }) });
-  const clicks = ['Chat template', 'Stage view', 'Hide and reveal', 'Manual mode', 'Single keys', 'Column: token id'];
+  const clicks = ['Chat template', 'Stage view', 'Hide and reveal', 'Manual mode', 'Key shortcuts', 'Column: token id'];
   for (const name of clicks) page.one('checkbox', name).click();
   choose(page.one('combobox', 'Rows of the table'), '30');
   choose(page.one('combobox', 'Colour of tokens'), 'entropy');
@@ -67,7 +67,7 @@ test('guidance asks for a negative prompt, and a search hides both', () => {
   page.one('checkbox', 'Guidance').click();
   begin_typing(page.one('textbox', 'Negative prompt'), 'sad');
   assert.deepEqual(page.state.draft.negative_prompt, 'sad');
-  assert.match(page.text(), /begins with Start/);
+  assert.match(page.text(), /Press Start to begin/);
   choose(page.one('combobox', 'Strategy'), 'search');
   assert.deepEqual([page.all('checkbox', 'Guidance'), page.all('textbox', 'Negative prompt')], [[], []]);
 });

@@ -36,13 +36,13 @@ test('a non-default order is compared with the default one', () => {
   );
   assert.match(order({ top_k: 2, temperature: 2 }), /the result is the same here\.$/);
   // Two reach .2, so XTC removes the first; top-k keeps the second.
-  assert.match(order({ xtc: ALWAYS, top_k: 1 }), /\(top-k, XTC\) another token is left\.$/);
+  assert.match(order({ xtc: ALWAYS, top_k: 1 }), /\(top-k, XTC\) a different token is left\.$/);
   // A forced token has no u for comparing draws.
   const forced = order({ xtc: ALWAYS, top_k: 1 }, { row: make_row([4, 3, 2, 1], { u: null }) });
-  assert.match(forced, /another token is left\.$/);
+  assert.match(forced, /a different token is left\.$/);
   assert.match(
     order({ temperature: 2, logit_bias: { bias: [[3, 2]] } }),
-    /the same 4 tokens are left, with other probabilities, and the same u draws another token/,
+    /the same 4 tokens are left, with other probabilities, and the same u draws a different token/,
   );
   assert.match(order({ temperature: 0, banned: { sequences: [[0]] } }), /1 token .* where none is left now/);
   const all = { sequences: [[0], [1], [2], [3]] };

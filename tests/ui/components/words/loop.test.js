@@ -77,7 +77,7 @@ test('the walk reports its stage and its effect', () => {
   assert.match(says(0), /^Stage 1 of 5: logits\. .* “␣Paris” leads with −0\.69, 0\.51 ahead of “␣the”\.$/);
   assert.match(says(1), /^Stage 2 of 5: temperature\. Temperature divides all scores by 0\.5/);
   assert.match(says(2), /^Stage 3 of 5: top-k\. Top-k keeps the top 2 tokens/);
-  assert.match(says(3), /^Stage 4 of 5: softmax\. The 2 tokens left held 93\.\d\d %/);
+  assert.match(says(3), /^Stage 4 of 5: softmax\. The 2 tokens left had 93\.\d\d %/);
   assert.equal(says(4), 'Stage 5 of 5: draw. u = 0.5000 falls into [0.0000, 0.7353), the stretch of “␣Paris”.');
   assert.match(shown({}).says(1), /“␣Paris” has 50\.00 %\.$/);
   const between = shown({ top_k: 3, temperature: 0.5, top_p: 0.5 });

@@ -109,7 +109,7 @@ test('an empty result names the sampler and a remedy', () => {
   // At a point that still has tokens, the sentence is about that point.
   assert.doesNotMatch(said({ temperature: 0, banned: { sequences: [[0]] } }, { point: 1 }), /No token is left/);
   const all = { banned: { sequences: [[0], [1], [2]] } };
-  assert.match(said(all, { logits: [3, 2, 1] }), /Take a token off Banned words, or switch it off\.$/);
+  assert.match(said(all, { logits: [3, 2, 1] }), /Remove a token from Banned words, or switch it off\.$/);
 });
 
 test('the greedy choice is compared with ties and draws', () => {

@@ -112,7 +112,7 @@ const NOTHING = [
   [shown({ temperature: 0 }), /Temperature 0 is greedy/, /^Nothing is drawn at temperature 0/],
   [
     shown({ banned: { sequences: [[0], [1], [2], [3]] } }),
-    /Banned words removed the last token\. Take a token off/,
+    /Banned words removed the last token\. Remove a token from/,
     /^No tokens left/,
   ],
   [shown({}, { row: null }), /no scores here/, /^No scores/],

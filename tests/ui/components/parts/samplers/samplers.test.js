@@ -111,7 +111,7 @@ test('keys move a sampler, which is dropped when the focus leaves', async () => 
   assert.deepEqual(page.taken(), [['set', { order: ['top_k', 'temperature', 'top_p', 'min_p'] }], ['settle']]);
   assert.deepEqual([document.activeElement, page.spoken()], [page.grip('Top-k'), 'Top-k: place 1 of 4, first.']);
   key('ArrowUp', { altKey: true });
-  assert.equal(page.spoken(), 'Top-k is first already.');
+  assert.equal(page.spoken(), 'Top-k is already first.');
   key(' ');
   for (const each of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Escape']) key(each);
   assert.match(page.spoken() ?? '', /^Top-k put back/);
@@ -174,7 +174,7 @@ test('a typed seed is checked and applies from the next token', async () => {
   const field = page.one('spinbutton', 'Seed');
   type(field, '9007199254740991');
   assert.deepEqual(page.taken(), [['set', { seed: 9007199254740991 }], ['settle']]);
-  assert.match(draw(), /; seed [\d,]+ holds from the next token on$/);
+  assert.match(draw(), /; seed [\d,]+ applies from the next token$/);
   page.change({ row: make_row(FOUR), steps: [] });
   assert.doesNotMatch(draw(), /holds from/);
   type(field, '1.5');
@@ -201,7 +201,7 @@ test('contrastive search shows its two numbers and which samplers act', () => {
   const page = page_of();
   assert.deepEqual(page.all('group', 'Contrastive search'), []);
   page.change({ draft: { ...page.state.draft, is_search: true } });
-  assert.match(page.one('group', 'Contrastive search').textContent, /It begins with Start\.$/);
+  assert.match(page.one('group', 'Contrastive search').textContent, /Press Start to begin\.$/);
   page.change({
     strategy: { top_k: 4, penalty_alpha: 0.6 },
     settings: { ...page.state.settings, order: ['repetition_penalty', 'top_p'], repetition_penalty: 1.2, top_p: 0.9 },

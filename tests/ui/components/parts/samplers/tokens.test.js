@@ -79,7 +79,7 @@ test('biases can be added, changed and removed, sorted by id', async () => {
 test('a word is also offered after a space, likelier form first', async () => {
   const page = page_of({ ...BOY, ...BERLIN });
   await page.add(BIAS, 'boy');
-  assert.match(page.said(BIAS), /^“boy” is another token after a space/);
+  assert.match(page.said(BIAS), /^“boy” is a different token after a space/);
   assert.deepEqual(page.offered(BIAS).at(-1), 'Both');
   assert.match(page.offered(BIAS).join(), /^␣boy \d+\.\d\d %,boy \d+\.\d\d %,Both$/);
   assert.deepEqual(page.sets(), [], 'nothing is biased before it is chosen');

@@ -57,7 +57,7 @@ test('one line below the rows reports cuts beyond them', () => {
   ]);
   assert.match(
     lines({ xtc: { threshold: 0.003, probability: 1 } }, 3)[1] ?? '',
-    /kept from rank 20 on · 1 token of 20 holds /,
+    /kept from rank 20 onwards · 1 token of 20 holds /,
   );
 });
 

@@ -68,7 +68,7 @@ test('Step and Back walk through the merges of a token', () => {
   assert.ok(page.one('button', 'Back').disabled);
   page.one('button', 'Step').click();
   assert.deepEqual(symbols(page), ['ab', 'a', 'b']);
-  const slider = page.one('slider', 'Step of the cut');
+  const slider = page.one('slider', 'Step of the split');
   slider.value = '3';
   slider.dispatchEvent(new Event('input'));
   assert.deepEqual(symbols(page), ['abab']);
@@ -110,7 +110,7 @@ test('pointer and keys choose a token, and hostile labels stay text', () => {
   assert.equal(second.getAttribute('aria-selected'), 'true');
   page.one('button', 'Step').click();
   assert.deepEqual(symbols(page), ['x', 'yz']);
-  assert.match(page.text(), /is the longest token after 2 that do not exist/);
+  assert.match(page.text(), /is the longest token that exists \(longer pieces tried: 2\)/);
   third.click();
   assert.match(page.text(), /id1,234bytes3C 69character of the text4 to 5byte of the text5 to 6/);
   assert.match(page.text(), /−2\.50 nats/);
