@@ -30,6 +30,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from engine.errors import panics_as_errors
 from ui.server.problems import AtMost, report
 from ui.server.shares import ASKER, SharedPool
+from ui.words.language import marked
 
 LIVE = "/live"
 LARGEST_FRAME = 512 * 2**10  # characters; a trace has at most 350,000
@@ -39,8 +40,8 @@ ROOM_SECONDS = 0.05  # between two checks for room
 HELLO_SECONDS = 20.0  # that a new connection may stay silent
 BUSY_SECONDS = 0.3  # of work, after which the page is told what it waits for
 ALIVE_SECONDS = 5.0  # at most, between two messages during slow work
-WORKING = "Working"
-NO_THREAD = "Waiting for other visitors"
+WORKING = marked("Working")
+NO_THREAD = marked("Waiting for other visitors")
 THREADS = 32  # at most half of them for one address
 OPENERS = 128
 FAILED_CODE = 1011

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as passed } from 'node:timers/promises';
 import { show } from '../../../../ui/components/js/apps/mounting.js';
+import { what_to_say } from '../../../../ui/components/js/words/line.js';
 import { say } from '../../../../ui/components/js/words/say.js';
 import { mount as document_with } from '../harness.js';
 
@@ -81,6 +82,8 @@ test('a change of language remounts the app', async () => {
   const root = element();
   shown(root, { language: 'de', served: { sentences: address('application/json', '{"Step": "Schritt"}') } });
   await until(() => calls.length === 1);
+  const busy = /** @type {import('../../../../ui/components/js/types.js').State} */ ({ busy: { what: 'Step' } });
+  assert.equal(what_to_say(busy).text, 'Schritt', 'the server says it in English while it starts');
   shown(root, { language: 'en', served: {} });
   await until(() => calls.length === 3);
   assert.deepEqual(

@@ -19,7 +19,7 @@ import { tour_stop } from './tour.js';
 /** @param {State} state @returns {Said} */
 export function what_to_say(state) {
   const { view, error, busy, cancelled, offline, visit_notice, said, stop, mode, point } = state;
-  if (busy) return { kind: 'busy', title: '', text: busy.is_cancelling ? say('Cancelling') : busy.what };
+  if (busy) return { kind: 'busy', title: '', text: busy.is_cancelling ? say('Cancelling') : say(busy.what) };
   if (error) return { kind: cancelled ? 'warning' : 'error', title: '', text: error };
   if (offline)
     return {
