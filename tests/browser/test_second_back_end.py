@@ -14,7 +14,7 @@ from tests.bundled import bundled
 from tests.engine.backend.top_n import TopN
 
 LISTED = 1000
-LIMITS = f"names the {LISTED:,} likeliest of its 16,384 tokens at every step"
+LIMITS = f"lists the {LISTED:,} likeliest of its 16,384 tokens at every step"
 SWEEP_MS = 120_000
 
 
