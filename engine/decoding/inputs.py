@@ -29,7 +29,7 @@ def checked_settings(
 
 
 def checked_length(length: object, steps: int) -> int:
-    """Return the number of steps to keep; raises `SettingError` if there are fewer."""
+    """Return the number of steps to keep; raises `SettingError` if it is not 0 to `steps`."""
     if not is_whole(length) or not 0 <= length <= steps:
         remedy = msg("use 0 to {steps}, the number of tokens generated so far", steps)
         raise SettingError("length", length, "must be a number of generated tokens", remedy)

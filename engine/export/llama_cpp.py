@@ -296,7 +296,7 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\x27"}
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with the escapes that ``--escape`` undoes, all on one line.
+    r"""Escape a text onto one line, in the form that ``--escape`` decodes.
 
     Control characters are not safe in a terminal even between quotes, so invisible characters are
     written as their UTF-8 bytes, for example ``\x1b``.

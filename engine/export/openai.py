@@ -94,9 +94,7 @@ def _body(request: Request, target: str) -> tuple[dict[str, object], list[Remark
         body["logit_bias"] = {str(t): ban if b is BANNED else b for t, b in bias.items()}
     if settings.seed is not None and not settings.is_greedy:
         body["seed"] = settings.seed
-        remark = msg(
-            "is only best-effort there, and gives different random numbers from those here"
-        )
+        remark = msg("is best-effort only there, and yields other random numbers than here")
         differs.append(("seed", remark))
     if request.stop_strings:
         body["stop"] = list(request.stop_strings[:_MOST_STOP_STRINGS])

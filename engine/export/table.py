@@ -157,9 +157,7 @@ def penalty(name: str, remark: str | None = None) -> Entry:
 
 def look_back(parameters: Mapping[str, object]) -> list[Remark]:
     """Return the remark on how far penalties look back, if any is on."""
-    why = msg(
-        "is 64 tokens there unless it is set; {whole_text:,} is more than any text has", WHOLE_TEXT
-    )
+    why = msg("defaults to 64 tokens there; {whole_text:,} covers any text", WHOLE_TEXT)
     return [("repeat_last_n", why)] if "repeat_last_n" in parameters else []
 
 

@@ -85,9 +85,7 @@ def _what_runs(settings: SamplingSettings) -> tuple[list[Stage], list[Remark]]:
         return chain, []
     greedy = next(i for i, stage in enumerate(chain) if stage.setting == "temperature")
     matters = [stage for stage in chain[:greedy] if stage.setting == "typical_p"]
-    why = msg(
-        "does not run without sampling, so not at temperature 0; here it may drop the best token"
-    )
+    why = msg("runs only when sampling, so not at temperature 0; here it may drop the best token")
     runs = [stage for stage in chain if stage.setting not in WARPERS or stage is chain[greedy]]
     return runs, [(stage.setting, why) for stage in matters]
 

@@ -1,4 +1,4 @@
-"""Rewrite a JSON schema so that llguidance does not misread it; it allows the same texts.
+"""Rewrite a JSON schema that llguidance would misread; it still allows the same texts.
 
     uniqueItems: false    and other keywords without effect: left out, as they are refused
     words next to $ref    up to draft-07 they have no effect (section 8.3): left out

@@ -303,7 +303,7 @@ def check_positions(model: LanguageModel, prompt_tokens: int, positions: int) ->
         )
     if positions > most:
         raise SettingError(
-            msg("Positions"), positions, msg("are beyond the context of {name}", model.name), remedy
+            msg("Positions"), positions, msg("exceed the context of {name}", model.name), remedy
         )
     if positions <= prompt_tokens:
         problem = msg(

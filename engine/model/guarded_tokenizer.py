@@ -342,6 +342,6 @@ def _asked(
         raise TokenizerError(
             "The tokenizer of {name} turns {given:,} characters into {grown:,} characters or "
             "tokens; {remedy}.",
-            (name, grown, given, remedy),
+            (name, given, grown, remedy),
         )
     return answer, made

@@ -1,4 +1,4 @@
-"""Fixed rules for a model's CPU kernels, dtype and threads, so that a seed repeats its text.
+"""Fixed rules for a model's CPU kernels, dtype and threads, so that a seed reproduces its text.
 
 oneDNN and PyTorch's own kernels add in different orders. In float32, so do one thread and several.
 Logits then differ in their last bits, and in bfloat16 the text of a seed soon differs too. So the

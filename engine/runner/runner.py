@@ -246,7 +246,7 @@ class Runner:
         return _Plan(ids, _kind(tokens), chunks, again + chunks, is_prefill)
 
     def _parts(self, plan: _Plan) -> Iterator[np.ndarray]:
-        """Yield the (rows, tokens) ids of each pass, and record them as read after it."""
+        """Yield each pass's ids, (rows, tokens), and record them as read once the pass is done."""
         end = self.positions + plan.ids.shape[1]
         read = 0
         for chunk in plan.chunks:

@@ -53,7 +53,7 @@ class TimedRead:
 
 
 def processor_clock(model: LanguageModel) -> Clock:
-    """Return a clock of processor time for passes on a CPU, of wall time on other devices.
+    """Return a processor-time clock for passes on a CPU, a wall clock for other devices.
 
     If all passes use one thread, it measures the calling thread; otherwise the whole process.
     """

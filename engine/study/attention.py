@@ -38,7 +38,7 @@ def attention_weights(model: LanguageModel, text: str) -> np.ndarray:
     ids = encode_prompt(model, text)
     if len(ids) > MOST_TOKENS:
         raise PromptError(
-            "This text has {ids:,} tokens, and the picture takes at most {most_tokens}; "
+            "This text has {ids:,} tokens, but the picture shows at most {most_tokens}; "
             "shorten it.",
             (len(ids), MOST_TOKENS),
         )

@@ -134,7 +134,7 @@ LOSSES = {
 
 @dataclass(frozen=True)
 class Waterfall:
-    """Levels from the tokens of a round to the measured speed-up; the changes add up exactly.
+    """Waterfall from tokens per round to the measured speed-up; the losses add up exactly.
 
     Attributes:
         tokens: expected tokens of a round: the speed-up if drafting and verifying were free.

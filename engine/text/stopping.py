@@ -59,7 +59,7 @@ def checked_max_new_tokens(max_new_tokens: object) -> int:
     if max_new_tokens < 0:
         raise SettingError("max_new_tokens", max_new_tokens, "must not be negative", _GIVE_NUMBER)
     if max_new_tokens > LONGEST_RUN:
-        problem = msg("is beyond the longest run of {longest_run:,} tokens", LONGEST_RUN)
+        problem = msg("exceeds the maximum of {longest_run:,} tokens per run", LONGEST_RUN)
         raise SettingError("max_new_tokens", max_new_tokens, problem, _GIVE_NUMBER)
     return int(max_new_tokens)
 

@@ -224,7 +224,7 @@ class Step:
 
     @property
     def xtc_uniform(self) -> float | None:
-        """XTC's uniform number in the step, 0 <= u < 1; None if XTC is not in the chain."""
+        """XTC's uniform random number, 0 <= u < 1; None if XTC is not in the chain."""
         return self.stage_state("xtc", "uniform")
 
     @property

@@ -107,7 +107,7 @@ class Trace:
             if first <= index:
                 return values
         raise TraceError(
-            "The trace has no settings for step {index:,}; give those it began with.", index
+            "The trace has no settings for step {index:,}; add those it began with.", index
         )
 
     def guidance_scale_at(self, index: int) -> float | None:

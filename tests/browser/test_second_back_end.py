@@ -48,7 +48,9 @@ def test_a_text_grows_on_the_step_page(page, url):
     assert ids(page) == [step.token_id for step in alone.run(6)]
     shown = [state(page, f"state.steps[{i}].probability") for i in range(6)]
     assert shown == [step.probability for step in alone.steps]
-    expect(page.get_by_text("The model does not report the size of its cache.").first).to_be_visible()
+    expect(
+        page.get_by_text("The model does not report the size of its cache.").first
+    ).to_be_visible()
 
 
 def test_unsupported_setting_is_refused_and_text_kept(page):

@@ -51,7 +51,10 @@ GOOD = EXAMPLE.to_json()
         ("[" * 100_000, OTHER_JSON),
         ('{"a":' * 100_000 + "1" + "}" * 100_000, "not valid JSON"),
         (GOOD.replace("17.25", "NaN"), "not valid JSON"),
-        (GOOD.replace("17.25", "1e999"), "step 0: logit must be a number that can be computed"),
+        (
+            GOOD.replace("17.25", "1e999"),
+            "step 0: logit must be a number within the supported range",
+        ),
         (GOOD.replace("6342", "9" * 5_000), "step 0: token_id must be a"),
         (GOOD.replace('" Paris"', '"\\ud800"'), "not valid JSON"),
         ("{}", OTHER_JSON),

@@ -80,7 +80,12 @@ SAMPLED = [
     (("settings", 0, 1, "chain"), [["logit_bias", {"biases": [[VOCAB, 1.0]]}]], "settings[0]"),
 ]
 OTHERS = [
-    ("beam", ("steps",), {"tokens": [1]}, "steps must be a list, as a step consists of more than a token"),
+    (
+        "beam",
+        ("steps",),
+        {"tokens": [1]},
+        "steps must be a list, as a step consists of more than a token",
+    ),
     ("contrastive", ("steps", 1, "chosen"), 9, "step 1: chosen must be below 3, got 9"),
     (
         "contrastive",

@@ -52,4 +52,4 @@ def test_page_reports_missing_back_end_data(page, monkeypatch):
     START.wait(lambda activity: None, lambda: True)
     app.switch_page(f"pages/{page}.py").run()
     assert not app.exception
-    assert [said.value for said in app.info if "does not give; choose another" in said.value]
+    assert [said.value for said in app.info if "does not provide; choose another" in said.value]

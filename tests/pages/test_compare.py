@@ -324,9 +324,9 @@ def test_column_obeys_constraint_and_keeps_refused_source(app):
     assert texts[column] in ("w1w2", "w3w4w5")
     assert texts[comparison.columns[0].number] not in ("w1w2", "w3w4w5")
     field(app, "text_area", f"compare_{column}_source").set_value('["w1"').run()
-    assert "not JSON at line 1" in app.error[0].value
+    assert "not valid JSON at line 1" in app.error[0].value
     assert field(app, "text_area", f"compare_{column}_source").value == '["w1"'
-    assert any("before it still holds" in one.value for one in app.caption)
+    assert any("previous constraint still applies" in one.value for one in app.caption)
     assert comparison.column(column).text.text == texts[column]
     field(app, "selectbox", f"compare_{column}_language").set_value("").run()
     assert comparison.column(column).settings.constraint is None and not app.error

@@ -108,7 +108,7 @@ def test_environment_variable_names_the_first_model(monkeypatch, tmp_path, other
     ("fields", "sentence"),
     [
         ({"settings": {"top_p": 1.4}}, "top_p must be above 0"),
-        ({"settings": {"top_k": 10**7}}, "top_k is above the vocabulary"),
+        ({"settings": {"top_k": 10**7}}, "top_k exceeds the vocabulary of"),
         ({"limits": {"max_tokens": 10**9}}, "max_new_tokens"),
         ({"settings": None}, "reload the page"),
     ],

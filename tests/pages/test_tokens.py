@@ -71,5 +71,5 @@ def test_tokens_have_a_price_and_a_measured_time(app):
     assert "is not a price" in said(app, "error") and state.inputs.output_price == 5.0
     state.change(prompt="|".join(["w1"] * 200))
     state.begin(UNKNOWN)
-    assert "beyond the 128 positions" in state.error and state.work.result is not None
+    assert "exceed the 128 positions" in state.error and state.work.result is not None
     assert json.dumps(state.record())

@@ -341,7 +341,7 @@ def test_failure_is_reported_and_frees_the_place(error, said, caplog):
         work.wait(PATIENCE_S)
         assert said in work.problem
         assert (work.is_running, work.is_done, work.ends) == (False, False, 1)
-    number = re.search(r"number: (\d+)\.$", work.problem)
+    number = re.search(r"this number to the person who runs this app: (\d+)\.$", work.problem)
     assert bool(number) == isinstance(error, ZeroDivisionError)
     if number:
         assert f"Problem {number.group(1)} interrupted this work" in caplog.text

@@ -36,7 +36,7 @@ NAMES = {  # names of the outcomes
     "holds": marked("Holds here"),
     "fails": marked("Does not hold here"),
     "depends": marked("Depends"),
-    "open": marked("Not decided here"),
+    "open": marked("Undecided here"),
 }
 SYMBOLS = {"holds": "✓", "fails": "✗", "depends": "◐", "open": "?"}
 PREDICTIONS = {
@@ -104,7 +104,7 @@ KINDS: dict[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class FigureName:
-    """A figure's name, its format (a key of `KINDS`), and a sentence for a condition not met."""
+    """A figure's name, its format (a key of `KINDS`), and a sentence for an unmet condition."""
 
     name: str
     kind: str

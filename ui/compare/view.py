@@ -91,7 +91,7 @@ def _row(raw: RankedRow, named: set[int], labels: TokenLabels) -> tuple[dict[str
 
 
 def _said(decoder: Decoder, place: int, labels: TokenLabels) -> str:
-    """Describe a column's token at `place`: "takes ␣witch: 2.9 % by the model, 11.2 % here"."""
+    """Describe a column's token at `place`: "takes ␣witch: model 2.9 %, here 11.2 %"."""
     step = decoder.steps[place]
     label, drawn_with = visible(labels[step.token_id]), step.u
     values = {

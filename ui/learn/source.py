@@ -101,7 +101,7 @@ def check_once(field: str, keys: Iterable[str]) -> None:
 
 
 def fitted(data: Any, kind: type[Kind], hook: Callable[[type, Any], Any] | None = None) -> Kind:
-    """Convert plain values to a kind; raises `Refused` if they do not fit.
+    """Convert plain values to a type; raises `Refused` if they do not fit.
 
     Args:
         data: the plain values.

@@ -74,7 +74,7 @@ OUTPUTS = Wholes(
 )
 HARDLY = Real(
     "hardly",
-    msg("Hardly, below"),
+    msg("Threshold for “hardly”"),
     0.1,
     msg("Below this share of an output token's time, a prompt token hardly adds any."),
     low=0.0,

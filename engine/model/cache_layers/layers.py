@@ -113,7 +113,7 @@ def _both(fields: Fields, plain: Layer) -> Layer:
 
 
 def _convolutions(fields: Fields, plain: Layer) -> tuple[Kept, ...]:
-    """Return Inkling's states of convolutions over keys, values, and both sublayers' inputs."""
+    """Return Inkling's convolution states for keys, values and the inputs of both sublayers."""
     kernel = fields.number(msg("inputs of the convolution"), "k", "conv_kernel_size")
     hidden = fields.number(msg("channels"), "c", "hidden_size")
     channels = [

@@ -48,7 +48,7 @@ def read_tokenizer(folder: Path, most_ids: int = _FEW_IDS) -> PreTrainedTokenize
     if highest >= most:
         raise TokenizerError(
             "The tokenizer of {name} has ids up to {highest:,}, and the model accepts only "
-            "{most_ids:,}; add the tokenizer.json that belongs to the model.",
+            "{most_ids:,} ids; add the tokenizer.json that belongs to the model.",
             (folder.name, highest, most_ids),
         )
     if tokenizer is None:

@@ -138,13 +138,13 @@ class Constraint(BanStage):
         source = shortened(self.source)
         if place.broken_at is not None:
             why = msg(
-                "because token {broken_at:,} after it took effect broke {source}",
+                "because token {broken_at:,} after the constraint took effect broke {source}",
                 (place.broken_at + 1, repr(source)),
             )
             remedy = msg("rewind to before that token, or switch it off")
         elif place.may_end:
             why = msg(
-                "as {source} is complete and this model has no end-of-text token", repr(source)
+                "because {source} is complete and this model has no end-of-text token", repr(source)
             )
             remedy = msg("stop here, or switch it off")
         else:
@@ -152,7 +152,7 @@ class Constraint(BanStage):
                 "because {source} allows nothing here that this model has tokens for",
                 repr(source),
             )
-            remedy = msg("rewind, or change it")
+            remedy = msg("rewind, or change the constraint")
         return msg(
             "Every token was removed before the draw: the constraint removed the last of "
             "them, {why}; {remedy}.",

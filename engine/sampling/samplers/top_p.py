@@ -1,4 +1,4 @@
-"""Top-p, or nucleus sampling: keep the most likely tokens up to a probability."""
+"""Top-p (nucleus) sampling: keep the most likely tokens up to a cumulative probability."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_impossible_kv_head_count_is_named(heads):
 def test_per_layer_lists_of_wrong_length_are_refused():
     config = small_config("glm_moe_dsa")
     config.indexer_types = ["full"]
-    with pytest.raises(NotAModelError, match="cannot be told from its configuration"):
+    with pytest.raises(NotAModelError, match="cannot be determined from its configuration"):
         layers_of(config)
 
 

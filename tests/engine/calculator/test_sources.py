@@ -186,9 +186,9 @@ def test_a_pasted_text_is_read_like_a_file(tmp_path):
     ("text", "said"),
     [
         ("", "is not valid JSON"),
-        ("[1, 2]", "names no model_type"),
+        ("[1, 2]", "has no model_type"),
         ('{"model_type": "nothing"}', "describes no model that transformers knows"),
-        ('{"model_type": "vit"}', "builds no causal language model"),
+        ('{"model_type": "vit"}', "cannot build a causal language model"),
         ("[" * 100_000, "is not valid JSON"),
         ('{"model_type": "llama", "x": "' + "y" * 1_000_000 + '"}', "at most 1 MB"),
     ],

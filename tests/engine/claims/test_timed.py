@@ -173,7 +173,11 @@ def test_claims_are_timed_by_the_processor_clock(chain, monkeypatch):
         ("output_time", {"prompts": "2"}, "Prompt tokens are too few"),
         ("output_time", {"prompts": "0, 2"}, "Prompt tokens"),
         ("cached_flat", {"flat": 0.5}, "Flat below"),
-        ("speculative", {"prompts": "the dog\n" * (MOST_LINES + 1)}, "Lines must number at most 200"),
+        (
+            "speculative",
+            {"prompts": "the dog\n" * (MOST_LINES + 1)},
+            "Lines must number at most 200",
+        ),
         ("speculative", {"lengths": "1, 2, 3, 4, 5, 6, 7, 8, 9"}, "must be 1 to 8 numbers"),
     ],
 )

@@ -425,7 +425,7 @@ def test_batch_allows_one_run_at_a_time(llama):
         (Row(PROMPT, sampling(0, parity=True)), SettingError, "parity"),
         (Row(PROMPT, sampling(0, top_k=97)), SettingError, "top_k"),
         (Row(PROMPT, sampling(0), 0), SettingError, "max_tokens must be at least 1"),
-        (Row(PROMPT, sampling(0), 10**9), SettingError, "longest run"),
+        (Row(PROMPT, sampling(0), 10**9), SettingError, "maximum of 1,000,000 tokens per run"),
         (Row(PROMPT, {"temperature": 1}), SettingError, "SamplingSettings"),
         (Row([], sampling(0)), PromptError, "no token"),
         (Row([1] * tiny_models.CONTEXT, sampling(0)), PromptError, "shorten"),

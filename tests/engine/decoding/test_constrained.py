@@ -113,7 +113,7 @@ def test_constraint_is_named_when_bans_leave_no_token(ending_model):
     text = Decoder(
         ending_model, "a", settings(banned=Banned(digits), constraint=Constraint("regex", "[0-9]"))
     )
-    with pytest.raises(NoCandidatesError, match="constraint took the last"):
+    with pytest.raises(NoCandidatesError, match="constraint removed the last"):
         text.step()
 
 

@@ -199,7 +199,7 @@ def test_steps_keep_random_numbers_after_a_seed_change(llama):
     decoder.rewind(3)
     assert decoder.uniform(3) == pending
     for index in (-1, 4, 1.0, True):
-        with pytest.raises(SettingError, match="neither taken nor next"):
+        with pytest.raises(SettingError, match="neither a step taken nor the next one"):
             decoder.uniform(index)
 
 

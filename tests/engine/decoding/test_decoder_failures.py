@@ -43,7 +43,7 @@ def test_step_fails_safely_when_no_token_is_left(llama):
     chain = [Temperature(0), Banned([[best]])]
     decoder.settings = SamplingSettings(chain=chain)
     for ask in (decoder.step, decoder.next_distribution):
-        with pytest.raises(NoCandidatesError, match="banned took the last of them"):
+        with pytest.raises(NoCandidatesError, match="banned removed the last of them"):
             ask()
     decoder.settings = GREEDY
     assert decoder.step().token_id == best

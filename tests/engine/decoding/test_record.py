@@ -93,7 +93,10 @@ def test_step_fails_cleanly_without_a_temporary_folder(monkeypatch):
         patch.setattr(tempfile, "tempdir", None)
         patch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/no/such/folder"])
         for _ in range(2):
-            with pytest.raises(RecordError, match=r"a temporary folder .*; .*set TMPDIR to one\.$"):
+            with pytest.raises(
+                RecordError,
+                match=r"in a temporary folder .*; set TMPDIR to a folder that can be written to\.$",
+            ):
                 decoder.step()
         patch.setattr(tempfile, "tempdir", "/no/such/folder")
         with pytest.raises(RecordError, match=r"in /no/such/folder .*set TMPDIR to another folder"):

@@ -190,8 +190,9 @@ def test_an_altered_token_is_found_at_its_step(sampled, index):
         token_id,
         sampled.steps[index].token_id,
     )
-    assert found.sentence.startswith(f"Step {index} differs first: token_id was {token_id} and is")
-    assert "so the file was changed or the weights were" in found.sentence
+    start = f"Step {index} is the first to differ: token_id was {token_id} and is"
+    assert found.sentence.startswith(start)
+    assert "so either the file or the weights were changed" in found.sentence
 
 
 def test_altered_forced_token_is_found_by_its_logit(sampled):
@@ -323,7 +324,7 @@ def test_another_vocabulary_or_tokenizer_is_refused(sampled, text_model):
     refused(sampled, text_model, "a vocabulary of 96 tokens, and tiny text model has 3")
     size = {"vocab_size": text_model.vocab_size, "input_size": text_model.input_size}
     same_size = replace(sampled, model=sampled.model | size)
-    refused(same_size, text_model, "another tokenizer than that of tiny text model")
+    refused(same_size, text_model, "a different tokenizer from that of tiny text model")
 
 
 def test_another_kind_of_model_is_refused(sampled):

@@ -193,7 +193,7 @@ def test_unusable_drafts_targets_and_settings_are_refused():
     target, own = of_words(20, 24), of_words(20, 24)
     others = of_words(18, 24, "one", "two"), LanguageModel(own.hf, None, name="V24")
     for model, draft, settings, said in [
-        (llama, fewer, None, "draft .*64 tokens .*llama one of 96, got 'other'"),
+        (llama, fewer, None, "draft .*64 tokens, .*llama has one of 96, got 'other'"),
         (llama, "gpt2", None, "draft must be a language model"),
         *(
             (target, other, None, "draft has a different tokenizer from the target V24")

@@ -139,7 +139,7 @@ def test_llguidance_1_9_1_leaves_a_dead_end():
     assert version("llguidance") == "1.9.1" and takes(constraint.source, '{"s":5}')
     states = {"constraint": ConstraintState(constraint.initial_state().digest, dead.size)}
     row = Survivors(RankedRow(np.zeros(256, np.float32)))
-    with pytest.raises(NoCandidatesError, match="lets nothing follow"):
+    with pytest.raises(NoCandidatesError, match="allows nothing here"):
         constraint.apply(row, Context(dead, states=states, places=BYTES))
 
 

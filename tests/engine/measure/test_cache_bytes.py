@@ -51,5 +51,5 @@ def test_positions_and_batches_out_of_range_are_refused(positions, batch, said):
 
 
 def test_batch_of_recurrent_states_is_refused():
-    with pytest.raises(SettingError, match="cannot be repeated"):
+    with pytest.raises(SettingError, match="cannot be duplicated"):
         list(CacheBytesMeasurement(tiny_models.shared("mamba"), 20, 2).run())

@@ -38,7 +38,7 @@ def test_cell_derives_rates_from_its_times():
 def test_grid_beyond_context_or_cell_limit_is_refused():
     model = shared("llama")
     assert grid(model, [CONTEXT - 8], [8]) == [(CONTEXT - 8, 8)]
-    with pytest.raises(SettingError, match="beyond the 160 positions of llama"):
+    with pytest.raises(SettingError, match="exceed the 160 positions of llama"):
         PrefillAndDecodeMeasurement(model, [CONTEXT - 7], [8], 1)
     with pytest.raises(SettingError, match="too many cells"):
         grid(model, range(1, 40), range(1, 40))

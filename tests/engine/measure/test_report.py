@@ -47,7 +47,7 @@ def test_setting_names_model_and_machine(report):
     ("change", "problem"),
     [
         (lambda data: data.update(format="trace"), "is not a measurement"),
-        (lambda data: data.pop("version"), "names no version"),
+        (lambda data: data.pop("version"), "has no version"),
         (lambda data: data.update(version=99), "newer than this app reads"),
         (lambda data: data.pop("setting"), "damaged at setting"),
         (lambda data: data["setting"]["machine"].update(cores=0), "setting.machine.cores"),

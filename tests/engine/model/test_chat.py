@@ -174,7 +174,7 @@ def test_endless_or_huge_template_is_stopped(template, said, monkeypatch):
 
 def test_template_output_over_the_limit_is_refused():
     said = fails(PromptError, "{{ 'x' * 5000000 }}")
-    assert "makes 5,000,000 bytes" in said
+    assert "turns this message into 5,000,000 bytes" in said
 
 
 def test_rendering_process_is_reused_and_restarted_if_killed():
@@ -265,7 +265,7 @@ def test_control_token_markers_cannot_be_typed():
 
 
 def test_empty_and_oversized_messages_are_refused():
-    assert "makes nothing of this message" in fails(TokenizerError, "{{ '' }}")
+    assert "produces nothing from this message" in fails(TokenizerError, "{{ '' }}")
     assert "empty" in fails(PromptError, PLAIN, "")
     assert "bytes" in fails(PromptError, PLAIN, "x" * (MAX_PROMPT_BYTES + 1))
     assert "bytes" in fails(PromptError, "{{ messages[0].content * 5000 }}", "x" * 1000)

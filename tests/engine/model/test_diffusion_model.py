@@ -85,9 +85,9 @@ def test_continuation_appends_masks_to_the_prompt(model, masking):
         ("the [0] sat", ["at least one token"]),
         ("the [161] sat", ["A gap of 161 tokens", "160 positions"]),
         (f"the [{'9' * 5000}] sat", ["A gap of 999999... tokens"]),
-        ("the [159] sat", ["the context of tiny holds 160"]),
+        ("the [159] sat", ["the context of tiny holds at most 160"]),
         ("the [80] and [80] sat", ["160 of them masks"]),
-        ("the <|mask|> [2] sat", ["holds the mask token <|mask|> itself"]),
+        ("the <|mask|> [2] sat", ["contains the mask token <|mask|> itself"]),
         ("x" * 5_000_000 + "[1]", ["more than the 4,000,000"]),
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else "",
@@ -233,7 +233,7 @@ def test_mask_id_comes_from_model_or_tokenizer(masking, tokenizer):
     assert DiffusionModel(unnamed, masking).mask_id == masking.mask_token_id
     refused(NotAModelError, lambda: DiffusionModel(unnamed, tokenizer), "names no mask token")
     other = bidirectional(masking, mask_token_id=7)
-    refused(TokenizerError, lambda: DiffusionModel(other, masking), "is 7 to the model and")
+    refused(TokenizerError, lambda: DiffusionModel(other, masking), "has id 7 in the model and")
 
 
 def test_padding_that_ends_texts_may_be_predicted(masking):

@@ -29,9 +29,9 @@ KINDS = {
 SHORT = ("bart", "llama4_text", "deepseek_v4")
 REFUSED = {
     "minimax": "cache of its own",
-    "recurrent_gemma": "keeps what it has read inside the model",
-    "openai-gpt": "keeps nothing in the cache",
-    "prophetnet": "cannot be stepped",
+    "recurrent_gemma": "keeps its state inside the model, not in a cache",
+    "openai-gpt": "stores nothing in the cache",
+    "prophetnet": "cannot run step by step",
 }
 
 

@@ -69,4 +69,6 @@ except OutOfMemoryError as error:
     print(error)
 """
     (told,) = told_by(code, str(tmp_path / "small"), str(tmp_path / "large"))
-    assert told == "cpu has not enough memory for large; use a smaller model or a smaller dtype."
+    assert (
+        told == "cpu does not have enough memory for large; use a smaller model or a smaller dtype."
+    )

@@ -23,7 +23,7 @@ def test_model_with_internal_state_is_refused():
         return output + sum(seen[:-1])
 
     hf.model.embed_tokens.register_forward_hook(remember)
-    with pytest.raises(NotAModelError, match="keeps what it has read inside the model"):
+    with pytest.raises(NotAModelError, match="keeps its state inside the model, not in a cache"):
         LanguageModel(hf)
 
 
@@ -38,7 +38,7 @@ class Shifting(transformers.LlamaForCausalLM):
 
 def test_model_needing_more_than_tokens_is_refused():
     hf = Shifting(tiny_models.build("llama").config).eval()
-    with pytest.raises(NotAModelError, match="other logits for plain tokens"):
+    with pytest.raises(NotAModelError, match="different logits for token ids alone"):
         LanguageModel(hf)
 
 
@@ -51,7 +51,7 @@ def test_a_model_without_generate_is_refused():
 def test_a_cache_that_crops_wrongly_is_refused(monkeypatch):
     crop = DynamicLayer.crop
     monkeypatch.setattr(DynamicLayer, "crop", lambda layer, count: crop(layer, count - 1))
-    with pytest.raises(NotAModelError, match="after its cache was cropped"):
+    with pytest.raises(NotAModelError, match="once its cache is cropped"):
         LanguageModel(tiny_models.build("gpt2"))
 
 

@@ -203,7 +203,7 @@ def test_from_dict_refuses_malformed_data(data):
         (lambda: [0.9], "chain must contain stages, got 0.9"),
         (lambda: [TopP], "chain must contain stages"),
         (lambda: TopP(0.9), "chain must be a list of stages"),
-        (lambda: SamplingSettings(chain=[TopK(1)], top_p=0.9), "top_p .*together with a chain"),
+        (lambda: SamplingSettings(chain=[TopK(1)], top_p=0.9), "top_p .*combined with a chain"),
         (lambda: SamplingSettings(topp=0.9), "topp is not a setting, got 0.9; .*top_p, top_k"),
         (lambda: SamplingSettings().replace(topp=0.9), "topp is not a setting"),
         (
@@ -268,7 +268,10 @@ def test_refusal_names_setting_value_and_remedy(setting, value, said):
         (lambda: LogitBias({3: math.nan}), "logit_bias must be a finite number"),
         (lambda: LogitBias({"3": 1}), "logit_bias must contain token ids, which are whole numbers"),
         (lambda: LogitBias({-3: 1}), "logit_bias must not contain negative token ids"),
-        (lambda: LogitBias({True: 1}), "logit_bias must contain token ids, which are whole numbers"),
+        (
+            lambda: LogitBias({True: 1}),
+            "logit_bias must contain token ids, which are whole numbers",
+        ),
         (lambda: LogitBias([(3, 1), (3, 2)]), "logit_bias names a token twice"),
         (lambda: LogitBias([3]), "logit_bias must contain pairs"),
         (lambda: LogitBias({}), "logit_bias contains no token"),

@@ -243,7 +243,7 @@ def test_dead_end_constraint_gives_a_clear_error(spelling):
     model = spelling(0)
     with pytest.raises(SettingError, match="allows none of this model's tokens"):
         ExactSearch(model, PROMPT, TOKENS, constraint=Constraint("choices", ["x"]))
-    with pytest.raises(NoCandidatesError, match="constraint took the last of them"):
+    with pytest.raises(NoCandidatesError, match="constraint removed the last of them"):
         run(ExactSearch(model, PROMPT, TOKENS, constraint=Constraint("choices", ["ax"])))
 
 

@@ -115,5 +115,5 @@ def test_unmeasurable_plans_are_refused(models, plan):
     for seeds in ((), (1, 1)):
         with pytest.raises(SettingError, match="seeds"):
             next(replace(plan, seeds=seeds).run(model, target))
-    with pytest.raises(PromptError, match="has other tokens than"):
+    with pytest.raises(PromptError, match="has different tokens from"):
         next(plan.run(model, tiny_models.shared("llama")))

@@ -29,7 +29,7 @@ NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
         (PERSON, '{"name": "Tom", "age": 4', False, "Expecting ',' delimiter at line 1, col", 24),
         (PERSON, '{\n"name": Tom}', False, "Expecting value at line 2, column 9", 10),
         (PERSON, '{"name": "Tom"} and', False, "Extra data", 16),
-        (PERSON, '{"age": 4}', False, "'name' is a required property (the whole)", None),
+        (PERSON, '{"age": 4}', False, "'name' is a required property (the whole value)", None),
         (PERSON, '{"name": "Tom", "age": "x"}', False, "'x' is not of type 'integer' (age)", None),
         (PERSON, '{"name": "tom"}', False, "does not match", None),
         (PERSON, '{"name": "Tom", "age": NaN}', False, "NaN is no JSON", None),
@@ -48,7 +48,7 @@ NUMBER = Constraint("regex", "[0-9]+(\\.[0-9]{2})?|none")
         (NUMBER, "nonesuch", False, "does not match the whole text", None),
         (Constraint("regex", "a{2000}"), "a" * 2000, None, "RE2 cannot read", None),
         (Constraint("choices", ["yes", "no"]), "no", True, "", None),
-        (Constraint("choices", ["yes", "no"]), "No", False, "none of the choices", None),
+        (Constraint("choices", ["yes", "no"]), "No", False, "not one of the choices", None),
         (Constraint("lark", 'start: "a"'), "a", None, "no second parser", None),
     ],
 )
@@ -92,17 +92,17 @@ def test_character_classes_match_the_constraint(expression, texts):
 @pytest.mark.parametrize(
     ("kind", "source", "text", "why"),
     [
-        ("regex", "[a-z&&b]", "b", "reads && within brackets in another way"),
-        ("regex", "[a[b]]", "b", "reads [ within brackets in another way"),
-        ("regex", r"[^\W_]", "é", r"has no \W of all scripts within brackets"),
+        ("regex", "[a-z&&b]", "b", "reads && inside brackets differently"),
+        ("regex", "[a[b]]", "b", "reads [ inside brackets differently"),
+        ("regex", r"[^\W_]", "é", r"has no Unicode \W inside brackets"),
         ("regex", r"\p{Letter}", "a", "RE2 cannot read the expression"),
         ("regex", r"\w", "\u1c89", "a character that RE2 does not know"),
         ("json_schema", {"items": [True]}, "[1]", "jsonschema cannot use the schema"),
         ("json_schema", {"$schema": [], "type": "array"}, "[1]", "is not of type 'string'"),
         ("json_schema", {"items": {"format": "time"}}, '["10:00:00Z"]', "format 'time'"),
         ("json_schema", {"format": "email"}, '"a@b"', "format 'email'"),
-        ("json_schema", {"multipleOf": 3}, "1e400", "beyond what Python divides"),
-        ("json_schema", DOUBLING, "null", "over 20,000 checks"),
+        ("json_schema", {"multipleOf": 3}, "1e400", "number that Python cannot divide exactly"),
+        ("json_schema", DOUBLING, "null", "more than 20,000 checks"),
     ],
 )
 def test_sources_a_parser_reads_differently_are_not_judged(kind, source, text, why):

@@ -94,7 +94,7 @@ def test_bytes_agree_and_block_size_needs_no_recount():
 def test_window_section_names_its_model_as_random():
     app = opened("window")
     assert any("random weights" in one.value for one in app.info)
-    assert any("attends to 16, yet 31 change" in one.value for one in app.markdown)
+    assert any("attends to 16 positions, yet 31 change" in one.value for one in app.markdown)
     assert any("is full" in one.value for one in app.text)
 
 

@@ -91,7 +91,7 @@ def test_charts_show_the_measured_values(held):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"group": 12}, "does not divide the"),
+        ({"group": 12}, "must divide the 8 channels"),
         ({"residual": 24}, "keeps all 24 positions"),
         ({"prompt": ""}, "rompt"),
         ({"text": SAMPLED_TEXT, "temperature": -1.0}, "Temperature must"),
@@ -143,5 +143,5 @@ def test_page_measures_and_reports_values_out_of_range():
     app.run()
     app.button(key="cache_quantised_start").click()
     app.run()
-    assert any("group does not divide" in one.value for one in app.error)
+    assert any("group must divide the" in one.value for one in app.error)
     assert len(charts(app)) == 2, "the last result stays"

@@ -20,7 +20,7 @@ def rows(result, name: str) -> list[tuple]:
 def test_the_notice_names_the_ceiling_and_the_law():
     said = SECTION.notice(roofline())
     assert "1.00 operations per byte. Below 10" in said and "decode waits for memory" in said
-    assert "1,000 tokens/s; 500 are measured, 50 %" in said and "4.0 times" in said
+    assert "1,000 tokens/s; 500 were measured, 50 %" in said and "4.0 times" in said
     assert "first" in SECTION.notice(roofline(passes=()))
 
 
@@ -29,8 +29,8 @@ def test_table_compares_decode_law_with_measurement():
     assert (name, predicted, again, measured, share) == ("after 16 tokens", 1000, 4000, 500, "50 %")
     assert (weights, cache) == ("8.6 MiB", "976.6 KiB")
     words = _law_words(roofline())
-    assert "1.000 ms; a layer takes 0.50 ms" in words and "500 operators" in words
-    assert "no list of them" in _law_words(roofline(layers=None))
+    assert "1.000 ms; a layer takes 0.50 ms" in words and "500 PyTorch operators" in words
+    assert "no list of its layers" in _law_words(roofline(layers=None))
     assert rows(roofline(layers=None), "Layers") == []
 
 

@@ -88,7 +88,7 @@ def test_refused_value_is_reported_and_changes_nothing(comparison):
     for changes, said in (
         ({"temperature": -1.0}, "Temperature must not be negative, got -1.0"),
         ({"top_p": 1.5}, "Top-p must be above 0 and at most 1, got 1.5"),
-        ({"top_k": 100_000}, "Top-k is above the vocabulary"),
+        ({"top_k": 100_000}, "Top-k exceeds the vocabulary of"),
         ({"seed": None}, "Seed of this column is empty"),
         ({"seed": 1.5}, "Seed of this column must be a whole number, got 1.5"),
     ):
@@ -113,7 +113,7 @@ def test_there_are_two_to_six_columns(comparison):
     for _ in range(4):
         comparison.add()
     assert len(comparison.columns) == MOST
-    assert "There are 6 columns, the most there can be" in comparison.error
+    assert "There are already 6 columns, the maximum; remove one" in comparison.error
     assert len({column.preset for column in comparison.columns}) == MOST
     for column in list(comparison.columns):
         comparison.remove(column.number)

@@ -52,6 +52,6 @@ def test_texts_part_with_the_distributions_of_the_engine(comparison, model, same
             assert draw["probability"] == pytest.approx(probs[step.token_id])
             assert draw["from"] <= step.u < draw["to"]
         model_s, here = 100 * math.exp(step.logprob), 100 * probs[step.token_id]
-        assert shown["said"].endswith(f": {model_s:.1f} % by the model, {here:.1f} % here")
+        assert shown["said"].endswith(f": model {model_s:.1f} %, here {here:.1f} %")
     for raw in raws:
         np.testing.assert_array_equal(raw, raws[0])

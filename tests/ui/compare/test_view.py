@@ -57,7 +57,9 @@ def test_a_card_says_which_sampler_has_no_effect(comparison):
     assert "no effect" not in cards(comparison)
     chain = [DynamicTemperature(0.5, 1.5), Temperature(0.7)]
     comparison.set_settings(column.number, SamplingSettings(chain=chain))
-    assert "Temperature: it divides what another temperature has divided" in cards(comparison)
+    assert "Temperature: it divides scores that another temperature has already divided" in cards(
+        comparison
+    )
 
 
 def test_chat_answer_begins_after_a_blank_line(comparison):

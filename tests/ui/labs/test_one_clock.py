@@ -65,7 +65,7 @@ def test_constrained_decoding_follows_the_entered_constraint(model):
     list(text.run(9))
     assert text.text in (" Paris", " Rome")
     clock.change(source="[")
-    assert "not JSON at line 1" in clock.error and clock.inputs == inputs
+    assert "not valid JSON at line 1" in clock.error and clock.inputs == inputs
     clock.change(tokens=5)
     assert not clock.error and clock.inputs.source == inputs.source
 

@@ -86,7 +86,7 @@ def test_changed_trace_reports_the_first_difference(kind, model):
         place = next(at for at, one in enumerate(step["confidence"]) if one is not None)
         step["confidence"][place], what = 0.125, f"confidence[{place}]"
     lab = opened(fresh(kind, model).copy(), json.dumps(data))
-    assert f"Step 1 differs first: {what} was" in lab.said, (lab.said, lab.error)
+    assert f"Step 1 is the first to differ: {what} was" in lab.said, (lab.said, lab.error)
     if kind is BeamLab:  # the message goes once an input is changed
         lab.change(width=2)
         assert not settled(lab).said
@@ -123,7 +123,7 @@ def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
         (BeamLab, replace(beam_trace, stop_strings=("x\ny",)).to_json(), "has stop_strings"),
         (BeamLab, replace(beam_trace, settings=((0, edited),)).to_json(), "The trace has chain"),
         (BeamLab, json.dumps(tokens), "made with a vocabulary of"),
-        (BeamLab, replace(beam_trace, prompt="b").to_json(), "has other tokens than its text"),
+        (BeamLab, replace(beam_trace, prompt="b").to_json(), "tokens are not those of its text"),
         (ConstrainedLab, free.trace().to_json(), "has no constraint"),
         (ConstrainedLab, forced.trace().to_json(), "tokens that a person forced"),
         (SpeculativeLab, json.dumps(other), "somebody/else is not among the models"),

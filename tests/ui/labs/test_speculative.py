@@ -87,7 +87,7 @@ def test_unsuitable_draft_falls_back_to_prompt_lookup():
     target = LanguageModel(tiny_models.build("llama"), name="mine")
     target.vocabulary.encode = lambda text: tiny_models.prompt(2)
     other = SpeculativeLab(target, steps=2)
-    assert "another tokenizer than mine" in other.fell_back
+    assert "a different tokenizer from mine" in other.fell_back
     assert settled(other).text.draft is None and len(other.text.steps) == 2
 
 
@@ -193,7 +193,7 @@ def test_notice_summarises_the_rounds():
     assert view.INVALID in view.written(forced, "x") and view.INVALID not in view.written(text, "x")
     silent = SpeculativeDecoder(tiny_models.shared("llama"), [5], None, SpeculativeSettings())
     silent.step()
-    assert view.notice(silent).startswith("Nothing was proposed yet")
+    assert view.notice(silent).startswith("Nothing has been proposed yet")
 
 
 def test_overlap_shows_shared_probability_or_forced_acceptance():

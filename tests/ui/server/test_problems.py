@@ -12,7 +12,7 @@ from tests.pages.tab import PATIENCE_S
 from ui.server import problems
 from ui.server.problems import AtMost, on_script_error, report
 
-NUMBER = re.compile(r"number: (\d{5})\.$")
+NUMBER = re.compile(r"this number to the person who runs this app: (\d{5})\.$")
 
 
 @pytest.fixture(autouse=True)

@@ -224,7 +224,10 @@ def test_page_that_cannot_open_says_why(client, first, said):
 def test_page_error_is_reported_with_a_number(socket, made):
     socket.send_json({"number": 1, "fail": True})
     frame = read(socket)
-    assert frame["kind"] == "failed" and "its number: " in frame["error"]
+    assert (
+        frame["kind"] == "failed"
+        and "this number to the person who runs this app: " in frame["error"]
+    )
     assert made[0].is_closed.wait(20)
 
 

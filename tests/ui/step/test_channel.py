@@ -296,7 +296,7 @@ def test_read_only_text_survives_restart_and_becomes_editable(
         assert again.last["recorded"]["chosen"] == text.token_ids[-1]
         session = visits.open(again.visit, again.tab, "x", lambda: False).present(STEP)
         session.load(model)
-        assert "it stays read-only" in again.read()["said"]
+        assert "so the text stays read-only" in again.read()["said"]
         again.do("open", trace=packed(data))
         assert again.text["read_only"] and again.ids == text.token_ids
         session.load(bundled)
@@ -403,7 +403,10 @@ def test_unexpected_error_gets_a_number_and_page_continues(visits, monkeypatch):
 
         monkeypatch.setattr(channel.Session, "apply", broken)
         header = page.do("step")
-        assert "its number: " in header["error"] and "secret" not in header["error"]
+        assert (
+            "this number to the person who runs this app: " in header["error"]
+            and "secret" not in header["error"]
+        )
         monkeypatch.undo()
         monkeypatch.setattr(channel, "VISITS", visits)
         assert page.do("step")["length"] == 2

@@ -87,7 +87,7 @@ def test_changed_trace_reports_the_first_difference(visitor, bundled):
     data = json.loads(sampled(bundled).trace().to_json())
     data["steps"][2]["survivors"] -= 1
     visitor.do("open", trace=json.dumps(data))
-    assert "Step 3 differs first: survivors was" in visitor.session.said
+    assert "Step 3 is the first to differ: survivors was" in visitor.session.said
     assert "tokens are the same to the end" in visitor.session.said
 
 
@@ -150,7 +150,10 @@ def open_recorded(visitor, trace: Trace, **facts) -> dict:
 def test_trace_of_other_weights_opens_read_only(visitor, bundled, fact, source):
     session, text = visitor.session, sampled(bundled)
     data = open_recorded(visitor, text.trace(), source=source, **{fact: OTHER[fact]})
-    why = {ELSEWHERE: "cannot be loaded here", "bundled": "other weights or another tokenizer"}
+    why = {
+        ELSEWHERE: "cannot be loaded here",
+        "bundled": "different weights or a different tokenizer",
+    }
     assert session.error == "" and why[source] in session.read_only
     header, _ = visitor.read_all()
     stop = header["stop"]

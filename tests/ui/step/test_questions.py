@@ -66,7 +66,7 @@ def test_sampler_field_is_checked_with_the_others(visitor):
         ("top_p", "hot", "top_p is not a number, got 'hot'; type digits"),
         ("top_p", "1e999", "top_p is not a number"),
         ("top_k", "1.5", "top_k must be"),
-        ("top_k", 10**9, "top_k is above the vocabulary"),
+        ("top_k", 10**9, "top_k exceeds the vocabulary"),
         ("seed", "-1", "Seed is out of range, got -1"),
         ("seed", 0.5, "Seed must be a whole number, got 0.5"),
         ("max_tokens", "0", "Max tokens is out of range, got 0"),

@@ -54,7 +54,10 @@ FOREIGN = SamplingSettings(chain=[LogitBias({10**6: 1.0})])
     [
         ({"stop_strings": ("\n", "")}, "stop_strings must be non-empty text"),
         ({"max_tokens": -1, "stop_strings": ("\n",)}, "max_new_tokens must not be negative"),
-        ({"max_tokens": 9, "settings": SamplingSettings(top_k=10**6)}, "top_k is above"),
+        (
+            {"max_tokens": 9, "settings": SamplingSettings(top_k=10**6)},
+            "top_k exceeds the vocabulary",
+        ),
         ({"settings": FOREIGN, "order": ("logit_bias",)}, "logit_bias names a token outside"),
     ],
 )
@@ -94,7 +97,7 @@ def test_step_is_refused_when_every_token_is_banned(model):
     every = [[token_id] for token_id in range(model.vocab_size)]
     visitor.settings = SamplingSettings(banned=every, min_new_tokens=3)
     visitor.do("step")
-    assert "min_new_tokens took the last of them" in session.error
+    assert "min_new_tokens removed the last of them" in session.error
     assert session.decoder.steps == []
     visitor.do("inspect", index=0)
     assert session.logits().shape == (model.vocab_size,)

@@ -74,7 +74,7 @@ def test_number_of_branches_is_limited(visitor, session, monkeypatch):
     depart(visitor, 1)
     before = session.decoder.token_ids
     visitor.do("force", index=0, token_id=5)
-    assert "This text has 3 branches, the most there can be; press Start" in session.error
+    assert "This text has 3 branches, the maximum; press Start" in session.error
     assert session.decoder.token_ids == before and len(session.branches) == 3
     visitor.steps(1)
 
@@ -87,9 +87,9 @@ def test_tokens_of_branches_are_limited(visitor, session, monkeypatch, kind):
     visitor.steps(1)
     before = session.decoder.token_ids
     visitor.do(kind, **({"token_id": 5} if kind == "force" else {}))
-    assert "have 8 tokens of their own, and 8 is the most there can be" in session.error
+    assert "have 8 tokens of their own, and at most 8 are allowed" in session.error
     visitor.do("force", index=1, token_id=5)
-    assert "8 is the most there can be" in session.error
+    assert "at most 8 are allowed" in session.error
     assert session.decoder.token_ids == before and len(session.branches) == 2
     visitor.do("start", prompt=PROMPT)
     assert session.error == "", "as the sentence says"
@@ -103,9 +103,9 @@ def test_total_tokens_are_limited_to_the_record_size(visitor, session, monkeypat
     visitor.steps(6)
     depart(visitor, 5)
     visitor.do("force", index=2, token_id=5)
-    assert "have 14 tokens, and 12 is the most that can be kept; press Start" in session.error
+    assert "have 14 tokens, and at most 12 can be kept; press Start" in session.error
     visitor.do("step")
-    assert "have 12 tokens, and 12 is the most" in session.error
+    assert "have 12 tokens, and at most 12 can be kept" in session.error
     TextRecord.parse(text_record(session, session.order))
 
 

@@ -196,7 +196,10 @@ def test_unknown_shape_of_settings_is_refused(data, said):
         ({"order": ["dry"], "dry": {"__class__": 0}}, "dry has the wrong fields"),
         ({"order": ["xtc"], "xtc": {"threshold": [1]}}, "xtc.threshold must be a number"),
         ({"order": ["logit_bias"], "logit_bias": {"bias": [[3, 1e30]]}}, "logit_bias must be"),
-        ({"order": ["logit_bias"], "logit_bias": {"bias": [[-3, 1]]}}, "token ids from 0 on"),
+        (
+            {"order": ["logit_bias"], "logit_bias": {"bias": [[-3, 1]]}},
+            "must not contain negative token ids",
+        ),
         ({"order": ["banned"], "banned": {"sequences": [[]]}}, "an empty sequence"),
     ],
 )

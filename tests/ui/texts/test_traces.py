@@ -23,5 +23,5 @@ def test_oversized_trace_is_refused_before_parsing(part, count, most, monkeypatc
     with pytest.raises(TraceError, match="decoding trace"):
         Trace.from_json(bomb)  # in a person's own program, no others wait
     monkeypatch.setattr(json, "loads", None)
-    with pytest.raises(TraceError, match=f"has more than {most}; take one of a shorter run"):
+    with pytest.raises(TraceError, match=f"has more than {most}; use one from a shorter run"):
         trace_of(bomb, ("sampling",))

@@ -69,7 +69,7 @@ def test_plan_matches_the_typed_values(tuning):
         ),
         (
             {"x": AxisInput("top_k", {"top_k": "5, 10000000"})},
-            "X values: Top-k is above the vocabulary",
+            "X values: Top-k exceeds the vocabulary of",
         ),
         (
             {"y": AxisInput("temperature")},

@@ -44,7 +44,7 @@ def test_recorded_message_is_restored_in_any_language():
     back = _message(json.loads(json.dumps(_recorded(notice))))
     assert (back, back.values) == (notice, notice.values) and _message("as it was") == "as it was"
     with speaking("de"):
-        assert told(back).startswith("Ein Text konnte nicht weitergehen: top_k muss")
+        assert told(back).startswith("Ein Text ließ sich nicht fortsetzen: top_k muss")
     for broken in (["{a:>99999999}", 1], ["use 0 to {steps}", 1, 2], [[]], {}, []):
         with pytest.raises(BrokenRecord):
             _message(broken)

@@ -1,4 +1,4 @@
-"""Live panel of a lesson: its beginning, its actions, and its measures."""
+"""Live panel of a lesson: its initial state, actions and measures."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def test_code_shipped_with_a_model_never_runs(folder, where):
     if where == "config.json":
         auto_map = {"AutoConfig": "canary.Config", "AutoModelForCausalLM": "canary.Model"}
         edit_json(folder / where, model_type="of-its-own", auto_map=auto_map)
-        fails(RemoteCodeError, folder, "Python code of its own, which is not run", "choose a model")
+        fails(RemoteCodeError, folder, "its own Python code, which is not run", "choose a model")
     else:
         auto_map = {"AutoTokenizer": ["canary.Tokenizer", "canary.Tokenizer"]}
         edit_json(folder / where, tokenizer_class="CanaryTokenizer", auto_map=auto_map)

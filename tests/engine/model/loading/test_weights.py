@@ -182,7 +182,7 @@ def test_weights_larger_than_the_memory_are_not_read(folder):
 
 def test_oversized_header_is_refused(folder):
     header(folder / "model.safetensors", {f"{'x' * 100}{place}": [1] for place in range(30_000)})
-    fails(WeightsError, folder, "header of model.safetensors in tiny-llama has 5.", "at most 4 MB")
+    fails(WeightsError, folder, "header of model.safetensors in tiny-llama is 5.", "at most 4 MB")
 
 
 # --- Memory that runs out ------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_out_of_memory_while_loading_frees_the_model(folder, models, monkeypatch
         monkeypatch.setattr("engine.model.guarded_tokenizer.GuardedTokenizer", fail)
     with pytest.raises(OutOfMemoryError) as caught:
         load_model(folder)
-    assert "cpu has not enough memory for tiny-llama" in str(caught.value)
+    assert "cpu does not have enough memory for tiny-llama" in str(caught.value)
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     error.__traceback__ = None
     assert not models(), "a model that could not be loaded is kept"
@@ -260,5 +260,5 @@ def test_out_of_memory_while_probing_frees_the_model(folder, models, monkeypatch
         monkeypatch.setattr("engine.model.vocabulary.Vocabulary._read", fail)
     with pytest.raises(OutOfMemoryError) as caught:
         load_model(folder)
-    assert "cpu has not enough memory to run tiny-llama" in str(caught.value)
+    assert "cpu does not have enough memory to run tiny-llama" in str(caught.value)
     assert not models(), "the error keeps the model"

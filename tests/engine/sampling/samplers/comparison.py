@@ -228,7 +228,7 @@ def compare_batch(stages: tuple[Stage, ...], logits: np.ndarray, token_ids: np.n
     for place, row in enumerate(logits):
         context = Context(token_ids[place], PROMPT, ends)
         if emptied[place]:
-            with pytest.raises(NoCandidatesError, match="took the last of them"):
+            with pytest.raises(NoCandidatesError, match="removed the last of them"):
                 shape(row, SamplingSettings(chain=stages), context)
             tally["refused"] += 1
             continue

@@ -137,7 +137,9 @@ def test_mirostat_measures_surprise_before_its_own_cut():
 )
 def test_stage_removing_the_last_token_is_named(stage, parity):
     settings = SamplingSettings(chain=[stage, TopK(2)], parity=parity)
-    with pytest.raises(NoCandidatesError, match=f"{stage.name} took the last of them; loosen it"):
+    with pytest.raises(
+        NoCandidatesError, match=f"{stage.name} removed the last of them; loosen it"
+    ):
         shape(logits_of(RISING), settings, said(0, 1, 2, 3))
     with pytest.raises(NoCandidatesError, match=stage.name):
         stage(logits_of(RISING), said(0, 1, 2, 3))

@@ -175,7 +175,7 @@ def test_refused_step_leaves_the_stages_memory(model, lone):
     decoder = finished(Decoder(model, PROMPT, settings()), 9)
     decoder.settings = settings(banned=[[i] for i in range(tiny_models.VOCAB)])
     for refused in (decoder.step, decoder.next_distribution, decoder.step):
-        with pytest.raises(NoCandidatesError, match="banned took the last of them"):
+        with pytest.raises(NoCandidatesError, match="banned removed the last of them"):
             refused()
     decoder.settings = settings()
     assert taken(finished(decoder, TOKENS)) == taken(lone)

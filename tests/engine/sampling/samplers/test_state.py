@@ -124,7 +124,7 @@ def test_steps_keep_their_state_under_new_settings(model, lone):
     assert step.mirostat_mu == goes_on["mirostat"].mu, "another eta goes on from where mu is"
     decoder.rewind(12)
     for wrong in (-1, 13, True):
-        with pytest.raises(SettingError, match="neither taken nor next"):
+        with pytest.raises(SettingError, match="neither a step taken nor the next one"):
             decoder.context(wrong)
 
 

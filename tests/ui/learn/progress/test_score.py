@@ -34,7 +34,7 @@ def test_calibration_compares_confidence_with_accuracy():
     said = calibration_sentence(given)
     assert "80 %" in said and "60 % of 10 answers" in said and "a lower confidence" in said
     assert "too few" in calibration_sentence(calibration([(0.8, True)]))
-    assert "fits" in calibration_sentence(calibration([(0.9, True)] * 10))
+    assert "You are well calibrated" in calibration_sentence(calibration([(0.9, True)] * 10))
     assert "a higher confidence" in calibration_sentence(calibration([(0.6, True)] * 10))
 
 

@@ -63,7 +63,7 @@ def _computed(model: LanguageModel, inputs: TrainingInputs) -> Training:
 def _fields(held: SectionState) -> None:
     tokens, _ = _log()
     most = round(tokens[-1] / 1e6)
-    fields.whole(held, "read", say("Million tokens read"), 1, most, width=200)
+    fields.whole(held, "read", say("Tokens read, in millions"), 1, most, width=200)
 
 
 def _picture(result: Training, shown: Shown) -> None:
