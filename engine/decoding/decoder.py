@@ -5,8 +5,7 @@
     ' Paris'
 
 A step, once drawn, stays until it is rewound. `rewind` goes back to an earlier step, random stream
-included, so that stepping again repeats the same tokens and logits. `fork` makes an independent
-copy.
+included, so that stepping again repeats the same tokens and logits. `fork` copies the text.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ class Decoder(Autoregressive[Step]):
     Args:
         model: the model; many decoders, in many threads, may share it.
         prompt: text, or token ids.
-        settings: how tokens are chosen. They may be changed at any time (`decoder.settings = ...`);
-            a change applies from the next step on.
+        settings: how tokens are chosen; a change (`decoder.settings = ...`) applies to later steps.
         stop_strings: strings that end generation; one may begin and end inside tokens.
         negative_prompt: prompt that guidance steers away from; None for the prompt's last token.
         guidance_scale: strength of the guidance (see `guidance`); 1 switches it off.
@@ -51,8 +49,7 @@ class Decoder(Autoregressive[Step]):
     Attributes, in addition to those of `OneText`:
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
-        on_shaped: callback that receives the distribution of every new token, so that a page need
-            not compute it again; None for no callback. Forks inherit it.
+        on_shaped: callback for every new token's distribution; None for none. Forks inherit it.
 
     Raises:
         PromptError: an empty prompt, one longer than the context, or ids outside the vocabulary.
