@@ -86,7 +86,7 @@ def test_fields_are_kept_and_bad_values_refused(app):
     field(app, "number_input", "cache_with_and_without_positions").set_value(2000.0).run()
     (start,) = [one for one in app.button if one.label == "Measure"]
     start.click().run()
-    assert "beyond the context" in app.error[0].value and "use 2 to 128" in app.error[0].value
+    assert "exceed the context" in app.error[0].value and "use 2 to 128" in app.error[0].value
     assert state.held.result() == before
     field(app, "number_input", "cache_with_and_without_positions").set_value(20.0).run()
     restarted(app)

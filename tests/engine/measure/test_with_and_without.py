@@ -105,7 +105,7 @@ def test_mamba_counts_as_state_and_window_does_not():
 
 @pytest.mark.parametrize(
     ("positions", "problem"),
-    [(CONTEXT + 1, "beyond the context of llama"), (5, "leave no step after the 5 tokens")],
+    [(CONTEXT + 1, "exceed the context of llama"), (5, "leave no step after the 5 tokens")],
 )
 def test_impossible_positions_are_refused(positions, problem):
     model = shared("llama")
