@@ -68,9 +68,9 @@ def time_figure(timed: Mapping[str, Timed], dark: bool = False) -> go.Figure:
     figure.update_layout(
         template=template(dark),
         height=90 + 34 * len(names),
-        xaxis={"title": say("milliseconds per token"), "range": [0, most * 1.25]},
+        xaxis={"title": say("milliseconds per token"), "range": [0, most]},
         yaxis={"autorange": "reversed"},
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        margin={"l": 10, "r": 72, "t": 10, "b": 10},  # right: the longest bar's time
     )
     return figure
 
