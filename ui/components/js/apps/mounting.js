@@ -91,6 +91,7 @@ function report(held, name, value) {
 
 /** @param {HTMLElement} root @param {Held} held */
 function end(root, held) {
+  if (held.is_gone) return;
   held.is_gone = true;
   held.app?.destroy();
   if (mounted.get(root) === held) mounted.delete(root);

@@ -8,12 +8,13 @@ const LOOK_MS = 3_000;
 
 /** @type {ReturnType<typeof setInterval> | undefined} */
 let clock;
+// Streamlit may draw the page twice for a moment, and then removes either one.
+let on_screen = 0;
 
 /** @param {() => void} look */
 function look_again(look) {
   clearInterval(clock);
   clock = setInterval(look, LOOK_MS);
-  return clock;
 }
 
 /** Reload the document if twice in a row there was no page, and no script running that would draw one. */
@@ -34,10 +35,12 @@ function wait_for_page() {
  */
 export function keep_page() {
   const drawn = location.pathname;
-  const here = look_again(() => {
+  on_screen += 1;
+  look_again(() => {
     if (location.pathname !== drawn) window.dispatchEvent(new PopStateEvent('popstate'));
   });
   return () => {
-    if (clock === here) wait_for_page();
+    on_screen -= 1;
+    if (on_screen === 0) wait_for_page();
   };
 }
