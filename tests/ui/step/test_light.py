@@ -168,14 +168,16 @@ def test_greedy_and_forced_steps_draw_nothing(visitor):
 
 def test_sampler_that_removes_the_last_token_is_reported(visitor):
     visitor.do("propose")
-    leading = leading_ids(visitor.session.raw(), 50).tolist()
+    raw = visitor.session.raw()
+    leading = leading_ids(raw, 50).tolist()
+    kept = int((raw.scores >= raw.scores[leading[19]]).sum())  # in bfloat16 there may be ties
     visitor.settings = SamplingSettings(chain=[TopK(20), Banned([[i] for i in leading])])
     visitor.do("settings", order=("top_k", "banned"))
     header, _ = visitor.read()
     assert header["error"] == ""  # the page names the sampler
     top_k, banned = header["shaped"]["outcomes"]
-    assert (top_k["survivors"], banned["survivors"], banned["mass_removed"]) == (20, 0, 1)
-    assert {token_id for token_id, *_ in banned["moved"]} == set(leading[:20])
+    assert (top_k["survivors"], banned["survivors"], banned["mass_removed"]) == (kept, 0, 1)
+    assert {token_id for token_id, *_ in banned["moved"]} == set(leading[:kept])
     assert header["shaped"]["draw"] is None
 
 
