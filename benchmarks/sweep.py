@@ -48,7 +48,7 @@ class Counted:
 
     def _lone(self, row: Row) -> list[int]:
         decoder = Decoder(self.model, row.prompt, row.settings)
-        for _ in decoder.run(row.max_tokens):
+        for _ in decoder.run(row.max_new_tokens):
             pass
         return decoder.token_ids
 

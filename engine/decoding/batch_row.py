@@ -43,13 +43,13 @@ class Row:
     Attributes:
         prompt: text, or token ids.
         settings: how its tokens are chosen; a seed of None is replaced by a fresh one.
-        max_tokens: most tokens to generate, at least 1.
+        max_new_tokens: most tokens to generate, at least 1.
         negative_prompt, guidance_scale: as in `Decoder`.
     """
 
     prompt: str | Sequence[int]
     settings: SamplingSettings
-    max_tokens: int = 64
+    max_new_tokens: int = 64
     negative_prompt: str | Sequence[int] | None = None
     guidance_scale: float = guidance.UNGUIDED
 
@@ -113,8 +113,8 @@ class GrowingText:
             remedy = msg("switch parity off, or use a Decoder")
             problem = msg("cannot reproduce generate bit for bit in a batch")
             raise SettingError("parity", True, problem, remedy)
-        stopping.checked_max_new_tokens(row.max_tokens)
-        self.limit = at_least_one("max_tokens", row.max_tokens)
+        most = stopping.checked_max_new_tokens(row.max_new_tokens)
+        self.limit = at_least_one("max_new_tokens", most)
         self.stop_reason: str | None = None
         self.stop_string: str | None = None
         self.error: DecodingError | None = None

@@ -43,7 +43,7 @@ def encode_prompt(model: Backend, prompt: str | Sequence[int]) -> list[int]:
     if length is not None and len(ids) >= length:
         raise PromptError(
             "{the_prompt} has {ids:,} tokens, but {name} reads at most {length:,}, "
-            "one of them for the first new token; shorten it by {ids2:,} tokens.",
-            (THE_PROMPT, len(ids), model.name, length, len(ids) - length + 1),
+            "one of them for the first new token; shorten it to {most:,} tokens.",
+            (THE_PROMPT, len(ids), model.name, length, length - 1),
         )
     return ids

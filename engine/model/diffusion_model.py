@@ -278,10 +278,9 @@ def checked_canvas(model: DiffusionModel, canvas: Sequence[int]) -> tuple[int, .
     if not masks:
         raise PromptError("The canvas has no mask to fill in; {gap_example}.", _GAP_EXAMPLE)
     if len(ids) > _most_positions(model):
-        over = len(ids) - _most_positions(model)
         raise PromptError(
             "The canvas has {ids:,} tokens, {masks:,} of them masks, and the context of "
-            "{name} holds at most {model:,}; shorten text or gaps by {over:,} tokens.",
-            (len(ids), masks, model.name, _most_positions(model), over),
+            "{name} holds at most {model:,}; shorten text or gaps.",
+            (len(ids), masks, model.name, _most_positions(model)),
         )
     return ids

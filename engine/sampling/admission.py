@@ -355,7 +355,6 @@ def _checked_order(order: Sequence[str], chain: list[str]) -> list[str]:
             "give names of samplers, among them {value}",
             ", ".join(chain) or msg("those that may change"),
         )
-        raise SettingError(
-            "order", list(order), "does not list the chain's samplers in order", remedy
-        )
+        problem = msg("must list samplers, each once, those of the chain in its order")
+        raise SettingError("order", list(order), problem, remedy)
     return names

@@ -32,7 +32,7 @@ def lone(model: LanguageModel, row: Row, stop_strings=()) -> Decoder:
         negative_prompt=row.negative_prompt,
         guidance_scale=row.guidance_scale,
     )
-    for _ in decoder.run(row.max_tokens):
+    for _ in decoder.run(row.max_new_tokens):
         pass
     return decoder
 

@@ -66,7 +66,7 @@ def _check_same(trace: Trace, own: Trace) -> None:
     if trace.prompt_ids != own.prompt_ids:
         raise TraceError(
             say(
-                "Prompt: the trace's tokens are not those of its text here; {remedy}.",
+                "Prompt: its text gives other tokens here than in the trace; {remedy}.",
                 remedy=say(REMEDY),
             )
         )

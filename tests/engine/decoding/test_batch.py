@@ -366,7 +366,7 @@ def test_cancelled_batch_keeps_its_tokens_and_resumes(architecture, most):
                 cancel.set()
         so_far = [len(text.records) for text in batch.texts]
         assert sum(so_far) == done[-1]
-    assert 0 < done[-1] < sum(row.max_tokens for row in rows)
+    assert 0 < done[-1] < sum(row.max_new_tokens for row in rows)
     before = batch.texts
     assert all(text.has_ended or text.stop_reason is None for text in before)
     run = batch.run()
@@ -424,7 +424,7 @@ def test_batch_allows_one_run_at_a_time(llama):
     [
         (Row(PROMPT, sampling(0, parity=True)), SettingError, "parity"),
         (Row(PROMPT, sampling(0, top_k=97)), SettingError, "top_k"),
-        (Row(PROMPT, sampling(0), 0), SettingError, "max_tokens must be at least 1"),
+        (Row(PROMPT, sampling(0), 0), SettingError, "max_new_tokens must be at least 1"),
         (Row(PROMPT, sampling(0), 10**9), SettingError, "maximum of 1,000,000 tokens per run"),
         (Row(PROMPT, {"temperature": 1}), SettingError, "SamplingSettings"),
         (Row([], sampling(0)), PromptError, "no token"),

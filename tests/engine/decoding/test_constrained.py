@@ -125,7 +125,7 @@ def test_batch_keeps_to_the_constraint_like_decoders(ending_model):
         pass
     for row, text in zip(rows, batch.texts, strict=True):
         assert text.error is None and text.stop_reason == "eos"
-        lone = finished(Decoder(ending_model, row.prompt, row.settings), row.max_tokens)
+        lone = finished(Decoder(ending_model, row.prompt, row.settings), row.max_new_tokens)
         assert text.token_ids == lone.token_ids
 
 

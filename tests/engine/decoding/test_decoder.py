@@ -120,7 +120,7 @@ def test_run_takes_no_step_in_a_full_context(llama):
 
 def test_prompt_must_leave_room_in_the_context():
     model = LanguageModel(tiny_models.build("gpt2", n_positions=24))
-    with pytest.raises(PromptError, match="shorten it by 1 tokens"):
+    with pytest.raises(PromptError, match="shorten it to 23 tokens"):
         Decoder(model, tiny_models.prompt(0, 24))
     decoder = Decoder(model, tiny_models.prompt(0, 23), GREEDY)
     assert [step.stop_reason for step in decoder.run(10)] == ["context"]

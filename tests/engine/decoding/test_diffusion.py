@@ -298,7 +298,7 @@ def test_setting_out_of_range_is_refused(changes):
         ([], "has no mask to fill in"),
         ([MASK, 6], "token id 6, but the model knows ids 0 to 5"),
         ([MASK, -1], "token id -1"),
-        ([MASK] * 65, "holds at most 64; shorten text or gaps by 1 tokens"),
+        ([MASK] * 65, "holds at most 64; shorten text or gaps"),
         ("The [4] sat", "one row of token ids"),
         ([[MASK, 0]], "one row of token ids"),
         (MASK, "one row of token ids"),

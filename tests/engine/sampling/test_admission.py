@@ -265,7 +265,7 @@ def test_disabled_temperature_admits_what_two_cuts_remove():
 def test_order_must_fit_the_chain():
     settings = SamplingSettings(chain=[TopK(1), MinP(0.9)])
     for order in (["min_p", "top_k"], ["top_k"], ["top_k", "min_p", "heat"], ["top_k"] * 2):
-        with pytest.raises(SettingError, match="order does not list the chain's samplers in order"):
+        with pytest.raises(SettingError, match="order must list samplers, each once"):
             admitting_change(FOUR, settings, NO_CONTEXT, 1, order=order)
 
 

@@ -123,7 +123,7 @@ def refusals(model: LanguageModel) -> list[tuple[type[Lab], str, str]]:
         (BeamLab, replace(beam_trace, stop_strings=("x\ny",)).to_json(), "has stop_strings"),
         (BeamLab, replace(beam_trace, settings=((0, edited),)).to_json(), "The trace has chain"),
         (BeamLab, json.dumps(tokens), "made with a vocabulary of"),
-        (BeamLab, replace(beam_trace, prompt="b").to_json(), "tokens are not those of its text"),
+        (BeamLab, replace(beam_trace, prompt="b").to_json(), "its text gives other tokens"),
         (ConstrainedLab, free.trace().to_json(), "has no constraint"),
         (ConstrainedLab, forced.trace().to_json(), "tokens that a person forced"),
         (SpeculativeLab, json.dumps(other), "somebody/else is not among the models"),

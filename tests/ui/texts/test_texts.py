@@ -32,5 +32,5 @@ def test_overlong_prompt_is_refused_before_tokenization(model, monkeypatch, begi
 
 
 def test_the_longest_prompt_goes_to_the_model(model):
-    with pytest.raises(PromptError, match="shorten it by"):  # the tiny model's own limit
+    with pytest.raises(PromptError, match="shorten it to"):  # the tiny model's own limit
         new_text(model, Beginning("w1|" * (LONGEST_PROMPT // 3)), SamplingSettings())
