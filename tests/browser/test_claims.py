@@ -1,5 +1,6 @@
 """The claims page in Chromium: a claim is run and judged, axe's rules hold, nothing is too wide."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.rules import LOOKS, broken_rules, look_at, wait_for_look
@@ -9,6 +10,7 @@ RUNS_MS = 240_000  # on a busy machine
 WIDE = "() => (e => e.scrollWidth - e.clientWidth)(document.querySelector('.stMain')) <= 0"
 
 
+@pytest.mark.long
 def test_a_claim_is_chosen_run_and_judged(page: Page):
     for size, scheme in LOOKS[::2]:  # a desktop and a phone
         look_at(page, size, scheme)

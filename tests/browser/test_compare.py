@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.stage import off_stage, on_stage, wrong_on_stage
@@ -85,6 +86,7 @@ def play_adds_tokens_until_it_is_stopped(page: Page) -> None:
     expect(length(page)).to_have_text("0")
 
 
+@pytest.mark.long
 def test_sampling_refuses_bad_count_and_runs_good_one(page: Page):
     opened_compare(page)
     count = page.get_by_role("spinbutton", name="Samples per setting", exact=True)

@@ -1,12 +1,14 @@
 """The decoder pages, cache and tokens in Chromium: keys, looks, axe's rules, what is too wide.
 
-The short form looks at two pages and presses the keys on all decoder pages.
+The short form looks at one page and presses the keys on three.
 """
 
 import re
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from playwright.sync_api import Page, expect
 
 from tests.browser.rules import LOOKS, NEW_SIZE, broken_rules, look_at, wait_for_look
@@ -21,7 +23,8 @@ PATHS = [
     "/cache",
     "/tokens",
 ]
-SHORT = ("/beam", "/tokens")  # with a stage and without one
+SHORT = "/beam"
+SHORT_KEYS = ("/speculative", "/diffusion")
 WITHOUT_STAGE = ("/cache", "/tokens")
 WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 MEASURED = ("/one_clock", "/cache")  # no chart is drawn while they measure
@@ -49,15 +52,20 @@ SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 HAS_PLAYED = re.compile("^[1-9].* · ")  # that it has ended is not said while it grows
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path not in (*WITHOUT_STEPS, *SHORT)])
+def forms(paths: Iterable[str], short: Collection[str]) -> list[ParameterSet]:
+    """Return the paths as parameters, those that are not in `short` for the long form."""
+    return [pytest.param(each, marks=() if each in short else pytest.mark.long) for each in paths]
+
+
+@pytest.mark.parametrize(
+    "path", forms([each for each in PATHS if each not in (*WITHOUT_STEPS, SHORT)], SHORT_KEYS)
+)
 def test_keys_step_play_and_rewind(page: Page, path):
     opened(page, path)
     keys_step_play_and_rewind(page)
 
 
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[] if path in SHORT else pytest.mark.long) for path in PATHS]
-)
+@pytest.mark.parametrize("path", forms(PATHS, [SHORT]))
 def test_page_passes_keyboard_and_appearance_checks(page: Page, path, tmp_path):
     """Check both sizes and both schemes on a page opened once."""
     for size, scheme in NEW_SIZE:

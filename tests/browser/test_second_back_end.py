@@ -16,6 +16,7 @@ from tests.engine.backend.top_n import TopN
 LISTED = 1000
 LIMITS = f"lists the {LISTED:,} likeliest of its 16,384 tokens at every step"
 SWEEP_MS = 120_000
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,6 @@ def test_columns_grow_on_compare(page, url):
     expect(pure).to_be_visible()
 
 
-@pytest.mark.long
 def test_a_sweep_runs_on_tune(page, url):
     page.goto(f"{url}/tune")
     expect(page.get_by_text(LIMITS)).to_be_visible()
