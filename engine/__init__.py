@@ -40,7 +40,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "backend": "Backend",
+        "backend": "Backend connect",
         "decoding.decoder": "Decoder",
         "decoding.replay": "replay",
         "errors": "DecodingError",

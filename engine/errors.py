@@ -14,6 +14,7 @@ the given value, the problem and the remedy. A page shows it unchanged.
     │   ├── RemoteCodeError         the model needs Python code of its own
     │   └── TokenizerError          the tokenizer is missing or does not fit the model
     ├── CapabilityError         the model, or its server, lacks a needed capability
+    ├── ServerError             a server that cannot be reached, or an unusable answer
     ├── LogitsError             the model returned NaN or infinite logits
     ├── NoCandidatesError       every token was removed before the draw
     ├── ContextFullError        the model's context has no position left
@@ -171,6 +172,10 @@ class TokenizerError(ModelError):
 
 class CapabilityError(DecodingError):
     """The model, or the server that runs it, lacks a needed capability."""
+
+
+class ServerError(DecodingError):
+    """A server cannot be reached, refuses a request, or gives an unusable answer."""
 
 
 class LogitsError(DecodingError):

@@ -1,4 +1,12 @@
-"""The interface to a model: `Backend`, `Sequence`, `Reading`, and each model's capabilities."""
+"""The interface to a model, wherever it runs, and models on servers.
+
+base           `Backend`, `Sequence`, `Reading`: what decoders need of a model
+capabilities   what a model can do, and checks of that
+connection     `connect`: from an address to a model
+server         `ServerModel`: a model on a server, whatever its API
+llama_cpp      the API of llama.cpp's server
+client         HTTP requests, with limits and sentences
+"""
 
 from engine.doors import door
 
@@ -6,6 +14,7 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "base": "Backend Reading Sequence",
+        "connection": "connect",
         "capabilities": "CAPABILITIES fitted limits require",
     },
 )

@@ -103,6 +103,11 @@ class Vocabulary:
         same = all(one == two or one is None or two is None for one, two in pairs)
         return same and (self.tokenizer is None) == (other.tokenizer is None)
 
+    @staticmethod
+    def checked(text: str) -> str:
+        """Return a text that tokenizers accept; raises `PromptError` if empty or too large."""
+        return _checked(text)
+
     @panics_as_errors()
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a prompt, with the special tokens that the tokenizer adds.
@@ -112,7 +117,7 @@ class Vocabulary:
             TokenizerError: there is no tokenizer.
             PanicError: the tokenizer panics on this text.
         """
-        return list(self._tokenizer()(_checked(text), verbose=False)["input_ids"])
+        return list(self._tokenizer()(self.checked(text), verbose=False)["input_ids"])
 
     @cached_property
     def line_break_ids(self) -> tuple[int, ...]:

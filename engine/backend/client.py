@@ -1,0 +1,248 @@
+"""HTTP requests to one server, with limits on time and size, and failures as sentences."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import msgspec
+
+from engine.errors import Message, ServerError, SettingError, msg
+
+# A row of 200,000 tokens takes about 20 MB as JSON.
+MOST_BYTES = 64_000_000
+CONNECT_S, ANSWER_S = 5.0, 60.0
+# A router answers 500 while the engine behind it is replaced.
+RETRY_S, PAUSE_S = 5.0, 0.2
+_RETRIED = frozenset({500, 502, 503, 504})
+_LONGEST_REASON = 200
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """An answer to one request.
+
+    Attributes:
+        value: its content.
+        ms: wall time from the request to the last byte, in milliseconds.
+        size: bytes of its content.
+    """
+
+    value: T
+    ms: float
+    size: int
+
+
+class Client:
+    """Requests to one server; may be used from any thread.
+
+    A request goes to that server alone: redirects are refused.
+
+    Args:
+        address: such as ``http://127.0.0.1:8080``, with a path if the API has one.
+        key: sent as a bearer token; it is in no message and no record.
+        transport: replaces the network, for tests.
+
+    Raises:
+        SettingError: `address` is not an HTTP address.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        key: str | None = None,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        self.address = checked_address(address)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = httpx2.Client(
+            headers=headers,
+            timeout=httpx2.Timeout(ANSWER_S, connect=CONNECT_S),
+            transport=transport,
+        )
+
+    def get(self, path: str, kind: type[T]) -> Answer[T]:
+        """Return the answer to a GET request, checked to be of a type that msgspec reads."""
+        return self._ask("GET", path, kind, None, {})
+
+    def post(self, path: str, body: Mapping[str, Any], kind: type[T], **headers: str) -> Answer[T]:
+        """Return the answer to a POST request with a JSON body.
+
+        Args:
+            path: path below the server's address.
+            body: values for the body.
+            kind: type that the answer is checked to have.
+            headers: further headers, with underscores for hyphens.
+
+        Raises:
+            ServerError: no answer within the limits, or one of another kind.
+        """
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._ask("POST", path, kind, body, named)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        kind: type[T],
+        body: Mapping[str, Any] | None,
+        headers: Mapping[str, str],
+    ) -> Answer[T]:
+        until = time.monotonic() + RETRY_S
+        while True:
+            start = time.perf_counter()
+            try:
+                status, content = self._read(method, path, body, headers)
+            except _RetriedError as error:
+                if time.monotonic() < until:
+                    time.sleep(PAUSE_S)
+                    continue
+                raise error.failure from error.__cause__
+            ms = (time.perf_counter() - start) * 1e3
+            if status in _RETRIED and time.monotonic() < until:
+                time.sleep(PAUSE_S)
+                continue
+            self._check_status(status, content)
+            return Answer(self._decoded(content, kind), ms, len(content))
+
+    def _read(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        headers: Mapping[str, str],
+    ) -> tuple[int, bytes]:
+        """Return status and content; a broken connection raises `_RetriedError`."""
+        content = None if body is None else msgspec.json.encode(body)
+        given = {"Content-Type": "application/json", **headers} if body is not None else headers
+        read = bytearray()
+        try:
+            with self._http.stream(
+                method, self.address + path, content=content, headers=given
+            ) as answer:
+                if answer.is_redirect:
+                    raise self._redirected(answer.headers.get("location", ""))
+                for part in answer.iter_bytes():
+                    read += part
+                    if len(read) > MOST_BYTES:
+                        raise ServerError(
+                            "The answer of {server} is larger than {megabytes:,} MB; ask for fewer "
+                            "tokens per step.",
+                            (self.address, MOST_BYTES // 1_000_000),
+                        )
+                return answer.status_code, bytes(read)
+        except httpx2.TimeoutException as error:
+            raise ServerError(
+                "{server} has not answered within {seconds:,.0f} s; see whether it is overloaded, "
+                "then try again.",
+                (self.address, CONNECT_S if _is_connecting(error) else ANSWER_S),
+            ) from error
+        except httpx2.TransportError as error:
+            raise _RetriedError(self._unreachable(error)) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> ServerError:
+        return ServerError(
+            "{server} cannot be reached ({reason}); start it, or correct its address.",
+            (self.address, _reason(str(error) or type(error).__name__)),
+        )
+
+    def _redirected(self, place: str) -> ServerError:
+        host = urlsplit(place).netloc or msg("another address")
+        return ServerError(
+            "{server} sends requests on to {host}; if you trust that server, give its address.",
+            (self.address, host),
+        )
+
+    def _check_status(self, status: int, content: bytes) -> None:
+        if status in (401, 403):
+            raise ServerError(
+                "{server} refuses the request ({status}); give the key that it expects.",
+                (self.address, status),
+            )
+        if status == 404:
+            raise ServerError(
+                "{server} has no such address (404); give that of a llama.cpp server.",
+                self.address,
+            )
+        if status >= 400:
+            raise ServerError(
+                "{server} refuses the request ({status}): {reason}; nothing was changed, so "
+                "correct it or try again.",
+                (self.address, status, _reason(_error_in(content))),
+            )
+
+    def _decoded(self, content: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(content, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            if content.lstrip()[:1] == b"<":
+                raise ServerError(
+                    "{server} answers with a web page; give the address of the API, which often "
+                    "has a port of its own.",
+                    self.address,
+                ) from error
+            raise ServerError(
+                "{server} gives an answer that cannot be read ({reason}); see whether its "
+                "version is one that this program knows.",
+                (self.address, _reason(str(error))),
+            ) from error
+
+
+class _RetriedError(Exception):
+    """A broken connection; `failure` is raised if it stays broken."""
+
+    def __init__(self, failure: ServerError) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+def checked_address(address: str) -> str:
+    """Return a server's address without a slash at its end; raises `SettingError`."""
+    remedy = msg("give an address such as http://127.0.0.1:8080")
+    try:
+        parts = urlsplit(address)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_good = is_good and (parts.port is None or parts.port > 0)  # raises if out of range
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise SettingError("address", address, "must be an HTTP address", remedy)
+    if parts.username or parts.password:
+        problem = msg("must not contain a name or a password")
+        raise SettingError("address", parts.hostname, problem, msg("give the key apart from it"))
+    if parts.query or parts.fragment:
+        raise SettingError("address", address, "must end with its path", remedy)
+    return address.rstrip("/")
+
+
+def _is_connecting(error: httpx2.TimeoutException) -> bool:
+    return isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
+
+
+def _reason(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_REASON]
+
+
+def _error_in(content: bytes) -> str | Message:
+    """Return the server's own words for an error, whatever the shape of its answer."""
+    try:
+        found: Any = msgspec.json.decode(content)
+    except msgspec.MsgspecError:
+        return content.decode("utf-8", "replace") or msg("no reason given")
+    for name in ("error", "message", "detail"):
+        if isinstance(found, dict) and name in found:
+            found = found[name]
+    return found if isinstance(found, str) else str(found)

@@ -1,0 +1,190 @@
+"""The native API of llama.cpp's server (`llama-server`): token ids in, ids and bytes out.
+
+`/completion` with `n_probs` lists the likeliest tokens by their log-probabilities before any
+sampler, in ids and bytes. Verified with build 11549.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from engine.backend.client import Client
+from engine.backend.server import Description, Listed
+from engine.errors import ServerError
+
+_Id = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+_Byte = Annotated[int, msgspec.Meta(ge=0, le=255)]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+# The server samples a token that is not used. If that token ends inside a character, the answer
+# has no probabilities; a bias leads the sample to this one, and changes no listed value.
+_BIAS = 1e4
+_CHECK = "A"
+
+
+class _Top(msgspec.Struct):
+    id: _Id
+    logprob: float | None
+    bytes: list[_Byte] = []
+
+
+class _Position(msgspec.Struct):
+    top_logprobs: list[_Top]
+
+
+class _Timings(msgspec.Struct):
+    prompt_n: _Count
+    prompt_ms: float
+    predicted_ms: float
+    cache_n: _Count = 0
+
+
+class _Completion(msgspec.Struct):
+    timings: _Timings
+    completion_probabilities: list[_Position] | None = None
+
+
+class _Defaults(msgspec.Struct):
+    n_ctx: _Count
+
+
+class _Props(msgspec.Struct):
+    default_generation_settings: _Defaults
+    total_slots: _Count
+    build_info: str = ""
+    model_alias: str = ""
+    model_ftype: str = ""
+    bos_token: str = ""
+    eos_token: str = ""
+
+
+class _Piece(msgspec.Struct):
+    id: _Id
+
+
+class _Tokens(msgspec.Struct):
+    tokens: list[_Piece]
+
+
+class _Meta(msgspec.Struct):
+    n_vocab: Annotated[int, msgspec.Meta(ge=2, le=2_000_000)]
+
+
+class _Model(msgspec.Struct):
+    meta: _Meta
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model]
+
+
+class _Text(msgspec.Struct):
+    content: str
+
+
+class LlamaCpp:
+    """A llama.cpp server.
+
+    Args:
+        client: requests to it.
+
+    Raises:
+        ServerError: it cannot be reached, or is none.
+    """
+
+    kind = "llama.cpp"
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._safe_id = self.encode(_CHECK)[-1]
+
+    @staticmethod
+    def is_at(client: Client) -> bool:
+        """Return whether the server is of this kind."""
+        props: dict[str, Any] = client.get("/props", dict).value
+        return "total_slots" in props
+
+    def describe(self) -> Description:
+        """Return the server's account of itself and its model."""
+        props = self._client.get("/props", _Props).value
+        models = self._client.get("/v1/models", _Models).value.data
+        if not models:
+            raise ServerError("{server} has no model; load one.", self._client.address)
+        return Description(
+            name=props.model_alias.replace("\\", "/").rpartition("/")[2] or self.kind,
+            version=props.build_info,
+            dtype=props.model_ftype,
+            vocab_size=models[0].meta.n_vocab,
+            context_length=props.default_generation_settings.n_ctx,
+            eos_ids=tuple(self.encode(props.eos_token)[-1:]) if props.eos_token else (),
+        )
+
+    def encode(self, text: str, *, adds_special: bool = False) -> list[int]:
+        """Return the token ids of a text by the server's tokenizer.
+
+        Args:
+            text: the text; control tokens in it are read as such.
+            adds_special: whether to add those that begin a text.
+        """
+        asked = {"content": text, "add_special": adds_special, "parse_special": True}
+        asked["with_pieces"] = True
+        return [each.id for each in self._client.post("/tokenize", asked, _Tokens).value.tokens]
+
+    def name_of(self, token_id: int) -> str:
+        """Return the text of a token, or the name of a control token."""
+        return self._client.post("/detokenize", {"tokens": [token_id]}, _Text).value.content
+
+    def next_scores(
+        self,
+        token_ids: Sequence[int] | np.ndarray,
+        count: int,
+        *,
+        session: str = "",
+        reuses_prefix: bool = True,
+        settings: dict[str, Any] | None = None,
+    ) -> Listed:
+        """Return the likeliest next tokens of a text.
+
+        Args:
+            token_ids: (tokens,) the whole text.
+            count: number of tokens to list.
+            session: sent to a router, so that the text stays on one server.
+            reuses_prefix: whether the server may use what it has cached of the text.
+            settings: further settings of the server's own sampling, which change no listed value.
+        """
+        asked = {
+            "prompt": [int(each) for each in token_ids],
+            "n_predict": 1,
+            "n_probs": count,
+            "samplers": [],
+            "temperature": -1,
+            "logit_bias": [[self._safe_id, _BIAS]],
+            "cache_prompt": reuses_prefix,
+            **(settings or {}),
+        }
+        headers = {"X_Session_ID": session} if session else {}
+        answer = self._client.post("/completion", asked, _Completion, **headers)
+        places = answer.value.completion_probabilities
+        if not places:
+            raise ServerError(
+                "{server} gave no probabilities for this text; start it without options that "
+                "switch them off.",
+                self._client.address,
+            )
+        top = places[0].top_logprobs
+        timings = answer.value.timings
+        return Listed(
+            ids=np.array([each.id for each in top], np.int64),
+            logprobs=np.array(
+                [-np.inf if each.logprob is None else each.logprob for each in top], np.float64
+            ),
+            tokens=[bytes(each.bytes) for each in top],
+            read=timings.prompt_n,
+            reused=timings.cache_n,
+            server_ms=timings.prompt_ms + timings.predicted_ms,
+            ms=answer.ms,
+            size=answer.size,
+        )

@@ -1,0 +1,388 @@
+"""A model on a server: its tokens, and sequences that ask it for the scores of the next token.
+
+Texts are kept here, and every request contains the whole text. What the server caches saves it
+time and changes nothing else, so going back, forking and a restart of the server need no request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence as Ids
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+
+from engine.backend.base import Reading
+from engine.errors import LogitsError, ServerError, TokenizerError
+from engine.grammar import Places, TokenTable
+from engine.model.forward import Forward, Scores
+from engine.model.vocabulary import Vocabulary, readable
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+# Listed log-probabilities are rounded, and may sum to a little more than 1.
+_ROUNDING = 1e-3
+# So that no token becomes impossible because the listed ones sum to 1.
+_LEAST_REST = 1e-9
+
+
+@dataclass(frozen=True)
+class Description:
+    """A server's own account of itself and its model.
+
+    Attributes:
+        name: the model's name.
+        version: the server's version; empty if it does not say.
+        dtype: the dtype or quantisation of the weights; empty if it does not say.
+        vocab_size: number of tokens that the model scores.
+        context_length: most tokens of a text.
+        eos_ids: tokens that end a text.
+    """
+
+    name: str
+    version: str
+    dtype: str
+    vocab_size: int
+    context_length: int
+    eos_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The likeliest next tokens of a text, as a server lists them.
+
+    Attributes:
+        ids: (n,) token ids, likeliest first.
+        logprobs: (n,) float64 natural logarithms of their probabilities, before any sampler.
+        tokens: their bytes; empty for a control token.
+        read: number of tokens of the text that the server read for this request.
+        reused: number of those that it took from its cache.
+        server_ms: time that the server reports for the request, in milliseconds.
+        ms: time until the answer was here, in milliseconds.
+        size: bytes of the answer.
+    """
+
+    ids: np.ndarray
+    logprobs: np.ndarray
+    tokens: list[bytes]
+    read: int
+    reused: int
+    server_ms: float
+    ms: float
+    size: int
+
+
+class Dialect(Protocol):
+    """The API of one kind of server.
+
+    Attributes:
+        kind: its name, as in `connect`.
+    """
+
+    kind: str
+
+    def describe(self) -> Description:
+        """Return the server's account of itself and its model."""
+
+    def encode(self, text: str, *, adds_special: bool = False) -> list[int]:
+        """Return the token ids of a text by the server's tokenizer."""
+
+    def name_of(self, token_id: int) -> str:
+        """Return the text of a token, or the name of a control token."""
+
+    def next_scores(
+        self,
+        token_ids: Ids[int] | np.ndarray,
+        count: int,
+        *,
+        session: str = "",
+        reuses_prefix: bool = True,
+        settings: dict[str, Any] | None = None,
+    ) -> Listed:
+        """Return the likeliest next tokens of a text."""
+
+
+class ServerVocabulary(Vocabulary):
+    """The tokens of a server that has the only tokenizer: bytes are known here, it encodes text.
+
+    Args:
+        dialect: the server.
+        tokens: the bytes of every token, control tokens by their names.
+        special_ids: ids of control tokens.
+        eos_ids: ids that end a text.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        tokens: list[bytes],
+        special_ids: frozenset[int],
+        eos_ids: tuple[int, ...],
+    ) -> None:
+        super().__init__(None, len(tokens), eos_ids)
+        self.known = len(tokens)
+        self.special_ids = special_ids | frozenset(eos_ids)
+        self._dialect = dialect
+        self._tokens = tokens
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """Return the bytes of a token; for a special token, those of its name."""
+        return self._tokens[token_id] if 0 <= token_id < len(self._tokens) else b""
+
+    def label(self, token_id: int) -> str:
+        """Return a token as readable text; bytes outside a whole character become ``<0xE2>``."""
+        return readable(self.token_bytes(token_id)) or f"<id {token_id}>"
+
+    def has_tokens_of(self, other: Vocabulary) -> bool:
+        """Return whether all ids that both have name the same tokens."""
+        shared = range(min(self.size, other.size))
+        return all(self._tokens[each] == other.token_bytes(each) for each in shared)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of a prompt, with those that the server's tokenizer adds.
+
+        Raises:
+            PromptError: the text is empty or too large to be any model's prompt.
+            ServerError: the server does not answer.
+        """
+        return self._dialect.encode(self.checked(text), adds_special=True)
+
+    @cached_property
+    def line_break_ids(self) -> tuple[int, ...]:
+        """The last token of an encoded line break; empty if there is none."""
+        return tuple(self._dialect.encode("\n")[-1:])
+
+    def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
+        """Return the tokens for use in constraints."""
+        return TokenTable(self._tokens, self.special_ids, eos_ids)
+
+
+class ServerModel:
+    """A model on a server, as decoders use it (see `engine.backend.Backend`).
+
+    Args:
+        dialect: the server's API.
+        listed: most tokens to list per step; None for the whole vocabulary, whose answers are
+            about 90 bytes a token.
+        tokenizer: the model's tokenizer, if there is a copy of it here.
+
+    Attributes, in addition to those of `Backend`:
+        dialect: the server's API.
+        description: the server's account of itself.
+        tokenizer_hash: SHA-256 of the bytes of all tokens.
+
+    Raises:
+        ServerError: the server does not answer, or does not give raw log-probabilities.
+        TokenizerError: `tokenizer` has other tokens than the server.
+    """
+
+    revision = None
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        listed: int | None,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+    ) -> None:
+        self.dialect = dialect
+        self.description = said = dialect.describe()
+        self.name = said.name
+        self.source = f"{dialect.kind}:{said.name}"
+        self.notices: tuple[str, ...] = ()
+        self.device = torch.device("cpu")
+        self.vocab_size = self.input_size = said.vocab_size
+        self.context_length = said.context_length
+        self.eos_ids = self.generate_eos_ids = said.eos_ids
+        self.listed = None if listed is None or listed >= said.vocab_size else listed
+        self.capabilities = frozenset({"full_row"} if self.listed is None else ())
+        self.tokenizer = tokenizer
+        own = self._tokens()
+        self.vocabulary = own if tokenizer is None else self._checked(tokenizer, own)
+        digest = hashlib.sha256()
+        for token_id in range(own.size):
+            token = own.token_bytes(token_id)
+            digest.update(len(token).to_bytes(4, "big") + token)
+        self.tokenizer_hash = digest.hexdigest()
+        self.places = Places(lambda: self.vocabulary.token_table(self.eos_ids), self.vocab_size)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Everything that a text depends on and the server tells; neither address nor key."""
+        return {
+            "name": self.name,
+            "source": self.source,
+            "revision": self.revision,
+            "vocab_size": self.vocab_size,
+            "input_size": self.input_size,
+            "context_length": self.context_length,
+            "dtype": self.description.dtype,
+            "tokenizer_hash": self.tokenizer_hash,
+            "server": self.description.version,
+        }
+
+    def open(self) -> ServerSequence:
+        """Return a new, empty sequence."""
+        return ServerSequence(self)
+
+    def _tokens(self) -> ServerVocabulary:
+        """Return the server's tokens, which one request for a whole row names."""
+        dialect, size = self.dialect, self.vocab_size
+        first = dialect.encode("A")[-1:]
+        listed = dialect.next_scores(first, size)
+        if np.unique(listed.ids).size != size or listed.ids.max(initial=0) >= size:
+            raise ServerError(
+                "{name} listed {count:,} of its {size:,} tokens when asked for all, so tokens "
+                "cannot be named; give a folder with its tokenizer.",
+                (self.name, listed.ids.size, size),
+            )
+        tokens = [b""] * size
+        for token_id, token in zip(listed.ids.tolist(), listed.tokens, strict=True):
+            tokens[token_id] = token
+        special = frozenset(each for each, token in enumerate(tokens) if not token)
+        for each in special:
+            tokens[each] = dialect.name_of(each).encode("utf-8", "surrogatepass")
+        self._check_raw(first, listed)
+        return ServerVocabulary(dialect, tokens, special, self.eos_ids)
+
+    def _check_raw(self, text: list[int], before: Listed) -> None:
+        """Check that listed values are log-probabilities, and that settings do not change them."""
+        total = float(np.exp(before.logprobs).sum())
+        if not abs(total - 1) <= _ROUNDING:
+            raise ServerError(
+                "{name} gives values that are no log-probabilities: those of all tokens sum to "
+                "{total:.4f} instead of 1; use a server that lists log-probabilities.",
+                (self.name, total),
+            )
+        settings = {"temperature": 2.0, "top_k": 3, "samplers": ["top_k", "temperature"]}
+        after = self.dialect.next_scores(text, self.vocab_size, settings=settings)
+        values = dict(zip(after.ids.tolist(), after.logprobs.tolist(), strict=True))
+        moved = max(
+            abs(values.get(token_id, np.inf) - value)
+            for token_id, value in zip(before.ids.tolist(), before.logprobs.tolist(), strict=True)
+        )
+        if not moved <= _ROUNDING:
+            raise ServerError(
+                "{name} gives probabilities after its own samplers, from which ours cannot be "
+                "computed; start it so that it gives raw ones.",
+                self.name,
+            )
+
+    def _checked(self, tokenizer: PreTrainedTokenizerBase, own: ServerVocabulary) -> Vocabulary:
+        """Return the local tokenizer's vocabulary, checked to have the server's tokens."""
+        local = Vocabulary(tokenizer, self.vocab_size, self.eos_ids)
+        differs = next(
+            (
+                each
+                for each in range(min(local.known, self.vocab_size))
+                if own.token_bytes(each) != local.token_bytes(each)
+            ),
+            None,
+        )
+        if differs is not None:
+            raise TokenizerError(
+                "The tokenizer has {local} as token {token_id:,}, where {name} has {own}; use the "
+                "tokenizer that belongs to the model.",
+                (local.label(differs), differs, self.name, own.label(differs)),
+            )
+        return local
+
+
+class ServerSequence:
+    """One text that a model on a server reads.
+
+    Attributes:
+        positions: number of tokens read so far.
+        last: the server's latest answer; None before the first.
+    """
+
+    usage = formula = None
+    can_select = False
+    rows = 1
+
+    def __init__(self, model: ServerModel, session: str | None = None) -> None:
+        self._model = model
+        self._ids = np.empty(0, np.int64)
+        self._session = session or secrets.token_hex(16)
+        self._distrusts = False
+        self.last: Listed | None = None
+
+    @property
+    def positions(self) -> int:
+        """Number of tokens read so far."""
+        return self._ids.size
+
+    def extend(self, token_ids: Ids[int] | np.ndarray, *, parity: bool = False) -> Reading:
+        """Read more tokens; `forward_ms` is the server's own time, `ms` includes the network.
+
+        Raises:
+            ServerError: the server does not answer as expected; nothing has been read.
+            LogitsError: it gave a value that is no log-probability; nothing has been read.
+        """
+        model = self._model
+        ids = np.concatenate([self._ids, np.asarray(token_ids, np.int64)])
+        listed = model.dialect.next_scores(
+            ids,
+            model.listed or model.vocab_size,
+            session=self._session,
+            reuses_prefix=not self._distrusts,
+        )
+        scores = scores_of(listed, model)
+        forward = Forward(scores.row(), None, listed.server_ms, scores)
+        is_prefill = not self._ids.size
+        self._ids, self._distrusts, self.last = ids, False, listed
+        return Reading(forward, listed.ms, listed.server_ms, (listed.read,), is_prefill)
+
+    def truncate(self, positions: int) -> None:
+        """Keep the first `positions` positions."""
+        self._ids = self._ids[:positions]
+
+    def fork(self) -> ServerSequence:
+        """Return an independent copy, which the router sends to the same server."""
+        other = ServerSequence(self._model, self._session)
+        other._ids, other._distrusts = self._ids, self._distrusts
+        return other
+
+    def select(self, rows: Ids[int]) -> None:
+        """Keep the only row."""
+        if list(rows) != [0]:
+            raise ValueError(f"a text on a server has one row, got {list(rows)}")
+
+    def distrust(self) -> None:
+        """Have the next request read the whole text again."""
+        self._distrusts = True
+
+    def release(self) -> bool:
+        """Return False: no memory here can be rebuilt."""
+        return False
+
+
+def scores_of(listed: Listed, model: ServerModel) -> Scores:
+    """Return listed tokens as scores, likeliest first and lower ids first on ties.
+
+    Raises:
+        ServerError: an id twice, or outside the vocabulary.
+        LogitsError: a value is NaN, infinite or above 0.
+    """
+    ids, logprobs = listed.ids, listed.logprobs.astype(np.float32)
+    if not ids.size or np.unique(ids).size != ids.size or ids.max() >= model.vocab_size:
+        raise ServerError(
+            "{name} listed a token twice, or one that it does not have; the text is kept, so try "
+            "again.",
+            model.name,
+        )
+    if not (listed.logprobs <= _ROUNDING).all() or logprobs.max() == -np.inf:
+        raise LogitsError(
+            "{name} gave a log-probability that is not a number or above 0; the text is kept, so "
+            "try again.",
+            model.name,
+        )
+    order = np.lexsort((ids, -logprobs))
+    rest = 0.0
+    if ids.size < model.vocab_size:
+        rest = max(_LEAST_REST, 1.0 - float(np.exp(listed.logprobs).sum()))
+    return Scores(ids[order], logprobs[order], model.vocab_size, rest)
