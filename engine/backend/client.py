@@ -1,7 +1,8 @@
-"""HTTP requests to one server, with limits on time and size, and failures as sentences."""
+"""HTTP requests to one server, with limits on time and size, and readable errors."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ CONNECT_S, ANSWER_S = 5.0, 60.0
 RETRY_S, PAUSE_S = 5.0, 0.2
 _RETRIED = frozenset({500, 502, 503, 504})
 _LONGEST_REASON = 200
+_LONGEST_ERROR = 10_000
+_KEY = re.compile(r"[\x21-\x7e]+")
 
 T = TypeVar("T")
 
@@ -42,15 +45,16 @@ class Answer(Generic[T]):
 class Client:
     """Requests to one server; may be used from any thread.
 
-    A request goes to that server alone: redirects are refused.
+    A request goes to that server alone: redirects are refused, and proxies named in the
+    environment are not used.
 
     Args:
         address: such as ``http://127.0.0.1:8080``, with a path if the API has one.
-        key: sent as a bearer token; it is in no message and no record.
+        key: sent as a bearer token, and never part of a message or record.
         transport: replaces the network, for tests.
 
     Raises:
-        SettingError: `address` is not an HTTP address.
+        SettingError: `address` is not an HTTP address, or `key` cannot be sent.
     """
 
     def __init__(
@@ -61,28 +65,29 @@ class Client:
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self.address = checked_address(address)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._key = _checked_key(key)
         self._http = httpx2.Client(
-            headers=headers,
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
             timeout=httpx2.Timeout(ANSWER_S, connect=CONNECT_S),
             transport=transport,
+            trust_env=False,
         )
 
     def get(self, path: str, kind: type[T]) -> Answer[T]:
-        """Return the answer to a GET request, checked to be of a type that msgspec reads."""
+        """Send a GET request; return the answer decoded as `kind`."""
         return self._ask("GET", path, kind, None, {})
 
     def post(self, path: str, body: Mapping[str, Any], kind: type[T], **headers: str) -> Answer[T]:
-        """Return the answer to a POST request with a JSON body.
+        """Send a POST request with a JSON body; return the answer decoded as `kind`.
 
         Args:
             path: path below the server's address.
             body: values for the body.
-            kind: type that the answer is checked to have.
+            kind: type of the answer, as msgspec decodes it.
             headers: further headers, with underscores for hyphens.
 
         Raises:
-            ServerError: no answer within the limits, or one of another kind.
+            ServerError: no answer within the limits, or an answer that is not a `kind`.
         """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self._ask("POST", path, kind, body, named)
@@ -126,7 +131,7 @@ class Client:
         """Return status and content; a broken connection raises `_RetriedError`."""
         content = None if body is None else msgspec.json.encode(body)
         given = {"Content-Type": "application/json", **headers} if body is not None else headers
-        read = bytearray()
+        read, until = bytearray(), time.monotonic() + ANSWER_S
         try:
             with self._http.stream(
                 method, self.address + path, content=content, headers=given
@@ -141,29 +146,46 @@ class Client:
                             "tokens per step.",
                             (self.address, MOST_BYTES // 1_000_000),
                         )
+                    if time.monotonic() > until:
+                        raise self._late(ANSWER_S)
                 return answer.status_code, bytes(read)
         except httpx2.TimeoutException as error:
-            raise ServerError(
-                "{server} has not answered within {seconds:,.0f} s; see whether it is overloaded, "
-                "then try again.",
-                (self.address, CONNECT_S if _is_connecting(error) else ANSWER_S),
-            ) from error
+            is_connecting = isinstance(error, httpx2.ConnectTimeout)
+            raise self._late(CONNECT_S if is_connecting else ANSWER_S) from error
+        except httpx2.DecodingError as error:
+            raise self._unreadable(error) from error
         except httpx2.TransportError as error:
             raise _RetriedError(self._unreachable(error)) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise self._unreachable(error) from error
 
+    def _late(self, seconds: float) -> ServerError:
+        return ServerError(
+            "{server} has not answered within {seconds:,.0f} s; see whether it is overloaded, "
+            "then try again.",
+            (self.address, seconds),
+        )
+
     def _unreachable(self, error: Exception) -> ServerError:
         return ServerError(
             "{server} cannot be reached ({reason}); start it, or correct its address.",
-            (self.address, _reason(str(error) or type(error).__name__)),
+            (self.address, self._reason(str(error) or type(error).__name__)),
+        )
+
+    def _unreadable(self, error: Exception) -> ServerError:
+        return ServerError(
+            "{server} gave an unreadable answer ({reason}); check that its version is supported.",
+            (self.address, self._reason(str(error))),
         )
 
     def _redirected(self, place: str) -> ServerError:
-        host = urlsplit(place).netloc or msg("another address")
+        try:
+            host = urlsplit(place).hostname
+        except ValueError:
+            host = None
         return ServerError(
-            "{server} sends requests on to {host}; if you trust that server, give its address.",
-            (self.address, host),
+            "{server} redirects to {host}; give that address if you trust it.",
+            (self.address, self._reason(host) if host else msg("another address")),
         )
 
     def _check_status(self, status: int, content: bytes) -> None:
@@ -174,14 +196,13 @@ class Client:
             )
         if status == 404:
             raise ServerError(
-                "{server} has no such address (404); give that of a llama.cpp server.",
+                "{server} has nothing at this path (404); give the address of the API.",
                 self.address,
             )
         if status >= 400:
             raise ServerError(
-                "{server} refuses the request ({status}): {reason}; nothing was changed, so "
-                "correct it or try again.",
-                (self.address, status, _reason(_error_in(content))),
+                "{server} rejected the request ({status}): {reason}. The text is kept; try again.",
+                (self.address, status, self._reason(_error_in(content[:_LONGEST_ERROR]))),
             )
 
     def _decoded(self, content: bytes, kind: type[T]) -> T:
@@ -190,19 +211,22 @@ class Client:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             if content.lstrip()[:1] == b"<":
                 raise ServerError(
-                    "{server} answers with a web page; give the address of the API, which often "
+                    "{server} answered with a web page; give the address of the API, which often "
                     "has a port of its own.",
                     self.address,
                 ) from error
-            raise ServerError(
-                "{server} gives an answer that cannot be read ({reason}); see whether its "
-                "version is one that this program knows.",
-                (self.address, _reason(str(error))),
-            ) from error
+            raise self._unreadable(error) from error
+
+    def _reason(self, text: str) -> str:
+        """Return the server's or the network's words on one short line, without the key."""
+        if isinstance(text, Message):
+            return text
+        safe = text.replace(self._key, "…") if self._key else text
+        return " ".join(safe.split())[:_LONGEST_REASON]
 
 
 class _RetriedError(Exception):
-    """A broken connection; `failure` is raised if it stays broken."""
+    """A broken connection, which is retried; `failure` is the error to raise in the end."""
 
     def __init__(self, failure: ServerError) -> None:
         super().__init__(str(failure))
@@ -210,7 +234,11 @@ class _RetriedError(Exception):
 
 
 def checked_address(address: str) -> str:
-    """Return a server's address without a slash at its end; raises `SettingError`."""
+    """Return a server's address without a slash at its end.
+
+    Raises:
+        SettingError: it is not a plain HTTP address. The error leaves out what may be a password.
+    """
     remedy = msg("give an address such as http://127.0.0.1:8080")
     try:
         parts = urlsplit(address)
@@ -218,29 +246,29 @@ def checked_address(address: str) -> str:
         is_good = is_good and (parts.port is None or parts.port > 0)  # raises if out of range
     except ValueError:
         is_good = False
+    if "@" in address:
+        problem = msg("must not contain a name or a password")
+        raise SettingError("address", "…", problem, msg("give the key separately"))
+    if any(each in address for each in "?#"):
+        raise SettingError("address", "…", "must end with its path", remedy)
     if not is_good:
         raise SettingError("address", address, "must be an HTTP address", remedy)
-    if parts.username or parts.password:
-        problem = msg("must not contain a name or a password")
-        raise SettingError("address", parts.hostname, problem, msg("give the key apart from it"))
-    if parts.query or parts.fragment:
-        raise SettingError("address", address, "must end with its path", remedy)
     return address.rstrip("/")
 
 
-def _is_connecting(error: httpx2.TimeoutException) -> bool:
-    return isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
+def _checked_key(key: str | None) -> str | None:
+    stripped = (key or "").strip()
+    if stripped and not _KEY.fullmatch(stripped):
+        problem = msg("may contain only ASCII letters, digits and signs")
+        raise SettingError("key", "…", problem, msg("copy it again"))
+    return stripped or None
 
 
-def _reason(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST_REASON]
-
-
-def _error_in(content: bytes) -> str | Message:
+def _error_in(content: bytes) -> str:
     """Return the server's own words for an error, whatever the shape of its answer."""
     try:
         found: Any = msgspec.json.decode(content)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return content.decode("utf-8", "replace") or msg("no reason given")
     for name in ("error", "message", "detail"):
         if isinstance(found, dict) and name in found:

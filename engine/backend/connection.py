@@ -1,4 +1,4 @@
-"""Connect to a server by its address: which kind it is, and what it can do."""
+"""Connect to a server: find its kind, and check its answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from engine.backend.client import Client
 from engine.backend.llama_cpp import LlamaCpp
 from engine.backend.server import ServerModel
+from engine.checks import at_least_one
 from engine.errors import ServerError, SettingError, msg
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def connect(
     kind: str = "auto",
     *,
     key: str | None = None,
-    listed: int | None = LISTED,
+    listed: int = LISTED,
     tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> ServerModel:
     """Return the model of a server, for use like a local one.
@@ -30,35 +31,36 @@ def connect(
         >>> model = connect("http://127.0.0.1:8080")
         >>> Decoder(model, "Once upon a time").step().text
 
-    The connection is checked: the values must be log-probabilities before any sampler, and every
-    token must have bytes.
+    The server's answers are checked: its values must be log-probabilities before any sampler, and
+    it must list every token of its vocabulary when asked for all.
 
     Args:
         address: address of the server.
-        kind: ``llama.cpp``, or ``auto`` to find out.
-        key: key that the server asks for; it is in no message, trace or log.
-        listed: most tokens to list per step, with the total probability of all others; None for
-            the whole vocabulary.
+        kind: ``llama.cpp``, or ``auto`` to detect it.
+        key: key that the server asks for; it never appears in a message, trace or log.
+        listed: most tokens to list per step; of all others, only the total probability is known.
         tokenizer: the model's tokenizer, if there is a copy of it here; otherwise the server
             encodes texts.
 
     Raises:
         SettingError: a value that cannot be used.
-        ServerError: the server cannot be reached, or is of no known kind.
+        ServerError: the server cannot be reached, is not supported, or fails a check.
         TokenizerError: the tokenizer is not the model's.
     """
     names = ("auto", *KINDS)
     if kind not in names:
         remedy = msg("use one of {names}", ", ".join(names))
         raise SettingError("kind", kind, "is not a kind of server", remedy)
-    if listed is not None and (isinstance(listed, bool) or listed < 1):
-        remedy = msg("use a positive whole number, or None for the whole vocabulary")
-        raise SettingError("listed", listed, "must be at least 1", remedy)
+    listed = at_least_one("listed", listed)
     client = Client(address, key=key)
-    found = next((each for name, each in KINDS.items() if kind in (name, "auto")), None)
-    if found is None or not found.is_at(client):
+    try:
+        for name, dialect in KINDS.items():
+            if kind in (name, "auto") and dialect.is_at(client):
+                return ServerModel(dialect(client), listed, tokenizer)
         raise ServerError(
-            "{server} is no server of a known kind; give the address of one of {kinds}.",
+            "{server} is not a supported server; give the address of one of these: {kinds}.",
             (client.address, ", ".join(KINDS)),
         )
-    return ServerModel(found(client), listed, tokenizer)
+    except BaseException:
+        client.close()
+        raise

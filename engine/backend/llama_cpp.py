@@ -19,10 +19,13 @@ from engine.errors import ServerError
 _Id = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Byte = Annotated[int, msgspec.Meta(ge=0, le=255)]
 _Count = Annotated[int, msgspec.Meta(ge=0)]
+_Name = Annotated[str, msgspec.Meta(max_length=1_000)]
 # The server samples a token that is not used. If that token ends inside a character, the answer
-# has no probabilities; a bias leads the sample to this one, and changes no listed value.
+# has no probabilities, so a bias makes it a whole one; listed values come before the bias.
 _BIAS = 1e4
-_CHECK = "A"
+_WHOLE = "A"
+# The server writes a probability of 0 as the lowest float.
+_IMPOSSIBLE = -1e30
 
 
 class _Top(msgspec.Struct):
@@ -51,14 +54,17 @@ class _Defaults(msgspec.Struct):
     n_ctx: _Count
 
 
+class _Kind(msgspec.Struct):
+    total_slots: int | None = None
+
+
 class _Props(msgspec.Struct):
     default_generation_settings: _Defaults
     total_slots: _Count
-    build_info: str = ""
-    model_alias: str = ""
-    model_ftype: str = ""
-    bos_token: str = ""
-    eos_token: str = ""
+    build_info: _Name = ""
+    model_alias: _Name = ""
+    model_ftype: _Name = ""
+    eos_token: _Name = ""
 
 
 class _Piece(msgspec.Struct):
@@ -92,20 +98,24 @@ class LlamaCpp:
         client: requests to it.
 
     Raises:
-        ServerError: it cannot be reached, or is none.
+        ServerError: it cannot be reached, or is not a llama.cpp server.
     """
 
     kind = "llama.cpp"
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._safe_id = self.encode(_CHECK)[-1]
+        whole = self.encode(_WHOLE)
+        if not whole:
+            raise ServerError(
+                "{server} has no tokenizer; load a model that has one.", client.address
+            )
+        self._safe_id = whole[-1]
 
     @staticmethod
     def is_at(client: Client) -> bool:
         """Return whether the server is of this kind."""
-        props: dict[str, Any] = client.get("/props", dict).value
-        return "total_slots" in props
+        return client.get("/props", _Kind).value.total_slots is not None
 
     def describe(self) -> Description:
         """Return the server's account of itself and its model."""
@@ -113,13 +123,14 @@ class LlamaCpp:
         models = self._client.get("/v1/models", _Models).value.data
         if not models:
             raise ServerError("{server} has no model; load one.", self._client.address)
+        end = self.encode(props.eos_token) if props.eos_token else []
         return Description(
             name=props.model_alias.replace("\\", "/").rpartition("/")[2] or self.kind,
             version=props.build_info,
             dtype=props.model_ftype,
             vocab_size=models[0].meta.n_vocab,
             context_length=props.default_generation_settings.n_ctx,
-            eos_ids=tuple(self.encode(props.eos_token)[-1:]) if props.eos_token else (),
+            eos_ids=tuple(end) if len(end) == 1 else (),
         )
 
     def encode(self, text: str, *, adds_special: bool = False) -> list[int]:
@@ -134,7 +145,7 @@ class LlamaCpp:
         return [each.id for each in self._client.post("/tokenize", asked, _Tokens).value.tokens]
 
     def name_of(self, token_id: int) -> str:
-        """Return the text of a token, or the name of a control token."""
+        """Return the text of a token, or a control token's name."""
         return self._client.post("/detokenize", {"tokens": [token_id]}, _Text).value.content
 
     def next_scores(
@@ -178,9 +189,7 @@ class LlamaCpp:
         timings = answer.value.timings
         return Listed(
             ids=np.array([each.id for each in top], np.int64),
-            logprobs=np.array(
-                [-np.inf if each.logprob is None else each.logprob for each in top], np.float64
-            ),
+            logprobs=np.array([_logprob(each) for each in top], np.float64),
             tokens=[bytes(each.bytes) for each in top],
             read=timings.prompt_n,
             reused=timings.cache_n,
@@ -188,3 +197,8 @@ class LlamaCpp:
             ms=answer.ms,
             size=answer.size,
         )
+
+
+def _logprob(token: _Top) -> float:
+    value = -np.inf if token.logprob is None else token.logprob
+    return value if np.isnan(value) or value > _IMPOSSIBLE else -np.inf

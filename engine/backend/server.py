@@ -1,7 +1,7 @@
 """A model on a server: its tokens, and sequences that ask it for the scores of the next token.
 
-Texts are kept here, and every request contains the whole text. What the server caches saves it
-time and changes nothing else, so going back, forking and a restart of the server need no request.
+Texts are kept here, and every request contains the whole text. The server's cache only saves time,
+so going back, forking and a restart of the server need no request.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hashlib
 import secrets
 from collections.abc import Sequence as Ids
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ from engine.backend.base import Reading
 from engine.errors import LogitsError, ServerError, TokenizerError
 from engine.grammar import Places, TokenTable
 from engine.model.forward import Forward, Scores
+from engine.model.loaded import hash_of_tokenizer
 from engine.model.vocabulary import Vocabulary, readable
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 # Listed log-probabilities are rounded, and may sum to a little more than 1.
 _ROUNDING = 1e-3
+# A temperature of 2 moves the likeliest tokens by whole nats, a full batch by hundredths.
+_COMPARED, _MOVED_NATS = 100, 0.1
+_MOST_CONTROL_TOKENS = 20_000  # a request for the name of each
 # So that no token becomes impossible because the listed ones sum to 1.
 _LEAST_REST = 1e-9
 
@@ -108,10 +111,11 @@ class Dialect(Protocol):
 
 
 class ServerVocabulary(Vocabulary):
-    """The tokens of a server that has the only tokenizer: bytes are known here, it encodes text.
+    """The tokens of a server that keeps its tokenizer: their bytes are here, it encodes texts.
 
     Args:
         dialect: the server.
+        name: the model's name.
         tokens: the bytes of every token, control tokens by their names.
         special_ids: ids of control tokens.
         eos_ids: ids that end a text.
@@ -120,6 +124,7 @@ class ServerVocabulary(Vocabulary):
     def __init__(
         self,
         dialect: Dialect,
+        name: str,
         tokens: list[bytes],
         special_ids: frozenset[int],
         eos_ids: tuple[int, ...],
@@ -128,7 +133,9 @@ class ServerVocabulary(Vocabulary):
         self.known = len(tokens)
         self.special_ids = special_ids | frozenset(eos_ids)
         self._dialect = dialect
+        self._name = name
         self._tokens = tokens
+        self._line_break_ids = tuple(dialect.encode("\n")[-1:])
 
     def token_bytes(self, token_id: int) -> bytes:
         """Return the bytes of a token; for a special token, those of its name."""
@@ -152,14 +159,19 @@ class ServerVocabulary(Vocabulary):
         """
         return self._dialect.encode(self.checked(text), adds_special=True)
 
-    @cached_property
+    @property
     def line_break_ids(self) -> tuple[int, ...]:
         """The last token of an encoded line break; empty if there is none."""
-        return tuple(self._dialect.encode("\n")[-1:])
+        return self._line_break_ids
 
     def token_table(self, eos_ids: tuple[int, ...]) -> TokenTable:
         """Return the tokens for use in constraints."""
         return TokenTable(self._tokens, self.special_ids, eos_ids)
+
+    def _tokenizer(self) -> PreTrainedTokenizerBase:
+        raise TokenizerError(
+            "The tokenizer of {name} is on its server; connect with a copy of it here.", self._name
+        )
 
 
 class ServerModel:
@@ -167,14 +179,13 @@ class ServerModel:
 
     Args:
         dialect: the server's API.
-        listed: most tokens to list per step; None for the whole vocabulary, whose answers are
-            about 90 bytes a token.
+        listed: most tokens to list per step; an answer has about 90 bytes for each.
         tokenizer: the model's tokenizer, if there is a copy of it here.
 
     Attributes, in addition to those of `Backend`:
         dialect: the server's API.
         description: the server's account of itself.
-        tokenizer_hash: SHA-256 of the bytes of all tokens.
+        tokenizer_hash: SHA-256 of `tokenizer`; without it, of the bytes of all tokens.
 
     Raises:
         ServerError: the server does not answer, or does not give raw log-probabilities.
@@ -182,11 +193,12 @@ class ServerModel:
     """
 
     revision = None
+    capabilities: frozenset[str] = frozenset()
 
     def __init__(
         self,
         dialect: Dialect,
-        listed: int | None,
+        listed: int,
         tokenizer: PreTrainedTokenizerBase | None = None,
     ) -> None:
         self.dialect = dialect
@@ -198,21 +210,16 @@ class ServerModel:
         self.vocab_size = self.input_size = said.vocab_size
         self.context_length = said.context_length
         self.eos_ids = self.generate_eos_ids = said.eos_ids
-        self.listed = None if listed is None or listed >= said.vocab_size else listed
-        self.capabilities = frozenset({"full_row"} if self.listed is None else ())
+        self.listed = min(listed, said.vocab_size)
         self.tokenizer = tokenizer
         own = self._tokens()
         self.vocabulary = own if tokenizer is None else self._checked(tokenizer, own)
-        digest = hashlib.sha256()
-        for token_id in range(own.size):
-            token = own.token_bytes(token_id)
-            digest.update(len(token).to_bytes(4, "big") + token)
-        self.tokenizer_hash = digest.hexdigest()
+        self.tokenizer_hash = _hash_of(own) if tokenizer is None else hash_of_tokenizer(tokenizer)
         self.places = Places(lambda: self.vocabulary.token_table(self.eos_ids), self.vocab_size)
 
     @property
     def facts(self) -> dict[str, object]:
-        """Everything that a text depends on and the server tells; neither address nor key."""
+        """Everything that a text depends on, as far as the server reports it."""
         return {
             "name": self.name,
             "source": self.source,
@@ -220,6 +227,7 @@ class ServerModel:
             "vocab_size": self.vocab_size,
             "input_size": self.input_size,
             "context_length": self.context_length,
+            "listed": self.listed,
             "dtype": self.description.dtype,
             "tokenizer_hash": self.tokenizer_hash,
             "server": self.description.version,
@@ -230,45 +238,48 @@ class ServerModel:
         return ServerSequence(self)
 
     def _tokens(self) -> ServerVocabulary:
-        """Return the server's tokens, which one request for a whole row names."""
+        """Return the server's tokens, from one request for a whole row."""
         dialect, size = self.dialect, self.vocab_size
         first = dialect.encode("A")[-1:]
         listed = dialect.next_scores(first, size)
         if np.unique(listed.ids).size != size or listed.ids.max(initial=0) >= size:
             raise ServerError(
-                "{name} listed {count:,} of its {size:,} tokens when asked for all, so tokens "
-                "cannot be named; give a folder with its tokenizer.",
+                "{name} listed {count:,} of its {size:,} tokens when asked for all; change the "
+                "settings of the server that limit them.",
                 (self.name, listed.ids.size, size),
             )
         tokens = [b""] * size
         for token_id, token in zip(listed.ids.tolist(), listed.tokens, strict=True):
             tokens[token_id] = token
         special = frozenset(each for each, token in enumerate(tokens) if not token)
+        if len(special) > _MOST_CONTROL_TOKENS:
+            raise ServerError(
+                "{name} has {count:,} tokens without bytes; use a model with fewer.",
+                (self.name, len(special)),
+            )
         for each in special:
             tokens[each] = dialect.name_of(each).encode("utf-8", "surrogatepass")
         self._check_raw(first, listed)
-        return ServerVocabulary(dialect, tokens, special, self.eos_ids)
+        return ServerVocabulary(dialect, self.name, tokens, special, self.eos_ids)
 
     def _check_raw(self, text: list[int], before: Listed) -> None:
         """Check that listed values are log-probabilities, and that settings do not change them."""
         total = float(np.exp(before.logprobs).sum())
         if not abs(total - 1) <= _ROUNDING:
             raise ServerError(
-                "{name} gives values that are no log-probabilities: those of all tokens sum to "
-                "{total:.4f} instead of 1; use a server that lists log-probabilities.",
+                "The values that {name} lists are not log-probabilities: over all tokens their "
+                "probabilities sum to {total:.4f} instead of 1; use a server that lists those.",
                 (self.name, total),
             )
         settings = {"temperature": 2.0, "top_k": 3, "samplers": ["top_k", "temperature"]}
         after = self.dialect.next_scores(text, self.vocab_size, settings=settings)
         values = dict(zip(after.ids.tolist(), after.logprobs.tolist(), strict=True))
-        moved = max(
-            abs(values.get(token_id, np.inf) - value)
-            for token_id, value in zip(before.ids.tolist(), before.logprobs.tolist(), strict=True)
-        )
-        if not moved <= _ROUNDING:
+        likeliest = np.argsort(-before.logprobs, kind="stable")[:_COMPARED]
+        now = np.array([values.get(each, -np.inf) for each in before.ids[likeliest].tolist()])
+        if not (np.abs(now - before.logprobs[likeliest]) <= _MOVED_NATS).all():
             raise ServerError(
-                "{name} gives probabilities after its own samplers, from which ours cannot be "
-                "computed; start it so that it gives raw ones.",
+                "{name} lists probabilities after its own samplers, but the raw ones are needed; "
+                "change the server's settings.",
                 self.name,
             )
 
@@ -321,28 +332,33 @@ class ServerSequence:
 
         Raises:
             ServerError: the server does not answer as expected; nothing has been read.
-            LogitsError: it gave a value that is no log-probability; nothing has been read.
+            LogitsError: it listed an invalid log-probability; nothing has been read, and the next
+                request reads the whole text again.
         """
         model = self._model
         ids = np.concatenate([self._ids, np.asarray(token_ids, np.int64)])
         listed = model.dialect.next_scores(
             ids,
-            model.listed or model.vocab_size,
+            model.listed,
             session=self._session,
             reuses_prefix=not self._distrusts,
         )
-        scores = scores_of(listed, model)
+        try:
+            scores = scores_of(listed, model)
+        except LogitsError:
+            self._distrusts = True
+            raise
         forward = Forward(scores.row(), None, listed.server_ms, scores)
-        is_prefill = not self._ids.size
+        is_prefill = not self._ids.size or not listed.reused
         self._ids, self._distrusts, self.last = ids, False, listed
-        return Reading(forward, listed.ms, listed.server_ms, (listed.read,), is_prefill)
+        return Reading(forward, listed.ms, listed.server_ms, (max(1, listed.read),), is_prefill)
 
     def truncate(self, positions: int) -> None:
         """Keep the first `positions` positions."""
         self._ids = self._ids[:positions]
 
     def fork(self) -> ServerSequence:
-        """Return an independent copy, which the router sends to the same server."""
+        """Return an independent copy, which a router sends to the same server."""
         other = ServerSequence(self._model, self._session)
         other._ids, other._distrusts = self._ids, self._distrusts
         return other
@@ -365,11 +381,17 @@ def scores_of(listed: Listed, model: ServerModel) -> Scores:
     """Return listed tokens as scores, likeliest first and lower ids first on ties.
 
     Raises:
-        ServerError: an id twice, or outside the vocabulary.
-        LogitsError: a value is NaN, infinite or above 0.
+        ServerError: not as many tokens as asked for, an id twice, or one outside the vocabulary.
+        LogitsError: a value is NaN or above 0, or all are minus infinity.
     """
     ids, logprobs = listed.ids, listed.logprobs.astype(np.float32)
-    if not ids.size or np.unique(ids).size != ids.size or ids.max() >= model.vocab_size:
+    if ids.size != model.listed:
+        raise ServerError(
+            "{name} listed {count:,} tokens instead of {wanted:,}; the text is kept, so connect "
+            "again with a smaller number.",
+            (model.name, ids.size, model.listed),
+        )
+    if np.unique(ids).size != ids.size or ids.max() >= model.vocab_size:
         raise ServerError(
             "{name} listed a token twice, or one that it does not have; the text is kept, so try "
             "again.",
@@ -377,7 +399,7 @@ def scores_of(listed: Listed, model: ServerModel) -> Scores:
         )
     if not (listed.logprobs <= _ROUNDING).all() or logprobs.max() == -np.inf:
         raise LogitsError(
-            "{name} gave a log-probability that is not a number or above 0; the text is kept, so "
+            "{name} gave a log-probability that is above 0 or not a number; the text is kept, so "
             "try again.",
             model.name,
         )
@@ -386,3 +408,11 @@ def scores_of(listed: Listed, model: ServerModel) -> Scores:
     if ids.size < model.vocab_size:
         rest = max(_LEAST_REST, 1.0 - float(np.exp(listed.logprobs).sum()))
     return Scores(ids[order], logprobs[order], model.vocab_size, rest)
+
+
+def _hash_of(vocabulary: Vocabulary) -> str:
+    digest = hashlib.sha256()
+    for token_id in range(vocabulary.size):
+        token = vocabulary.token_bytes(token_id)
+        digest.update(len(token).to_bytes(4, "big") + token)
+    return digest.hexdigest()

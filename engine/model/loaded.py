@@ -118,20 +118,7 @@ class LoadedModel:
     @cached_property
     def tokenizer_hash(self) -> str | None:
         """SHA-256 of the tokenizer, to compare tokenizers; None without one."""
-        if self.tokenizer is None:
-            return None
-        backend = getattr(self.tokenizer, "backend_tokenizer", None)
-        if isinstance(backend, GuardedTokenizer):
-            return backend.hash
-        if backend is None:
-            described = repr(sorted(self.tokenizer.get_vocab().items()))
-        else:
-            if backend.truncation or backend.padding:  # set by the file until the first use
-                backend = deepcopy(backend)
-                backend.no_truncation()
-                backend.no_padding()
-            described = backend.to_str()
-        return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
+        return None if self.tokenizer is None else hash_of_tokenizer(self.tokenizer)
 
     @cached_property
     def weights_hash(self) -> str:
@@ -269,3 +256,19 @@ def _scaled_length(config, length: int) -> int:
     if not isinstance(trained, int) or not isinstance(factor, (int, float)):
         return 0
     return int(trained * factor) if math.isfinite(factor) else 0
+
+
+def hash_of_tokenizer(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return the SHA-256 of a tokenizer, whatever truncation and padding it is set to."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if isinstance(backend, GuardedTokenizer):
+        return backend.hash
+    if backend is None:
+        described = repr(sorted(tokenizer.get_vocab().items()))
+    else:
+        if backend.truncation or backend.padding:  # set by the file until the first use
+            backend = deepcopy(backend)
+            backend.no_truncation()
+            backend.no_padding()
+        described = backend.to_str()
+    return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()

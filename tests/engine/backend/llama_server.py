@@ -59,15 +59,20 @@ class LlamaServer:
     def start(self) -> None:
         """Start it; again at the same address if it was killed."""
         given = [str(self._model), str(self._port), str(self._context), self._key]
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *given],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        log = self._model.with_suffix(".log")
+        with log.open("w") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, *given],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
         lines = (line.split() for line in self._process.stdout)
-        self.address = next(line[1] for line in lines if line[:1] == ["at"])
+        self.address = next((line[1] for line in lines if line[:1] == ["at"]), "")
+        if not self.address:
+            self.kill()
+            raise RuntimeError(f"the server ended: {log.read_text()[-2_000:]}")
         self._port = int(self.address.rpartition(":")[2])
 
     def kill(self) -> None:
@@ -120,7 +125,7 @@ def _add_tokenizer(
     for added in tokenizer["added_tokens"]:
         tokens[added["id"]], kinds[added["id"]] = added["content"], gguf.TokenType.CONTROL
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")  # not the model's own: tests send ids
+    writer.add_tokenizer_pre("gpt-2")  # single digits are not split, as the model's own does
     writer.add_token_list(tokens)
     writer.add_token_types([int(kind) for kind in kinds])
     merges = tokenizer["model"]["merges"]

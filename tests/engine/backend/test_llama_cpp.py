@@ -1,6 +1,7 @@
 """Decoders on a real llama.cpp server, against the same model here in float32."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from engine import Decoder, SamplingSettings, connect, load_model
+from engine import Decoder, SamplingSettings, Trace, connect, load_model, replay
 from engine.errors import ServerError, TokenizerError
 from engine.model import LanguageModel
 from tests.engine.backend.llama_server import LlamaServer, write_gguf
@@ -49,7 +50,7 @@ def test_model_says_what_it_is(remote, local, server):
     assert server.address not in repr(remote.facts)
 
 
-def test_tokens_of_the_server_are_those_of_the_tokenizer(server, local):
+def test_server_tokens_match_the_tokenizer(server, local):
     own = connect(server.address).vocabulary
     for token_id in range(local.vocab_size):
         assert own.token_bytes(token_id) == local.vocabulary.token_bytes(token_id)
@@ -61,8 +62,8 @@ def test_tokens_of_the_server_are_those_of_the_tokenizer(server, local):
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_whole_rows_match_the_local_model(server, local, prompt):
-    whole = connect(server.address, listed=None, tokenizer=local.tokenizer)
-    assert "full_row" in whole.capabilities
+    whole = connect(server.address, listed=10**9, tokenizer=local.tokenizer)
+    assert whole.listed == local.vocab_size
     here = Decoder(local, prompt, SAMPLED)
     there = Decoder(whole, prompt, SAMPLED)
     for step in here.run(8):
@@ -96,15 +97,40 @@ def test_rewound_and_forked_texts_repeat(remote):
     assert [step.token_id for step in decoder.run(8)] == first[3:]
     other.rewind(2)
     other.step(first[3])
+    ids = [*remote.vocabulary.encode(PROMPTS[0]), *first[:2], first[3]]
+    fresh = Decoder(remote, ids, SAMPLED)
+    assert other.step(first[0]).logprob == pytest.approx(fresh.step(first[0]).logprob, abs=NATS)
     assert decoder.token_ids == first
 
 
-def test_step_reads_one_token_and_reuses_the_others(remote):
+def test_server_reads_one_token_and_reuses_the_others(remote):
+    sequence = remote.open()
+    ids = remote.vocabulary.encode(PROMPTS[0])
+    assert sequence.extend(ids).is_prefill
+    reading = sequence.extend([5])
+    assert (reading.passes, reading.is_prefill) == ((1,), False)
+    assert (sequence.last.read, sequence.last.reused) == (1, len(ids))
+    assert 0 < reading.forward_ms == sequence.last.server_ms < reading.ms
+
+
+def test_threads_share_a_model(remote):
+    def text(seed):
+        decoder = Decoder(remote, PROMPTS[seed % 4], SAMPLED.replace(seed=seed))
+        return [step.token_id for step in decoder.run(5)]
+
+    alone = [text(seed) for seed in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        together = list(threads.map(text, range(8)))
+    # A batch of texts rounds differently, which may decide a close draw.
+    assert sum(one != other for one, other in zip(alone, together, strict=True)) <= 1
+
+
+def test_trace_replays_on_the_server(remote):
     decoder = Decoder(remote, PROMPTS[0], SAMPLED)
-    steps = list(decoder.run(4))
-    assert [step.passes for step in steps[1:]] == [(1,)] * 3
-    assert steps[0].is_prefill
-    assert all(0 < step.forward_ms <= step.total_ms for step in steps)
+    list(decoder.run(4))
+    trace = Trace.from_json(decoder.trace().to_json())
+    replayed = replay(trace, remote)
+    assert (replayed.token_at, replayed.repeated, replayed.facts) == (None, 4, ())
 
 
 def test_sample_that_ends_inside_a_character_is_avoided(remote, local):
@@ -119,7 +145,7 @@ def test_sample_that_ends_inside_a_character_is_avoided(remote, local):
         assert step.logprob == pytest.approx(here.step(step.token_id).logprob, abs=NATS)
 
 
-def test_killed_server_keeps_the_text_and_goes_on_once_restarted(gguf_file, local, monkeypatch):
+def test_text_continues_when_server_restarts(gguf_file, local, monkeypatch):
     monkeypatch.setattr("engine.backend.client.RETRY_S", 0.0)
     with LlamaServer(gguf_file) as server:
         decoder = Decoder(connect(server.address, tokenizer=local.tokenizer), PROMPTS[0], SAMPLED)
@@ -134,7 +160,7 @@ def test_killed_server_keeps_the_text_and_goes_on_once_restarted(gguf_file, loca
         assert [step.token_id for step in decoder.run(6)] == text + uninterrupted
 
 
-def test_key_is_asked_for_and_in_no_record(gguf_file, local):
+def test_key_is_required_and_never_recorded(gguf_file, local):
     with LlamaServer(gguf_file, key="s3cret") as server:
         with pytest.raises(ServerError, match="give the key"):
             connect(server.address)
