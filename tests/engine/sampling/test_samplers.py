@@ -18,6 +18,7 @@ from engine.sampling.samplers import (
     Temperature,
     TopK,
     TopP,
+    TypicalP,
 )
 
 RISING = (0.1, 0.2, 0.3, 0.4)
@@ -65,6 +66,11 @@ def test_extreme_temperature_sharpens_or_flattens_without_removing():
 def test_repetition_penalty_rescales_only_seen_tokens(penalty, token_ids, after):
     logits = np.array([4.0, -4.0, 0.0, 1.0], np.float32)
     assert RepetitionPenalty(penalty)(logits, seen(*token_ids)).tolist() == list(after)
+
+
+def test_typical_p_of_one_keeps_tokens_below_rounding():
+    row = np.array([0.5, 0, -40, -41], np.float32)  # in float64, the first two sum to the mass
+    assert shape(row, SamplingSettings(chain=[TypicalP(1)]), NO_CONTEXT).survivors == 4
 
 
 # --- The order of the chain matters --------------------------------------------------------------
