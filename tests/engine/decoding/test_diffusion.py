@@ -4,6 +4,7 @@ The scripted model's probabilities are given, so whole runs can be worked out by
 """
 
 import dataclasses
+import math
 from collections import Counter
 
 import numpy as np
@@ -18,6 +19,7 @@ from engine.decoding.diffusion import (
 )
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.trace import FILLED, REMASKING
+from engine.trace.diffusion import planner_score
 from tests.engine.decoding.scripted_canvas import MASK, PAD, Scripted, always
 
 # (confidence of the best token, entropy in bits) of each, in this order:
@@ -308,3 +310,9 @@ def test_unfillable_canvas_is_refused(canvas, part):
     wrong = {"steps": 1}
     refused(SettingError, lambda: DiffusionDecoder(always(SURE), [MASK], wrong), "settings")
     refused(PromptError, lambda: DiffusionDecoder(always(SURE), canvas), part)
+
+
+def test_planner_scores_by_eta_times_log_probability():
+    assert planner_score(0.5) == math.log(0.5)
+    assert planner_score(0.5, 16.0) == 16 * math.log(0.5)
+    assert planner_score(0.0, 16.0) == -math.inf
