@@ -34,12 +34,10 @@ class Answer(Generic[T]):
     Attributes:
         value: its content.
         ms: wall time from the request to the last byte, in milliseconds.
-        size: bytes of its content.
     """
 
     value: T
     ms: float
-    size: int
 
 
 class Client:
@@ -119,7 +117,7 @@ class Client:
                 time.sleep(PAUSE_S)
                 continue
             self._check_status(status, content)
-            return Answer(self._decoded(content, kind), ms, len(content))
+            return Answer(self._decoded(content, kind), ms)
 
     def _read(
         self,

@@ -195,7 +195,6 @@ class LlamaCpp:
             reused=timings.cache_n,
             server_ms=timings.prompt_ms + timings.predicted_ms,
             ms=answer.ms,
-            size=answer.size,
         )
 
 

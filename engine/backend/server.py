@@ -20,7 +20,7 @@ from engine.errors import LogitsError, ServerError, TokenizerError
 from engine.grammar import Places, TokenTable
 from engine.model.forward import Forward, Scores
 from engine.model.loaded import hash_of_tokenizer
-from engine.model.vocabulary import Vocabulary, readable
+from engine.model.vocabulary import Vocabulary, checked_text, readable
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -67,7 +67,6 @@ class Listed:
         reused: number of those that it took from its cache.
         server_ms: time that the server reports for the request, in milliseconds.
         ms: time until the answer was here, in milliseconds.
-        size: bytes of the answer.
     """
 
     ids: np.ndarray
@@ -77,7 +76,6 @@ class Listed:
     reused: int
     server_ms: float
     ms: float
-    size: int
 
 
 class Dialect(Protocol):
@@ -157,7 +155,7 @@ class ServerVocabulary(Vocabulary):
             PromptError: the text is empty or too large to be any model's prompt.
             ServerError: the server does not answer.
         """
-        return self._dialect.encode(self.checked(text), adds_special=True)
+        return self._dialect.encode(checked_text(text), adds_special=True)
 
     @property
     def line_break_ids(self) -> tuple[int, ...]:

@@ -103,11 +103,6 @@ class Vocabulary:
         same = all(one == two or one is None or two is None for one, two in pairs)
         return same and (self.tokenizer is None) == (other.tokenizer is None)
 
-    @staticmethod
-    def checked(text: str) -> str:
-        """Return a text that tokenizers accept; raises `PromptError` if empty or too large."""
-        return _checked(text)
-
     @panics_as_errors()
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a prompt, with the special tokens that the tokenizer adds.
@@ -117,7 +112,7 @@ class Vocabulary:
             TokenizerError: there is no tokenizer.
             PanicError: the tokenizer panics on this text.
         """
-        return list(self._tokenizer()(self.checked(text), verbose=False)["input_ids"])
+        return list(self._tokenizer()(checked_text(text), verbose=False)["input_ids"])
 
     @cached_property
     def line_break_ids(self) -> tuple[int, ...]:
@@ -152,7 +147,7 @@ class Vocabulary:
             PromptError: the message is empty or too large.
             TokenizerError: there is no template, or it cannot be applied to this message.
         """
-        return chat_template.render(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
+        return chat_template.render(self._chat_tokenizer(), checked_text(message), MAX_PROMPT_BYTES)
 
     @panics_as_errors()
     def chat_ids(self, message: str) -> list[int]:
@@ -161,11 +156,13 @@ class Vocabulary:
         Control tokens in the message are encoded as plain text: typing ``<|im_end|>`` does not end
         a turn.
         """
-        return chat_template.encode(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
+        return chat_template.encode(self._chat_tokenizer(), checked_text(message), MAX_PROMPT_BYTES)
 
     def chat_messages(self, message: str) -> list[dict[str, str]]:
         """Return the messages that `chat` lays out, the template's own system message first."""
-        return chat_template.messages(self._chat_tokenizer(), _checked(message), MAX_PROMPT_BYTES)
+        return chat_template.messages(
+            self._chat_tokenizer(), checked_text(message), MAX_PROMPT_BYTES
+        )
 
     def _chat_tokenizer(self) -> PreTrainedTokenizerBase:
         tokenizer = self._tokenizer()
@@ -182,7 +179,7 @@ class Vocabulary:
         return self.tokenizer
 
 
-def _checked(text: str) -> str:
+def checked_text(text: str) -> str:
     """Return a text that tokenizers accept; raises `PromptError` if it is empty or too large."""
     if not text:
         raise PromptError("{the_prompt} is empty; type at least one character.", THE_PROMPT)

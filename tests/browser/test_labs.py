@@ -6,9 +6,9 @@ The short form looks at one page and presses the keys on three.
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from _pytest.mark import ParameterSet
 from playwright.sync_api import Page, expect
 
 from tests.browser.rules import LOOKS, NEW_SIZE, broken_rules, look_at, wait_for_look
@@ -52,7 +52,7 @@ SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 HAS_PLAYED = re.compile("^[1-9].* · ")  # that it has ended is not said while it grows
 
 
-def forms(paths: Iterable[str], short: Collection[str]) -> list[ParameterSet]:
+def forms(paths: Iterable[str], short: Collection[str]) -> list[Any]:
     """Return the paths as parameters, those that are not in `short` for the long form."""
     return [pytest.param(each, marks=() if each in short else pytest.mark.long) for each in paths]
 

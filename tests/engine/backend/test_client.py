@@ -224,7 +224,6 @@ class FakeDialect:
             reused=0,
             server_ms=1.0,
             ms=2.0,
-            size=100,
         )
 
 
@@ -285,13 +284,13 @@ class FakeModel:
     ],
 )
 def test_unusable_values_are_refused(ids, logprobs, error):
-    listed = Listed(np.array(ids, np.int64), np.array(logprobs, float), [], 1, 0, 0.0, 0.0, 0)
+    listed = Listed(np.array(ids, np.int64), np.array(logprobs, float), [], 1, 0, 0.0, 0.0)
     with pytest.raises(error, match="the text is kept"):
         scores_of(listed, FakeModel())
 
 
 def test_scores_are_sorted_and_sum_to_one():
-    listed = Listed(np.array([3, 1]), np.log([0.3, 0.6]), [], 1, 0, 0.0, 0.0, 0)
+    listed = Listed(np.array([3, 1]), np.log([0.3, 0.6]), [], 1, 0, 0.0, 0.0)
     scores = scores_of(listed, FakeModel())
     assert scores.ids.tolist() == [1, 3]
     assert scores.rest == pytest.approx(0.1)
