@@ -14,7 +14,8 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "base": "Backend Reading Sequence",
-        "connection": "connect",
+        "connection": "LISTED connect",
+        "server": "ServerModel",
         "capabilities": "CAPABILITIES fitted limits require",
     },
 )

@@ -9,12 +9,12 @@ provides (see `engine.backend.capabilities`).
 from __future__ import annotations
 
 from collections.abc import Sequence as Ids
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from engine.model.forward import Forward
+from engine.model.forward import Forward, Scores
 
 if TYPE_CHECKING:
     from engine.cache_formula import CacheFormula
@@ -35,6 +35,8 @@ class Reading:
         passes: number of tokens that each pass read, in order; several passes for a long input, or
             if a cache was rebuilt.
         is_prefill: whether the sequence was read from its beginning.
+        network_ms: for a model on a server, the share of `ms` that the server did not report as its
+            own; otherwise None.
     """
 
     forward: Forward
@@ -42,6 +44,7 @@ class Reading:
     forward_ms: float
     passes: tuple[int, ...]
     is_prefill: bool
+    network_ms: float | None = field(default=None, kw_only=True)
 
 
 class Sequence(Protocol):
@@ -81,6 +84,9 @@ class Sequence(Protocol):
 
     def fork(self) -> Self:
         """Return an independent copy."""
+
+    def whole_row(self, token_ids: Ids[int] | np.ndarray) -> Scores:
+        """Return the scores of all tokens after a text (capability ``row_on_demand``)."""
 
     def distrust(self) -> None:
         """Drop a cache that may contain a wrong value; the next reading rebuilds it."""

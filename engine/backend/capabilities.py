@@ -10,6 +10,7 @@ from engine.sampling.samplers import Temperature, TopK
 # Abilities that a back end may have, each as a refusal names it.
 CAPABILITIES = {
     "full_row": msg("the scores of all tokens"),
+    "row_on_demand": msg("the scores of all tokens in a single step"),
     "logits": msg("logits"),
     "hidden": msg("hidden states"),
     "all_positions": msg("the scores after every token of a text"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.backend.client import Client
@@ -9,6 +10,7 @@ from engine.backend.llama_cpp import LlamaCpp
 from engine.backend.server import ServerModel
 from engine.checks import at_least_one
 from engine.errors import ServerError, SettingError, msg
+from engine.model.loading.tokenizer_files import read_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -24,7 +26,7 @@ def connect(
     *,
     key: str | None = None,
     listed: int = LISTED,
-    tokenizer: PreTrainedTokenizerBase | None = None,
+    tokenizer: PreTrainedTokenizerBase | str | None = None,
 ) -> ServerModel:
     """Return the model of a server, for use like a local one.
 
@@ -39,8 +41,8 @@ def connect(
         kind: ``llama.cpp``, or ``auto`` to detect it.
         key: key that the server asks for; it never appears in a message, trace or log.
         listed: most tokens to list per step; of all others, only the total probability is known.
-        tokenizer: the model's tokenizer, if there is a copy of it here; otherwise the server
-            encodes texts.
+        tokenizer: the model's tokenizer, or the folder of a copy; None if the server is to encode
+            texts.
 
     Raises:
         SettingError: a value that cannot be used.
@@ -52,11 +54,13 @@ def connect(
         remedy = msg("use one of {names}", ", ".join(names))
         raise SettingError("kind", kind, "is not a kind of server", remedy)
     listed = at_least_one("listed", listed)
+    if isinstance(tokenizer, str):
+        tokenizer = read_tokenizer(Path(tokenizer).expanduser())
     client = Client(address, key=key)
     try:
         for name, dialect in KINDS.items():
             if kind in (name, "auto") and dialect.is_at(client):
-                return ServerModel(dialect(client), listed, tokenizer)
+                return ServerModel(dialect(client), listed, tokenizer, source=client.address)
         raise ServerError(
             "{server} is not a supported server; give the address of one of these: {kinds}.",
             (client.address, ", ".join(KINDS)),

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from engine.backend.base import Reading
-from engine.errors import LogitsError, ServerError, TokenizerError
+from engine.errors import LogitsError, Message, ServerError, TokenizerError, msg
 from engine.grammar import Places, TokenTable
 from engine.model.forward import Forward, Scores
 from engine.model.loaded import hash_of_tokenizer
@@ -30,6 +30,7 @@ _ROUNDING = 1e-3
 # A temperature of 2 moves the likeliest tokens by whole nats, a full batch by hundredths.
 _COMPARED, _MOVED_NATS = 100, 0.1
 _MOST_CONTROL_TOKENS = 20_000  # a request for the name of each
+_PROBE = "A text of a few tokens"
 # So that no token becomes impossible because the listed ones sum to 1.
 _LEAST_REST = 1e-9
 
@@ -179,11 +180,13 @@ class ServerModel:
         dialect: the server's API.
         listed: most tokens to list per step; an answer has about 90 bytes for each.
         tokenizer: the model's tokenizer, if there is a copy of it here.
+        source: the address, by which records name the model.
 
     Attributes, in addition to those of `Backend`:
         dialect: the server's API.
         description: the server's account of itself.
         tokenizer_hash: SHA-256 of `tokenizer`; without it, of the bytes of all tokens.
+        reuses_prefix: whether the server read only the new tokens of a text that it had read.
 
     Raises:
         ServerError: the server does not answer, or does not give raw log-probabilities.
@@ -191,18 +194,19 @@ class ServerModel:
     """
 
     revision = None
-    capabilities: frozenset[str] = frozenset()
 
     def __init__(
         self,
         dialect: Dialect,
         listed: int,
         tokenizer: PreTrainedTokenizerBase | None = None,
+        *,
+        source: str = "",
     ) -> None:
         self.dialect = dialect
         self.description = said = dialect.describe()
         self.name = said.name
-        self.source = f"{dialect.kind}:{said.name}"
+        self.source = source
         self.notices: tuple[str, ...] = ()
         self.device = torch.device("cpu")
         self.vocab_size = self.input_size = said.vocab_size
@@ -231,6 +235,33 @@ class ServerModel:
             "server": self.description.version,
         }
 
+    @property
+    def findings(self) -> tuple[Message, ...]:
+        """Sentences for the user on what the checks at connection found."""
+        said = self.description
+        ends = ", ".join(map(self.vocabulary.label, self.eos_ids))
+        return (
+            msg(
+                "{kind} {version}: its values are log-probabilities before any sampler (checked).",
+                (self.dialect.kind, said.version),
+            ),
+            msg(
+                "A text holds {length:,} tokens, and ends at {ends}.",
+                (self.context_length, ends or msg("no token that the server names")),
+            ),
+            msg("Its own tokenizer splits prompts.")
+            if self.tokenizer is None
+            else msg("The tokenizer here splits prompts; it has the server's tokens (checked)."),
+            msg("It reads only the new tokens of a text.")
+            if self.reuses_prefix
+            else msg("It reads every text again from its beginning: its cache is off or full."),
+        )
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """The scores of all tokens in a single step, if steps list fewer."""
+        return frozenset({"row_on_demand"} if self.listed < self.vocab_size else ())
+
     def open(self) -> ServerSequence:
         """Return a new, empty sequence."""
         return ServerSequence(self)
@@ -238,8 +269,8 @@ class ServerModel:
     def _tokens(self) -> ServerVocabulary:
         """Return the server's tokens, from one request for a whole row."""
         dialect, size = self.dialect, self.vocab_size
-        first = dialect.encode("A")[-1:]
-        listed = dialect.next_scores(first, size)
+        probe, session = dialect.encode(_PROBE), secrets.token_hex(16)
+        listed = dialect.next_scores(probe, size, session=session)
         if np.unique(listed.ids).size != size or listed.ids.max(initial=0) >= size:
             raise ServerError(
                 "{name} listed {count:,} of its {size:,} tokens when asked for all; change the "
@@ -257,10 +288,10 @@ class ServerModel:
             )
         for each in special:
             tokens[each] = dialect.name_of(each).encode("utf-8", "surrogatepass")
-        self._check_raw(first, listed)
+        self._check_raw(probe, listed, session)
         return ServerVocabulary(dialect, self.name, tokens, special, self.eos_ids)
 
-    def _check_raw(self, text: list[int], before: Listed) -> None:
+    def _check_raw(self, text: list[int], before: Listed, session: str) -> None:
         """Check that listed values are log-probabilities, and that settings do not change them."""
         total = float(np.exp(before.logprobs).sum())
         if not abs(total - 1) <= _ROUNDING:
@@ -270,7 +301,8 @@ class ServerModel:
                 (self.name, total),
             )
         settings = {"temperature": 2.0, "top_k": 3, "samplers": ["top_k", "temperature"]}
-        after = self.dialect.next_scores(text, self.vocab_size, settings=settings)
+        after = self.dialect.next_scores(text, self.vocab_size, session=session, settings=settings)
+        self.reuses_prefix = after.reused > 0
         values = dict(zip(after.ids.tolist(), after.logprobs.tolist(), strict=True))
         likeliest = np.argsort(-before.logprobs, kind="stable")[:_COMPARED]
         now = np.array([values.get(each, -np.inf) for each in before.ids[likeliest].tolist()])
@@ -342,14 +374,27 @@ class ServerSequence:
             reuses_prefix=not self._distrusts,
         )
         try:
-            scores = scores_of(listed, model)
+            scores = scores_of(listed, model, model.listed)
         except LogitsError:
             self._distrusts = True
             raise
         forward = Forward(scores.row(), None, listed.server_ms, scores)
         is_prefill = not self._ids.size or not listed.reused
         self._ids, self._distrusts, self.last = ids, False, listed
-        return Reading(forward, listed.ms, listed.server_ms, (max(1, listed.read),), is_prefill)
+        passes, network_ms = (max(1, listed.read),), max(0.0, listed.ms - listed.server_ms)
+        return Reading(
+            forward, listed.ms, listed.server_ms, passes, is_prefill, network_ms=network_ms
+        )
+
+    def whole_row(self, token_ids: Ids[int] | np.ndarray) -> Scores:
+        """Return the scores of all tokens after a text.
+
+        Raises:
+            ServerError, LogitsError: as in `extend`.
+        """
+        model = self._model
+        listed = model.dialect.next_scores(token_ids, model.vocab_size, session=self._session)
+        return scores_of(listed, model, model.vocab_size)
 
     def truncate(self, positions: int) -> None:
         """Keep the first `positions` positions."""
@@ -375,19 +420,19 @@ class ServerSequence:
         return False
 
 
-def scores_of(listed: Listed, model: ServerModel) -> Scores:
-    """Return listed tokens as scores, likeliest first and lower ids first on ties.
+def scores_of(listed: Listed, model: ServerModel, count: int) -> Scores:
+    """Return `count` listed tokens as scores, likeliest first and lower ids first on ties.
 
     Raises:
         ServerError: not as many tokens as asked for, an id twice, or one outside the vocabulary.
         LogitsError: a value is NaN or above 0, or all are minus infinity.
     """
     ids, logprobs = listed.ids, listed.logprobs.astype(np.float32)
-    if ids.size != model.listed:
+    if ids.size != count:
         raise ServerError(
             "{name} listed {count:,} tokens instead of {wanted:,}; the text is kept, so connect "
             "again with a smaller number.",
-            (model.name, ids.size, model.listed),
+            (model.name, ids.size, count),
         )
     if np.unique(ids).size != ids.size or ids.max() >= model.vocab_size:
         raise ServerError(

@@ -17,15 +17,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from engine.backend import Backend, fitted
+from engine.backend import Backend, fitted, require
 from engine.cache_formula import CacheFormula
 from engine.decoding import guidance, inputs, parity
 from engine.decoding.one_text import Autoregressive
 from engine.decoding.prompt import encode_prompt
-from engine.decoding.record import LogitRecord
+from engine.decoding.record import LogitRecord, Source
 from engine.decoding.settings_history import SettingsHistory
 from engine.decoding.shaping import figures_of, shaped
-from engine.errors import LogitsError
+from engine.errors import LogitsError, msg
+from engine.model.forward import Scores
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.samplers import Context
 from engine.text import stopping
@@ -175,6 +176,7 @@ class Decoder(Autoregressive[Step]):
                 passes=row.passes,
                 **guidance.cache_figures(self._runner),
                 forward_ms=row.forward_ms,
+                network_ms=row.network_ms,
                 shape_ms=(drawing - shaping) * 1e3,
                 draw_ms=(chosen - drawing) * 1e3,
                 total_ms=(time.perf_counter() - start) * 1e3,
@@ -296,6 +298,40 @@ class Decoder(Autoregressive[Step]):
             settings = self.settings if settings is None else self._checked(settings)
             row, context = self._forward(), self._context(len(self.steps))
             return self._shape(row.logits, settings, context)
+
+    def listed(self, index: int) -> Scores | None:
+        """Return the scores that the model listed in a step, past or next; None if it gave all."""
+        source = self._source(index)
+        is_part = isinstance(source, Scores) and source.ids.size < self.model.vocab_size
+        return source if is_part else None
+
+    def fetch_row(self, index: int) -> None:
+        """Get the scores of all tokens in a step, past or next, if the server lists only some.
+
+        The listed scores and the figures of the step stay as recorded.
+
+        Raises:
+            CapabilityError: the model cannot give them.
+            ServerError, LogitsError: as in `step`; the record stays as it was.
+            SettingError: `index` is not a recorded step.
+        """
+        listed = self.listed(index)
+        if listed is None:
+            return
+        require(self.model, msg("The whole row"), "row_on_demand")
+        with self._lock:
+            whole = self._runner.whole_row(self._sequence.ids[: len(self.prompt_ids) + index])
+            source = listed.completed(whole)
+            if index < len(self.steps):
+                self._record.replace(index, source)
+            else:
+                self._next = replace(self._next, logits=source.row(), source=source)
+
+    def _source(self, index: int) -> Source:
+        with self._lock:
+            if index == len(self.steps):
+                return self._forward().source
+            return self._record.source(inputs.checked_index(index, len(self.steps)))
 
     def guided_rows(self, index: int) -> guidance.GuidedRows | None:
         """Return the two rows behind a step's guided row, past or next; None without guidance.

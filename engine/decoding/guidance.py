@@ -314,6 +314,7 @@ class NextRow:
         reused: whether the logits come from the record.
         negative_forward_ms: the share of `forward_ms` that the negative prompt's pass took; None
             without guidance.
+        network_ms: the share of `forward_ms` that is not a server's own; None for a local model.
     """
 
     logits: np.ndarray
@@ -323,6 +324,7 @@ class NextRow:
     is_prefill: bool
     reused: bool = False
     negative_forward_ms: float | None = None
+    network_ms: float | None = None
 
 
 def keep(
@@ -352,6 +354,7 @@ def keep(
         read.passes,
         read.is_prefill,
         negative_forward_ms=negative_ms,
+        network_ms=read.network_ms,
     )
 
 

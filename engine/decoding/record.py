@@ -125,6 +125,12 @@ class LogitRecord:
         """Return the source of a step's row."""
         return self._sources[index]
 
+    def replace(self, index: int, scores: Scores) -> None:
+        """Replace a step's listed scores by those of all tokens."""
+        with self._lock:
+            self._sources[index] = scores
+            self._recent_bytes -= getattr(self._recent.pop(index, None), "nbytes", 0)
+
     def row(self, index: int) -> np.ndarray:
         """Return a step's raw logits, not to be modified: (vocab,) float32.
 

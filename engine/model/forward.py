@@ -32,6 +32,17 @@ class Scores:
         """Bytes of memory that the arrays take."""
         return self.ids.nbytes + self.logprobs.nbytes
 
+    def completed(self, whole: Scores) -> Scores:
+        """Return the scores of all tokens: these, and those of `whole` for tokens not listed here.
+
+        Listed scores stay as they are, so that figures computed from them stay true. A server may
+        round differently the second time: no other token gets more than the lowest listed score.
+        """
+        row = np.minimum(whole.row(), self.logprobs.min())
+        row[self.ids] = self.logprobs
+        order = np.lexsort((np.arange(row.size), -row))
+        return Scores(order, row[order], self.vocab_size, 0.0)
+
     def row(self, model: object = None) -> np.ndarray:
         """Return log-probabilities; unlisted tokens share the rest evenly: (vocab,) float32.
 

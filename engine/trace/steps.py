@@ -167,6 +167,8 @@ class Step:
             prompt was read in chunks, or a cache was rebuilt. Empty if reused.
         stage_states: numbers from the memory and random streams of stages, in chain order.
         leading: the tokens with the highest raw scores; None in older traces, which lack them.
+        network_ms: the share of `forward_ms` that a server did not report as its own: the network,
+            JSON, and the wait for other requests; None for a local model.
     """
 
     index: Whole
@@ -202,6 +204,7 @@ class Step:
     passes: Cost[tuple[Positive, ...]] = ()
     stage_states: Row[StageState] = ()
     leading: Leading | None = None
+    network_ms: Cost[Amount | None] = None
 
     @property
     def ids(self) -> Iterator[int]:

@@ -34,7 +34,7 @@ def shown_step(decoder: Decoder, index: int, raw: RankedRow) -> dict[str, Any]:
     step = decoder.steps[index]
     return shown | {
         "chosen": step.token_id,
-        "standing": _standing(decoder, step.token_id, raw),
+        "standing": _standing(decoder, index, raw),
         "forced": step.forced,
         "u": step.u,
         "recorded_settings": plain_settings(decoder.settings_at(index)),
@@ -42,11 +42,13 @@ def shown_step(decoder: Decoder, index: int, raw: RankedRow) -> dict[str, Any]:
     }
 
 
-def _standing(decoder: Decoder, token_id: int, raw: RankedRow) -> tuple[int, float | None] | None:
+def _standing(decoder: Decoder, index: int, raw: RankedRow) -> tuple[int, float | None] | None:
+    token_id = decoder.steps[index].token_id
     if raw.scores[token_id] == -np.inf:
         return 0, None
-    rank, most = raw.rank(token_id), decoder.model.listed
-    return None if most is not None and rank > most else (rank, float(raw.scores[token_id]))
+    rank, listed = raw.rank(token_id), decoder.listed(index)
+    is_named = listed is None or rank <= listed.ids.size
+    return (rank, float(raw.scores[token_id])) if is_named else None
 
 
 def _own_numbers(context: Context) -> dict[str, float]:

@@ -14,7 +14,7 @@ import ipaddress
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,10 +23,18 @@ import streamlit as st
 import torch
 
 from engine import grammar
-from engine.backend import limits
-from engine.errors import DecodingError, ModelError, NotAModelError, panics_as_errors
+from engine.backend import ServerModel, limits
+from engine.errors import (
+    DecodingError,
+    Message,
+    ModelError,
+    ModelNotFoundError,
+    NotAModelError,
+    panics_as_errors,
+)
 from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model, on_shortage
 from ui.jobs import LOADS, UNKNOWN, Call, Owner
+from ui.models import servers
 from ui.models.models import SharedModels
 from ui.server.problems import guarded, report
 from ui.server.visitor import CONNECTED
@@ -43,22 +51,26 @@ KINDS = {
     BUNDLED_DRAFT: marked("Bundled draft"),
     "folder": marked("Folder on this computer"),
     "hub": marked("Hugging Face hub id"),
+    "server": marked("Server"),
 }
 LOADABLE = marked("a causal language model with config.json, a tokenizer and *.safetensors weights")
+CONNECTS = marked("the model of a llama.cpp server")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A model to load: a bundled one, a folder, or a hub id and its revision.
+    """A model to load: a bundled one, a folder, a hub id and its revision, or a server.
 
     Attributes:
-        source, revision: arguments of `load_model`.
+        source, revision: arguments of `load_model`; or a server's address.
         local_files_only: whether to load it without any download; ignored in comparisons.
+        server: a server that the owner typed; ignored in comparisons.
     """
 
     source: str
     revision: str | None = None
     local_files_only: bool = field(default=False, compare=False)
+    server: servers.Server | None = field(default=None, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Choice:
@@ -98,6 +110,8 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
     def load() -> LanguageModel:
         try:
+            if servers.is_address(choice.source):
+                return _connected(choice, progress)
             with panics_as_errors():
                 return load_model(
                     choice.source,
@@ -119,6 +133,19 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
     return MODELS.get(choice.source, choice.revision, load, waiting)
 
 
+def _connected(choice: Choice, progress: Callable | None) -> ServerModel:
+    if choice.local_files_only and not servers.is_known(choice.source):
+        raise ModelNotFoundError(
+            say(
+                "The app is not connected to {choice}; choose that server as the model first.",
+                choice=choice,
+            )
+        )
+    if progress is not None:
+        progress(marked("Connecting to the server"), 0, None)
+    return servers.connected(choice.source)
+
+
 def preload() -> None:
     """Load the model that a visit begins with, before any visitor needs it."""
     grammar.prepare()
@@ -137,11 +164,15 @@ def first_choice() -> Choice:
 
 
 def allowed() -> list[Choice] | None:
-    """Return the models that this visitor may load, on any page or channel; None for any model."""
+    """Return the models that this visitor may load, on any page or channel; None for any model.
+
+    A server that DECODING_SERVERS names adds to the list, and by itself restricts no visitor.
+    """
     listed = re.split(f"[,{re.escape(os.pathsep)}]", os.environ.get("DECODING_MODELS", ""))
     named = [Choice.parse(entry.strip()) for entry in listed if entry.strip()]
     if not named and not served_to_others():
         return None
+    named += map(Choice, servers.named())
     ours = [Choice(BUNDLED), Choice(BUNDLED_DRAFT)]
     return list(dict.fromkeys([*ours, first_choice(), *named]))
 
@@ -210,11 +241,13 @@ def check_allowed(choice: Choice) -> None:
     """Raise `ModelError` if this visitor may not load a model; see `allowed`."""
     permitted = allowed()
     if permitted is not None and choice not in permitted:
+        is_server = servers.is_address(choice.source)
         raise ModelError(
             say(
                 "{choice} is not among the models that may be loaded here; the person who runs "
-                "this app can start it with DECODING_MODELS={choice}.",
+                "this app can start it with {variable}={choice}.",
                 choice=choice,
+                variable=servers.VARIABLE if is_server else "DECODING_MODELS",
             )
         )
 
@@ -313,6 +346,8 @@ class _Visit:
         except DecodingError as error:
             self.problem = in_words(error)
         else:
+            if choice.server is not None:
+                servers.type_in(choice.server)
             person = this_person()
             self.load = Load.join(choice, Owner(person.token if person else ""))
 
@@ -380,8 +415,12 @@ def model_chooser(
 
 def show_limits(model: LanguageModel) -> None:
     """Draw a sentence on the figures that a model with limited access cannot provide."""
-    if sentences := limits(model):
-        st.caption(markdown_text(" ".join(told(sentence) for sentence in sentences)))
+    _caption(limits(model))
+
+
+def _caption(sentences: Iterable[Message]) -> None:
+    if said := " ".join(told(sentence) for sentence in sentences):
+        st.caption(markdown_text(said))
 
 
 def _chip(model: LanguageModel | None, label: str) -> str:
@@ -392,6 +431,11 @@ def _chip(model: LanguageModel | None, label: str) -> str:
     if "weights" in model.capabilities:
         dtype = str(model.dtype).removeprefix("torch.")
         parts += [f"{model.device} {dtype}", parameters_text(model.parameters)]
+    elif isinstance(model, ServerModel):
+        parts.append(model.dialect.kind)
+        if model.listed < model.vocab_size:
+            counts = {"one": f"{model.listed:,}", "all": f"{model.vocab_size:,}"}
+            parts.append(say("{one} of {all}", **counts))
     return f"{label}: " + " · ".join(parts)
 
 
@@ -406,11 +450,22 @@ def _panel(
         st.rerun()
     in_use = say("none") if current is None else f"**{markdown_text(current.name)}**"
     st.markdown(say("In use: {model}", model=in_use))
-    if current is not None:
+    if isinstance(current, ServerModel):
+        with st.expander(say("Checked at connection")):
+            _caption(current.findings)
+            show_limits(current)
+    elif current is not None:
         show_limits(current)
+    if problem := servers.problem():
+        st.warning(markdown_text(problem))
     permitted = allowed()
-    choice = _typed_choice(name) if permitted is None else _listed_choice(permitted, name)
-    st.caption(markdown_text(say("Loads {what}. {kept}", what=say(LOADABLE), kept=kept)))
+    if permitted is None:
+        choice = _typed_choice(name, visit.loads)
+    else:
+        choice = _listed_choice(permitted, name)
+    is_server = permitted is None and st.session_state[f"{name}_kind"] == "server"
+    loads = say(CONNECTS if is_server else LOADABLE)
+    st.caption(markdown_text(say("Loads {what}. {kept}", what=loads, kept=kept)))
     loading = visit.load is not None
     with st.container(horizontal=True):
         pressed = st.button(say("Load"), disabled=loading, key=f"{name}_button", type="primary")
@@ -429,7 +484,7 @@ def _panel(
         st.error(markdown_text(visit.problem))
 
 
-def _typed_choice(name: str) -> Choice | None:
+def _typed_choice(name: str, loads: int) -> Choice | None:
     """Draw the fields, and return the model that they name; None if they are empty."""
     kind = st.radio(
         say("Source"),
@@ -446,6 +501,8 @@ def _typed_choice(name: str) -> Choice | None:
         ).strip()
         # Absolute, so that a missing folder is not looked up on the hub.
         return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
+    if kind == "server":
+        return _typed_server(name, loads)
     hub_id = st.text_input(say("Hub id"), key=f"{name}_hub_id", placeholder="owner/name").strip()
     revision = st.text_input(
         say("Revision"),
@@ -454,6 +511,33 @@ def _typed_choice(name: str) -> Choice | None:
         help=say("A branch, tag or commit."),
     )
     return Choice(hub_id, revision.strip() or None) if hub_id else None
+
+
+def _typed_server(name: str, loads: int) -> Choice | None:
+    """Draw the fields of a server; a load clears the key's field, and the key stays here."""
+    address = st.selectbox(
+        say("Address"),
+        list(servers.named()),
+        index=None,
+        accept_new_options=True,
+        key=f"{name}_server",
+        placeholder="http://127.0.0.1:8080",
+        help=say("A llama.cpp server. DECODING_SERVERS names servers for this list."),
+    )
+    key = st.text_input(
+        say("Key"),
+        type="password",
+        key=f"{name}_key_{loads}",
+        help=say("Only if the server asks for one. It is sent to that server alone."),
+    )
+    address = (address or "").strip().rstrip("/")
+    if not address:
+        return None
+    if not servers.is_address(address):
+        address = f"http://{address}"
+    if key or not servers.is_known(address):
+        return Choice(address, server=servers.Server(address, key=key))
+    return Choice(address)
 
 
 def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:

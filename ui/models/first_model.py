@@ -7,6 +7,7 @@ from collections.abc import Callable
 from engine.errors import DecodingError, ModelNotFoundError
 from engine.model import BUNDLED, LanguageModel, is_here
 from ui.models.chooser import Choice, Load, check_allowed, first_choice
+from ui.models.servers import is_address
 from ui.visits.visits import Abandoned
 from ui.words.errors import in_words
 from ui.words.language import say
@@ -50,7 +51,7 @@ def load(
     """
     choice = Choice(source, revision, local_files_only=True)
     check_allowed(choice)
-    if not is_here(source, revision):
+    if not is_address(source) and not is_here(source, revision):
         raise ModelNotFoundError(
             say(
                 "The model {choice} is not on this computer; load it or another copy of it first, "

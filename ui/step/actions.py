@@ -137,6 +137,12 @@ class ActedOn(ShownText):
         self.inspected = event.index
         self.proposing = False
 
+    def _fetch_row(self, event: Event) -> None:
+        self._check_sampled()
+        self.decoder.fetch_row(self.index)
+        self._changes += 1
+        self.forget_shaped()
+
     def _check_sampled(self) -> None:
         if self.search:
             raise PromptError(
@@ -250,6 +256,7 @@ ACTIONS: dict[str, Callable[[ActedOn, Event], None]] = {
     "rewind": ActedOn._rewind,
     "reroll": ActedOn._reroll,
     "inspect": ActedOn._inspect,
+    "fetch_row": ActedOn._fetch_row,
     "force": ActedOn._force,
     "branch": ActedOn._branch,
 }

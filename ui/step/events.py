@@ -34,6 +34,7 @@ Action = Literal[
     "rewind",
     "reroll",
     "inspect",
+    "fetch_row",  # ask a server for the scores of all tokens at the place on screen
     "force",
     "branch",
     "reopen",  # continue an earlier text

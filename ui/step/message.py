@@ -53,6 +53,7 @@ STEP_FIELDS = (
     "model_entropy",
     "survivors",
     "forward_ms",
+    "network_ms",
     "shape_ms",
     "draw_ms",
     "total_ms",
@@ -216,6 +217,7 @@ def _text(session: Session, labels: TokenLabels) -> dict:
             "source": model.source,
             "vocab_size": model.vocab_size,
             "listed": model.listed,
+            "gives_rows": "row_on_demand" in model.capabilities,
             "has_logits": "logits" in model.capabilities,
             "context_length": model.context_length,
             "has_chat_template": vocabulary.has_chat_template,
@@ -352,7 +354,6 @@ def _steps(session: Session, steps: list, labels: TokenLabels) -> list[list]:
 
 
 def _figures(step: Step) -> dict:
-    negative_ms = step.negative_forward_ms
     return {
         "forced": step.forced,
         "probability": step.probability,
@@ -364,14 +365,19 @@ def _figures(step: Step) -> dict:
         "model_entropy": step.model_entropy_bits,
         "survivors": step.survivors,
         "forward_ms": round(step.forward_ms, 4),
+        "network_ms": _rounded(step.network_ms),
         "shape_ms": round(step.shape_ms, 4),
         "draw_ms": round(step.draw_ms, 4),
         "total_ms": round(step.total_ms, 4),
         "reused": step.reused,
-        "negative_forward_ms": None if negative_ms is None else round(negative_ms, 4),
+        "negative_forward_ms": _rounded(step.negative_forward_ms),
         "negative_cache_bytes": step.negative_cache_bytes,
         "guidance_scale": step.guidance_scale,
     }
+
+
+def _rounded(ms: float | None) -> float | None:
+    return None if ms is None else round(ms, 4)
 
 
 def _search_figures(step: ContrastiveStep) -> dict:
@@ -473,7 +479,8 @@ def _packed_row(
     *,
     whole: bool,
 ) -> tuple[dict[str, Any], bytes]:
-    listed = session.model.listed
+    scores = session.listed
+    listed = None if scores is None else scores.ids.size
     if not whole:
         header, data = pack_light(raw, listed)
         known = header.pop("leading_ids")[:LABELLED_LIGHT]
@@ -484,6 +491,9 @@ def _packed_row(
             header["compared"] = compared(session.guided_rows(), raw)
             known += [token_id for token_id, *_ in header["compared"]]
     header["scale"] = session.shown_scale
+    if scores is not None:
+        lowest = float(scores.logprobs.min())
+        header["listed"] = {"count": listed, "rest": scores.rest, "lowest": lowest}
     if not session.is_pending:
         known.append(session.decoder.steps[session.index].token_id)
     header["labels"] = sent.new_labels(known, labels)

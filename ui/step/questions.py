@@ -74,10 +74,10 @@ def _tokenize(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _listed(session: Session, tokens: list[Found]) -> list[dict[str, Any]]:
-    labels, listed = labels_of(session.model.vocabulary), session.model.listed
+    labels, scores = labels_of(session.model.vocabulary), session.listed
 
     def placed(found: Found) -> dict[str, Any]:
-        if listed is not None and (found.raw_rank or 0) > listed:
+        if scores is not None and (found.raw_rank or 0) > scores.ids.size:
             return {"raw_rank": 0, "logit": None}
         logit = None if found.logit in (None, -np.inf) else found.logit
         return {"raw_rank": found.raw_rank, "logit": logit}

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.decoding import UNGUIDED, ContrastiveSearch, GuidedRows
 from engine.errors import CancelledError, DecodingError, NoCandidatesError
+from engine.model import Scores
 from engine.sampling import Distribution, RankedRow, SamplingSettings, StageResult
 from ui.step import busy
 from ui.step.recorded import RecordedText
@@ -245,6 +246,13 @@ class ShownText:
         if self.is_guided:
             state += f" at {self.shown_scale}"
         return f"{self.run}/{self.current}/{self.index}/{state}/{self._changes}"
+
+    @property
+    def listed(self) -> Scores | None:
+        """The scores that the model listed in the row on screen; None if it gave all."""
+        if self.model.listed is None or self.read_only:
+            return None
+        return self.decoder.listed(self.index)
 
     def guided_rows(self) -> GuidedRows | None:
         """Return the rows that the guided row on screen is computed from; None without guidance."""

@@ -46,16 +46,17 @@ def settings_as_code(
             tuple(words.chat_ids(text)), words.chat(text), tuple(words.chat_messages(text))
         )
 
+    is_local = "weights" in model.capabilities
     folders = {BUNDLED: BUNDLED_FOLDER, BUNDLED_DRAFT: BUNDLED_DRAFT_FOLDER}
     bundled = {source: os.path.relpath(folder) for source, folder in folders.items()}
     found = snippets(
         settings,
         read(prompt),
-        model=bundled.get(model.source, model.source),
+        model=bundled.get(model.source, model.source if is_local else model.name),
         max_tokens=max_tokens,
         stop_strings=stop_strings,
         eos_ids=model.eos_ids,
-        dtype=str(model.facts.get("dtype", "auto")),
+        dtype=str(model.facts.get("dtype", "auto")) if is_local else "auto",
         negative_prompt=None if negative_prompt is None else read(negative_prompt),
         guidance_scale=guidance_scale,
         contrastive=None if strategy is None else (strategy.top_k, strategy.penalty_alpha),

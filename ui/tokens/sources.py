@@ -15,6 +15,7 @@ from engine.tokenizing import (
     text_tokenizer,
 )
 from ui.models.chooser import Choice, allowed, check_allowed
+from ui.models.servers import is_address
 from ui.words.language import marked, say
 
 MODEL, BYTES, CODE_POINTS, NOTHING = "model", "bytes", "code points", ""
@@ -37,7 +38,7 @@ def names(model: LanguageModel, chosen: str) -> dict[str, str]:
     found |= {key: say(name) for key, (name, _) in _OWN.items()}
     permitted = allowed()
     others = cached_tokenizers() if permitted is None else map(_typed, permitted)
-    listed = [key for key in others if key != model.source]
+    listed = [key for key in others if key != model.source and not is_address(key)]
     keys = [key for key in [*listed, chosen] if key not in (NOTHING, *found)]
     return found | {key: name_of(key, model) for key in keys}
 

@@ -47,7 +47,10 @@ def test_model_says_what_it_is(remote, local, server):
     assert (remote.vocab_size, remote.listed) == (local.vocab_size, 1_000)
     assert (remote.context_length, remote.eos_ids) == (1_024, local.eos_ids)
     assert remote.facts["dtype"] == "all F32"
-    assert server.address not in repr(remote.facts)
+    assert remote.reuses_prefix and remote.capabilities == {"row_on_demand"}
+    said = " ".join(map(str, remote.findings))
+    assert "A text holds 1,024 tokens, and ends at <|endoftext|>." in said
+    assert remote.facts["source"] == remote.source == server.address
 
 
 def test_server_tokens_match_the_tokenizer(server, local):
@@ -111,6 +114,20 @@ def test_server_reads_one_token_and_reuses_the_others(remote):
     assert (reading.passes, reading.is_prefill) == ((1,), False)
     assert (sequence.last.read, sequence.last.reused) == (1, len(ids))
     assert 0 < reading.forward_ms == sequence.last.server_ms < reading.ms
+    assert reading.network_ms == reading.ms - reading.forward_ms
+    decoder = Decoder(remote, PROMPTS[0], SAMPLED)
+    assert 0 < decoder.step().network_ms < decoder.steps[0].forward_ms
+
+
+def test_whole_row_of_a_single_step_is_fetched(remote, local):
+    here, there = Decoder(local, PROMPTS[1], SAMPLED), Decoder(remote, PROMPTS[1], SAMPLED)
+    for step in there.run(3):
+        here.step(step.token_id)
+    there.fetch_row(1)
+    row = here.logits(1).astype(np.float64)
+    row -= row.max() + np.log(np.exp(row - row.max()).sum())
+    assert np.abs(row - there.logits(1)).max() < NATS
+    assert [there.listed(index) is None for index in range(3)] == [False, True, False]
 
 
 def test_threads_share_a_model(remote):

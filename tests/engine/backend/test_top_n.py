@@ -8,6 +8,7 @@ from engine.decoding.beam.search import BeamSearch
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.decoder import Decoder
 from engine.errors import CapabilityError, SettingError
+from engine.model import Scores
 from engine.sampling import SamplingSettings, shape
 from engine.sampling.samplers import Temperature, TopK, TopP, TypicalP
 from tests import bundled as models
@@ -131,3 +132,33 @@ def test_unlisted_mass_counts_at_temperature_1(bundled):
     kept = shape(listed.row(), SamplingSettings(top_k=LISTED))
     assert kept.stages[0].mass_removed == pytest.approx(listed.rest, abs=1e-5)
     assert row.raw.entropy_bits >= whole.raw.entropy_bits  # the rest is spread evenly
+
+
+def test_fetched_row_completes_a_step_and_changes_no_figure(bundled, partial):
+    settings = SamplingSettings(temperature=1.3, top_k=40, seed=3)
+    decoder = Decoder(partial, PROMPT, settings)
+    list(decoder.run(4))
+    steps, before, listed = list(decoder.steps), decoder.logits(2), decoder.listed(2)
+    decoder.fetch_row(2)
+    row, full = decoder.logits(2), Decoder(bundled, decoder.prompt_ids + decoder.token_ids[:2])
+    assert (decoder.listed(2), decoder.listed(1).ids.size) == (None, LISTED)
+    np.testing.assert_array_equal(row[listed.ids], before[listed.ids])
+    logits = full.next_distribution().raw.scores.astype(np.float64)
+    expected = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+    np.testing.assert_allclose(row, expected, atol=0.1)  # bfloat16
+    decoder.fetch_row(4)  # the next token's
+    assert decoder.listed(4) is None
+    assert decoder.steps == steps
+    later = [step.token_id for step in decoder.run(2)]
+    decoder.rewind(2)
+    assert [step.token_id for step in decoder.run(4)] == [*(s.token_id for s in steps[2:]), *later]
+    with pytest.raises(SettingError, match="not a recorded step"):
+        decoder.fetch_row(9)
+
+
+def test_completed_row_ranks_no_other_token_above_a_listed_one():
+    listed = Scores(np.array([3, 1]), np.log(np.float32([0.5, 0.2])), 5, 0.3)
+    noisy = top(np.log([0.21, 0.19, 0.05, 0.5, 0.05]), 5)
+    row = listed.completed(noisy).row()
+    np.testing.assert_array_equal(row[[3, 1]], listed.logprobs)
+    assert row[0] == listed.logprobs[1] and listed.completed(noisy).rest == 0

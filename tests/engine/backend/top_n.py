@@ -19,7 +19,7 @@ from engine.runner.runner import open_sequence
 class TopN:
     """A model that lists its `listed` likeliest tokens with their log-probabilities."""
 
-    capabilities = frozenset()
+    capabilities = frozenset({"row_on_demand"})
     revision = None
 
     def __init__(self, model: LanguageModel, listed: int) -> None:
@@ -70,6 +70,10 @@ class TopSequence:
         scores = top(read.forward.logits, self._model.listed)
         forward = Forward(scores.row(), None, read.forward.ms, scores)
         return Reading(forward, read.ms, read.forward_ms, read.passes, read.is_prefill)
+
+    def whole_row(self, token_ids: np.ndarray) -> Scores:
+        read = self._model.open()._inner.extend(token_ids)
+        return top(read.forward.logits, self._model.vocab_size)
 
     def truncate(self, positions: int) -> None:
         self._inner.truncate(positions)

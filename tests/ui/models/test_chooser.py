@@ -15,10 +15,13 @@ from streamlit.testing.v1 import AppTest
 from engine.errors import ModelNotFoundError, PromptError
 from engine.model import BUNDLED, BUNDLED_DRAFT, load_model
 from engine.model.loading import checkpoint
+from tests.bundled import bundled
+from tests.engine.backend.top_n import TopN
 from tests.engine.test_panics import PanicException
 from tests.ui import hostile
 from tests.waiting import until
 from ui.models import chooser as model_chooser
+from ui.models import servers
 from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
 from ui.models.first_model import first_model, load_quietly
 from ui.server.addresses import Addresses
@@ -51,6 +54,7 @@ def page() -> None:
 def environment(monkeypatch) -> None:
     monkeypatch.delenv("DECODING_MODEL", raising=False)
     monkeypatch.delenv("DECODING_MODELS", raising=False)
+    monkeypatch.delenv("DECODING_SERVERS", raising=False)
     monkeypatch.setattr(model_chooser, "served_to_others", lambda: False)
 
 
@@ -382,6 +386,67 @@ def test_unlisted_model_is_refused(monkeypatch, tiny, path):
     visit.begin(Choice.parse(path.format(tiny=tiny)))
     assert visit.load is None
     assert "is not among the models" in visit.problem and "DECODING_MODELS=" in visit.problem
+
+
+# --- servers --------------------------------------------------------------------------------------
+
+ADDRESS = "http://127.0.0.1:8080"
+
+
+@pytest.fixture
+def connected(monkeypatch) -> list[tuple[str, str | None]]:
+    """Addresses and keys of connections, each of which gives a model that lists 50 tokens."""
+    made = []
+
+    def connect(address, kind, *, key, **_):
+        made.append((address, key))
+        model = TopN(bundled(), 50)
+        model.source = address
+        return model
+
+    monkeypatch.setattr(servers, "connect", connect)
+    monkeypatch.setattr(servers, "_typed", {})
+    return made
+
+
+def test_owner_connects_to_a_server_with_a_key(app, connected, monkeypatch):
+    monkeypatch.setenv("DECODING_SERVERS", f"{ADDRESS}/")
+    app.radio(key="model_kind").set_value("server").run()
+    app.selectbox(key="model_server").select_index(0).run()
+    app.text_input(key="model_key_0").set_value("s3cret")
+    pressed(app)
+    assert connected == [(ADDRESS, "s3cret")] and source(app) == ADDRESS and not errors(app)
+    drawn(app)
+    assert app.text_input(key="model_key_1").value == "", "the key is not shown again"
+    assert servers.is_known(ADDRESS)
+
+
+def test_named_servers_are_offered_to_every_visitor(monkeypatch, connected):
+    monkeypatch.setenv("DECODING_SERVERS", ADDRESS)
+    assert allowed() is None, "the owner is not restricted"
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda: True)
+    assert allowed() == [*OURS, Choice(ADDRESS)]
+    visit = model_chooser._Visit()
+    visit.begin(Choice("http://10.0.0.1"))
+    assert "can start it with DECODING_SERVERS=http://10.0.0.1" in visit.problem
+    app = drawn(AppTest.from_function(page, default_timeout=60))
+    app.selectbox(key="model_listed").select_index(2)
+    pressed(app)
+    assert connected == [(ADDRESS, None)] and source(app) == ADDRESS
+
+
+def test_record_cannot_name_an_unknown_server(connected):
+    with pytest.raises(ModelNotFoundError, match="is not connected to http"):
+        load_quietly("http://10.0.0.1", None)
+    with pytest.raises(ModelNotFoundError):
+        shared_model(Choice("http://10.0.0.1", local_files_only=True))
+    assert not connected
+
+
+def test_unreadable_list_of_servers_is_reported(monkeypatch):
+    monkeypatch.setenv("DECODING_SERVERS", "missing.toml")
+    app = drawn(AppTest.from_function(page, default_timeout=60))
+    assert any("names missing.toml" in warning.value for warning in app.warning)
 
 
 HERE, SERVER = "127.0.0.1", "server.address"

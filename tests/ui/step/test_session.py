@@ -5,6 +5,10 @@ from msgspec import structs
 
 from engine.decoder import Decoder
 from engine.errors import OutOfMemoryError
+from engine.sampling import SamplingSettings
+from tests.engine.backend.top_n import TopN
+from tests.ui.step.visitor import PROMPT, Visitor
+from ui.step.session import Session
 
 
 @pytest.mark.parametrize("kind", ["step", "run", "back", "reroll", "force"])
@@ -148,3 +152,20 @@ def test_start_begins_a_new_run_with_its_limits(visitor, session):
     assert session.error == "" and session.run != run
     assert (session.prompt, session.decoder.steps) == ("Once", [])
     assert (session.max_tokens, session.decoder.stop_strings) == (9, ("\n",))
+
+
+def test_whole_row_is_fetched_for_the_place_on_screen(bundled):
+    visitor = Visitor(Session(TopN(bundled, 50), PROMPT, SamplingSettings(top_k=40)))
+    visitor.settings = SamplingSettings(top_k=40, seed=3)
+    visitor.do("start", prompt=PROMPT)
+    ids = visitor.steps(3)
+    header, _ = visitor.read(whole=True)
+    assert (header["row"]["listed"]["count"], header["row"]["known"]) == (50, 50)
+    visitor.do("inspect", index=1)
+    visitor.do("fetch_row")
+    header, _ = visitor.read(whole=True)
+    assert "listed" not in header["row"] and header["row"]["known"] == bundled.vocab_size
+    assert (visitor.session.index, visitor.session.decoder.token_ids) == (1, ids)
+    rare = visitor.session.logits().argmin()
+    found = visitor.ask("find", query=f"{rare}")["found"]
+    assert [each["raw_rank"] > 50 for each in found if each["id"] == rare] == [True]

@@ -140,7 +140,11 @@
  * @property {[id: number, ...standings: [rank: number, prob: number][]][]} [compared] for a whole row under guidance:
  *   the leading tokens' standings with guidance, after the prompt and after the negative prompt; rank 0 at -inf
  * @property {boolean} [light] whether only the data on screen was sent; the rest can be requested
+ * @property {ListedScores | null} [listed] if the model listed only its likeliest tokens
  */
+
+/** @typedef {{count: number, rest: number, lowest: number}} ListedScores the number of listed tokens, the probability
+ *   of all others, and the lowest listed log-probability */
 
 /** @typedef {PackedRow & StepOnScreen & RowExtras} Row the scores of one step, and facts about the step */
 
@@ -179,6 +183,7 @@
  * @property {number} model_entropy of the model's own distribution
  * @property {number} survivors
  * @property {number} forward_ms
+ * @property {number | null} network_ms of a model on a server: the share of `forward_ms` that is not the server's own
  * @property {number} shape_ms
  * @property {number} draw_ms
  * @property {number} total_ms
@@ -201,6 +206,7 @@
  * @property {string} source
  * @property {number} vocab_size
  * @property {number | null} listed how many tokens have individual scores in a step; null for all
+ * @property {boolean} gives_rows whether a server gives the scores of all tokens in a single step on request
  * @property {boolean} has_logits whether the scores are logits; otherwise log-probabilities
  * @property {number | null} context_length
  * @property {number[]} eos_ids
@@ -662,6 +668,7 @@
  * @property {(on?: boolean) => void} hide cover the candidates of every step until they are revealed
  * @property {() => void} reveal uncover the candidates, or cover them again
  * @property {(name: string, on: boolean) => void} toggle_column
+ * @property {() => unknown} fetch_row ask the server for the scores of all tokens at the place on screen
  * @property {(rows: number) => void} fit_rows set how many rows of the table fit
  * @property {() => void} forget dismiss the line's message
  * @property {(event: TourEvent) => void} tour continue, leave or begin the tour

@@ -108,6 +108,7 @@ test('the forward pass figure covers prefill, cache, reuse and two texts', () =>
   assert.deepEqual(recorded({ is_prefill: true, positions: 9 }), ['9 read at once', '3.00 ms']);
   assert.deepEqual(recorded({ positions: 9 }), ['8 from cache + 1 new', '3.00 ms']);
   assert.deepEqual(recorded({ reused: true }), ['not needed again', '']);
+  assert.deepEqual(recorded({ positions: 9, network_ms: 1 }), ['8 from cache + 1 new', '2.00 ms on the server']);
   const negative_tokens = [{ id: 1, label: 'a', special: false }];
   assert.deepEqual(recorded({ positions: 9, negative_forward_ms: 2 }, { negative_tokens }), [
     '8 + 8 from cache',

@@ -66,6 +66,7 @@ function forward_pass(state, view) {
 function forward_time(state, view) {
   const step = recorded(state, view);
   if (!step || step.reused) return '';
+  if (step.network_ms != null) return say('{time} on the server', { time: ms(step.forward_ms - step.network_ms) });
   return step.negative_forward_ms == null
     ? ms(step.forward_ms)
     : say('{time}, 2 passes', { time: ms(step.forward_ms) });
@@ -117,10 +118,10 @@ function append(state, view) {
 const FIGURES = {
   tokens: tokens_in,
   forward: forward_pass,
-  raw: ({ model }, view) =>
-    model?.listed == null
-      ? tokens(view.vocab)
-      : say('{one} of {all} named', { one: count(model.listed), all: count(view.vocab) }),
+  raw: ({ row }, view) =>
+    row?.listed
+      ? say('{one} of {all} named', { one: count(row.listed.count), all: count(view.vocab) })
+      : tokens(view.vocab),
   renormalised: softmax,
   drawn,
   append,

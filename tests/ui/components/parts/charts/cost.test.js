@@ -12,17 +12,18 @@ import { make_state, make_step } from '../../fixtures.js';
 
 /** Positions of traces in the data. */
 const CACHE = { in_use: 0, negative: 1, held: 2, predicted: 3, this_step: 4, hover: 5 };
-const PREFILL = { model: 9, above: 12, hover: 14 };
+const PREFILL = { settings: 8, model: 10, above: 13, hover: 15 };
 const DECODE = {
-  other: 15,
-  draw: 16,
-  settings: 17,
-  model: 18,
-  negative: 19,
-  reused: 20,
-  above: 21,
-  this_step: 22,
-  hover: 23,
+  other: 16,
+  draw: 17,
+  settings: 18,
+  network: 19,
+  model: 20,
+  negative: 21,
+  reused: 22,
+  above: 23,
+  this_step: 24,
+  hover: 25,
 };
 
 /** @param {Partial<Step>[]} taken @param {Partial<State>} [more] */
@@ -50,6 +51,14 @@ test('the parts of a step are stacked, and prefills are drawn separately', () =>
   assert.equal(latency, '4.00 ms · mean 250 tokens/s');
 });
 
+test('the network is apart from the server’s own time', () => {
+  const { heights, data, figures } = drawn([PREFILLED, { forward_ms: 3, network_ms: 2, shape_ms: 0.5, total_ms: 4 }]);
+  assert.deepEqual([heights(DECODE.model), heights(DECODE.network), heights(DECODE.settings)], [[1], [3], [3.5]]);
+  assert.match(data[DECODE.hover].hovertext?.[0] ?? '', /<br>server 1\.00 ms, network and JSON 2\.00 ms<br>/);
+  assert.ok(!figures.latency.absent.includes('network'));
+  assert.ok(drawn([PREFILLED, {}]).figures.latency.absent.includes('network'));
+});
+
 test('a step with recorded logits is marked and excluded from the speed', () => {
   const { data, latency, figures } = drawn([
     PREFILLED,
@@ -65,7 +74,7 @@ test('a first step from recorded logits leaves the prefill bar empty', () => {
   const reused = { reused: true, forward_ms: 0, shape_ms: 0.3, total_ms: 0.6 };
   for (const first of [reused, { ...reused, is_prefill: true, negative_forward_ms: 2, total_ms: 4.6 }]) {
     const { heights, data } = drawn([first, { total_ms: 40 }]);
-    assert.deepEqual(heights(PREFILL.model - 3), [0]);
+    assert.deepEqual(heights(PREFILL.model - 4), [0]);
     assert.deepEqual(data[PREFILL.hover].y, [0]);
     assert.match(data[PREFILL.hover].hovertext?.[0] ?? '', /no pass needed: the logits were recorded/);
   }

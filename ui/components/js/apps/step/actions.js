@@ -196,6 +196,9 @@ export function create_actions({ root, state, link, screen, player, walk, settle
     inspect_by(offset) {
       actions.inspect((wanted_index ?? state.index) + offset); // keys come faster than answers
     },
+    fetch_row() {
+      if (!link.is_busy) return move('fetch_row');
+    },
     force(token_id) {
       // An answer is due that may change the row.
       if (link.is_busy && !player.is_playing) return;

@@ -45,6 +45,7 @@ export const figures = [
     legend: [
       { look: 'kept', text: marked('model') },
       { look: 'negative', text: NEGATIVE },
+      { look: 'network', text: marked('network') },
       { look: 'shape', text: marked('apply settings') },
       { look: 'draw', text: marked('draw') },
       { look: 'other', text: marked('other') },
@@ -103,6 +104,7 @@ export function styles(look) {
     surface(number, 'other', look.before, { shape: '/', fgcolor: look.ground }, showlegend),
     surface(number, 'draw', look['cut-2'], { shape: '.', fgcolor: look.ground }, showlegend),
     surface(number, 'apply settings', look.chosen, { shape: 'x', fgcolor: look.text }, showlegend),
+    surface(number, 'network', look.cut, { shape: '-', fgcolor: look.ground }, showlegend),
     surface(number, 'model', look.kept, null, showlegend),
     surface(number, NEGATIVE, look.kept, { shape: '/', fgcolor: look.ground }, showlegend),
     line(number, 'no pass needed', { color: look.text, width: 3, simplify: false }, { showlegend }),
@@ -382,15 +384,18 @@ function kv_cache(state, steps, memory, is_calm) {
 
 /** The parts of a step that sum to its total time; `other` is bookkeeping. @param {Step} step */
 const parts_of = step => ({
-  model: step.forward_ms,
+  model: step.forward_ms - (step.network_ms ?? 0),
+  network: step.network_ms ?? 0,
   settings: step.shape_ms,
   draw: step.draw_ms,
   other: Math.max(0, step.total_ms - step.forward_ms - step.shape_ms - step.draw_ms),
 });
 
-/** Under guidance: the note that there were two passes, with each one's time. @param {Step} step */
-function passes_words({ forward_ms, negative_forward_ms }) {
-  const negative = negative_forward_ms ?? null;
+/** The time of the model's pass: of two under guidance, apart from the network on a server. @param {Step} step */
+function passes_words({ forward_ms, negative_forward_ms, network_ms }) {
+  const [negative, network] = [negative_forward_ms ?? null, network_ms ?? null];
+  if (network !== null)
+    return say('server {time}, network and JSON {other}', { time: ms(forward_ms - network), other: ms(network) });
   if (negative === null) return say('model {time}', { time: ms(forward_ms) });
   return say('model {time} in two passes, {one} and {other} (negative prompt)', {
     time: ms(forward_ms),
@@ -412,10 +417,10 @@ function time_words(step) {
   ].join('<br>');
 }
 
-const NO_TIME = { forward_ms: 0, shape_ms: 0, draw_ms: 0, total_ms: 0, negative_forward_ms: 0 };
+const NO_TIME = { forward_ms: 0, network_ms: null, shape_ms: 0, draw_ms: 0, total_ms: 0, negative_forward_ms: 0 };
 
 /**
- * Traces of one group of steps: four stacked surfaces, and marks of steps without a pass.
+ * Traces of one group of steps: five stacked surfaces, and marks of steps without a pass.
  *
  * @param {Numbered[]} steps
  * @param {number[]} x
@@ -430,9 +435,10 @@ function stacked(steps, x, top) {
     );
   const reused = steps.map((step, place) => ({ step, at: x[place] })).filter(({ step }) => step.reused);
   return [
-    upto(['model', 'settings', 'draw', 'other']),
-    upto(['model', 'settings', 'draw']),
-    upto(['model', 'settings']),
+    upto(['model', 'network', 'settings', 'draw', 'other']),
+    upto(['model', 'network', 'settings', 'draw']),
+    upto(['model', 'network', 'settings']),
+    steps.some(step => step.network_ms) ? upto(['model', 'network']) : EMPTY,
     upto(['model']),
     steps.some(step => step.negative_forward_ms)
       ? columns(
@@ -520,6 +526,7 @@ function latency(state, steps, memory, is_calm) {
     absent: absent({
       model: steps.some(step => step.forward_ms > 0),
       [NEGATIVE]: steps.some(step => (step.negative_forward_ms ?? 0) > 0),
+      network: steps.some(step => (step.network_ms ?? 0) > 0),
       'no pass needed': [...prefills, ...decodes].some(step => step.reused),
       'above the axis': all_higher.length > 0,
     }),

@@ -6,6 +6,7 @@ import { element, set_attribute, set_text } from '../../lib/dom.js';
 import { candidate } from '../../view/view.js';
 import { count, percent, quoted, score_text } from '../../words/format.js';
 import { say } from '../../words/say.js';
+import { create_coverage } from './coverage.js';
 import { create_choice, create_pieces } from './pieces.js';
 import { create_why } from './why.js';
 
@@ -47,7 +48,8 @@ export function create(root, actions) {
   const results = element('div', { class: 'dv-results dv-hidden' }, status, split.node, list, why.node);
   root.classList.add('dv-search');
   root.setAttribute('role', 'search');
-  root.append(field, results);
+  const coverage = create_coverage(actions);
+  root.append(coverage.node, field, results);
   /** @type {ReturnType<typeof create_item>[]} */
   const items = [];
 
@@ -157,6 +159,7 @@ export function create(root, actions) {
     /** @param {Properties} now */
     update(now) {
       state = now;
+      coverage.update(now);
       const vocab = now.view?.vocab ?? now.model?.vocab_size ?? 0;
       set_attribute(field, 'placeholder', say('search all {count} tokens', { count: count(vocab) }));
       if (asked_for === '') return;

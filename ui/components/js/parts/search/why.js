@@ -182,9 +182,9 @@ function path_words(state, { id }) {
   const raw_rank = raw_rank_of(row, id);
   if (!raw_rank && !is_settled(row, id)) return nothing(say('Its rank at this step is not known: search again.'));
   if (!raw_rank || raw_rank > row.possible) {
-    const most = state.model?.listed ?? null;
+    const most = row.listed ?? null;
     if (most === null) return nothing(say('It is impossible here: its logit is −∞.'));
-    return nothing(say('It is not among the {count} tokens that the model names here.', { count: count(most) }));
+    return nothing(say('It is not among the {count} tokens that the model names here.', { count: count(most.count) }));
   }
   const path = trace_of(state, { id });
   const out = path.findIndex(({ removed }) => removed);

@@ -1,0 +1,51 @@
+"""The servers that DECODING_SERVERS names, and keys that stay in the process."""
+
+import pytest
+
+from ui.models import servers
+from ui.models.servers import Server
+
+ADDRESS = "http://127.0.0.1:8080"
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch):
+    monkeypatch.setattr(servers, "_typed", {})
+
+
+def test_addresses_and_files_are_read_together(monkeypatch, tmp_path):
+    file = tmp_path / "class.toml"
+    file.write_text(
+        '[[server]]\naddress = "https://gpu.example/v1/"\nkey = "s3cret"\nlisted = 20\n'
+    )
+    monkeypatch.setenv(servers.VARIABLE, f" {ADDRESS}/ ,{file},")
+    assert list(servers.named()) == [ADDRESS, "https://gpu.example/v1"]
+    server = servers.named()["https://gpu.example/v1"]
+    assert (server.key, server.listed, servers.problem()) == ("s3cret", 20, "")
+    assert "s3cret" not in repr(servers.named())
+
+
+@pytest.mark.parametrize(
+    "text", [None, "server = 3", "[[server]]\nadress = 'http://a'", "[[server]", b"\xff"]
+)
+def test_unreadable_file_is_named_and_the_rest_used(monkeypatch, tmp_path, text):
+    file = tmp_path / "class.toml"
+    if text is not None:
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    monkeypatch.setenv(servers.VARIABLE, f"{file},{ADDRESS}")
+    assert list(servers.named()) == [ADDRESS]
+    assert servers.problem().startswith(f"DECODING_SERVERS names {file}, which is neither")
+
+
+def test_servers_connect_with_their_own_key(monkeypatch):
+    asked = []
+    monkeypatch.setattr(servers, "connect", lambda *args, **named: asked.append((args, named)))
+    monkeypatch.setenv(servers.VARIABLE, ADDRESS)
+    assert not servers.is_known("http://other.example")
+    servers.type_in(Server("http://other.example/", kind="llama.cpp", key="s3cret", tokenizer="a"))
+    assert servers.is_known("http://other.example") and servers.is_known(ADDRESS)
+    servers.connected("http://other.example")
+    servers.connected(ADDRESS)
+    [(first, named), (second, plain)] = asked
+    assert first[1] == "llama.cpp" and (named["key"], named["tokenizer"]) == ("s3cret", "a")
+    assert second == (ADDRESS, "auto") and (plain["key"], plain["tokenizer"]) == (None, None)
