@@ -150,7 +150,8 @@ class Decoder(Autoregressive[Step]):
             if waited:  # the pass was made beforehand and is part of this step
                 start -= row.forward_ms / 1e3
             if token_id is not None:
-                inputs.check_possible(token_id, row.logits, self.model)
+                listed = self.listed(len(self.steps))
+                inputs.check_possible(token_id, row.logits, listed, self.model)
             shaping = time.perf_counter()
             context = self._context(len(self.steps))
             distribution = self._shape(row.logits, self.settings, context)

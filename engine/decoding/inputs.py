@@ -9,6 +9,7 @@ import numpy as np
 from engine.backend import Backend, fitted
 from engine.checks import is_whole
 from engine.errors import SettingError, msg
+from engine.model.forward import Scores
 from engine.sampling import SamplingSettings
 
 
@@ -54,13 +55,22 @@ def checked_index(index: object, steps: int) -> int:
     return int(index) % steps
 
 
-def check_possible(token_id: int, logits: np.ndarray, model: Backend) -> None:
-    """Raise `SettingError` for a token that the model rules out or does not list in a step."""
+def check_possible(
+    token_id: int, logits: np.ndarray, listed: Scores | None, model: Backend
+) -> None:
+    """Raise `SettingError` for a token that the model rules out or does not list in a step.
+
+    Args:
+        token_id: the token.
+        logits: (vocab,) the step's row.
+        listed: the scores that the model listed; None if it gave all.
+        model: the model.
+    """
     remedy = msg("choose a token that the model can produce")
     if logits[token_id] == -np.inf:
         raise SettingError("token_id", token_id, "has a logit of -inf here", remedy)
-    if model.listed is not None and np.count_nonzero(logits > logits[token_id]) >= model.listed:
-        named = (model.listed, model.name)
+    if listed is not None and token_id not in listed.ids:
+        named = (listed.ids.size, model.name)
         problem = msg("is not among the {listed:,} tokens that {name} lists here", named)
         raise SettingError("token_id", token_id, problem, msg("choose one of those"))
 

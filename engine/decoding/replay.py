@@ -19,6 +19,7 @@ from functools import reduce
 from pkgutil import resolve_name
 from typing import Any
 
+from engine.backend import ServerModel
 from engine.decoding.generation import Generation
 from engine.errors import Message, TraceError, msg
 from engine.model import LanguageModel
@@ -76,6 +77,7 @@ class Replay:
         token_at: the first step with a different token, or None.
         facts: differences in model, versions and device; if empty, the text must be the same.
         stopped: whether `should_stop` ended it early.
+        is_server: whether the model is on a server, which may round the same text differently.
     """
 
     steps: int
@@ -85,6 +87,7 @@ class Replay:
     token_at: int | None
     facts: tuple[FactDifference, ...]
     stopped: bool
+    is_server: bool = False
 
     @property
     def identical(self) -> bool:
@@ -129,6 +132,11 @@ class Replay:
 
     @property
     def _reason(self) -> Message:
+        if not self.facts and self.is_server:
+            return msg(
+                "A server rounds the same text differently if it computes other texts at the same "
+                "time, or reads more of this one at once."
+            )
         if not self.facts:
             return msg(
                 "Model, versions and device are as recorded, so either the file or the "
@@ -194,7 +202,8 @@ def replay(
             if not to_end:
                 break
     text.follow(trace, total)
-    return Replay(total, done, first, differences, token_at, facts, stopped)
+    is_server = isinstance(model, ServerModel)
+    return Replay(total, done, first, differences, token_at, facts, stopped, is_server)
 
 
 def changed_facts(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from engine.backend import require
 from engine.decoding import inputs
 from engine.decoding.prompt import encode_prompt
 from engine.errors import ContextFullError, msg
@@ -54,6 +55,7 @@ def next_rows(
     Raises:
         PromptError, ContextFullError, OutOfMemoryError: as in `token_logprobs`.
     """
+    require(model, msg("The probability of a given text"), "all_positions")
     prompt_ids = encode_prompt(model, prompt)
     wanted = [inputs.checked_token(token_id, model) for token_id in token_ids]
     total = len(prompt_ids) + len(wanted)

@@ -148,6 +148,10 @@ def test_trace_replays_on_the_server(remote):
     trace = Trace.from_json(decoder.trace().to_json())
     replayed = replay(trace, remote)
     assert (replayed.token_at, replayed.repeated, replayed.facts) == (None, 4, ())
+    written = trace.to_dict()
+    written["steps"][1]["logprob"] -= 0.25
+    changed = replay(Trace.from_dict(written), remote)
+    assert changed.first <= 1 and "A server rounds the same text differently" in changed.sentence
 
 
 def test_sample_that_ends_inside_a_character_is_avoided(remote, local):

@@ -11,6 +11,7 @@ from engine.errors import CapabilityError, SettingError
 from engine.model import Scores
 from engine.sampling import SamplingSettings, shape
 from engine.sampling.samplers import Temperature, TopK, TopP, TypicalP
+from engine.study import token_logprobs
 from tests import bundled as models
 from tests.engine.backend.top_n import TopN, top
 
@@ -83,8 +84,9 @@ def test_settings_needing_unlisted_tokens_are_refused(partial, settings, refusal
         lambda model: Decoder(model, PROMPT, guidance_scale=1.5),
         lambda model: ContrastiveSearch(model, PROMPT),
         lambda model: BeamSearch(model, PROMPT),
+        lambda model: token_logprobs(model, PROMPT, [5]),
     ],
-    ids=["repetition penalty", "parity", "guidance", "contrastive", "beam"],
+    ids=["repetition penalty", "parity", "guidance", "contrastive", "beam", "likelihood"],
 )
 def test_unsupported_features_raise_capability_error(partial, begin):
     with pytest.raises(CapabilityError):
@@ -99,6 +101,10 @@ def test_only_listed_tokens_can_be_forced(bundled, partial):
         decoder.step(token_id=int(ranked[LISTED]))
     step = decoder.step(token_id=int(ranked[LISTED - 1]))
     assert (step.rank, step.forced) == (LISTED, True)
+    decoder.next_distribution()
+    decoder.fetch_row(1)
+    rarest = int(decoder.next_distribution().raw.scores.argmin())
+    assert decoder.step(token_id=rarest).probability == 0
 
 
 def test_rewinds_and_forks_repeat_the_same_text(partial):
