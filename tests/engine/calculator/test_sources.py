@@ -13,9 +13,9 @@ from engine.calculator.sources import Described
 from engine.calculator.storages import WEIGHT_STORAGES, declared_storage
 from engine.calculator.weights import HALF, count_weights, estimate
 from engine.errors import ModelNotFoundError, NotAModelError, RemoteCodeError
-from engine.model import load_model
 from engine.model.cache_layers import formula_of
 from engine.model.loading.checkpoint import BUNDLED_FOLDER
+from tests.bundled import bundled
 
 LLAMA = {
     **{"model_type": "llama", "vocab_size": 100, "hidden_size": 32, "intermediate_size": 64},
@@ -165,7 +165,7 @@ def test_published_figures_cards_and_shapes_cite_sources():
 
 
 def test_bundled_model_estimate_matches_loaded_model():
-    loaded = load_model()
+    loaded = bundled()
     computed = estimate(Described.in_folder(BUNDLED_FOLDER))
     assert computed.weights.total == loaded.parameters
     assert computed.weights.bytes_read(WEIGHT_STORAGES["float32"]) == pytest.approx(

@@ -12,11 +12,12 @@ from engine.decoding.contrastive import ContrastiveSearch
 from engine.decoding.diffusion import DiffusionDecoder, DiffusionSettings
 from engine.decoding.replay import begin, changed_facts, replay
 from engine.errors import TraceError
-from engine.model import LanguageModel, fill_gaps, load_model
+from engine.model import LanguageModel, fill_gaps
 from engine.model.load import load_diffusion_model
 from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Mirostat, Xtc
 from engine.trace import Trace
+from tests.bundled import bundled
 from tests.engine import tiny_models
 from tests.engine.traces import OLD_TRACES
 
@@ -126,7 +127,7 @@ def test_trace_replays_identically_on_other_architectures(architecture):
 
 
 def test_parity_text_of_the_bundled_model_replays_identically():
-    model = load_model()
+    model = bundled()
     text = Decoder(model, "Once upon a time", SamplingSettings(top_k=30, parity=True))
     list(text.run(6))
     found = replay(text.trace(), model)

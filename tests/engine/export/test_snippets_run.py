@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from engine.decoder import Decoder
-from engine.model import load_model
 from engine.model.loading.checkpoint import BUNDLED_FOLDER
 from engine.sampling import SamplingSettings
+from tests.bundled import bundled
 from tests.engine.export.reading import (
     parameters,
     prompt_of,
@@ -107,9 +107,9 @@ class TestHostileText:
             assert arguments == shell_words(snippet.code)[1:]
 
 
-@pytest.fixture(scope="module")
-def bundled():
-    return load_model()
+@pytest.fixture(name="bundled")
+def the_bundled_model():
+    return bundled()
 
 
 PROMPT = 'Once upon a time, "he said", it\'s\n'

@@ -2,9 +2,10 @@
 
 import pytest
 
-from engine.model import LanguageModel, load_model
+from engine.model import LanguageModel
+from tests.bundled import bundled
 
 
-@pytest.fixture(scope="session")
-def bundled() -> LanguageModel:
-    return load_model()
+@pytest.fixture(scope="session", name="bundled")
+def the_bundled_model() -> LanguageModel:
+    return bundled()

@@ -181,13 +181,13 @@ def example_page(overlays: bool = True) -> None:
 
     import streamlit as st
 
-    from engine.model import load_model
+    from tests.bundled import bundled
     from tests.ui.measurements.example import SECTION
     from ui.measurements.page import MeasurementPage
 
     page = MeasurementPage("cache", "", [replace(SECTION, overlays=overlays)])
     if "state" not in st.session_state:
-        st.session_state["state"] = page.begun(load_model())
+        st.session_state["state"] = page.begun(bundled())
     page.draw_state(st.session_state["state"])
 
 

@@ -1,24 +1,18 @@
 """The examples show what they claim, on the bundled model, with margins for other processors."""
 
 import json
-from functools import cache
 
 import numpy as np
 import pytest
 
 from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
-from engine.model import load_model
 from engine.sampling import STAGES, SamplingSettings
+from tests.bundled import bundled as model
 from ui.texts.examples import EXAMPLES, NEUTRAL, Example
 from ui.texts.settings import FIRST, is_one_number, parse_settings
 
 BY_NAME = {example.name: example for example in EXAMPLES}
-
-
-@cache
-def model():
-    return load_model()
 
 
 def run(name: str, count: int, seed: int = 0, **changes: float) -> Decoder:
