@@ -14,7 +14,7 @@ from tests.pages.translated import left_in_english
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.column import OWN
-from ui.compare.comparison import FIRST_TOKENS, Comparison
+from ui.compare.comparison import Comparison
 from ui.models.models import SharedModels
 from ui.shell import navigation
 from ui.step.channel import step_session
@@ -23,6 +23,7 @@ from ui.texts.examples import Example
 from ui.visits.tab import TAB
 
 PAGE = "pages/compare.py"
+TOKENS = 6
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def step_of(app: AppTest) -> Session:
 def at_compare(app: AppTest) -> AppTest:
     is_new = not visit_of(app).has("compare")
     app.switch_page(PAGE).run()
-    for _ in range(FIRST_TOKENS if is_new else 0):  # only the bundled model begins by itself
+    for _ in range(TOKENS if is_new else 0):  # only the bundled model begins by itself
         held(app).player.step()
     settle(held(app))  # on a busy machine, the texts are still growing when the page is drawn
     app.run()
@@ -141,7 +142,7 @@ def test_empty_texts_show_a_message_instead_of_chart(app):
 
 def test_disabled_play_button_gives_its_reason(app):
     assert not app.button(key="compare_play").disabled
-    field(app, "number_input", "compare_max_tokens").set_value(24).run()
+    field(app, "number_input", "compare_max_tokens").set_value(TOKENS).run()
     assert app.button(key="compare_play").disabled
     assert any("raise Max tokens" in caption.value for caption in app.caption)
 
