@@ -63,13 +63,16 @@ def test_server_tokens_match_the_tokenizer(server, local):
     assert own.label(0) == "<|endoftext|>"
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
-def test_whole_rows_match_the_local_model(server, local, prompt):
+@pytest.mark.parametrize(
+    ("prompt", "steps"),
+    [(PROMPTS[-1], 3), *(pytest.param(each, 8, marks=pytest.mark.long) for each in PROMPTS)],
+)
+def test_whole_rows_match_the_local_model(server, local, prompt, steps):
     whole = connect(server.address, listed=10**9, tokenizer=local.tokenizer)
     assert whole.listed == local.vocab_size
     here = Decoder(local, prompt, SAMPLED)
     there = Decoder(whole, prompt, SAMPLED)
-    for step in here.run(8):
+    for step in here.run(steps):
         there.step(step.token_id)
         row = here.logits(step.index).astype(np.float64)
         row -= row.max() + np.log(np.exp(row - row.max()).sum())
