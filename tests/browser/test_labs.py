@@ -1,12 +1,10 @@
 """The decoder pages, cache and tokens in Chromium: keys, looks, axe's rules, what is too wide.
 
-The short form looks at one page and presses the keys on three.
+The short form takes one page.
 """
 
 import re
-from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -24,7 +22,6 @@ PATHS = [
     "/tokens",
 ]
 SHORT = "/beam"
-SHORT_KEYS = ("/speculative", "/diffusion")
 WITHOUT_STAGE = ("/cache", "/tokens")
 WITHOUT_STEPS = ("/one_clock", "/cache", "/tokens")
 MEASURED = ("/one_clock", "/cache")  # no chart is drawn while they measure
@@ -52,20 +49,17 @@ SAID = "[class*=_transport] [data-testid=stCaptionContainer]"
 HAS_PLAYED = re.compile("^[1-9].* · ")  # that it has ended is not said while it grows
 
 
-def forms(paths: Iterable[str], short: Collection[str]) -> list[Any]:
-    """Return the paths as parameters, those that are not in `short` for the long form."""
-    return [pytest.param(each, marks=() if each in short else pytest.mark.long) for each in paths]
-
-
-@pytest.mark.parametrize(
-    "path", forms([each for each in PATHS if each not in (*WITHOUT_STEPS, SHORT)], SHORT_KEYS)
-)
+@pytest.mark.long
+@pytest.mark.parametrize("path", [each for each in PATHS if each not in (*WITHOUT_STEPS, SHORT)])
 def test_keys_step_play_and_rewind(page: Page, path):
     opened(page, path)
     keys_step_play_and_rewind(page)
 
 
-@pytest.mark.parametrize("path", forms(PATHS, [SHORT]))
+@pytest.mark.parametrize(
+    "path",
+    [SHORT, *(pytest.param(each, marks=pytest.mark.long) for each in PATHS if each != SHORT)],
+)
 def test_page_passes_keyboard_and_appearance_checks(page: Page, path, tmp_path):
     """Check both sizes and both schemes on a page opened once."""
     for size, scheme in NEW_SIZE:

@@ -19,7 +19,7 @@ from ui.words.language import LANGUAGES
 FEW_WIDTHS = [360, 853, 1280]
 ALL_WIDTHS = [*range(360, 1500, 60), 1600, 1920, 2240, 2560, 3200]
 OTHERS = [f"/{Path(file).stem}" for file in PAGES if file != HOME]
-SOME = ("/compare", "/beam", "/learn", "/tokens")
+SOME = ("/diffusion", "/speculative")  # which no other short form opens
 RUNS_MS = 240_000  # on a busy machine
 SETTLES_MS = 6_000  # a fault that outlasts this is real: charts follow a new size late
 
