@@ -29,8 +29,11 @@ def tokens(page: Page) -> Locator:
     return page.get_by_role("list", name="Tokens", exact=True).get_by_role("listitem")
 
 
+GENERATED = 'ol[aria-label="Tokens"] li.generated'
+
+
 def generated(page: Page) -> Locator:
-    return page.locator('ol[aria-label="Tokens"] li.generated')
+    return page.locator(GENERATED)
 
 
 def table(page: Page) -> Locator:
@@ -213,7 +216,9 @@ def take_steps(page: Page, count: int) -> None:
     before = generated(page).count()
     for number in range(before + 1, before + count + 1):
         button(page, "Step").click()
-        expect(generated(page)).to_have_count(number)
+        # `expect` would look again only after 0.1, then 0.25, then 0.5 s.
+        has_grown = f"count => document.querySelectorAll('{GENERATED}').length === count"
+        wait_until(page, has_grown, number)
 
 
 def set_samplers(page: Page, **settings: Any) -> None:

@@ -223,7 +223,7 @@ def test_steps_neither_move_nor_replace_elements(page: Page, size, steps):
     page.evaluate(f"() => {{ for (const node of {KEPT}) node.is_old = true }}")
     for number in range(1, steps + 1):
         page.keyboard.press("s")
-        expect(generated(page)).to_have_count(number)
+        wait_for(page, "state.steps.length === arg", number)
     settle(page)
     assert page.evaluate(PLACES) == before
     expect(force_buttons(page).nth(3)).to_be_focused()
@@ -280,10 +280,11 @@ def test_newest_token_stays_visible_at_line_breaks(page: Page):
     resize(page, (1280, 720))
     start(page, OPEN)
     lines = set()
-    for _ in range(60):
+    for count in range(1, 61):
         if lines == {False, True}:
             break
-        take_steps(page, 1)
+        page.keyboard.press("s")
+        wait_for(page, "state.steps.length === arg", count)
         settle(page)
         box, newest, slot = page.evaluate(NEWEST)
         assert box["top"] - 1 <= newest["top"], "the newest token is above"
