@@ -28,7 +28,7 @@ _WHOLE = "A"
 _IMPOSSIBLE = -1e30
 
 
-class _Top(msgspec.Struct):
+class _Top(msgspec.Struct, gc=False):
     id: _Id
     logprob: float | None
     bytes: list[_Byte] = []
@@ -189,7 +189,7 @@ class LlamaCpp:
         timings = answer.value.timings
         return Listed(
             ids=np.array([each.id for each in top], np.int64),
-            logprobs=np.array([_logprob(each) for each in top], np.float64),
+            logprobs=_logprobs(top),
             tokens=[bytes(each.bytes) for each in top],
             read=timings.prompt_n,
             reused=timings.cache_n,
@@ -198,6 +198,6 @@ class LlamaCpp:
         )
 
 
-def _logprob(token: _Top) -> float:
-    value = -np.inf if token.logprob is None else token.logprob
-    return value if np.isnan(value) or value > _IMPOSSIBLE else -np.inf
+def _logprobs(top: list[_Top]) -> np.ndarray:
+    values = np.array([each.logprob for each in top], np.float64)  # null becomes NaN
+    return np.where(values > _IMPOSSIBLE, values, -np.inf)
