@@ -7,7 +7,7 @@ sampler, in ids and bytes. Verified with build 11549.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,14 +28,20 @@ _WHOLE = "A"
 _IMPOSSIBLE = -1e30
 
 
-class _Top(msgspec.Struct, gc=False):
+class _Scored(msgspec.Struct, gc=False):
     id: _Id
     logprob: float | None
+
+
+class _Spelled(_Scored, gc=False):
     bytes: list[_Byte] = []
 
 
-class _Position(msgspec.Struct):
-    top_logprobs: list[_Top]
+_Token = TypeVar("_Token", bound=_Scored)
+
+
+class _Position(msgspec.Struct, Generic[_Token]):
+    top_logprobs: list[_Token]
 
 
 class _Timings(msgspec.Struct):
@@ -45,9 +51,9 @@ class _Timings(msgspec.Struct):
     cache_n: _Count = 0
 
 
-class _Completion(msgspec.Struct):
+class _Completion(msgspec.Struct, Generic[_Token]):
     timings: _Timings
-    completion_probabilities: list[_Position] | None = None
+    completion_probabilities: list[_Position[_Token]] | None = None
 
 
 class _Defaults(msgspec.Struct):
@@ -105,6 +111,7 @@ class LlamaCpp:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._vocab_size = 0
         whole = self.encode(_WHOLE)
         if not whole:
             raise ServerError(
@@ -123,12 +130,13 @@ class LlamaCpp:
         models = self._client.get("/v1/models", _Models).value.data
         if not models:
             raise ServerError("{server} has no model; load one.", self._client.address)
+        self._vocab_size = models[0].meta.n_vocab
         end = self.encode(props.eos_token) if props.eos_token else []
         return Description(
             name=props.model_alias.replace("\\", "/").rpartition("/")[2] or self.kind,
             version=props.build_info,
             dtype=props.model_ftype,
-            vocab_size=models[0].meta.n_vocab,
+            vocab_size=self._vocab_size,
             context_length=props.default_generation_settings.n_ctx,
             eos_ids=tuple(end) if len(end) == 1 else (),
         )
@@ -177,7 +185,10 @@ class LlamaCpp:
             **(settings or {}),
         }
         headers = {"X_Session_ID": session} if session else {}
-        answer = self._client.post("/completion", asked, _Completion, **headers)
+        # Reading the bytes would double the time that decoding a step's answer takes.
+        is_whole = count >= self._vocab_size
+        kind = _Completion[_Spelled if is_whole else _Scored]
+        answer = self._client.post("/completion", asked, kind, **headers)
         places = answer.value.completion_probabilities
         if not places:
             raise ServerError(
@@ -190,7 +201,7 @@ class LlamaCpp:
         return Listed(
             ids=np.array([each.id for each in top], np.int64),
             logprobs=_logprobs(top),
-            tokens=[bytes(each.bytes) for each in top],
+            tokens=[bytes(each.bytes) for each in top] if is_whole else [],
             read=timings.prompt_n,
             reused=timings.cache_n,
             server_ms=timings.prompt_ms + timings.predicted_ms,
@@ -198,6 +209,6 @@ class LlamaCpp:
         )
 
 
-def _logprobs(top: list[_Top]) -> np.ndarray:
+def _logprobs(top: Sequence[_Scored]) -> np.ndarray:
     values = np.array([each.logprob for each in top], np.float64)  # null becomes NaN
     return np.where(values > _IMPOSSIBLE, values, -np.inf)

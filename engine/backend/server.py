@@ -63,7 +63,7 @@ class Listed:
     Attributes:
         ids: (n,) token ids, likeliest first.
         logprobs: (n,) float64 natural logarithms of their probabilities, before any sampler.
-        tokens: their bytes; empty for a control token.
+        tokens: their bytes, if all tokens were asked for; empty for a control token.
         read: number of tokens of the text that the server read for this request.
         reused: number of those that it took from its cache.
         server_ms: time that the server reports for the request, in milliseconds.
