@@ -15,6 +15,7 @@ BENCHMARKS = {  # name: module with a `main(arguments)`
     "memory": "benchmarks.memory",
     "page": "benchmarks.page.measure",
     "search_error": "benchmarks.search_error",
+    "servers": "benchmarks.servers",
     "speculative": "benchmarks.speculative",
     "sweep": "benchmarks.sweep",
     "visitors": "benchmarks.visitors",

@@ -19,7 +19,7 @@ PROGRAM = """
 import sys, xllamacpp
 given = xllamacpp.CommonParams()
 given.model.path = sys.argv[1]
-given.n_ctx, given.n_parallel, given.n_batch = int(sys.argv[3]), 4, 512
+given.n_ctx, given.n_parallel, given.n_batch = int(sys.argv[3]), int(sys.argv[5]), 512
 given.cpuparams.n_threads = given.cpuparams_batch.n_threads = 1
 given.hostnames, given.port = ["127.0.0.1"], int(sys.argv[2])
 given.endpoint_metrics, given.warmup = True, True
@@ -53,18 +53,20 @@ class LlamaServer:
         address: its address.
     """
 
-    def __init__(self, model: Path, *, key: str = "", context: int = 4096) -> None:
-        self._model, self._key, self._context = model, key, context
+    def __init__(
+        self, model: Path, *, key: str = "", context: int = 4096, slots: int = 4
+    ) -> None:
+        self._model, self._key, self._context, self._slots = model, key, context, slots
         self._port = 0
         self.start()
 
     def start(self) -> None:
         """Start it; again at the same address if it was killed."""
-        given = [str(self._model), str(self._port), str(self._context), self._key]
+        given = [self._model, self._port, self._context, self._key, self._slots]
         log = self._model.with_suffix(".log")
         with log.open("w") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, *given],
+                [sys.executable, "-c", PROGRAM, *map(str, given)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

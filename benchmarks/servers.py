@@ -1,0 +1,187 @@
+"""Texts on a llama.cpp server, one step after another, against bare HTTP requests to it.
+
+    python -m benchmarks servers [--address http://127.0.0.1:8080] [--seconds 10] [--quick]
+
+Each text is a thread of this process with its own `Decoder`. Beside them, as many bare clients post
+the same requests over their own connections and read the answers, but decode nothing. Both take
+turns in one run. Without an address, the server is xllamacpp's, with the bundled model in float32
+and a slot for every text; it shares this computer's processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import numpy as np
+
+from benchmarks.measures.company import SETTINGS, Over, Seen, Work, together
+from benchmarks.report import Report, at_least
+from engine.backend import connect
+from engine.backend.client import Answer, Client
+from engine.backend.llama_cpp import LlamaCpp
+from engine.backend.server import ServerModel
+from engine.decoding import Decoder
+from engine.measure import PACKAGES
+from tests.engine.backend.llama_server import LlamaServer, write_gguf
+
+COUNTS = (1, 8, 32)
+GOAL = 0.8
+LENGTH = 16  # tokens, after which a text begins again
+SLOT = 256  # positions of each slot
+BUNDLED = Path(__file__).parents[1] / "models" / "target"
+JSON = {"Content-Type": "application/json"}
+
+
+class Recorder(Client):
+    """A client that keeps the body of every request for scores, by session."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.bodies: dict[str, list[bytes]] = defaultdict(list)
+
+    def post(self, path: str, body: Mapping[str, Any], kind: type, **headers: str) -> Answer:
+        """Send a POST request, and keep its body if it belongs to a session."""
+        if "X_Session_ID" in headers:
+            self.bodies[headers["X_Session_ID"]].append(msgspec.json.encode(body))
+        return super().post(path, body, kind, **headers)
+
+
+def measure(report: Report, address: str, options: argparse.Namespace) -> None:
+    """Measure all figures."""
+    model = connect(address, listed=options.listed)
+    recorder = Recorder(address)
+    recorded = ServerModel(LlamaCpp(recorder), options.listed)
+    recorder.bodies.clear()  # those of its checks
+    texts = [_decoder(recorded, number) for number in range(max(options.counts))]
+    with ThreadPoolExecutor(len(texts)) as threads:
+        list(threads.map(lambda text: list(text.run(options.length)), texts))
+    report.section(f"{model.name}, {model.listed:,} tokens a step")
+    bodies = list(recorder.bodies.values())
+    for count in options.counts:
+        apps = [_app(model, number, options.length) for number in range(count)]
+        bares = [_bare(address, bodies[number]) for number in range(count)]
+        seen: dict[str, list[Seen]] = {"app": [], "bare": []}
+        for _ in range(options.turns):
+            seen["app"].append(_all(together(options.seconds, *apps)))
+            seen["bare"].append(_all(together(options.seconds, *bares)))
+        _rates(report, count, seen)
+
+
+def _decoder(model: ServerModel, number: int) -> Decoder:
+    return Decoder(model, f"Text {number}: once upon a time", SETTINGS.replace(seed=number))
+
+
+def _app(model: ServerModel, number: int, length: int) -> Work:
+    """Return the work of one text; it begins again after `length` tokens."""
+    decoder = _decoder(model, number)
+
+    def work(seen: Seen, over: Over) -> None:
+        while not over() or not seen.done:
+            if not decoder.can_go_on(length):
+                decoder.rewind(0)
+            seen.time(decoder.step)
+            seen.tokens += 1
+
+    return work
+
+
+def _bare(address: str, bodies: Sequence[bytes]) -> Work:
+    """Return the work of one bare client, which posts recorded requests."""
+    parts = urlsplit(address)
+    following = cycle(bodies)
+
+    def ask(connection: http.client.HTTPConnection) -> int:
+        connection.request("POST", f"{parts.path}/completion", next(following), JSON)
+        answer = connection.getresponse()
+        content = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"the server answered {answer.status}: {content[:200]!r}")
+        return len(content)
+
+    def work(seen: Seen, over: Over) -> None:
+        # A new one for each turn, as the server closes those that are idle for some seconds.
+        with closing(http.client.HTTPConnection(parts.hostname, parts.port)) as connection:
+            while not over() or not seen.done:
+                seen.time(lambda: seen.notes.append(ask(connection)))
+                seen.tokens += 1
+
+    return work
+
+
+def _all(every: Sequence[Seen]) -> Seen:
+    both = Seen.of_all(every)
+    both.notes = [note for seen in every for note in seen.notes]
+    return both
+
+
+def _rates(report: Report, count: int, seen: Mapping[str, Sequence[Seen]]) -> None:
+    name, rates = f"{count} text{'' if count == 1 else 's'}", {}
+    for kind, turns in seen.items():
+        steps = sum(turn.tokens for turn in turns)
+        rates[kind] = steps / sum(turn.seconds for turn in turns)
+        p50, p95 = np.percentile([ms for turn in turns for ms in turn.ms], (50, 95))
+        report.add(
+            f"{name}, {kind}: steps/s",
+            rates[kind],
+            detail=f"p50 {p50:.1f}, p95 {p95:.1f} ms, {steps:,} steps",
+            p50=float(p50),
+            p95=float(p95),
+            steps=steps,
+        )
+    report.add(f"{name}: app / bare", rates["app"] / rates["bare"], goal=at_least(GOAL))
+    sizes = [size for turn in seen["bare"] for size in turn.notes]
+    report.add(f"{name}: an answer", float(np.mean(sizes)), "bytes")
+
+
+@contextmanager
+def _server(options: argparse.Namespace) -> Iterator[str]:
+    """Yield the address of a server, started here if none is given."""
+    if options.address:
+        yield options.address
+        return
+    slots = max(options.counts)
+    with tempfile.TemporaryDirectory() as folder:
+        file = write_gguf(BUNDLED, Path(folder) / "target.gguf")
+        with LlamaServer(file, context=SLOT * slots, slots=slots) as server:
+            yield server.address
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks servers", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--address", help="of a llama.cpp server; by default, one is started")
+    parser.add_argument("--listed", type=int, default=1_000, help="tokens that it lists per step")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each turn")
+    parser.add_argument("--turns", type=int, default=4, help="how often each is measured")
+    parser.add_argument("--quick", action="store_true", help="short: to see that it runs")
+    options = parser.parse_args(arguments)
+    options.counts, options.length = COUNTS, LENGTH
+    if options.quick:
+        options.counts, options.length = (2,), 4
+        options.seconds, options.turns = 0.2, 1
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> dict:
+    """Measure, print, and return the content of the JSON line."""
+    options = parse(arguments)
+    report = Report("servers", (*PACKAGES, "xllamacpp", "httpx2", "msgspec"))
+    with _server(options) as address:
+        measure(report, address, options)
+    return report.finish()
+
+
+if __name__ == "__main__":
+    main()
