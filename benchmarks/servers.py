@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -73,8 +74,8 @@ def measure(report: Report, address: str, options: argparse.Namespace) -> None:
         bares = [_bare(address, bodies[number]) for number in range(count)]
         seen: dict[str, list[Seen]] = {"app": [], "bare": []}
         for _ in range(options.turns):
-            seen["app"].append(_all(together(options.seconds, *apps)))
-            seen["bare"].append(_all(together(options.seconds, *bares)))
+            seen["app"].append(_turn(options.seconds, apps))
+            seen["bare"].append(_turn(options.seconds, bares))
         _rates(report, count, seen)
 
 
@@ -119,8 +120,12 @@ def _bare(address: str, bodies: Sequence[bytes]) -> Work:
     return work
 
 
-def _all(every: Sequence[Seen]) -> Seen:
+def _turn(seconds: float, works: Sequence[Work]) -> Seen:
+    """Run all works together; `cpu_ms` of the result is the processor time of all steps."""
+    before = time.process_time()
+    every = together(seconds, *works)
     both = Seen.of_all(every)
+    both.cpu_ms = [(time.process_time() - before) * 1e3]
     both.notes = [note for seen in every for note in seen.notes]
     return both
 
@@ -131,13 +136,15 @@ def _rates(report: Report, count: int, seen: Mapping[str, Sequence[Seen]]) -> No
         steps = sum(turn.tokens for turn in turns)
         rates[kind] = steps / sum(turn.seconds for turn in turns)
         p50, p95 = np.percentile([ms for turn in turns for ms in turn.ms], (50, 95))
+        own = sum(sum(turn.cpu_ms) for turn in turns) / steps
         report.add(
             f"{name}, {kind}: steps/s",
             rates[kind],
-            detail=f"p50 {p50:.1f}, p95 {p95:.1f} ms, {steps:,} steps",
+            detail=f"p50 {p50:.1f}, p95 {p95:.1f}, here {own:.1f} ms of processor time a step",
             p50=float(p50),
             p95=float(p95),
             steps=steps,
+            processor_ms=own,
         )
     report.add(f"{name}: app / bare", rates["app"] / rates["bare"], goal=at_least(GOAL))
     sizes = [size for turn in seen["bare"] for size in turn.notes]

@@ -16,6 +16,7 @@ GOALS = {  # one figure that has a goal, of each
     "measuring": "the neighbour meanwhile: p95",
     "memory": "left behind by all",
     "search_error": "exact search, all prompts",
+    "servers": "2 texts: app / bare",
     "speculative": "chains and bookkeeping / passes of the models",
     "sweep": "whole sweep",
     "page": "Step / the twin's",

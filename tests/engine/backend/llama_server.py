@@ -53,9 +53,7 @@ class LlamaServer:
         address: its address.
     """
 
-    def __init__(
-        self, model: Path, *, key: str = "", context: int = 4096, slots: int = 4
-    ) -> None:
+    def __init__(self, model: Path, *, key: str = "", context: int = 4096, slots: int = 4) -> None:
         self._model, self._key, self._context, self._slots = model, key, context, slots
         self._port = 0
         self.start()
