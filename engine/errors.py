@@ -15,6 +15,7 @@ the given value, the problem and the remedy. A page shows it unchanged.
     │   └── TokenizerError          the tokenizer is missing or does not fit the model
     ├── CapabilityError         the model, or its server, lacks a needed capability
     ├── ServerError             a server that cannot be reached, or an unusable answer
+    │   └── RejectedError           it does not know the path, or refuses the values of a request
     ├── LogitsError             the model returned NaN or infinite logits
     ├── NoCandidatesError       every token was removed before the draw
     ├── ContextFullError        the model's context has no position left
@@ -176,6 +177,10 @@ class CapabilityError(DecodingError):
 
 class ServerError(DecodingError):
     """A server cannot be reached, refuses a request, or gives an unusable answer."""
+
+
+class RejectedError(ServerError):
+    """A server does not know a path, or refuses the values of a request."""
 
 
 class LogitsError(DecodingError):

@@ -5,6 +5,8 @@ capabilities   what a model can do, and checks of that
 connection     `connect`: from an address to a model
 server         `ServerModel`: a model on a server, whatever its API
 llama_cpp      the API of llama.cpp's server
+openai         OpenAI's API, as many servers have it
+vllm           what the API of vLLM's server adds to that
 client         HTTP requests, with limits and sentences
 """
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 import msgspec
 
-from engine.errors import Message, ServerError, SettingError, msg
+from engine.errors import Message, RejectedError, ServerError, SettingError, msg
 
 # A row of 200,000 tokens takes about 20 MB as JSON.
 MOST_BYTES = 64_000_000
@@ -20,6 +20,8 @@ CONNECT_S, ANSWER_S = 5.0, 60.0
 # A router answers 500 while the engine behind it is replaced.
 RETRY_S, PAUSE_S = 5.0, 0.2
 _RETRIED = frozenset({500, 502, 503, 504})
+# The server would answer a different request.
+_REJECTED = frozenset({400, 404, 405, 413, 422, 501})
 _LONGEST_REASON = 200
 _LONGEST_ERROR = 10_000
 _KEY = re.compile(r"[\x21-\x7e]+")
@@ -193,15 +195,16 @@ class Client:
                 (self.address, status),
             )
         if status == 404:
-            raise ServerError(
+            raise RejectedError(
                 "{server} has nothing at this path (404); give the address of the API.",
                 self.address,
             )
         if status >= 400:
-            raise ServerError(
+            said = msg(
                 "{server} rejected the request ({status}): {reason}. The text is kept; try again.",
                 (self.address, status, self._reason(_error_in(content[:_LONGEST_ERROR]))),
             )
+            raise (RejectedError if status in _REJECTED else ServerError)(said)
 
     def _decoded(self, content: bytes, kind: type[T]) -> T:
         try:

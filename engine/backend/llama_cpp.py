@@ -7,13 +7,13 @@ sampler, in ids and bytes. Verified with build 11549.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import numpy as np
 
 from engine.backend.client import Client
-from engine.backend.server import Description, Listed
+from engine.backend.server import Description, Listed, no_probabilities
 from engine.errors import ServerError
 
 _Id = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
@@ -60,13 +60,8 @@ class _Defaults(msgspec.Struct):
     n_ctx: _Count
 
 
-class _Kind(msgspec.Struct):
-    total_slots: int | None = None
-
-
 class _Props(msgspec.Struct):
     default_generation_settings: _Defaults
-    total_slots: _Count
     build_info: _Name = ""
     model_alias: _Name = ""
     model_ftype: _Name = ""
@@ -108,6 +103,8 @@ class LlamaCpp:
     """
 
     kind = "llama.cpp"
+    gives_bytes = True
+    tempering: ClassVar = {"temperature": 2.0, "top_k": 3, "samplers": ["top_k", "temperature"]}
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -118,11 +115,6 @@ class LlamaCpp:
                 "{server} has no tokenizer; load a model that has one.", client.address
             )
         self._safe_id = whole[-1]
-
-    @staticmethod
-    def is_at(client: Client) -> bool:
-        """Return whether the server is of this kind."""
-        return client.get("/props", _Kind).value.total_slots is not None
 
     def describe(self) -> Description:
         """Return the server's account of itself and its model."""
@@ -191,11 +183,7 @@ class LlamaCpp:
         answer = self._client.post("/completion", asked, kind, **headers)
         places = answer.value.completion_probabilities
         if not places:
-            raise ServerError(
-                "{server} gave no probabilities for this text; start it without options that "
-                "switch them off.",
-                self._client.address,
-            )
+            raise no_probabilities(self._client.address)
         top = places[0].top_logprobs
         timings = answer.value.timings
         return Listed(

@@ -44,16 +44,20 @@ class Description:
         version: the server's version; empty if it does not say.
         dtype: the dtype or quantisation of the weights; empty if it does not say.
         vocab_size: number of tokens that the model scores.
-        context_length: most tokens of a text.
+        context_length: most tokens of a text; None if it does not say.
         eos_ids: tokens that end a text.
+        most: most tokens that it lists in one answer, as far as asked; None for all.
+        notices: sentences about it that a person should see.
     """
 
     name: str
     version: str
     dtype: str
     vocab_size: int
-    context_length: int
+    context_length: int | None
     eos_ids: tuple[int, ...]
+    most: int | None = None
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,18 +67,20 @@ class Listed:
     Attributes:
         ids: (n,) token ids, likeliest first.
         logprobs: (n,) float64 natural logarithms of their probabilities, before any sampler.
-        tokens: their bytes, if all tokens were asked for; empty for a control token.
+        tokens: their bytes, if all tokens were asked for; empty for a control token. None if the
+            server gives ids alone.
         read: number of tokens of the text that the server read for this request.
-        reused: number of those that it took from its cache.
-        server_ms: time that the server reports for the request, in milliseconds.
+        reused: number of those that it took from its cache; None if it does not say.
+        server_ms: time that the server reports for the request, in milliseconds; `ms` if it does
+            not.
         ms: time until the answer was here, in milliseconds.
     """
 
     ids: np.ndarray
     logprobs: np.ndarray
-    tokens: list[bytes]
+    tokens: list[bytes] | None
     read: int
-    reused: int
+    reused: int | None
     server_ms: float
     ms: float
 
@@ -84,9 +90,13 @@ class Dialect(Protocol):
 
     Attributes:
         kind: its name, as in `connect`.
+        gives_bytes: whether it gives the bytes of tokens; otherwise a tokenizer is needed here.
+        tempering: settings of the server's sampling that move values listed after it.
     """
 
     kind: str
+    gives_bytes: bool
+    tempering: dict[str, Any]
 
     def describe(self) -> Description:
         """Return the server's account of itself and its model."""
@@ -95,7 +105,10 @@ class Dialect(Protocol):
         """Return the token ids of a text by the server's tokenizer."""
 
     def name_of(self, token_id: int) -> str:
-        """Return the text of a token, or the name of a control token."""
+        """Return the text of a token, or the name of a control token, if it gives bytes."""
+
+    def check_tokenizer(self, vocabulary: Vocabulary) -> None:
+        """Raise `TokenizerError` if a tokenizer is not the model's, if it gives no bytes."""
 
     def next_scores(
         self,
@@ -186,7 +199,8 @@ class ServerModel:
         dialect: the server's API.
         description: the server's account of itself.
         tokenizer_hash: SHA-256 of `tokenizer`; without it, of the bytes of all tokens.
-        reuses_prefix: whether the server read only the new tokens of a text that it had read.
+        reuses_prefix: whether the server read only the new tokens of a text that it had read; None
+            if it does not say.
 
     Raises:
         ServerError: the server does not answer, or does not give raw log-probabilities.
@@ -207,15 +221,24 @@ class ServerModel:
         self.description = said = dialect.describe()
         self.name = said.name
         self.source = source
-        self.notices: tuple[str, ...] = ()
+        self.notices = said.notices
         self.device = torch.device("cpu")
         self.vocab_size = self.input_size = said.vocab_size
         self.context_length = said.context_length
         self.eos_ids = self.generate_eos_ids = said.eos_ids
-        self.listed = min(listed, said.vocab_size)
+        self.listed = min(listed, said.most or said.vocab_size)
         self.tokenizer = tokenizer
-        own = self._tokens()
-        self.vocabulary = own if tokenizer is None else self._checked(tokenizer, own)
+        self.reuses_prefix: bool | None = None
+        if dialect.gives_bytes:
+            own = self._tokens()
+            self.vocabulary = own if tokenizer is None else self._checked(tokenizer, own)
+        else:
+            self.vocabulary = Vocabulary(tokenizer, said.vocab_size, said.eos_ids)
+            dialect.check_tokenizer(self.vocabulary)
+            probe, session = dialect.encode("A")[-1:], secrets.token_hex(16)
+            row = dialect.next_scores(probe, said.most or said.vocab_size, session=session)
+            self.listed = min(self.listed, row.ids.size)
+            self._check_raw(probe, row, session)
         self.tokenizer_hash = _hash_of(own) if tokenizer is None else hash_of_tokenizer(tokenizer)
         self.places = Places(lambda: self.vocabulary.token_table(self.eos_ids), self.vocab_size)
 
@@ -236,31 +259,35 @@ class ServerModel:
         }
 
     @property
-    def findings(self) -> tuple[Message, ...]:
-        """Sentences for the user on what the checks at connection found."""
-        said = self.description
-        ends = ", ".join(map(self.vocabulary.label, self.eos_ids))
-        return (
-            msg(
-                "{kind} {version}: its values are log-probabilities before any sampler (checked).",
-                (self.dialect.kind, said.version),
-            ),
-            msg(
-                "A text holds {length:,} tokens, and ends at {ends}.",
-                (self.context_length, ends or msg("no token that the server names")),
-            ),
-            msg("Its own tokenizer splits prompts.")
-            if self.tokenizer is None
-            else msg("The tokenizer here splits prompts; it has the server's tokens (checked)."),
-            msg("It reads only the new tokens of a text.")
-            if self.reuses_prefix
-            else msg("It reads every text again from its beginning: its cache is off or full."),
-        )
+    def capabilities(self) -> frozenset[str]:
+        """The scores of all tokens in a single step, if steps list fewer and the server can."""
+        gives_all = self.description.most is None and self.listed < self.vocab_size
+        return frozenset({"row_on_demand"} if gives_all else ())
 
     @property
-    def capabilities(self) -> frozenset[str]:
-        """The scores of all tokens in a single step, if steps list fewer."""
-        return frozenset({"row_on_demand"} if self.listed < self.vocab_size else ())
+    def findings(self) -> tuple[Message, ...]:
+        """Sentences for the user on what the checks at connection found."""
+        server = f"{self.dialect.kind} {self.description.version}".strip()
+        template = "{server}: its values are log-probabilities before any sampler (checked)."
+        found = [msg(template, server)]
+        if self.context_length is not None:
+            found.append(msg("A text holds {length:,} tokens.", self.context_length))
+        if self.eos_ids:
+            ends = ", ".join(map(self.vocabulary.label, self.eos_ids))
+            found.append(msg("It ends at {ends}.", ends))
+        else:
+            found.append(msg("The server names no token that ends a text."))
+        if self.tokenizer is None:
+            found.append(msg("Its own tokenizer splits prompts."))
+        else:
+            found.append(msg("The tokenizer here splits prompts; it agrees with the server's."))
+        if self.reuses_prefix is None:
+            found.append(msg("It does not say whether it reads only the new tokens of a text."))
+        elif self.reuses_prefix:
+            found.append(msg("It reads only the new tokens of a text."))
+        else:
+            found.append(msg("It read a text again from its beginning: its cache is off or full."))
+        return tuple(found)
 
     def open(self) -> ServerSequence:
         """Return a new, empty sequence."""
@@ -293,18 +320,24 @@ class ServerModel:
 
     def _check_raw(self, text: list[int], before: Listed, session: str) -> None:
         """Check that listed values are log-probabilities, and that settings do not change them."""
-        total = float(np.exp(before.logprobs).sum())
-        if not abs(total - 1) <= _ROUNDING:
+        # No unlisted token is likelier than a listed one, which bounds the sum over all.
+        probabilities = np.exp(before.logprobs)
+        least = float(probabilities.sum())
+        most = least + (self.vocab_size - probabilities.size) * float(probabilities.min())
+        if not most >= 1 - _ROUNDING or not least <= 1 + _ROUNDING:
             raise ServerError(
                 "The values that {name} lists are not log-probabilities: over all tokens their "
                 "probabilities sum to {total:.4f} instead of 1; use a server that lists those.",
-                (self.name, total),
+                (self.name, max(least, min(most, 1.0))),
             )
-        settings = {"temperature": 2.0, "top_k": 3, "samplers": ["top_k", "temperature"]}
-        after = self.dialect.next_scores(text, self.vocab_size, session=session, settings=settings)
-        self.reuses_prefix = after.reused > 0
+        settings, count = self.dialect.tempering, before.ids.size
+        after = self.dialect.next_scores(text, count, session=session, settings=settings)
+        if after.reused is not None and len(text) > 1:  # a server reads at least one token
+            self.reuses_prefix = after.reused > 0
         values = dict(zip(after.ids.tolist(), after.logprobs.tolist(), strict=True))
-        likeliest = np.argsort(-before.logprobs, kind="stable")[:_COMPARED]
+        # The last ones of a short list may give way to others as likely.
+        compared = min(_COMPARED, (before.ids.size + 1) // 2)
+        likeliest = np.argsort(-before.logprobs, kind="stable")[:compared]
         now = np.array([values.get(each, -np.inf) for each in before.ids[likeliest].tolist()])
         if not (np.abs(now - before.logprobs[likeliest]) <= _MOVED_NATS).all():
             raise ServerError(
@@ -379,9 +412,10 @@ class ServerSequence:
             self._distrusts = True
             raise
         forward = Forward(scores.row(), None, listed.server_ms, scores)
-        is_prefill = not self._ids.size or not listed.reused
+        is_prefill = not self._ids.size or listed.reused == 0
+        read = len(token_ids) if listed.reused is None else listed.read
         self._ids, self._distrusts, self.last = ids, False, listed
-        passes, network_ms = (max(1, listed.read),), max(0.0, listed.ms - listed.server_ms)
+        passes, network_ms = (max(1, read),), max(0.0, listed.ms - listed.server_ms)
         return Reading(
             forward, listed.ms, listed.server_ms, passes, is_prefill, network_ms=network_ms
         )
@@ -421,14 +455,14 @@ class ServerSequence:
 
 
 def scores_of(listed: Listed, model: ServerModel, count: int) -> Scores:
-    """Return `count` listed tokens as scores, likeliest first and lower ids first on ties.
+    """Return the likeliest `count` tokens as scores, lower ids first on ties.
 
     Raises:
-        ServerError: not as many tokens as asked for, an id twice, or one outside the vocabulary.
+        ServerError: fewer tokens than that, an id twice, or one outside the vocabulary.
         LogitsError: a value is NaN or above 0, or all are minus infinity.
     """
     ids, logprobs = listed.ids, listed.logprobs.astype(np.float32)
-    if ids.size != count:
+    if ids.size < count:
         raise ServerError(
             "{name} listed {count:,} tokens instead of {wanted:,}; the text is kept, so connect "
             "again with a smaller number.",
@@ -446,11 +480,20 @@ def scores_of(listed: Listed, model: ServerModel, count: int) -> Scores:
             "try again.",
             model.name,
         )
-    order = np.lexsort((ids, -logprobs))
+    order = np.lexsort((ids, -logprobs))[:count]
     rest = 0.0
-    if ids.size < model.vocab_size:
-        rest = max(_LEAST_REST, 1.0 - float(np.exp(listed.logprobs).sum()))
+    if order.size < model.vocab_size:
+        rest = max(_LEAST_REST, 1.0 - float(np.exp(listed.logprobs[order]).sum()))
     return Scores(ids[order], logprobs[order], model.vocab_size, rest)
+
+
+def no_probabilities(address: str) -> ServerError:
+    """Return the error for an answer without probabilities."""
+    return ServerError(
+        "{server} gave no probabilities for this text; start it without options that switch them "
+        "off.",
+        address,
+    )
 
 
 def _hash_of(vocabulary: Vocabulary) -> str:

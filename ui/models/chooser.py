@@ -54,7 +54,7 @@ KINDS = {
     "server": marked("Server"),
 }
 LOADABLE = marked("a causal language model with config.json, a tokenizer and *.safetensors weights")
-CONNECTS = marked("the model of a llama.cpp server")
+CONNECTS = marked("the model of a llama.cpp, vLLM or OpenAI-style server")
 
 
 @dataclass(frozen=True)
@@ -522,7 +522,7 @@ def _typed_server(name: str, loads: int) -> Choice | None:
         accept_new_options=True,
         key=f"{name}_server",
         placeholder="http://127.0.0.1:8080",
-        help=say("A llama.cpp server. DECODING_SERVERS names servers for this list."),
+        help=say("DECODING_SERVERS names servers for this list."),
     )
     key = st.text_input(
         say("Key"),
@@ -530,13 +530,19 @@ def _typed_server(name: str, loads: int) -> Choice | None:
         key=f"{name}_key_{loads}",
         help=say("Only if the server asks for one. It is sent to that server alone."),
     )
+    tokenizer = st.text_input(
+        say("Folder of its tokenizer"),
+        key=f"{name}_tokenizer",
+        placeholder="path/to/folder",
+        help=say("Only if the server does not give the bytes of its tokens, as llama.cpp does."),
+    ).strip()
     address = (address or "").strip().rstrip("/")
     if not address:
         return None
     if not servers.is_address(address):
         address = f"http://{address}"
-    if key or not servers.is_known(address):
-        return Choice(address, server=servers.Server(address, key=key))
+    if key or tokenizer or not servers.is_known(address):
+        return Choice(address, server=servers.Server(address, key=key, tokenizer=tokenizer))
     return Choice(address)
 
 

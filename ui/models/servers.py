@@ -38,13 +38,15 @@ class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         address: its address.
         kind: its kind, or ``auto``.
         key: the key that it asks for; empty for none.
+        model: name of the model, if it has several; else empty.
         listed: most tokens to list per step.
-        tokenizer: folder with the model's tokenizer; empty to use the server's own.
+        tokenizer: folder with the model's tokenizer; empty to use that of a llama.cpp server.
     """
 
     address: str
     kind: str = "auto"
     key: str = ""
+    model: str = ""
     listed: int = LISTED
     tokenizer: str = ""
 
@@ -101,6 +103,7 @@ def connected(address: str) -> ServerModel:
         server.address,
         server.kind,
         key=server.key or None,
+        model=server.model or None,
         listed=server.listed,
         tokenizer=server.tokenizer or None,
     )

@@ -180,22 +180,60 @@ def test_slow_answer_ends_the_request(monkeypatch):
 
 
 @pytest.fixture
-def other_server(monkeypatch):
-    def client(address, key):
-        return client_of(lambda _: httpx2.Response(200, json={"version": "1"}))
+def server_of(monkeypatch):
+    """Make `connect` talk to a function."""
 
-    monkeypatch.setattr("engine.backend.connection.Client", client)
+    def replace(answer):
+        def client(address, key):
+            return Client(address, key=key, transport=httpx2.MockTransport(answer))
+
+        monkeypatch.setattr("engine.backend.connection.Client", client)
+
+    return replace
 
 
-def test_other_kind_of_server_is_refused(other_server):
-    with pytest.raises(ServerError, match="not a supported server; give"):
-        connect(ADDRESS)
+def models(*names, owner="acme"):
+    listed = [{"id": name, "owned_by": owner} for name in names]
+    return lambda _: httpx2.Response(200, json={"data": listed})
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda _: httpx2.Response(200, json={"version": "1"}), "not a supported server; give"),
+        (lambda _: httpx2.Response(200, text="<!doctype html><p>Hi"), "web page; give the address"),
+        (lambda _: httpx2.Response(401), "give the key"),
+        (lambda _: httpx2.Response(404), "give the address of the API"),
+        (models(), "has no model; load one"),
+        (models("m", owner="llamacpp"), "is a llama.cpp server, not vllm; connect to it as that"),
+    ],
+)
+def test_other_kind_of_server_is_refused(server_of, answer, sentence):
+    server_of(answer)
+    with pytest.raises(ServerError, match=sentence):
+        connect(ADDRESS, "vllm")
+
+
+@pytest.mark.parametrize("model", [None, "gpt"])
+def test_one_of_several_models_is_named(server_of, model):
+    server_of(models("small", "large"))
+    with pytest.raises(SettingError, match="use one of small, large"):
+        connect(ADDRESS, model=model)
+
+
+@pytest.mark.parametrize("owner", ["acme", "vllm"])
+def test_missing_tokenizer_is_asked_for(server_of, owner):
+    server_of(models("small", "large", owner=owner))
+    with pytest.raises(TokenizerError, match="give the folder of the model's tokenizer"):
+        connect(f"{ADDRESS}/v1/", model="small")
 
 
 class FakeDialect:
     """Four tokens, a control token among them, and answers that a test may change."""
 
     kind = "fake"
+    gives_bytes = True
+    tempering = {"temperature": 2}  # noqa: RUF012
     probabilities = (0.4, 0.3, 0.2, 0.1)
     tempered = probabilities
     listed = (3, 1, 0, 2)
@@ -286,12 +324,12 @@ class FakeModel:
 def test_unusable_values_are_refused(ids, logprobs, error):
     listed = Listed(np.array(ids, np.int64), np.array(logprobs, float), [], 1, 0, 0.0, 0.0)
     with pytest.raises(error, match="the text is kept"):
-        scores_of(listed, FakeModel())
+        scores_of(listed, FakeModel(), 2)
 
 
 def test_scores_are_sorted_and_sum_to_one():
     listed = Listed(np.array([3, 1]), np.log([0.3, 0.6]), [], 1, 0, 0.0, 0.0)
-    scores = scores_of(listed, FakeModel())
+    scores = scores_of(listed, FakeModel(), 2)
     assert scores.ids.tolist() == [1, 3]
     assert scores.rest == pytest.approx(0.1)
     assert np.exp(scores.row().astype(float)).sum() == pytest.approx(1)

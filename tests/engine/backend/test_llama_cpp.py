@@ -49,7 +49,7 @@ def test_model_says_what_it_is(remote, local, server):
     assert remote.facts["dtype"] == "all F32"
     assert remote.reuses_prefix and remote.capabilities == {"row_on_demand"}
     said = " ".join(map(str, remote.findings))
-    assert "A text holds 1,024 tokens, and ends at <|endoftext|>." in said
+    assert "A text holds 1,024 tokens. It ends at <|endoftext|>." in said
     assert remote.facts["source"] == remote.source == server.address
 
 
