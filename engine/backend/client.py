@@ -74,7 +74,7 @@ class Client:
         )
 
     def get(self, path: str, kind: type[T]) -> Answer[T]:
-        """Send a GET request; return the answer decoded as `kind`."""
+        """Send a GET request; return the answer decoded as `kind`, or unchanged for `bytes`."""
         return self._ask("GET", path, kind, None, {})
 
     def post(self, path: str, body: Mapping[str, Any], kind: type[T], **headers: str) -> Answer[T]:
@@ -207,6 +207,8 @@ class Client:
             raise (RejectedError if status in _REJECTED else ServerError)(said)
 
     def _decoded(self, content: bytes, kind: type[T]) -> T:
+        if kind is bytes:
+            return content
         try:
             return msgspec.json.decode(content, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -6,13 +6,15 @@ sampler, in ids and bytes. Verified with build 11549.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import numpy as np
 
 from engine.backend.client import Client
+from engine.backend.own_sampling import OwnDraw
 from engine.backend.server import Description, Listed, no_probabilities
 from engine.errors import ServerError
 
@@ -26,6 +28,7 @@ _BIAS = 1e4
 _WHOLE = "A"
 # The server writes a probability of 0 as the lowest float.
 _IMPOSSIBLE = -1e30
+_COUNTER = re.compile(r"llamacpp:(spec_decode_num_\w+_total) ([0-9.e+-]{1,30})")
 
 
 class _Scored(msgspec.Struct, gc=False):
@@ -54,6 +57,27 @@ class _Timings(msgspec.Struct):
 class _Completion(msgspec.Struct, Generic[_Token]):
     timings: _Timings
     completion_probabilities: list[_Position[_Token]] | None = None
+
+
+class _Probability(msgspec.Struct):
+    id: _Id
+    prob: float
+
+
+class _Final(msgspec.Struct):
+    top_probs: list[_Probability] = []
+
+
+class _Drafts(msgspec.Struct):
+    draft_n: _Count | None = None
+    draft_n_accepted: _Count | None = None
+
+
+class _Draw(msgspec.Struct):
+    tokens: list[_Id]
+    generation_settings: dict[str, Any]
+    timings: _Drafts
+    completion_probabilities: list[_Final] | None = None
 
 
 class _Defaults(msgspec.Struct):
@@ -195,6 +219,46 @@ class LlamaCpp:
             server_ms=timings.prompt_ms + timings.predicted_ms,
             ms=answer.ms,
         )
+
+    def draw(
+        self,
+        token_ids: Sequence[int] | np.ndarray,
+        settings: Mapping[str, Any],
+        *,
+        length: int = 1,
+        final: int = 0,
+    ) -> OwnDraw:
+        """Return tokens that the server draws (see `engine.backend.own_sampling`).
+
+        Final probabilities are None if the drawn token ends inside a character.
+        """
+        asked = {
+            "prompt": [int(each) for each in token_ids],
+            "n_predict": length,
+            "return_tokens": True,
+            **settings,
+        }
+        if final:
+            asked |= {"n_probs": final, "post_sampling_probs": True}
+        answer = self._client.post("/completion", asked, _Draw).value
+        told, places = answer.generation_settings, answer.completion_probabilities
+        if isinstance(biases := told.get("logit_bias"), list):
+            told["logit_bias"] = [[each.get("token"), each.get("bias")] for each in biases]
+        top = places[0].top_probs if places else None
+        return OwnDraw(
+            token_ids=tuple(answer.tokens),
+            settings=told,
+            ids=None if top is None else np.array([each.id for each in top], np.int64),
+            probabilities=None if top is None else np.array([each.prob for each in top]),
+            drafted=answer.timings.draft_n,
+            accepted=answer.timings.draft_n_accepted,
+        )
+
+    def draft_counters(self) -> dict[str, float]:
+        """Return the server's counters of speculation; empty if it has none."""
+        lines = self._client.get("/metrics", bytes).value.decode("utf-8", "replace").splitlines()
+        found = (_COUNTER.fullmatch(line) for line in lines)
+        return {one[1]: float(one[2]) for one in found if one}
 
 
 def _logprobs(top: Sequence[_Scored]) -> np.ndarray:

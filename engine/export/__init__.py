@@ -10,6 +10,16 @@ One module per target contains its table: the name of each of the app's settings
 """
 
 from engine.export.code import snippets
+from engine.export.parameters import has_setting, names_of, parameters_for
 from engine.export.table import ChatPrompt, Remark, Request, Snippet
 
-__all__ = ["ChatPrompt", "Remark", "Request", "Snippet", "snippets"]
+__all__ = [
+    "ChatPrompt",
+    "Remark",
+    "Request",
+    "Snippet",
+    "has_setting",
+    "names_of",
+    "parameters_for",
+    "snippets",
+]

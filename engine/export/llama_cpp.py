@@ -35,6 +35,7 @@ from engine.export.table import (
     translate,
 )
 from engine.export.writing import curl, seed_of_32_bits, shell_command
+from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Stage
 
 SERVER_NAME = msg("llama.cpp server")
@@ -239,13 +240,25 @@ def _translation(request: Request, target: str) -> Translation:
     return result
 
 
+def server_parameters(settings: SamplingSettings) -> dict[str, object]:
+    """Return settings as parameters of a request to the server, without those that it lacks."""
+    request = Request(settings, prompt="", model="", max_tokens=1)
+    return _for_server(_translation(request, SERVER_NAME))
+
+
+def _for_server(result: Translation) -> dict[str, object]:
+    """Return parameters as JSON values."""
+    bias: Biases | None = result.parameters.get("logit_bias")
+    if bias is None:
+        return result.parameters
+    pairs = [[t, False if b is BANNED else b] for t, b in bias.items()]
+    return result.parameters | {"logit_bias": pairs}
+
+
 def server_snippet(request: Request) -> Snippet:
     """Write a curl command that asks a running server (``llama-server -m MODEL.gguf``)."""
     result = _translation(request, SERVER_NAME)
-    body = {"prompt": request.text_or_ids, "n_predict": request.max_tokens, **result.parameters}
-    if "logit_bias" in body:
-        bias: Biases = body["logit_bias"]
-        body["logit_bias"] = [[t, False if b is BANNED else b] for t, b in bias.items()]
+    body = {"prompt": request.text_or_ids, "n_predict": request.max_tokens, **_for_server(result)}
     if request.stop_strings:
         body["stop"] = list(request.stop_strings)
     if isinstance(request.prompt, ChatPrompt):

@@ -31,6 +31,7 @@ from engine.export.table import (
     within,
 )
 from engine.export.writing import python_call, python_literal
+from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Stage
 
 NAME = "vLLM"
@@ -177,14 +178,25 @@ def snippet(request: Request) -> Snippet:
     return Snippet(NAME, "python", "\n".join(lines) + "\n", tuple(result.lacking), differs)
 
 
+def server_parameters(settings: SamplingSettings) -> dict[str, object]:
+    """Return settings as parameters of a request to the server, without those that it lacks."""
+    return _for_server(translate(settings.chain, SERVER_TABLE, _NONE))
+
+
+def _for_server(result: Translation) -> dict[str, object]:
+    """Return parameters as JSON values, with those that switch off what is not set."""
+    parameters = SERVER_OFF | _with_bans(result.parameters, -_LARGEST_BIAS)
+    if "logit_bias" in parameters:  # JSON keys cannot be numbers
+        parameters["logit_bias"] = {str(t): b for t, b in parameters["logit_bias"].items()}
+    return parameters
+
+
 def server_snippet(request: Request) -> Snippet:
     """Write Python that asks a running server (``vllm serve MODEL``) through OpenAI's client."""
     result = translate(request.settings.chain, SERVER_TABLE, _NONE)
     _least_tokens(result, request)
     common, remarks = _common(request)
-    parameters = SERVER_OFF | _with_bans(result.parameters, -_LARGEST_BIAS)
-    if "logit_bias" in parameters:  # JSON keys cannot be numbers
-        parameters["logit_bias"] = {str(t): b for t, b in parameters["logit_bias"].items()}
+    parameters = _for_server(result)
     extra = {name: parameters.pop(name) for name in EXTRA_BODY if name in parameters}
     asked = {"model": request.served_model, "prompt": request.text_or_ids}
     keywords = asked | common | parameters

@@ -32,6 +32,7 @@ LEARN = {  # lessons, claims, tokens and explanations, by file
     "pages/learn.py": marked("Lessons"),
     "pages/claims.py": marked("Claims"),
     "pages/tokens.py": marked("Tokens"),
+    "pages/server.py": marked("Server"),
     HOW: marked("How this works"),
 }
 MENUS = {marked("Decoders"): DECODERS, marked("Learn"): LEARN}  # the band shows these as menus

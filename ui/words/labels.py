@@ -79,6 +79,7 @@ _COUNTED = {  # phrases that several pages share
     "beginning": (marked("{count} beginning"), marked("{count} beginnings")),
     "block": (marked("{count} block"), marked("{count} blocks")),
     "cell": (marked("{count} cell"), marked("{count} cells")),
+    "check": (marked("{count} check"), marked("{count} checks")),
     "character": (marked("{count} character"), marked("{count} characters")),
     "fact": (marked("{count} fact"), marked("{count} facts")),
     "length": (marked("{count} length"), marked("{count} lengths")),

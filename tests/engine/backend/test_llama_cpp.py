@@ -2,44 +2,21 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from engine import Decoder, SamplingSettings, Trace, connect, load_model, replay
+from engine import Decoder, SamplingSettings, Trace, connect, replay
 from engine.errors import ServerError, TokenizerError
-from engine.model import LanguageModel
-from tests.engine.backend.llama_server import LlamaServer, write_gguf
+from tests.engine.backend.llama_server import LlamaServer
+from tests.engine.backend.running import TARGET
 
-TARGET = Path(__file__).parents[3] / "models" / "target"
 PROMPTS = ["Once upon a time", "The capital of France is", "2 + 3 =", "Ünïcödé 🙂:"]
 SAMPLED = SamplingSettings(temperature=0.9, top_k=100, top_p=0.95, seed=4)
 # The server's cache is in float16 (largest difference measured: 0.013 nats).
 NATS = 2e-2
-
-
-@pytest.fixture(scope="module")
-def gguf_file(tmp_path_factory):
-    return write_gguf(TARGET, tmp_path_factory.mktemp("gguf") / "target.gguf")
-
-
-@pytest.fixture(scope="module")
-def server(gguf_file):
-    with LlamaServer(gguf_file) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def local() -> LanguageModel:
-    return load_model(dtype="float32")
-
-
-@pytest.fixture(scope="module")
-def remote(server, local):
-    return connect(server.address, tokenizer=local.tokenizer)
 
 
 def test_model_says_what_it_is(remote, local, server):
