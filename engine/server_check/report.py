@@ -27,7 +27,7 @@ def report_json(
     """Return the findings with all figures as JSON text, in English.
 
     Args:
-        facts: the server's account of itself (`ServerModel.facts`).
+        facts: the server's account of itself (`ServerModel.facts`); its address is left out.
         plan: what was asked.
         other: name of the other engine's model.
         findings: the findings by check.
@@ -44,7 +44,7 @@ def report_json(
     data = {
         "format": FORMAT,
         "version": VERSION,
-        "server": dict(facts),
+        "server": _reported(facts),
         "plan": plain(plan),
         "other": other,
         "checks": checks,
@@ -59,7 +59,8 @@ def report_markdown(
     about = [("prompt", plan.prompt), ("texts at once", plan.others), ("tokens", plan.length)]
     about += [("other engine", other)] if other else []
     head = ("fact", "value")
-    rows = tuple((str(name), _plain_cell(value)) for name, value in [*facts.items(), *about])
+    all_facts = [*_reported(facts).items(), *about]
+    rows = tuple((str(name), _plain_cell(value)) for name, value in all_facts)
     parts = [f"# Server check: {_escaped(str(facts.get('name', '')))}"]
     parts.append(_table(Sheet("Server and plan", head, rows)))
     for found in findings.values():
@@ -67,6 +68,11 @@ def report_markdown(
         parts.append("\n".join(f"- {_escaped(str(each))}" for each in found.sentences))
         parts += [_table(sheet) for sheet in found.sheets]
     return "\n\n".join(parts) + "\n"
+
+
+def _reported(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts without the address, as a bug report is public."""
+    return {name: value for name, value in facts.items() if name != "source"}
 
 
 def _table(sheet: Sheet) -> str:

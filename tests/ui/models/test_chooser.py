@@ -390,7 +390,7 @@ def test_unlisted_model_is_refused(monkeypatch, tiny, path):
 
 # --- servers --------------------------------------------------------------------------------------
 
-ADDRESS = "http://127.0.0.1:8080"
+ADDRESS, OTHER = "http://127.0.0.1:8080", "http://127.0.0.1:8081"  # kept models are shared
 
 
 @pytest.fixture
@@ -422,17 +422,17 @@ def test_owner_connects_to_a_server_with_a_key(app, connected, monkeypatch):
 
 
 def test_named_servers_are_offered_to_every_visitor(monkeypatch, connected):
-    monkeypatch.setenv("DECODING_SERVERS", ADDRESS)
+    monkeypatch.setenv("DECODING_SERVERS", OTHER)
     assert allowed() is None, "the owner is not restricted"
     monkeypatch.setattr(model_chooser, "served_to_others", lambda: True)
-    assert allowed() == [*OURS, Choice(ADDRESS)]
+    assert allowed() == [*OURS, Choice(OTHER)]
     visit = model_chooser._Visit()
     visit.begin(Choice("http://10.0.0.1"))
     assert "can start it with DECODING_SERVERS=http://10.0.0.1" in visit.problem
     app = drawn(AppTest.from_function(page, default_timeout=60))
     app.selectbox(key="model_listed").select_index(2)
     pressed(app)
-    assert connected == [(ADDRESS, None)] and source(app) == ADDRESS
+    assert connected == [(OTHER, None)] and source(app) == OTHER
 
 
 def test_record_cannot_name_an_unknown_server(connected):
