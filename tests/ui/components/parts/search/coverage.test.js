@@ -42,7 +42,7 @@ test('the line says the bound and asks the server for all tokens', () => {
   const { model } = make_state();
   assert.ok(model);
   update({ ...scene(2), model: { ...model, gives_rows: true } });
-  assert.match(words.textContent ?? '', /^3 of 8 scores; figures within ±6\.43 %$/);
+  assert.match(words.textContent ?? '', /^3 of 8 scores; figures within ±6\.43\u00a0%$/);
   click(button);
   assert.deepEqual([asked, button.textContent], [['row'], 'Get all 8']);
   update({ ...scene(1), model: { ...model, gives_rows: false } });

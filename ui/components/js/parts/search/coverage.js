@@ -24,7 +24,10 @@ export function create_coverage(actions) {
     set_text(
       words,
       bound
-        ? say('{one} of {all} scores; figures within ±{bound}', { ...numbers, bound: percent(bound) })
+        ? say('{one} of {all} scores; figures within ±{bound}', {
+            ...numbers,
+            bound: percent(bound).replace(' ', '\u00a0'),
+          })
         : say('{one} of {all} scores; figures exact', numbers),
     );
     set_text(button, say('Get all {count}', { count: count(view.vocab) }));
