@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 import torch
+from msgspec import structs
 
 from engine import grammar
 from engine.backend import ServerModel, limits
@@ -75,6 +76,8 @@ class Choice:
     @classmethod
     def parse(cls, text: str) -> Choice:
         """Parse ``owner/name@revision``; any other text becomes the source."""
+        if servers.is_address(text):
+            return cls(servers.shortened(text))
         found = re.fullmatch(r"([\w.\-]+(?:/[\w.\-]+)?)@([\w.\-/]+)", text)
         return cls(*found.groups()) if found and not Path(text).is_dir() else cls(text)
 
@@ -134,7 +137,7 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
 
 def _connected(choice: Choice, progress: Callable | None) -> ServerModel:
-    if choice.local_files_only and not servers.is_known(choice.source):
+    if choice.local_files_only and servers.known(choice.source) is None:
         raise ModelNotFoundError(
             say(
                 "The app is not connected to {choice}; choose that server as the model first.",
@@ -536,14 +539,17 @@ def _typed_server(name: str, loads: int) -> Choice | None:
         placeholder="path/to/folder",
         help=say("Only if the server does not give the bytes of its tokens, as llama.cpp does."),
     ).strip()
-    address = (address or "").strip().rstrip("/")
+    address = servers.shortened((address or "").strip())
     if not address:
         return None
     if not servers.is_address(address):
         address = f"http://{address}"
-    if key or tokenizer or not servers.is_known(address):
-        return Choice(address, server=servers.Server(address, key=key, tokenizer=tokenizer))
-    return Choice(address)
+    known = servers.known(address)
+    if known and not key and not tokenizer:
+        return Choice(address)
+    server = known or servers.Server(address)
+    more = {"key": key or server.key, "tokenizer": tokenizer or server.tokenizer}
+    return Choice(address, server=structs.replace(server, **more))
 
 
 def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from engine import connect
 from engine.backend import LISTED
@@ -63,6 +64,11 @@ def is_address(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
+def shortened(address: str) -> str:
+    """Return an address as models on it name their source: without ``/v1`` and a last slash."""
+    return address.rstrip("/").removesuffix("/v1")
+
+
 def named() -> dict[str, Server]:
     """Return the servers that DECODING_SERVERS names, by address, without unreadable files."""
     return _read(os.environ.get(VARIABLE, ""))[0]
@@ -82,14 +88,14 @@ def problem() -> str:
     )
 
 
-def is_known(address: str) -> bool:
-    """Return whether the owner has named or typed a server, so that a record may name it."""
-    return address in _typed or address in named()
+def known(address: str) -> Server | None:
+    """Return a server that the owner has named or typed, so that a record may name it."""
+    return _typed.get(address) or named().get(address)
 
 
 def type_in(server: Server) -> None:
     """Remember a server that the owner typed, until the app ends."""
-    _typed[server.address.rstrip("/")] = server
+    _typed[shortened(server.address)] = server
 
 
 def connected(address: str) -> ServerModel:
@@ -98,7 +104,7 @@ def connected(address: str) -> ServerModel:
     Raises:
         DecodingError: it cannot be reached or used (see `engine.connect`).
     """
-    server = _typed.get(address) or named().get(address) or Server(address)
+    server = known(address) or Server(address)
     return connect(
         server.address,
         server.kind,
@@ -110,16 +116,18 @@ def connected(address: str) -> ServerModel:
 
 
 @lru_cache(maxsize=4)
-def _read(listed: str) -> tuple[dict[str, Server], list[tuple[str, str]]]:
+def _read(variable: str) -> tuple[dict[str, Server], list[tuple[str, str]]]:
     """Return the servers by address, and the entries that cannot be read, with reasons."""
     found, unreadable = {}, []
-    for entry in filter(None, map(str.strip, listed.split(","))):
+    for entry in filter(None, map(str.strip, variable.split(","))):
         try:
-            servers = [Server(entry)] if is_address(entry) else _in_file(Path(entry).expanduser())
+            listed = [Server(entry)] if is_address(entry) else _in_file(Path(entry).expanduser())
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             unreadable.append((entry, str(error)))
             continue
-        found |= {server.address.rstrip("/"): server for server in servers}
+        for server in listed:
+            address = shortened(server.address)
+            found[address] = structs.replace(server, address=address)
     return found, unreadable
 
 

@@ -418,7 +418,7 @@ def test_owner_connects_to_a_server_with_a_key(app, connected, monkeypatch):
     assert connected == [(ADDRESS, "s3cret")] and source(app) == ADDRESS and not errors(app)
     drawn(app)
     assert app.text_input(key="model_key_1").value == "", "the key is not shown again"
-    assert servers.is_known(ADDRESS)
+    assert servers.known(ADDRESS).key == "s3cret"
 
 
 def test_named_servers_are_offered_to_every_visitor(monkeypatch, connected):

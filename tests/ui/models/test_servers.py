@@ -19,8 +19,8 @@ def test_addresses_and_files_are_read_together(monkeypatch, tmp_path):
         '[[server]]\naddress = "https://gpu.example/v1/"\nkey = "s3cret"\nlisted = 20\n'
     )
     monkeypatch.setenv(servers.VARIABLE, f" {ADDRESS}/ ,{file},")
-    assert list(servers.named()) == [ADDRESS, "https://gpu.example/v1"]
-    server = servers.named()["https://gpu.example/v1"]
+    assert list(servers.named()) == [ADDRESS, "https://gpu.example"]
+    server = servers.named()["https://gpu.example"]
     assert (server.key, server.listed, servers.problem()) == ("s3cret", 20, "")
     assert "s3cret" not in repr(servers.named())
 
@@ -41,9 +41,9 @@ def test_servers_connect_with_their_own_key(monkeypatch):
     asked = []
     monkeypatch.setattr(servers, "connect", lambda *args, **named: asked.append((args, named)))
     monkeypatch.setenv(servers.VARIABLE, ADDRESS)
-    assert not servers.is_known("http://other.example")
+    assert servers.known("http://other.example") is None
     servers.type_in(Server("http://other.example/", kind="llama.cpp", key="s3cret", tokenizer="a"))
-    assert servers.is_known("http://other.example") and servers.is_known(ADDRESS)
+    assert servers.known("http://other.example") and servers.known(ADDRESS)
     servers.connected("http://other.example")
     servers.connected(ADDRESS)
     [(first, named), (second, plain)] = asked
