@@ -319,3 +319,10 @@ def test_invalid_candidate_requests_are_refused():
     ]:
         with pytest.raises(SettingError, match=said):
             search.candidates(*where)
+
+
+def test_small_vocabulary_names_the_widest_search():
+    vocab_size, ends = 7, 2
+    with pytest.raises(SettingError, match="use at most 2 beams in a group"):
+        BeamSettings(width=3).check_vocabulary(vocab_size, ends)
+    BeamSettings(width=2).check_vocabulary(vocab_size, ends)

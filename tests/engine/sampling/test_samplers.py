@@ -17,6 +17,7 @@ from engine.sampling.samplers import (
     Stage,
     Temperature,
     TopK,
+    TopNSigma,
     TopP,
     TypicalP,
 )
@@ -287,3 +288,9 @@ def test_float64_logits_and_numpy_settings_are_accepted():
     assert (type(settings.temperature), type(settings.top_k)) == (float, int)
     wide = np.log(np.linspace(1, 2, 20_000))
     assert shape(wide, settings).survivors == 2
+
+
+def test_top_n_sigma_measures_the_remaining_tokens():
+    logits = np.array([5, 4, 3, 2, -50, -60], np.float32)
+    assert shape(logits, SamplingSettings(chain=[TopK(4), TopNSigma(1.5)])).survivors == 2
+    assert shape(logits, SamplingSettings(chain=[TopNSigma(1.5)])).survivors == 4
