@@ -20,6 +20,7 @@ from tests.engine.backend.top_n import TopN
 from tests.engine.test_panics import PanicException
 from tests.ui import hostile
 from tests.waiting import until
+from ui.jobs import LOADS
 from ui.models import chooser as model_chooser
 from ui.models import servers
 from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
@@ -218,6 +219,7 @@ def slow(monkeypatch):
     monkeypatch.setattr(model_chooser, "load_model", played)
     yield played
     played.ended.set()
+    until(lambda: not LOADS.jobs())  # a late one would count in the next test
 
 
 def begin(app: AppTest, hub_id: str) -> AppTest:
