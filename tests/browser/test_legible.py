@@ -38,7 +38,7 @@ async patience => {{
 }}
 """
 IS_DRAWN = """
-() => document.querySelector('.stMain')?.innerText.length > 500
+() => document.querySelector('.stMain')?.innerText.length > 200
   && !document.querySelector('[data-testid=stSkeleton]')
 """
 RUNS = """
