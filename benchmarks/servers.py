@@ -4,8 +4,9 @@
 
 Each text is a thread of this process with its own `Decoder`. Beside them, as many bare clients post
 the same requests over their own connections and read the answers, but decode nothing. Both take
-turns in one run. Without an address, the server is xllamacpp's, with the bundled model in float32
-and a slot for every text; it shares this computer's processors.
+turns in one run. Then as many visitors step in the app itself, over its live channel, and 200
+visitors at a calm pace. Without an address, the server is xllamacpp's, with the bundled model in
+float32 and 32 slots; it shares this computer's processors.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
+import psutil
 
 from benchmarks.measures.company import SETTINGS, Over, Seen, Work, together
+from benchmarks.page.crowds import costs
+from benchmarks.page.servers import APP, served
+from benchmarks.page.texts import SETTINGS as PAGE_SETTINGS
+from benchmarks.page.visitors import Plan, measure_visitors
 from benchmarks.report import Report, at_least
 from engine.backend import connect
 from engine.backend.client import Answer, Client
@@ -40,6 +46,7 @@ COUNTS = (1, 8, 32)
 GOAL = 0.8
 LENGTH = 16  # tokens, after which a text begins again
 SLOT = 256  # positions of each slot
+SOCKETS, PACE_S = 200, 4.0
 BUNDLED = Path(__file__).parents[1] / "models" / "target"
 JSON = {"Content-Type": "application/json"}
 
@@ -77,6 +84,24 @@ def measure(report: Report, address: str, options: argparse.Namespace) -> None:
             seen["app"].append(_turn(options.seconds, apps))
             seen["bare"].append(_turn(options.seconds, bares))
         _rates(report, count, seen)
+
+
+def measure_visits(report: Report, address: str, options: argparse.Namespace) -> None:
+    """Measure visitors of the app, whose model is on the server."""
+    with served(APP, address) as app:
+        report.section("Visitors of the app, over the live channel")
+        process, steps = psutil.Process(app.process.pid), options.length
+        settings = dict(PAGE_SETTINGS)
+        # After top-k, as a server lists only some tokens.
+        settings["min_new_tokens"] = settings.pop("min_new_tokens")
+        plans = [Plan(app.url, settings, count, steps) for count in options.counts]
+        plans.append(Plan(app.url, settings, options.sockets, steps // 4, PACE_S))
+        for plan in plans:
+            seen, cpu = measure_visitors(plan, app.cpu_ms)
+            pace = f"a step each {plan.every:g} s" if plan.every else "flat out"
+            label = f"{plan.visitors} visitor{'' if plan.visitors == 1 else 's'}, {pace}"
+            costs(report, label, seen, cpu)
+            report.add(f"{label}: the app's memory", process.memory_info().rss / 1e6, "MB")
 
 
 def _decoder(model: ServerModel, number: int) -> Decoder:
@@ -174,9 +199,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=4, help="how often each is measured")
     parser.add_argument("--quick", action="store_true", help="short: to see that it runs")
     options = parser.parse_args(arguments)
-    options.counts, options.length = COUNTS, LENGTH
+    options.counts, options.length, options.sockets = COUNTS, LENGTH, SOCKETS
     if options.quick:
-        options.counts, options.length = (2,), 4
+        options.counts, options.length, options.sockets = (2,), 4, 3
         options.seconds, options.turns = 0.2, 1
     return options
 
@@ -187,6 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> dict:
     report = Report("servers", (*PACKAGES, "xllamacpp", "httpx2", "msgspec"))
     with _server(options) as address:
         measure(report, address, options)
+        measure_visits(report, address, options)
     return report.finish()
 
 

@@ -15,7 +15,8 @@ the given value, the problem and the remedy. A page shows it unchanged.
     │   └── TokenizerError          the tokenizer is missing or does not fit the model
     ├── CapabilityError         the model, or its server, lacks a needed capability
     ├── ServerError             a server that cannot be reached, or an unusable answer
-    │   └── RejectedError           it does not know the path, or refuses the values of a request
+    │   ├── RejectedError           it does not know the path, or refuses the values of a request
+    │   └── ModelChangedError       it has another model than when it was connected
     ├── LogitsError             the model returned NaN or infinite logits
     ├── NoCandidatesError       every token was removed before the draw
     ├── ContextFullError        the model's context has no position left
@@ -181,6 +182,10 @@ class ServerError(DecodingError):
 
 class RejectedError(ServerError):
     """A server does not know a path, or refuses the values of a request."""
+
+
+class ModelChangedError(ServerError):
+    """A server has another model than at connection, so its tokens may be different ones."""
 
 
 class LogitsError(DecodingError):

@@ -21,7 +21,7 @@ def measure_crowds(report: Report, name: str, server: Server, effort: Effort) ->
     for visitors in effort.crowds if name == BUNDLED else (1,):
         seen, cpu = measure_visitors(plan(visitors), server.cpu_ms)
         label = "1 visitor" if visitors == 1 else f"{visitors} visitors"
-        _costs(report, f"{label} flat out", seen, cpu)
+        costs(report, f"{label} flat out", seen, cpu)
     if name != BUNDLED:
         return
     most = effort.crowds[-1]
@@ -40,7 +40,8 @@ def measure_crowds(report: Report, name: str, server: Server, effort: Effort) ->
     )
 
 
-def _costs(report: Report, label: str, seen: Seen, cpu_ms: float | None) -> None:
+def costs(report: Report, label: str, seen: Seen, cpu_ms: float | None) -> None:
+    """Report rate, waiting times and costs of visitors' steps."""
     steps = len(seen.ms)
     p50, p95 = percentile(seen.ms, 50), percentile(seen.ms, 95)
     report.add(f"{label}: steps a second", steps / seen.seconds, "/ s", ms=seen.ms)

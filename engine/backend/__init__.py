@@ -5,6 +5,7 @@ capabilities   what a model can do, and checks of that
 connection     `connect`: from an address to a model
 server         `ServerModel`: a model on a server, whatever its API
 own_sampling   what a server draws itself, for those that tell; optional in a dialect
+metrics        the load of a server, and counters of its speculation; optional, too
 llama_cpp      the API of llama.cpp's server
 openai         OpenAI's API, as many servers have it
 vllm           what the API of vLLM's server adds to that
@@ -18,6 +19,7 @@ __getattr__, __dir__, __all__ = door(
     {
         "base": "Backend Reading Sequence",
         "connection": "LISTED connect",
+        "metrics": "ServerLoad",
         "server": "ServerModel",
         "capabilities": "CAPABILITIES fitted limits require",
     },

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from engine.backend.client import Client
 from engine.backend.llama_cpp import LlamaCpp
-from engine.backend.openai import OpenAI, Served
+from engine.backend.openai import Models, OpenAI, Served
 from engine.backend.server import ServerModel
 from engine.backend.vllm import Vllm
 from engine.checks import at_least_one
@@ -25,10 +23,6 @@ _OWNERS = {"llamacpp": LlamaCpp.kind, "vllm": Vllm.kind}
 _SHOWN, _LONGEST = 10, 80  # names of models, and their characters
 # Tokens per step: 88 kB of JSON, where a whole row of 150,000 tokens takes 13 MB.
 LISTED = 1_000
-
-
-class _Models(msgspec.Struct):
-    data: list[Served] | None = None
 
 
 def connect(
@@ -99,7 +93,7 @@ def connect(
 
 def _served(client: Client, model: str | None) -> Served:
     """Return the model of a server that has this name, or its only one."""
-    models = client.get("/v1/models", _Models).value.data
+    models = client.get("/v1/models", Models).value.data
     if models is None:
         raise ServerError(
             "{server} is not a supported server; give the address of one of these: {kinds}.",

@@ -6,7 +6,6 @@ sampler, in ids and bytes. Verified with build 11549.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
@@ -14,8 +13,9 @@ import msgspec
 import numpy as np
 
 from engine.backend.client import Client
+from engine.backend.metrics import read_metrics
 from engine.backend.own_sampling import OwnDraw
-from engine.backend.server import Description, Listed, no_probabilities
+from engine.backend.server import Description, Listed, base_name, model_changed, no_probabilities
 from engine.errors import ServerError
 
 _Id = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
@@ -28,7 +28,6 @@ _BIAS = 1e4
 _WHOLE = "A"
 # The server writes a probability of 0 as the lowest float.
 _IMPOSSIBLE = -1e30
-_COUNTER = re.compile(r"llamacpp:(spec_decode_num_\w+_total) ([0-9.e+-]{1,30})")
 
 
 class _Scored(msgspec.Struct, gc=False):
@@ -56,6 +55,7 @@ class _Timings(msgspec.Struct):
 
 class _Completion(msgspec.Struct, Generic[_Token]):
     timings: _Timings
+    model: _Name = ""
     completion_probabilities: list[_Position[_Token]] | None = None
 
 
@@ -86,6 +86,7 @@ class _Defaults(msgspec.Struct):
 
 class _Props(msgspec.Struct):
     default_generation_settings: _Defaults
+    total_slots: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 1
     build_info: _Name = ""
     model_alias: _Name = ""
     model_ftype: _Name = ""
@@ -133,6 +134,7 @@ class LlamaCpp:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._vocab_size = 0
+        self._answering: str | None = None  # the model that the first answer named
         whole = self.encode(_WHOLE)
         if not whole:
             raise ServerError(
@@ -149,12 +151,13 @@ class LlamaCpp:
         self._vocab_size = models[0].meta.n_vocab
         end = self.encode(props.eos_token) if props.eos_token else []
         return Description(
-            name=props.model_alias.replace("\\", "/").rpartition("/")[2] or self.kind,
+            name=base_name(props.model_alias) or self.kind,
             version=props.build_info,
             dtype=props.model_ftype,
             vocab_size=self._vocab_size,
             context_length=props.default_generation_settings.n_ctx,
             eos_ids=tuple(end) if len(end) == 1 else (),
+            slots=props.total_slots,
         )
 
     def encode(self, text: str, *, adds_special: bool = False) -> list[int]:
@@ -205,6 +208,9 @@ class LlamaCpp:
         is_whole = count >= self._vocab_size
         kind = _Completion[_Spelled if is_whole else _Scored]
         answer = self._client.post("/completion", asked, kind, **headers)
+        self._answering = answer.value.model if self._answering is None else self._answering
+        if answer.value.model != self._answering:
+            raise model_changed(self._client.address, answer.value.model)
         places = answer.value.completion_probabilities
         if not places:
             raise no_probabilities(self._client.address)
@@ -254,11 +260,9 @@ class LlamaCpp:
             accepted=answer.timings.draft_n_accepted,
         )
 
-    def draft_counters(self) -> dict[str, float]:
-        """Return the server's counters of speculation; empty if it has none."""
-        lines = self._client.get("/metrics", bytes).value.decode("utf-8", "replace").splitlines()
-        found = (_COUNTER.fullmatch(line) for line in lines)
-        return {one[1]: float(one[2]) for one in found if one}
+    def metrics(self) -> dict[str, float]:
+        """Return the server's metrics (see `engine.backend.metrics`)."""
+        return read_metrics(self._client)
 
 
 def _logprobs(top: Sequence[_Scored]) -> np.ndarray:

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from engine.backend.client import Answer, Client
-from engine.backend.server import Description, Listed, no_probabilities
+from engine.backend.server import Description, Listed, base_name, model_changed, no_probabilities
 from engine.errors import RejectedError, ServerError, TokenizerError, panics_as_errors
 from engine.model.vocabulary import Vocabulary
 
@@ -45,6 +45,12 @@ class Served(msgspec.Struct):
     id: Name
     owned_by: Name = ""
     max_model_len: Count | None = None
+
+
+class Models(msgspec.Struct):
+    """The answer of ``/v1/models``."""
+
+    data: list[Served] | None = None
 
 
 class Top(msgspec.Struct):
@@ -126,7 +132,7 @@ class OpenAI:
     def _described(self, vocab_size: int, most: int | None, **more: Any) -> Description:
         name, end = self._served.id, self._tokenizer.eos_token_id
         return Description(
-            name=name.replace("\\", "/").rpartition("/")[2] or self.kind,
+            name=base_name(name) or self.kind,
             dtype="",
             vocab_size=vocab_size,
             context_length=self._served.max_model_len,
@@ -264,7 +270,13 @@ class OpenAI:
         else:
             path, asked["prompt"], asked["logprobs"] = "/v1/completions", text, count
         headers = {"X_Session_ID": session} if session else {}
-        return self._client.post(path, asked | settings, _Completion, **headers)
+        try:
+            return self._client.post(path, asked | settings, _Completion, **headers)
+        except RejectedError:
+            served = self._client.get("/v1/models", Models).value.data or []
+            if served and all(each.id != self._served.id for each in served):
+                raise model_changed(self._client.address, served[0].id) from None
+            raise
 
     def _read_differently(self) -> ServerError:
         return ServerError(

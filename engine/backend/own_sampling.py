@@ -1,7 +1,7 @@
 """Draws that a server makes by its own samplers, and its account of them.
 
 Decoders draw here, from raw values. `engine.server_check` also asks a server to draw, in order to
-compare the two. Both protocols are optional for a `Dialect`.
+compare the two. The protocol is optional for a `Dialect`.
 """
 
 from __future__ import annotations
@@ -55,11 +55,3 @@ class DrawsItself(Protocol):
             length: most tokens to draw.
             final: most tokens whose final probabilities are wanted.
         """
-
-
-@runtime_checkable
-class CountsDrafts(Protocol):
-    """A dialect whose server counts the tokens of its speculation."""
-
-    def draft_counters(self) -> dict[str, float]:
-        """Return the server's counters of speculation since its start, by name."""

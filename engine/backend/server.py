@@ -8,15 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
+import time
 from collections.abc import Sequence as Ids
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 
 from engine.backend.base import Reading
-from engine.errors import LogitsError, Message, ServerError, TokenizerError, msg
+from engine.backend.metrics import ReportsMetrics, ServerLoad
+from engine.errors import (
+    CapabilityError,
+    LogitsError,
+    Message,
+    ModelChangedError,
+    ServerError,
+    TokenizerError,
+    msg,
+)
 from engine.grammar import Places, TokenTable
 from engine.model.forward import Forward, Scores
 from engine.model.loaded import hash_of_tokenizer
@@ -47,6 +60,7 @@ class Description:
         context_length: most tokens of a text; None if it does not say.
         eos_ids: tokens that end a text.
         most: most tokens that it lists in one answer, as far as asked; None for all.
+        slots: most requests that it works on at once; more would only wait there.
         notices: sentences about it that a person should see.
     """
 
@@ -57,6 +71,7 @@ class Description:
     context_length: int | None
     eos_ids: tuple[int, ...]
     most: int | None = None
+    slots: int = 8
     notices: tuple[str, ...] = ()
 
 
@@ -157,11 +172,6 @@ class ServerVocabulary(Vocabulary):
         """Return a token as readable text; bytes outside a whole character become ``<0xE2>``."""
         return readable(self.token_bytes(token_id)) or f"<id {token_id}>"
 
-    def has_tokens_of(self, other: Vocabulary) -> bool:
-        """Return whether all ids that both have name the same tokens."""
-        shared = range(min(self.size, other.size))
-        return all(self._tokens[each] == other.token_bytes(each) for each in shared)
-
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a prompt, with those that the server's tokenizer adds.
 
@@ -201,6 +211,7 @@ class ServerModel:
         tokenizer_hash: SHA-256 of `tokenizer`; without it, of the bytes of all tokens.
         reuses_prefix: whether the server read only the new tokens of a text that it had read; None
             if it does not say.
+        has_changed: True once the server has answered with another model.
 
     Raises:
         ServerError: the server does not answer, or does not give raw log-probabilities.
@@ -229,6 +240,9 @@ class ServerModel:
         self.listed = min(listed, said.most or said.vocab_size)
         self.tokenizer = tokenizer
         self.reuses_prefix: bool | None = None
+        self.has_changed = False
+        self._turns = threading.Semaphore(said.slots)
+        self._threads = ThreadPoolExecutor(said.slots, "server")
         if dialect.gives_bytes:
             own = self._tokens()
             self.vocabulary = own if tokenizer is None else self._checked(tokenizer, own)
@@ -260,9 +274,9 @@ class ServerModel:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """The scores of all tokens in a single step, if steps list fewer and the server can."""
+        """Several texts at once; and if steps list only some tokens, all of a single step's."""
         gives_all = self.description.most is None and self.listed < self.vocab_size
-        return frozenset({"row_on_demand"} if gives_all else ())
+        return frozenset({"batch", "row_on_demand"} if gives_all else {"batch"})
 
     @property
     def findings(self) -> tuple[Message, ...]:
@@ -289,9 +303,49 @@ class ServerModel:
             found.append(msg("It read a text again from its beginning: its cache is off or full."))
         return tuple(found)
 
+    def load(self) -> ServerLoad:
+        """Return the server's present load.
+
+        Raises:
+            CapabilityError: it reports none.
+            ServerError: it does not answer.
+        """
+        if not isinstance(self.dialect, ReportsMetrics):
+            raise CapabilityError("The load of {name} is not known; its API has none.", self.name)
+        return ServerLoad.of(self.dialect.metrics())
+
     def open(self) -> ServerSequence:
         """Return a new, empty sequence."""
         return ServerSequence(self)
+
+    def next_scores(self, token_ids: Ids[int] | np.ndarray, count: int, **more: Any) -> Listed:
+        """Return the likeliest next tokens of a text, once the server has a slot for it.
+
+        Raises:
+            ServerError: as `Dialect.next_scores`; `has_changed` is set if it has another model.
+        """
+        with self._turns:
+            try:
+                return self.dialect.next_scores(token_ids, count, **more)
+            except ModelChangedError:
+                self.has_changed = True
+                raise
+
+    def next_scores_of_rows(
+        self, rows: Ids[np.ndarray], count: int, sessions: Ids[str], **more: Any
+    ) -> list[Listed]:
+        """Return the likeliest next tokens of several texts, asked for at once."""
+        ask = partial(self.next_scores, **more)
+        asked = (
+            self._threads.submit(ask, row, count, session=session)
+            for row, session in zip(rows, sessions, strict=True)
+        )
+        waited = list(asked)
+        try:
+            return [each.result() for each in waited]
+        finally:
+            for each in waited:
+                each.cancel()
 
     def _tokens(self) -> ServerVocabulary:
         """Return the server's tokens, from one request for a whole row."""
@@ -367,58 +421,76 @@ class ServerModel:
 
 
 class ServerSequence:
-    """One text that a model on a server reads.
+    """Rows of tokens of equal length that a model on a server reads, each in a request of its own.
 
     Attributes:
-        positions: number of tokens read so far.
-        last: the server's latest answer; None before the first.
+        positions: number of tokens of each row read so far.
+        last: the server's latest answer on a single row; None before the first.
     """
 
     usage = formula = None
-    can_select = False
-    rows = 1
+    can_select = True
 
-    def __init__(self, model: ServerModel, session: str | None = None) -> None:
+    def __init__(self, model: ServerModel) -> None:
         self._model = model
-        self._ids = np.empty(0, np.int64)
-        self._session = session or secrets.token_hex(16)
+        self._ids = np.empty((1, 0), np.int64)
+        self._sessions = [secrets.token_hex(16)]
         self._distrusts = False
         self.last: Listed | None = None
 
     @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self._ids)
+
+    @property
     def positions(self) -> int:
-        """Number of tokens read so far."""
-        return self._ids.size
+        """Number of tokens of each row read so far."""
+        return self._ids.shape[1]
 
     def extend(self, token_ids: Ids[int] | np.ndarray, *, parity: bool = False) -> Reading:
-        """Read more tokens; `forward_ms` is the server's own time, `ms` includes the network.
+        """Read more tokens of a single row; `forward_ms` is the server's own time.
 
         Raises:
             ServerError: the server does not answer as expected; nothing has been read.
             LogitsError: it listed an invalid log-probability; nothing has been read, and the next
                 request reads the whole text again.
         """
-        model = self._model
-        ids = np.concatenate([self._ids, np.asarray(token_ids, np.int64)])
-        listed = model.dialect.next_scores(
-            ids,
-            model.listed,
-            session=self._session,
-            reuses_prefix=not self._distrusts,
+        start, model = time.perf_counter(), self._model
+        ids = np.concatenate([self._ids, np.asarray(token_ids, np.int64)[None]], axis=1)
+        listed = model.next_scores(
+            ids[0], model.listed, session=self._sessions[0], reuses_prefix=not self._distrusts
         )
-        try:
-            scores = scores_of(listed, model, model.listed)
-        except LogitsError:
-            self._distrusts = True
-            raise
+        scores = self._scores(listed)
         forward = Forward(scores.row(), None, listed.server_ms, scores)
-        is_prefill = not self._ids.size or listed.reused == 0
+        is_prefill = not self.positions or listed.reused == 0
         read = len(token_ids) if listed.reused is None else listed.read
         self._ids, self._distrusts, self.last = ids, False, listed
         passes, network_ms = (max(1, read),), max(0.0, listed.ms - listed.server_ms)
-        return Reading(
-            forward, listed.ms, listed.server_ms, passes, is_prefill, network_ms=network_ms
+        ms = (time.perf_counter() - start) * 1e3
+        return Reading(forward, ms, listed.server_ms, passes, is_prefill, network_ms=network_ms)
+
+    def read_rows(self, token_ids: Ids[Ids[int]] | np.ndarray) -> tuple[np.ndarray, None]:
+        """Read more tokens of every row, as `engine.runner.runner.Runner.read_rows` does.
+
+        Raises:
+            ServerError, LogitsError: as in `extend`.
+        """
+        model = self._model
+        ids = np.concatenate([self._ids, np.asarray(token_ids, np.int64)], axis=1)
+        read = model.next_scores_of_rows(
+            ids, model.listed, self._sessions, reuses_prefix=not self._distrusts
         )
+        rows = np.stack([self._scores(listed).row() for listed in read])
+        self._ids, self._distrusts = ids, False
+        return rows, None
+
+    def _scores(self, listed: Listed) -> Scores:
+        try:
+            return scores_of(listed, self._model, self._model.listed)
+        except LogitsError:
+            self._distrusts = True
+            raise
 
     def whole_row(self, token_ids: Ids[int] | np.ndarray) -> Scores:
         """Return the scores of all tokens after a text.
@@ -427,23 +499,37 @@ class ServerSequence:
             ServerError, LogitsError: as in `extend`.
         """
         model = self._model
-        listed = model.dialect.next_scores(token_ids, model.vocab_size, session=self._session)
+        listed = model.next_scores(token_ids, model.vocab_size, session=self._sessions[0])
         return scores_of(listed, model, model.vocab_size)
 
     def truncate(self, positions: int) -> None:
         """Keep the first `positions` positions."""
-        self._ids = self._ids[:positions]
+        self._ids = self._ids[:, :positions]
 
     def fork(self) -> ServerSequence:
         """Return an independent copy, which a router sends to the same server."""
-        other = ServerSequence(self._model, self._session)
+        other = ServerSequence(self._model)
         other._ids, other._distrusts = self._ids, self._distrusts
+        other._sessions = list(self._sessions)
         return other
 
     def select(self, rows: Ids[int]) -> None:
-        """Keep the only row."""
-        if list(rows) != [0]:
-            raise ValueError(f"a text on a server has one row, got {list(rows)}")
+        """Keep the given rows, in this order; a router may send a repeated one elsewhere."""
+        self._ids = self._ids[list(rows)]
+        first = {row: place for place, row in reversed(list(enumerate(rows)))}
+        self._sessions = [
+            self._sessions[row] if first[row] == place else secrets.token_hex(16)
+            for place, row in enumerate(rows)
+        ]
+
+    def can_join(self, other: ServerSequence) -> bool:
+        """Return whether the rows of `other` can be appended."""
+        return self.positions == other.positions
+
+    def join(self, other: ServerSequence) -> None:
+        """Append the rows of another sequence."""
+        self._ids = np.concatenate([self._ids, other._ids])
+        self._sessions += other._sessions
 
     def distrust(self) -> None:
         """Have the next request read the whole text again."""
@@ -485,6 +571,20 @@ def scores_of(listed: Listed, model: ServerModel, count: int) -> Scores:
     if order.size < model.vocab_size:
         rest = max(_LEAST_REST, 1.0 - float(np.exp(listed.logprobs[order]).sum()))
     return Scores(ids[order], logprobs[order], model.vocab_size, rest)
+
+
+def base_name(name: str) -> str:
+    """Return a model's name without the folder that some servers put before it."""
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+def model_changed(address: str, name: str) -> ModelChangedError:
+    """Return the error for an answer of another model than at connection."""
+    return ModelChangedError(
+        "{server} has another model now ({name}); the text is kept, so load the server's model "
+        "again under Model.",
+        (address, base_name(name)),
+    )
 
 
 def no_probabilities(address: str) -> ServerError:

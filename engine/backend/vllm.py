@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
+from engine.backend.metrics import read_metrics
 from engine.backend.openai import (
     SHORT,
     Count,
@@ -87,6 +88,10 @@ class Vllm(OpenAI):
         if not reuses_prefix:  # the cache of a text with this salt is empty
             settings = {**(settings or {}), "cache_salt": secrets.token_hex(16)}
         return super().next_scores(token_ids, count, session=session, settings=settings)
+
+    def metrics(self) -> dict[str, float]:
+        """Return the server's metrics (see `engine.backend.metrics`)."""
+        return read_metrics(self._client)
 
     def logprobs(self, token_ids: Sequence[int] | np.ndarray, wanted: Sequence[int]) -> np.ndarray:
         """Return the log-probabilities of up to 128 next tokens, listed or not: (wanted,)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -98,10 +98,16 @@ class Vocabulary:
         return token_id in self.special_ids
 
     def has_tokens_of(self, other: Vocabulary) -> bool:
-        """Return whether shared ids name the same tokens; False if only one has a tokenizer."""
-        pairs = zip(self._pieces, other._pieces, strict=False)
-        same = all(one == two or one is None or two is None for one, two in pairs)
-        return same and (self.tokenizer is None) == (other.tokenizer is None)
+        """Return whether shared ids name the same tokens; False if only one knows its tokens."""
+        if (self.known == 0) != (other.known == 0):
+            return False
+        pairs: Iterable[tuple[object, object]] = zip(self._pieces, other._pieces, strict=False)
+        if self.tokenizer is None or other.tokenizer is None:  # that of a server gives bytes alone
+            shared = range(min(self.known, other.known))
+            pairs = (
+                (self.token_bytes(each) or None, other.token_bytes(each) or None) for each in shared
+            )
+        return all(one == two or one is None or two is None for one, two in pairs)
 
     @panics_as_errors()
     def encode(self, text: str) -> list[int]:

@@ -132,7 +132,9 @@ class BatchRunner:
             formula = runner.formula
             if formula is not None:
                 held += formula.bytes_at(positions, GROWN)
-            else:  # a different layout, whose size grows at most in proportion to the positions
+            elif (
+                runner.usage is not None
+            ):  # a different layout, whose size grows at most in proportion to the positions
                 held += math.ceil(runner.usage.logical * room_for(positions) / len(ids))
         # Old and new tensors coexist while one is made from the other. Logits exist in the model's
         # dtype, in float32, and shaped.
@@ -201,7 +203,7 @@ class BatchRunner:
             if (
                 last is not part
                 and last[0].rows + part[0].rows <= rows_at_once(last)
-                and all(map(Runner.can_join, last, part))
+                and all(one.can_join(other) for one, other in zip(last, part, strict=True))
             ):
                 for runner, joining in zip(last, part, strict=True):
                     runner.join(joining)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.backend.own_sampling import CountsDrafts
+from engine.backend.metrics import ReportsMetrics
 from engine.backend.server import ServerModel
-from engine.errors import Message, ServerError, msg
+from engine.errors import CapabilityError, Message, msg
 from engine.sampling.samplers import Temperature
 from engine.server_check.finding import AS_EXPECTED, DIFFERS, OPEN, Sheet
 from engine.server_check.text import drawing, written
@@ -103,10 +103,15 @@ def check_speculation(model: ServerModel, prompt: Sequence[int], length: int) ->
 
 
 def _counters(model: ServerModel) -> dict[str, float]:
-    """Return the server's counters; none if it was started without them."""
-    if not isinstance(model.dialect, CountsDrafts):
+    """Return the server's counters of speculation; none if it was started without metrics."""
+    if not isinstance(model.dialect, ReportsMetrics):
         return {}
     try:
-        return model.dialect.draft_counters()
-    except ServerError:  # one that is started without metrics; a lost one fails the next request
+        metrics = model.dialect.metrics()
+    except CapabilityError:
         return {}
+    return {
+        name: count
+        for name, count in metrics.items()
+        if "spec_decode_num" in name and name.endswith("_total")
+    }

@@ -43,9 +43,11 @@ def tokenizer() -> transformers.PreTrainedTokenizerFast:
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token=END)
 
 
-def language_model(context: int = 48, end: int | None = None) -> transformers.PreTrainedModel:
+def language_model(
+    context: int = 48, end: int | None = None, seed: int = 5
+) -> transformers.PreTrainedModel:
     """A tiny Llama over `VOCAB`; its wide weights give distributions with a shape."""
-    torch.manual_seed(5)
+    torch.manual_seed(seed)
     config = transformers.LlamaConfig(
         vocab_size=len(VOCAB),
         hidden_size=32,

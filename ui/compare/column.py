@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.backend import ServerModel
 from engine.decoder import Decoder
 from engine.decoding import STEP_RECORD
 from engine.errors import CancelledError, DecodingError
+from engine.model import LanguageModel
 from engine.sampling import PRESETS, SamplingSettings
 from engine.study import TextMetrics, text_metrics
 from engine.trace import Step
@@ -28,12 +30,14 @@ class Column(PlayedText[Decoder]):
     Attributes in addition to those of `PlayedText`:
         number: identifies the column, even after others are removed.
         settings: settings that choose its tokens; their seed applies unless all columns share one.
+        own_model: model that writes its text; None for the page's.
         error: why it could not continue; empty if it could.
         recorded: token ids from the record; empty once they have been compared with the new text.
     """
 
     number: int
     settings: SamplingSettings
+    own_model: LanguageModel | None = None
     error: str = ""
     recorded: Sequence[int] = ()
 
@@ -44,8 +48,9 @@ class Column(PlayedText[Decoder]):
 
     @property
     def title(self) -> str:
-        """Name of the preset; without one, the chain in words."""
-        return title_of(self.settings)
+        """Name of the preset; without one, the chain in words; and the model if it is its own."""
+        title = title_of(self.settings)
+        return f"{title} · {model_title(self.own_model)}" if self.own_model else title
 
     @property
     def in_force(self) -> SamplingSettings:
@@ -123,6 +128,12 @@ def title_of(settings: SamplingSettings) -> str:
     """Return the name of the settings' preset; without one, the chain in words."""
     preset = preset_of(settings)
     return summary_of(settings) if preset == OWN else say(preset)
+
+
+def model_title(model: LanguageModel) -> str:
+    """Return a model's name, with the kind of its server if it is on one."""
+    is_remote = isinstance(model, ServerModel)
+    return f"{model.name} ({model.dialect.kind})" if is_remote else model.name
 
 
 def summary_of(settings: SamplingSettings) -> str:

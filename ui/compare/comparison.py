@@ -7,18 +7,19 @@ was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from msgspec import Meta, Struct
 
 from engine.decoder import Decoder
-from engine.errors import PromptError, SettingError
+from engine.decoding import encode_prompt
+from engine.errors import DecodingError, PromptError, SettingError, TokenizerError
 from engine.model import LanguageModel
 from engine.sampling import PRESETS, SamplingSettings
 from engine.values import Whole
-from ui.compare.column import Column
+from ui.compare.column import Column, model_title
 from ui.compare.sampling_run import KeptSamples, SamplesRecord, SamplingRun
 from ui.jobs import Owner
 from ui.labs.inputs import Inputs, PlainInputs
@@ -29,7 +30,8 @@ from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
 from ui.visits.in_hand import Prompt
-from ui.visits.records import BrokenRecord, Choice
+from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
+from ui.words.errors import told
 from ui.words.language import ENGLISH, marked, say, speaking
 
 FEWEST, MOST = 2, 6  # number of columns
@@ -70,6 +72,7 @@ class _KeptColumn(Struct):
     number: Whole
     settings: dict[str, Any]
     tokens: Annotated[list[Whole], Meta(max_length=MOST_TOKENS)]
+    model: Choice | None = None
 
 
 class _Kept(Struct):
@@ -85,7 +88,7 @@ class Comparison(InputsState[CompareInputs]):
     Args:
         model, inputs: the model, and the inputs that all columns share.
         speed: the playing speed, a key of `SPEEDS`.
-        columns, samples: from a record; None for a new visitor.
+        columns: at least two; empty for those that the page opens with.
 
     Attributes in addition to those of `InputsState`:
         player: plays the columns.
@@ -106,24 +109,15 @@ class Comparison(InputsState[CompareInputs]):
         model: LanguageModel,
         inputs: CompareInputs | None = None,
         speed: str = "5 tokens/s",
-        columns: Sequence[_KeptColumn] = (),
-        samples: SamplesRecord | None = None,
+        columns: Sequence[Column] = (),
     ) -> None:
         super().__init__(model, inputs)
         self.player: Player[Column] = Player(self, SPEEDS, speed, None)
-        if columns:
-            begun = [Column(c.number, SamplingSettings.from_dict(c.settings)) for c in columns]
-        else:
+        if not columns:
             names = [name for name in FIRST if name in self.presets]
-            begun = [_of_preset(name, number) for number, name in enumerate(names, start=1)]
-        if len({column.number for column in begun}) < len(begun):
-            raise BrokenRecord("It has a column twice.")
-        self._next_number = 1 + max(column.number for column in begun)
-        self._exchange(columns=begun, wanted=FIRST_TOKENS, now=False)
-        for column, kept in zip(self.columns, columns, strict=bool(columns)):
-            column.recorded, column.wanted = kept.tokens, len(kept.tokens)
-        if samples is not None:
-            self.sampling = KeptSamples(samples, model)
+            columns = [_of_preset(name, number) for number, name in enumerate(names, start=1)]
+        self._next_number = 1 + max(column.number for column in columns)
+        self._exchange(columns=columns, wanted=FIRST_TOKENS, now=False)
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -136,6 +130,15 @@ class Comparison(InputsState[CompareInputs]):
     def presets(self) -> tuple[str, ...]:
         """Names of the presets that this model's vocabulary allows."""
         return tuple(name for name, settings in PRESETS.items() if _fits(settings, self.model))
+
+    @property
+    def second_model(self) -> LanguageModel | None:
+        """The model of the columns that do not have the page's; None if all have that."""
+        return next((column.own_model for column in self.columns if column.own_model), None)
+
+    def model_of(self, column: Column) -> LanguageModel:
+        """Return the model that writes a column's text."""
+        return column.own_model or self.model
 
     def column(self, number: int) -> Column | None:
         """Return the column with this number; None if it was removed."""
@@ -207,6 +210,45 @@ class Comparison(InputsState[CompareInputs]):
             self.adjust(number, constraint=constraint)
         return not self.error
 
+    def load_second(self, model: LanguageModel) -> None:
+        """Let a second model write the columns that had one, otherwise those of a new column.
+
+        The new column has the settings of the first; without room for it, the last column gets the
+        model instead.
+
+        Raises:
+            DecodingError: the model has other tokens, or cannot begin with prompt and settings.
+        """
+        if not model.vocabulary.has_tokens_of(self.model.vocabulary):
+            raise TokenizerError(
+                say(
+                    "{model} has other tokens than {first}, so their steps cannot be compared; "
+                    "choose a model with the same tokenizer.",
+                    model=model_title(model),
+                    first=model_title(self.model),
+                )
+            )
+        columns, number = list(self.columns), self._next_number
+        if self.second_model is not None:
+            columns = [replace(each, own_model=each.own_model and model) for each in columns]
+        elif len(columns) < MOST:
+            columns.append(Column(number, columns[0].settings, model))
+        else:
+            columns[-1] = replace(columns[-1], own_model=model)
+        self._next_number += 1  # before any call that may redraw the page
+        self._exchange(columns=columns)
+
+    def use_model(self, number: int, model: LanguageModel) -> None:
+        """Let the page's model or the second one write a column's text."""
+        own = None if model is self.model else model
+        with self.refusing():
+            self._exchange(
+                columns=[
+                    replace(each, own_model=own) if each.number == number else each
+                    for each in self.columns
+                ]
+            )
+
     def add(self) -> None:
         """Add a column with the first preset that no column has yet."""
         if len(self.columns) >= MOST:
@@ -254,7 +296,10 @@ class Comparison(InputsState[CompareInputs]):
         others = [column for column in self.columns if column.number != number]
         fitting, lost = self._fitted(others, model)
         by_number = {column.number: column for column in fitting}
-        columns = [by_number.get(column.number, column) for column in self._with(number, settings)]
+        columns = [
+            by_number.get(column.number) or replace(column, own_model=None)
+            for column in self._with(number, settings)
+        ]
         seed = settings.seed if self.inputs.same_u else self.inputs.seed
         with self.refusing():
             inputs = replace(self.inputs, prompt=prompt, chat=chat, seed=seed)
@@ -271,8 +316,16 @@ class Comparison(InputsState[CompareInputs]):
     def _fitted(self, columns: Sequence[Column], model: LanguageModel) -> tuple[list[Column], str]:
         """Adapt columns to a new model; also returns a message on settings that were lost."""
         taken = [(column, *fitted(column.settings, self.model, model)) for column in columns]
-        lost = " ".join(dict.fromkeys(lost for _, _, lost in taken if lost))
-        return [replace(column, settings=settings) for column, settings, _ in taken], lost
+        lost = [lost for _, _, lost in taken if lost]
+        columns, second = [], self.second_model
+        is_kept = second is not None and second.vocabulary.has_tokens_of(model.vocabulary)
+        if second is not None and not is_kept:
+            name = model_title(second)
+            lost.append(say("{model} has other tokens; all columns use the new one.", model=name))
+        for column, settings, _ in taken:
+            own = column.own_model if is_kept and second is not model else None
+            columns.append(replace(column, settings=settings, own_model=own))
+        return columns, " ".join(dict.fromkeys(lost))
 
     def _exchange(
         self,
@@ -295,13 +348,17 @@ class Comparison(InputsState[CompareInputs]):
             wanted = self.player.aim if model is self.model else FIRST_TOKENS
         wanted = min(wanted, inputs.max_tokens)
         start = _readable(model, inputs.prompt, inputs.chat)
+        starts = {None: start}
         was = self.inputs
         is_same = (model, inputs.prompt, inputs.chat) == (self.model, was.prompt, was.chat)
         texts = []
         for column in self.columns if columns is None else columns:
             settings, stays = inputs.effective(column), is_same and column in self.columns
             if not stays or column.error or settings != was.effective(column):
-                text = Decoder(model, start, settings)
+                own = column.own_model
+                if own not in starts:  # from the same tokens, whatever its own tokenizer does
+                    starts[own] = encode_prompt(model, start)
+                text = Decoder(own or model, starts[own], settings)
                 column = replace(column, text=text, error="", recorded=())
             texts.append(column)
         if model is not self.model:
@@ -358,12 +415,16 @@ class Comparison(InputsState[CompareInputs]):
                 (column.number, f"{place}. {column.title}", column.settings)
                 for place, column in enumerate(self.columns, start=1)
             ]
+        models = {column.number: self.model_of(column) for column in self.columns}
 
         def made() -> SamplingRun:
             inputs = self.inputs
+            start = _readable(self.model, inputs.prompt, inputs.chat)
+            if self.second_model is not None:
+                start = encode_prompt(self.model, start)
             return SamplingRun(
-                self.model,
-                _readable(self.model, inputs.prompt, inputs.chat),
+                models,
+                start,
                 columns,
                 count=count,
                 first_seed=inputs.seed,
@@ -393,11 +454,38 @@ class Comparison(InputsState[CompareInputs]):
                     "number": column.number,
                     "settings": column.settings.to_dict(),
                     "tokens": list(column.recorded) or column.token_ids,
+                    "model": column.own_model and choice_record(column.own_model),
                 }
                 for column in self.columns
             ],
             "samples": sampling.record() if sampling and sampling.is_done else None,
         }
+
+    @classmethod
+    def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Self:
+        """Restore a comparison (see `InputsState.restored`); columns write their texts again.
+
+        A column whose own model cannot be loaded gets the page's, and `error` says why.
+        """
+        kept, lost = read(data, cls.kept), []
+        model = load(*choice_of(kept.model))
+        columns = [
+            Column(each.number, SamplingSettings.from_dict(each.settings)) for each in kept.columns
+        ]
+        if len({column.number for column in columns}) < len(columns):
+            raise BrokenRecord("It has a column twice.")
+        for column, each in zip(columns, kept.columns, strict=True):
+            try:
+                column.own_model = each.model and load(*choice_of(each.model))
+            except DecodingError as error:
+                lost.append(told(error))
+        made = cls(model, cls.inputs_class.restored(data), kept.speed, columns)
+        for column, each in zip(made.columns, kept.columns, strict=True):
+            column.recorded, column.wanted = each.tokens, len(each.tokens)
+        if kept.samples is not None:
+            made.sampling = KeptSamples(kept.samples, model)
+        made.error = " ".join(dict.fromkeys(lost))
+        return made
 
     def copy(self) -> Self:
         """Return an independent comparison with the same texts, for a second tab."""

@@ -11,14 +11,14 @@ from engine.errors import DecodingError
 from engine.sampling import PRESETS, STAGES
 from ui.charts.compare import TextSeries, surprisal_figure
 from ui.charts.figure import show_figure
-from ui.compare.column import OWN, Column, divergence
+from ui.compare.column import OWN, Column, divergence, model_title
 from ui.compare.comparison import FEWEST, MOST, Comparison
 from ui.compare.samples import samples
 from ui.compare.view import cards, figures, meanings, parting_data, staged_columns
 from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.transport import job_state, speed_field
-from ui.models.chooser import show_limits
+from ui.models.chooser import model_chooser, show_limits
 from ui.server.problems import guarded
 from ui.shell.constraint_field import ConstraintField
 from ui.shell.fields import bound, whole_number
@@ -40,6 +40,7 @@ from ui.words.errors import told
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
+from ui.words.metrics import number
 
 PAGE = VisitPage(
     "compare",
@@ -56,14 +57,23 @@ SAME_U = marked(
 )
 OWN_U = marked("Each column has its own seed, so differences may be chance.")
 ONLY_U = marked("The settings are the same; only the random number differs.")
+ONLY_MODELS = marked("Settings and random numbers are the same; only the models differ.")
 NOTHING_DIFFERS = marked(
     "Settings and random numbers are the same in all columns, and so are their texts."
 )
 PARTING = marked(
     "Up to this token all texts are the same, so all columns start from the same logits. {differs}"
 )
+PARTING_MODELS = marked(
+    "Up to this token all texts are the same. The log-probabilities of the two models differ by at "
+    "most {nats} nats there."
+)
 ONLY_SETTINGS = marked("The random number is the same; what differs is the settings.")
 BOTH = marked("Both the settings and the random number differ.")
+SECOND = marked(
+    "The columns with a second model use it; if there are none, a column with the settings of "
+    "column 1 is added. Both models need the same tokens."
+)
 USUAL = (*FIRST, "repetition_penalty")
 OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in USUAL)
 STYLE = Path(__file__).with_suffix(".css")
@@ -140,6 +150,13 @@ def _common(comparison: Comparison) -> None:
         if comparison.model.vocabulary.has_chat_template:
             label = say("Chat template")
             fields.switch(comparison, "chat", label, help=meaning("chat template"))
+        model_chooser(
+            comparison.second_model,
+            comparison.load_second,
+            say(SECOND),
+            name="compare_second",
+            label=say("Second model"),
+        )
         st.button(
             say("Add column"),
             disabled=len(comparison.columns) >= MOST,
@@ -159,6 +176,8 @@ def _common(comparison: Comparison) -> None:
         )
     if comparison.settings_differ:
         st.caption(say(SAME_U if inputs.same_u else OWN_U))
+    elif comparison.second_model is not None and inputs.same_u:
+        st.caption(say(ONLY_MODELS))
     else:
         st.caption(say(NOTHING_DIFFERS if inputs.same_u else ONLY_U))
 
@@ -184,9 +203,28 @@ def _column_fields(comparison: Comparison, column: Column, place: int) -> None:
         **bound(f"{key}_preset", column.preset, take_preset),
     )
     with st.popover(say("Adjust column {place}", place=place)), st.container(width=320):
+        _model_field(comparison, column, key)
         _sampler_fields(comparison, column, key)
         with st.container(horizontal=True):
             _ways(comparison, column, key)
+
+
+def _model_field(comparison: Comparison, column: Column, key: str) -> None:
+    second = comparison.second_model
+    if second is None:
+        return
+    models, is_second = (comparison.model, second), int(column.own_model is not None)
+    st.selectbox(
+        say("Model"),
+        range(2),
+        index=is_second,
+        format_func=lambda place: model_title(models[place]),
+        **bound(
+            f"{key}_model",
+            is_second,
+            lambda place: comparison.use_model(column.number, models[place]),
+        ),
+    )
 
 
 def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
@@ -194,8 +232,8 @@ def _sampler_fields(comparison: Comparison, column: Column, key: str) -> None:
         comparison.adjust(column.number, **{name: typed})
 
     boxes = st.columns(2)
-    for number, name in enumerate(USUAL):
-        with boxes[number % 2]:
+    for place, name in enumerate(USUAL):
+        with boxes[place % 2]:
             sampler_number(name, column.settings, take, key=key)
     with boxes[1]:
         seed = column.settings.seed
@@ -237,7 +275,7 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
         open_in_step_page(
             visit,
             HandedOver(
-                comparison.model,
+                comparison.model_of(column),
                 Beginning(comparison.inputs.prompt, comparison.inputs.chat),
                 comparison.inputs.effective(column),
                 comparison.inputs.max_tokens,
@@ -324,7 +362,12 @@ def _parting(comparison: Comparison) -> None:
         if comparison.settings_differ
         else ONLY_U
     )
-    st.caption(f"{where} {say(PARTING, differs=say(differs))}")
+    nats = data.pop("nats")
+    if nats is None:
+        said = say(PARTING, differs=say(differs))
+    else:
+        said = say(PARTING_MODELS, nats=number(nats, 4))
+    st.caption(f"{where} {said}")
     mount_app("distributions", marked("First token that differs"), data)
 
 

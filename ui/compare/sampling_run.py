@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class SamplingRun(Job):
     luck.
 
     Args:
-        model: the model.
+        models: the model of each column, by its number.
         prompt: text or token ids.
         columns: number, English title and settings of each column.
         count: texts per column.
@@ -66,7 +66,7 @@ class SamplingRun(Job):
 
     Attributes:
         columns, prompt_text, chat: as given.
-        model_name: name of the model that generates them.
+        model_names: names of the columns' models, in their order.
 
     Raises:
         DecodingError: the count is out of range, or settings or a prompt do not fit.
@@ -76,7 +76,7 @@ class SamplingRun(Job):
 
     def __init__(
         self,
-        model: LanguageModel,
+        models: Mapping[int, LanguageModel],
         prompt: str | Sequence[int],
         columns: Sequence[tuple[int, str, SamplingSettings]],
         *,
@@ -90,28 +90,37 @@ class SamplingRun(Job):
         super().__init__(per_column * len(columns))
         self.columns = tuple(columns)
         self.prompt_text, self.chat = prompt_text, chat
-        self.model_name = model.name
-        rows, self._columns_of_rows = [], []
+        self.model_names = tuple(models[number].name for number, _, _ in columns)
+        rows: dict[LanguageModel, list[Row]] = {}
+        places: list[tuple[LanguageModel, int, int]] = []
         # Seed by seed, so that every column soon has its first text.
         for seed in range(first_seed, first_seed + per_column):
             for number, _, settings in columns:
-                rows.append(Row(prompt, settings.replace(seed=seed), max_tokens))
-                self._columns_of_rows.append(number)
-        self._batch = Batch(model, rows, max_rows=MAX_ROWS)
+                together = rows.setdefault(models[number], [])
+                places.append((models[number], len(together), number))
+                together.append(Row(prompt, settings.replace(seed=seed), max_tokens))
+        batches = {model: Batch(model, each, max_rows=MAX_ROWS) for model, each in rows.items()}
+        self._batches: tuple[Batch, ...] = tuple(batches.values())
+        # Each text's batch, its row in that, and its column.
+        self._texts = [(batches[model], row, number) for model, row, number in places]
         self._samples: dict[int, Sample] = {}
         self._done = 0
         self._summaries: tuple[int, dict[int, Summary]] = (0, {})
         self._csv: tuple[int, bytes] = (0, b"")
 
     def _passes(self) -> Iterator[float | None]:
-        for progress in self._batch.run(self._cancel):
-            self._done = progress.rows_done
-            yield progress.seconds_left
+        done = 0
+        for batch in self._batches:
+            is_last = batch is self._batches[-1]
+            for progress in batch.run(self._cancel):
+                self._done = done + progress.rows_done
+                yield progress.seconds_left if is_last else None
+            done = self._done
 
     @property
     def is_done(self) -> bool:
         """True if every text has ended."""
-        return self._batch.is_done
+        return all(batch.is_done for batch in self._batches)
 
     @property
     def texts_done(self) -> int:
@@ -126,7 +135,7 @@ class SamplingRun(Job):
     @property
     def notices(self) -> tuple[str, ...]:
         """Sentences about unusual events during generation."""
-        return self._batch.notices
+        return tuple(dict.fromkeys(each for batch in self._batches for each in batch.notices))
 
     def record(self) -> dict[str, Any]:
         """Return the finished texts and their metrics as plain values."""
@@ -134,6 +143,7 @@ class SamplingRun(Job):
             "prompt_text": self.prompt_text,
             "chat": self.chat,
             "columns": [[number, title, s.to_dict()] for number, title, s in self.columns],
+            "models": list(self.model_names),
             "notices": list(self.notices),
             "samples": [
                 [
@@ -150,9 +160,9 @@ class SamplingRun(Job):
 
     def samples(self, column: int | None = None) -> list[Sample]:
         """Return the finished texts of one column or of all, in the order of their seeds."""
-        for index, number in enumerate(self._columns_of_rows):
-            if index not in self._samples and self._batch.has_ended(index):
-                text = self._batch.text(index)
+        for index, (batch, row, number) in enumerate(self._texts):
+            if index not in self._samples and batch.has_ended(row):
+                text = batch.text(row)
                 self._samples[index] = Sample(number, text, text_metrics(text.records))
         found = [self._samples[index] for index in sorted(self._samples)]
         return [
@@ -189,6 +199,7 @@ class SamplingRun(Job):
     def frame(self) -> pd.DataFrame:
         """Return one row per finished text, with everything needed to reproduce it."""
         titles = {number: title for number, title, _ in self.columns}
+        models = dict(zip(titles, self.model_names, strict=True))
         return pd.DataFrame(
             [
                 {
@@ -199,7 +210,7 @@ class SamplingRun(Job):
                     "stop_reason": sample.text.stop_reason,
                     **dataclasses.asdict(sample.metrics),
                     "settings": json.dumps(sample.text.settings.to_dict()),
-                    "model": self.model_name,
+                    "model": models[sample.column],
                     "prompt": self.prompt_text,
                     "chat_template": self.chat,
                 }
@@ -225,6 +236,7 @@ class SamplesRecord(Struct):
     columns: Annotated[list[tuple[Whole, Name, dict[str, Any]]], Meta(max_length=MOST_COLUMNS)]
     notices: Annotated[list[Name], Meta(max_length=100)]
     samples: Annotated[list[_KeptSample], Meta(max_length=MOST_SAMPLES * MOST_COLUMNS)]
+    models: Annotated[list[Name], Meta(max_length=MOST_COLUMNS)] = []
 
 
 class KeptSamples(SamplingRun):
@@ -250,9 +262,11 @@ class KeptSamples(SamplingRun):
             for number, title, settings in data.columns
         )
         self.prompt_text, self.chat = data.prompt_text, data.chat
-        self.model_name = model.name
+        self.model_names = tuple(data.models) or (model.name,) * len(self.columns)
+        if len(self.model_names) != len(self.columns):
+            raise BrokenRecord("It has more or fewer models than columns.")
         settings = {number: settings for number, _, settings in self.columns}
-        self._columns_of_rows = []
+        self._batches, self._texts = (), []
         self._samples = {
             place: _sample(sample, settings) for place, sample in enumerate(data.samples)
         }

@@ -8,11 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.decoder import Decoder
+from engine.model import Scores
 from engine.sampling import RankedRow, remarks
 from engine.study import Summary, TextMetrics
 from engine.text import MAX_TOKENS
-from ui.compare.column import Column, Divergence, divergence, summary_of
+from ui.compare.column import Column, Divergence, divergence, model_title, summary_of
 from ui.compare.comparison import Comparison
 from ui.compare.sampling_run import Sample
 from ui.components.outcomes import shaped
@@ -41,8 +44,9 @@ def parting_place(columns: list[Column]) -> int | None:
 def parting_data(comparison: Comparison) -> dict[str, Any] | None:
     """Return the data for the app `distributions`; None while the texts are the same.
 
-    All texts are the same up to the first difference, so all columns start from the same logits
-    there. The difference comes from the settings, the random number, or both.
+    All texts are the same up to the first difference, so columns of the same model start from the
+    same logits there. `place` is its index; `nats` is the largest difference between log-
+    probabilities of a token in the models' rows, None for a single model.
     """
     columns = list(comparison.columns)
     place = parting_place(columns)
@@ -55,7 +59,14 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         for column in columns
         for token_id in (column.token_ids[place], *edited_ids(column.text.settings_at(place)))
     }
-    row, data = _row(distributions[0].raw, named, labels_of(comparison.model.vocabulary))
+    labels = labels_of(comparison.model.vocabulary)
+    rows, places, data = [], {}, b""
+    for column, distribution in zip(columns, distributions, strict=True):
+        if column.own_model not in places:
+            places[column.own_model] = len(rows)
+            row, arrays = _row(distribution.raw, column.text.listed(place), named, labels)
+            rows.append(row | {"offset": len(data)})
+            data += arrays
     parts = []
     for nth, (column, distribution) in enumerate(zip(columns, distributions, strict=True), 1):
         decoder = column.text
@@ -65,7 +76,8 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         parts.append(
             {
                 "title": f"{nth}. {column.title}",
-                "said": _said(decoder, place, labels_of(comparison.model.vocabulary)),
+                "said": _said(decoder, place, labels),
+                "row": places[column.own_model],
                 "settings": plain_settings(settings),
                 "token": step.token_id,
                 "step": shown_step(decoder, place, distribution.raw),
@@ -75,16 +87,40 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         data += arrays
     header = {
         "table": page_table(),
-        "row": row,
+        "rows": rows,
         "columns": parts,
         "prompt_ids": list(first.prompt_ids),
         "text_ids": list(first.token_ids[:place]),
     }
-    return {"place": place, "message": base64.b64encode(packed(header, data)).decode()}
+    message = base64.b64encode(packed(header, data)).decode()
+    return {"place": place, "nats": _nats_between(columns, place), "message": message}
 
 
-def _row(raw: RankedRow, named: set[int], labels: TokenLabels) -> tuple[dict[str, Any], bytes]:
-    header, data = pack_light(raw)
+def _nats_between(columns: list[Column], place: int) -> float | None:
+    """Return the largest difference of a token's log-probability between the models of columns.
+
+    Only tokens that both models list are compared. None if all columns have the same model.
+    """
+    here = columns[0]
+    there = next((each for each in columns if each.own_model is not here.own_model), None)
+    if there is None:
+        return None
+    rows = []
+    for text in (here.text, there.text):
+        scores = text.listed(place)
+        logits = text.logits(place).astype(np.float64)
+        ids = np.arange(logits.size) if scores is None else scores.ids
+        rows.append((ids, logits - np.logaddexp.reduce(logits)))
+    shared = np.intersect1d(rows[0][0], rows[1][0])
+    one, two = (row[shared] for _, row in rows)
+    is_known = (one > -np.inf) & (two > -np.inf)
+    return float(np.abs(one[is_known] - two[is_known]).max(initial=0.0))
+
+
+def _row(
+    raw: RankedRow, scores: Scores | None, named: set[int], labels: TokenLabels
+) -> tuple[dict[str, Any], bytes]:
+    header, data = pack_light(raw, None if scores is None else scores.ids.size)
     known = dict.fromkeys([*header.pop("leading_ids")[:LABELLED], *named])
     header["labels"] = [[token_id, labels[token_id]] for token_id in known]
     return header, data
@@ -135,9 +171,10 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
     labels = labels_of(comparison.model.vocabulary)
     title = html.escape(f"{place}. {column.title}")
     seed = comparison.inputs.effective(column).seed
-    about = html.escape(
-        say("{settings}; seed {seed}", settings=summary_of(column.in_force), seed=seed)
-    )
+    about = say("{settings}; seed {seed}", settings=summary_of(column.in_force), seed=seed)
+    if comparison.second_model is not None:
+        about = f"{model_title(comparison.model_of(column))}; {about}"
+    about = html.escape(about)
     shown = _marked_text(column, parts, labels)
     prompt = before_text(comparison.inputs.prompt, comparison.inputs.chat)
     notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))

@@ -133,7 +133,11 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
         if progress is not None:
             progress(marked("Waiting while another visitor loads this model"), 0, None)
 
-    return MODELS.get(choice.source, choice.revision, load, waiting)
+    return MODELS.get(choice.source, choice.revision, load, waiting, _is_valid)
+
+
+def _is_valid(model: LanguageModel) -> bool:
+    return not (isinstance(model, ServerModel) and model.has_changed)
 
 
 def _connected(choice: Choice, progress: Callable | None) -> ServerModel:

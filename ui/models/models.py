@@ -53,12 +53,14 @@ class SharedModels:
         revision: str | None,
         load: Callable[[], LanguageModel],
         waiting: Callable[[], None] = lambda: None,
+        is_valid: Callable[[LanguageModel], bool] = lambda model: True,
     ) -> LanguageModel:
         """Return the model from a folder or the hub; calls `load` if it is not in memory.
 
         Args:
             source, revision: the origin of the model; different paths to a folder are equivalent.
             load: loads the model; other callers who want the same model wait.
+            is_valid: returns False for a model that must be loaded again.
             waiting: called repeatedly during another caller's load; its exceptions end the wait.
 
         Raises:
@@ -68,7 +70,7 @@ class SharedModels:
         while True:
             with self._lock:
                 model = self._alive.get(name)
-                if model is not None:
+                if model is not None and is_valid(model):
                     self._keep(name, model)
                     return model
                 others = self._loading.get(name)

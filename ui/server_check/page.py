@@ -72,6 +72,7 @@ def server_page() -> None:
     watching(guarded(_live, "the check"), every)(state)
     if state.work is not None and state.work.result:
         guarded(_figures, "the figures")(state.work)
+    guarded(_load, "the load")(state)
 
 
 def _fields(state: ServerState) -> None:
@@ -123,6 +124,31 @@ def verdict_html(found: Finding) -> str:
     title = html.escape(f"{sign} {say(found.title)}: {say(name)}")
     said = "".join(f"<p>{html.escape(told(each))}</p>" for each in found.sentences)
     return f'<div class="check-verdict check-{kind}"><strong>{title}</strong>{said}</div>'
+
+
+def _load(state: ServerState) -> None:
+    """Draw the server's load when it was last read."""
+    st.subheader(say("Load of the server"), anchor=False)
+    st.button(say("Read its metrics"), key="server_load", on_click=state.read_load)
+    load = state.load_read
+    if load is None:
+        st.caption(say("Requests, cache and times, as the server reports them."))
+        return
+    rows = [
+        (say("requests running"), _figure(load.running, "{:.0f}")),
+        (say("requests waiting"), _figure(load.waiting, "{:.0f}")),
+        (say("KV cache in use"), _figure(load.cache_used, "{:.1%}")),
+        (say("prompt tokens found in its cache"), _figure(load.prefix_hits, "{:.1%}")),
+        (say("mean time to the first token"), _figure(load.first_token_ms, "{:,.1f} ms")),
+        (say("mean time of a further token"), _figure(load.token_ms, "{:,.1f} ms")),
+    ]
+    st.html(table(say("Metrics"), (say("metric"), say("value")), rows, "figures"))
+
+
+def _figure(value: float | None, form: str) -> str:
+    if value is None:
+        return say("not reported")
+    return localised(form.format(value).replace("%", "\N{NO-BREAK SPACE}%"))
 
 
 def _files(work: CheckJob) -> None:

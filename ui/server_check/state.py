@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from engine.backend import Backend
+from engine.backend import Backend, ServerLoad
 from engine.server_check import (
     MOST_DRAWS,
     MOST_LENGTH,
@@ -80,12 +80,14 @@ class ServerState(InputsState[CheckInputs]):
     Attributes in addition to those of `InputsState`:
         work: the last check; None before the first.
         other: the other engine's model; None to leave that check out.
+        load_read: the server's load when it was last read; None before that.
     """
 
     name = "server"
     inputs_class = CheckInputs
     work: CheckJob | None = None
     other: Backend | None = None
+    load_read: ServerLoad | None = None
     prompt_holders: ClassVar[tuple[()]] = ()
 
     @property
@@ -96,7 +98,12 @@ class ServerState(InputsState[CheckInputs]):
     def load(self, model: Backend) -> None:
         """Continue with a new model and the same inputs."""
         super().load(model)
-        self.other = None
+        self.other = self.load_read = None
+
+    def read_load(self) -> None:
+        """Read the server's load."""
+        with self.refusing():
+            self.load_read = self.model.load()
 
     def choose(self, model: Backend | None) -> None:
         """Choose the other engine's model for the next check."""

@@ -25,6 +25,11 @@ given.hostnames, given.port = ["127.0.0.1"], int(sys.argv[2])
 given.endpoint_metrics, given.warmup = True, True
 if sys.argv[4]:
     given.api_keys = [sys.argv[4]]
+if sys.argv[6]:
+    kinds = xllamacpp.common_speculative_type
+    given.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]
+    given.speculative.draft.mparams.path = sys.argv[6]
+    given.speculative.draft.n_max, given.speculative.draft.p_min = 4, 0.0
 server = xllamacpp.Server(given)
 print("at", server.listening_address, flush=True)
 sys.stdin.read()
@@ -49,19 +54,31 @@ INNER = {
 class LlamaServer:
     """A server in a process of its own, for use with ``with``; without one, the test is skipped.
 
+    Args:
+        draft: a smaller model, which proposes 4 tokens in each round.
+
     Attributes:
         address: its address.
+        model: the file that it loads when it starts.
     """
 
-    def __init__(self, model: Path, *, key: str = "", context: int = 4096, slots: int = 4) -> None:
-        self._model, self._key, self._context, self._slots = model, key, context, slots
-        self._port = 0
+    def __init__(
+        self,
+        model: Path,
+        *,
+        key: str = "",
+        context: int = 4096,
+        slots: int = 4,
+        draft: Path | None = None,
+    ) -> None:
+        self.model, self._key, self._context, self._slots = model, key, context, slots
+        self._draft, self._port = draft or "", 0
         self.start()
 
     def start(self) -> None:
         """Start it; again at the same address if it was killed."""
-        given = [self._model, self._port, self._context, self._key, self._slots]
-        log = self._model.with_suffix(".log")
+        given = [self.model, self._port, self._context, self._key, self._slots, self._draft]
+        log = self.model.with_suffix(".log")
         with log.open("w") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, *map(str, given)],

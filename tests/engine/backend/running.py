@@ -9,11 +9,17 @@ from engine.model import LanguageModel
 from tests.engine.backend.llama_server import LlamaServer, write_gguf
 
 TARGET = Path(__file__).parents[3] / "models" / "target"
+DRAFT = TARGET.with_name("draft")
 
 
 @pytest.fixture(scope="session")
 def gguf_file(tmp_path_factory):
     return write_gguf(TARGET, tmp_path_factory.mktemp("gguf") / "target.gguf")
+
+
+@pytest.fixture(scope="session")
+def draft_file(tmp_path_factory):
+    return write_gguf(DRAFT, tmp_path_factory.mktemp("gguf") / "draft.gguf")
 
 
 @pytest.fixture(scope="session")

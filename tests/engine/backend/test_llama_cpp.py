@@ -1,6 +1,7 @@
 """Decoders on a real llama.cpp server, against the same model here in float32."""
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,7 +10,8 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from engine import Decoder, SamplingSettings, Trace, connect, replay
-from engine.errors import ServerError, TokenizerError
+from engine.decoding import Batch, Row
+from engine.errors import ModelChangedError, ServerError, TokenizerError
 from tests.engine.backend.llama_server import LlamaServer
 from tests.engine.backend.running import TARGET
 
@@ -24,7 +26,7 @@ def test_model_says_what_it_is(remote, local, server):
     assert (remote.vocab_size, remote.listed) == (local.vocab_size, 1_000)
     assert (remote.context_length, remote.eos_ids) == (1_024, local.eos_ids)
     assert remote.facts["dtype"] == "all F32"
-    assert remote.reuses_prefix and remote.capabilities == {"row_on_demand"}
+    assert remote.reuses_prefix and remote.capabilities == {"batch", "row_on_demand"}
     said = " ".join(map(str, remote.findings))
     assert "A text holds 1,024 tokens. It ends at <|endoftext|>." in said
     assert remote.facts["source"] == remote.source == server.address
@@ -35,7 +37,7 @@ def test_server_tokens_match_the_tokenizer(server, local):
     for token_id in range(local.vocab_size):
         assert own.token_bytes(token_id) == local.vocabulary.token_bytes(token_id)
     assert own.special_ids == local.vocabulary.special_ids
-    assert own.has_tokens_of(local.vocabulary) and local.vocabulary.has_tokens_of(own) is False
+    assert own.has_tokens_of(local.vocabulary) and local.vocabulary.has_tokens_of(own)
     assert own.encode("Once upon a time") == local.vocabulary.encode("Once upon a time")
     assert own.label(0) == "<|endoftext|>"
 
@@ -94,7 +96,7 @@ def test_server_reads_one_token_and_reuses_the_others(remote):
     assert (reading.passes, reading.is_prefill) == ((1,), False)
     assert (sequence.last.read, sequence.last.reused) == (1, len(ids))
     assert 0 < reading.forward_ms == sequence.last.server_ms < reading.ms
-    assert reading.network_ms == reading.ms - reading.forward_ms
+    assert reading.network_ms == sequence.last.ms - reading.forward_ms < reading.ms
     decoder = Decoder(remote, PROMPTS[0], SAMPLED)
     assert 0 < decoder.step().network_ms < decoder.steps[0].forward_ms
 
@@ -120,6 +122,39 @@ def test_threads_share_a_model(remote):
         together = list(threads.map(text, range(8)))
     # A batch of texts rounds differently, which may decide a close draw.
     assert sum(one != other for one, other in zip(alone, together, strict=True)) <= 1
+
+
+def test_batch_asks_for_several_texts_at_once(remote):
+    rows = [Row(PROMPTS[seed % 2], SAMPLED.replace(seed=seed), 6) for seed in range(10)]
+    batch = Batch(remote, rows)
+    assert list(batch.run())[-1].rows_done == len(rows)
+    assert (batch.rows_together, batch.notices) == (len(rows), ())
+    for row, text in zip(rows, batch.texts, strict=True):
+        lone = Decoder(remote, row.prompt, row.settings)
+        for record in text.records:
+            # A batch of texts rounds differently.
+            step = lone.step(int(record["token_id"]))
+            assert step.logprob == pytest.approx(record["logprob"], abs=NATS)
+
+
+def test_requests_wait_for_a_slot(remote, monkeypatch):
+    working, most, lock = 0, 0, threading.Lock()
+    ask = remote.dialect.next_scores
+
+    def counted(*args, **more):
+        nonlocal working, most
+        with lock:
+            working += 1
+            most = max(most, working)
+        try:
+            return ask(*args, **more)
+        finally:
+            with lock:
+                working -= 1
+
+    monkeypatch.setattr(remote.dialect, "next_scores", counted)
+    list(Batch(remote, [Row(PROMPTS[0], SAMPLED.replace(seed=n), 3) for n in range(12)]).run())
+    assert 1 < most <= remote.description.slots == 4
 
 
 def test_trace_replays_on_the_server(remote):
@@ -159,6 +194,28 @@ def test_text_continues_when_server_restarts(gguf_file, local, monkeypatch):
         uninterrupted = [step.token_id for step in decoder.run(6)]
         decoder.rewind(0)
         assert [step.token_id for step in decoder.run(6)] == text + uninterrupted
+
+
+def test_other_model_at_the_address_is_noticed(gguf_file, draft_file, local):
+    with LlamaServer(gguf_file) as server:
+        model = connect(server.address, tokenizer=local.tokenizer)
+        decoder = Decoder(model, PROMPTS[0], SAMPLED)
+        text = [step.token_id for step in decoder.run(3)]
+        server.kill()
+        server.model = draft_file
+        server.start()
+        with pytest.raises(ModelChangedError, match=r"another model now \(draft.gguf\)"):
+            decoder.step()
+        assert (decoder.token_ids, model.has_changed) == (text, True)
+        assert connect(server.address).name == "draft.gguf"
+
+
+def test_server_reports_its_load(remote):
+    list(Decoder(remote, PROMPTS[0], SAMPLED).run(3))
+    load = remote.load()
+    assert (load.running, load.waiting) == (0, 0)
+    assert 0 < load.prefix_hits < 1
+    assert (load.cache_used, load.first_token_ms, load.token_ms) == (None, None, None)
 
 
 def test_key_is_required_and_never_recorded(gguf_file, local):

@@ -9,7 +9,13 @@ import pytest
 
 from engine import Decoder, SamplingSettings, connect, load_model
 from engine.backend.client import Client
-from engine.errors import RejectedError, ServerError, TokenizerError
+from engine.errors import (
+    CapabilityError,
+    ModelChangedError,
+    RejectedError,
+    ServerError,
+    TokenizerError,
+)
 from tests.engine.backend.llama_server import LlamaServer, write_gguf
 
 TARGET = Path(__file__).parents[3] / "models" / "target"
@@ -89,7 +95,7 @@ class Listing:
     """
 
     def __init__(self, its_tokenizer, **changes):
-        self.tokenizer, self.asked = its_tokenizer, []
+        self.tokenizer, self.asked, self.name = its_tokenizer, [], "small"
         self.texts = {" there": 0.5, " the": 0.2, ",": 0.1}
         self.cap, self.before, self.continues, self.paths = 5, 7, True, {"completions"}
         vars(self).update(changes)
@@ -97,11 +103,13 @@ class Listing:
     def __call__(self, request):
         path = request.url.path.removeprefix("/v1/")
         if path == "models":
-            return httpx2.Response(200, json={"data": [{"id": "small", "owned_by": "acme"}]})
+            return httpx2.Response(200, json={"data": [{"id": self.name, "owned_by": "acme"}]})
         if path not in self.paths:
             return httpx2.Response(404)
         body = json.loads(request.content)
         self.asked.append(body)
+        if body["model"] != self.name:
+            return httpx2.Response(404, json={"error": {"message": "no such model"}})
         is_chat = path == "chat/completions"
         count = body["top_logprobs"] if is_chat else body["logprobs"]
         if count > self.cap:
@@ -162,6 +170,20 @@ def test_list_ends_before_an_unknown_text(local, transport):
     with pytest.raises(ServerError, match="lists '�' as the likeliest token"):
         sequence.extend([6])
     assert sequence.positions == 1
+
+
+def test_other_model_at_the_address_is_noticed(local, transport):
+    server = Listing(local.tokenizer)
+    transport(httpx2.MockTransport(server))
+    model = connect("http://acme.example", tokenizer=local.tokenizer)
+    sequence = model.open()
+    sequence.extend([5])
+    server.name = "large"
+    with pytest.raises(ModelChangedError, match=r"another model now \(large\)"):
+        sequence.extend([6])
+    assert model.has_changed and sequence.positions == 1
+    with pytest.raises(CapabilityError, match="The load of small is not known"):
+        model.load()
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])

@@ -107,7 +107,7 @@ class TestHostileText:
             assert arguments == shell_words(snippet.code)[1:]
 
 
-@pytest.fixture(name="bundled")
+@pytest.fixture(name="bundled", scope="module")
 def the_bundled_model():
     return bundled()
 

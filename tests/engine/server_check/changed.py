@@ -64,5 +64,5 @@ class Changed:
         scaled = found.logprobs / temperature
         return replace(found, logprobs=scaled - np.log(np.exp(scaled).sum()))
 
-    def draft_counters(self):
-        return self._inner.draft_counters() if self.counters is None else self.counters.pop(0)
+    def metrics(self):
+        return self._inner.metrics() if self.counters is None else self.counters.pop(0)

@@ -4,10 +4,10 @@ import copy
 
 import pytest
 
-from tests.engine.backend.running import gguf_file, local, remote, server
+from tests.engine.backend.running import draft_file, gguf_file, local, remote, server
 from tests.engine.server_check.changed import Changed
 
-__all__ = ["gguf_file", "local", "remote", "server"]
+__all__ = ["draft_file", "gguf_file", "local", "remote", "server"]
 
 
 @pytest.fixture

@@ -6,17 +6,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine import load_model
+from engine import Decoder, SamplingSettings, connect, load_model
+from engine.decoding import SpeculativeDecoder
 from engine.errors import CapabilityError, ServerError
 from engine.model import BUNDLED_DRAFT
+from engine.sampling.speculation import SpeculativeSettings
 from engine.server_check import crowd, engines
 from engine.server_check.crowd import check_crowd, crowded
 from engine.server_check.engines import check_engines
 from engine.server_check.finding import AS_EXPECTED, DIFFERS, OPEN
 from engine.server_check.greedy import Place
 from engine.server_check.speculation import check_speculation
+from engine.study import Acceptance
+from tests.engine.backend.llama_server import LlamaServer
 
 PROMPT = "Once upon a time"
+GREEDY = SamplingSettings(temperature=0)
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +103,25 @@ def test_server_without_draft_proposes_nothing(remote, ids):
     assert "was proposed by a draft" in found.sentences[0]
 
 
+def test_acceptance_counts_match_ours(gguf_file, draft_file, local, ids):
+    """A server with a draft counts as `Acceptance` does, over the same greedy text."""
+    with LlamaServer(gguf_file, slots=1, draft=draft_file) as server:
+        found = check_speculation(connect(server.address, tokenizer=local.tokenizer), ids, 64)
+    # The server takes the first token from the prompt's own pass.
+    first = Decoder(local, ids, GREEDY).step().token_id
+    draft = load_model(BUNDLED_DRAFT, dtype="float32")
+    settings = SpeculativeSettings(GREEDY, draft_length=4, max_new_tokens=63)
+    ours = SpeculativeDecoder(local, [*ids, first], draft, settings)
+    counts = Acceptance.of(ours.run())
+    assert (found.tokens, found.outcome) == (64, AS_EXPECTED)
+    assert found.drafted == sum(counts.proposed) > found.accepted == sum(counts.accepted) > 0
+    drafts = "llamacpp:spec_decode_num_drafts_total"
+    assert found.counted[drafts] == counts.drafted
+
+
 @pytest.mark.parametrize(("counted", "outcome"), [(9.0, AS_EXPECTED), (8.0, DIFFERS)])
 def test_counters_are_compared_with_the_answer(changed, ids, counted, outcome):
-    name = "spec_decode_num_draft_tokens_total"
+    name = "llamacpp:spec_decode_num_draft_tokens_total"
     changed.dialect.counters = [{name: 4.0}, {name: 4.0 + counted}]
     changed.dialect.drafted = (9, 3)
     found = check_speculation(changed, ids, 4)

@@ -1,4 +1,4 @@
-// Columns in: one row, and each column's results for it. ui/compare/view.py packs them.
+// Columns in: the rows of their models, and each column's results for its row. ui/compare/view.py packs them.
 
 import { learn_own, split, unpack_outcomes, unpacked } from './message.js';
 
@@ -20,11 +20,11 @@ import { learn_own, split, unpack_outcomes, unpacked } from './message.js';
  */
 export function read_columns(bytes) {
   const { header, arrays } = split(bytes);
-  const row = unpacked(header.row, arrays);
+  const rows = header.rows.map((/** @type {any} */ row) => unpacked(row, arrays));
   const with_id = (/** @type {number} */ id) => ({ id });
-  return header.columns.map((/** @type {any} */ { shaped, step, title, said, settings, token }) => {
+  return header.columns.map((/** @type {any} */ { row, shaped, step, title, said, settings, token }) => {
     unpack_outcomes(shaped, arrays);
-    const own = { ...row, ...step, shaped };
+    const own = { ...rows[row], ...step, shaped };
     learn_own(own);
     return {
       title,

@@ -84,8 +84,8 @@ export function read_message(bytes) {
  * @param {any} header
  * @param {ArrayBuffer} arrays
  */
-export function unpacked({ told, ...header }, arrays) {
-  return { ...header, ...unpack_row(header, arrays, 0), ...told, labels: new Map(header.labels) };
+export function unpacked({ told, offset = 0, ...header }, arrays) {
+  return { ...header, ...unpack_row(header, arrays, offset), ...told, labels: new Map(header.labels) };
 }
 
 /**
