@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ COUNTS = (1, 8, 32)
 GOAL = 0.8
 LENGTH = 16  # tokens, after which a text begins again
 SLOT = 256  # positions of each slot
-SOCKETS, PACE_S = 200, 4.0
+SOCKETS, ADDRESSES, PACE_S = 200, 8, 4.0
 BUNDLED = Path(__file__).parents[1] / "models" / "target"
 JSON = {"Content-Type": "application/json"}
 
@@ -87,21 +88,23 @@ def measure(report: Report, address: str, options: argparse.Namespace) -> None:
 
 
 def measure_visits(report: Report, address: str, options: argparse.Namespace) -> None:
-    """Measure visitors of the app, whose model is on the server."""
-    with served(APP, address) as app:
-        report.section("Visitors of the app, over the live channel")
-        process, steps = psutil.Process(app.process.pid), options.length
-        settings = dict(PAGE_SETTINGS)
-        # After top-k, as a server lists only some tokens.
-        settings["min_new_tokens"] = settings.pop("min_new_tokens")
-        plans = [Plan(app.url, settings, count, steps) for count in options.counts]
-        plans.append(Plan(app.url, settings, options.sockets, steps // 4, PACE_S))
-        for plan in plans:
-            seen, cpu = measure_visitors(plan, app.cpu_ms)
-            pace = f"a step each {plan.every:g} s" if plan.every else "flat out"
-            label = f"{plan.visitors} visitor{'' if plan.visitors == 1 else 's'}, {pace}"
-            costs(report, label, seen, cpu)
-            report.add(f"{label}: the app's memory", process.memory_info().rss / 1e6, "MB")
+    """Measure visitors of the app, whose model is on the server; each plan restarts the app."""
+    report.section("Visitors of the app, over the live channel")
+    settings = dict(PAGE_SETTINGS)
+    # After top-k, as a server lists only some tokens.
+    settings["min_new_tokens"] = settings.pop("min_new_tokens")
+    plan = partial(Plan, settings=settings, steps=options.length)
+    plans = [partial(plan, visitors=count) for count in options.counts]
+    calm = {"steps": options.length // 4, "every": PACE_S, "addresses": ADDRESSES}
+    for make in (*plans, partial(plan, visitors=options.sockets, **calm)):
+        with served(APP, address) as app:
+            made = make(app.url)
+            seen, cpu = measure_visitors(made, app.cpu_ms)
+            memory = psutil.Process(app.process.pid).memory_info().rss / 1e6
+        pace = f"a step each {made.every:g} s" if made.every else "flat out"
+        label = f"{made.visitors} visitor{'' if made.visitors == 1 else 's'}, {pace}"
+        costs(report, label, seen, cpu)
+        report.add(f"{label}: the app's memory", memory, "MB")
 
 
 def _decoder(model: ServerModel, number: int) -> Decoder:

@@ -34,6 +34,8 @@ class Plan:
         steps: steps of each visitor.
         every: seconds between a visitor's steps; 0 for a step right after the last answer.
         prompt: prompt that one more visitor starts repeatedly at the same time; empty for none.
+        addresses: number of addresses that they come from through a proxy, as one address gets
+            only a share of the places; 0 for no proxy.
     """
 
     url: str
@@ -42,6 +44,7 @@ class Plan:
     steps: int
     every: float = 0.0
     prompt: str = ""
+    addresses: int = 0
 
 
 @dataclass
@@ -79,8 +82,11 @@ def measure_visitors(plan: Plan, cpu_ms: Callable[[], float | None]) -> tuple[Se
 class Visitor:
     """One visitor with a separate text."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, nth: int = 0) -> None:
         self._plan = plan
+        self._headers: dict[str, str] = {}
+        if plan.addresses:
+            self._headers["X-Forwarded-For"] = f"10.0.0.{1 + nth % plan.addresses}"
         self._client = secrets.token_hex(8)
         self._number = 0
         self._at: dict[str, Any] = {}
@@ -89,7 +95,9 @@ class Visitor:
     async def open(self) -> None:
         """Connect, and take the two steps that are slower than the others."""
         address = self._plan.url.replace("http", "ws", 1) + "/live"
-        self._socket = await websockets.connect(address, origin=self._plan.url, max_size=None)
+        self._socket = await websockets.connect(
+            address, origin=self._plan.url, max_size=None, additional_headers=self._headers
+        )
         hello = {"visit": secrets.token_hex(16), "tab": secrets.token_hex(16), "page": "step"}
         await self._send({"kind": "hello", "have": {}, "unknown": [], **hello})
         await self._state()
@@ -139,7 +147,7 @@ async def _prompts(visitor: Visitor, prompt: str, seen: Seen) -> None:
 
 async def _main() -> None:
     plan = Plan(**json.loads(sys.stdin.readline()))
-    visitors = [Visitor(plan) for _ in range(plan.visitors)]
+    visitors = [Visitor(plan, nth) for nth in range(plan.visitors)]
     for visitor in visitors:
         await visitor.open()
     other = Visitor(plan)
