@@ -55,6 +55,10 @@ SAME_U = marked(
     "Every column draws its n-th token with the same random number u, so texts differ because of "
     "their settings."
 )
+SAME_U_TWO_MODELS = marked(
+    "Every column draws its n-th token with the same random number u, so texts differ because of "
+    "their settings or models."
+)
 OWN_U = marked("Each column has its own seed, so differences may be chance.")
 ONLY_U = marked("The settings are the same; only the random number differs.")
 ONLY_MODELS = marked("Settings and random numbers are the same; only the models differ.")
@@ -71,8 +75,7 @@ PARTING_MODELS = marked(
 ONLY_SETTINGS = marked("The random number is the same; what differs is the settings.")
 BOTH = marked("Both the settings and the random number differ.")
 SECOND = marked(
-    "The columns with a second model use it; if there are none, a column with the settings of "
-    "column 1 is added. Both models need the same tokens."
+    "It writes the columns with a second model, or a new one. Both models need the same tokens."
 )
 USUAL = (*FIRST, "repetition_penalty")
 OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in USUAL)
@@ -174,12 +177,17 @@ def _common(comparison: Comparison) -> None:
                 "its own."
             ),
         )
+    st.caption(say(_what_differs(comparison)))
+
+
+def _what_differs(comparison: Comparison) -> str:
+    """Return a sentence on the causes of different texts."""
+    has_two_models = comparison.second_model is not None
+    if not comparison.inputs.same_u:
+        return OWN_U if comparison.settings_differ or has_two_models else ONLY_U
     if comparison.settings_differ:
-        st.caption(say(SAME_U if inputs.same_u else OWN_U))
-    elif comparison.second_model is not None and inputs.same_u:
-        st.caption(say(ONLY_MODELS))
-    else:
-        st.caption(say(NOTHING_DIFFERS if inputs.same_u else ONLY_U))
+        return SAME_U_TWO_MODELS if has_two_models else SAME_U
+    return ONLY_MODELS if has_two_models else NOTHING_DIFFERS
 
 
 # --- one column's settings ------------------------------------------------------------------------

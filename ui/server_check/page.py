@@ -23,7 +23,7 @@ from ui.shell.work import look_every, watching, work_buttons, work_state
 from ui.visit_page import VisitPage
 from ui.words.errors import told
 from ui.words.labels import markdown_text, token_label
-from ui.words.language import Literal, localised, marked, say
+from ui.words.language import Literal, localised, marked, say, with_figures
 
 PAGE = VisitPage(
     ServerState.name,
@@ -142,13 +142,14 @@ def _load(state: ServerState) -> None:
         (say("mean time to the first token"), _figure(load.first_token_ms, "{:,.1f} ms")),
         (say("mean time of a further token"), _figure(load.token_ms, "{:,.1f} ms")),
     ]
-    st.html(table(say("Metrics"), (say("metric"), say("value")), rows, "figures"))
+    with st.container(width=520):
+        st.html(table(say("Metrics"), (say("metric"), say("value")), rows, "figures"))
 
 
 def _figure(value: float | None, form: str) -> str:
     if value is None:
         return say("not reported")
-    return localised(form.format(value).replace("%", "\N{NO-BREAK SPACE}%"))
+    return with_figures(form.format(value).replace("%", "\N{NO-BREAK SPACE}%"))
 
 
 def _files(work: CheckJob) -> None:

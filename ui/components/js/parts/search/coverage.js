@@ -26,7 +26,7 @@ export function create_coverage(actions) {
       bound
         ? say('{one} of {all} scores; figures within ±{bound}', {
             ...numbers,
-            bound: percent(bound).replace(' ', '\u00a0'),
+            bound: percent(bound).replace('< ', '').replace(' ', '\u00a0'),
           })
         : say('{one} of {all} scores; figures exact', numbers),
     );
