@@ -88,6 +88,12 @@ class Sequence(Protocol):
     def whole_row(self, token_ids: Ids[int] | np.ndarray) -> Scores:
         """Return the scores of all tokens after a text (capability ``row_on_demand``)."""
 
+    def logprobs_of(self, token_ids: Ids[int] | np.ndarray, wanted: Ids[int]) -> np.ndarray:
+        """Return log-probabilities of tokens after a text (capability ``scores_by_id``): (wanted,).
+
+        NaN for those that are not scored.
+        """
+
     def distrust(self) -> None:
         """Drop a cache that may contain a wrong value; the next reading rebuilds it."""
 

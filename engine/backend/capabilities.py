@@ -11,6 +11,7 @@ from engine.sampling.samplers import Temperature, TopK
 CAPABILITIES = {
     "full_row": msg("the scores of all tokens"),
     "row_on_demand": msg("the scores of all tokens in a single step"),
+    "scores_by_id": msg("the scores of named tokens"),
     "logits": msg("logits"),
     "hidden": msg("hidden states"),
     "all_positions": msg("the scores after every token of a text"),

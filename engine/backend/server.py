@@ -14,7 +14,7 @@ from collections.abc import Sequence as Ids
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -135,6 +135,14 @@ class Dialect(Protocol):
         settings: dict[str, Any] | None = None,
     ) -> Listed:
         """Return the likeliest next tokens of a text."""
+
+
+@runtime_checkable
+class ScoresById(Protocol):
+    """A dialect whose server scores any tokens that a request names."""
+
+    def logprobs(self, token_ids: Ids[int] | np.ndarray, wanted: Ids[int]) -> np.ndarray:
+        """Return the log-probabilities of next tokens, listed or not: (wanted,)."""
 
 
 class ServerVocabulary(Vocabulary):
@@ -274,9 +282,14 @@ class ServerModel:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Several texts at once; and if steps list only some tokens, all of a single step's."""
-        gives_all = self.description.most is None and self.listed < self.vocab_size
-        return frozenset({"batch", "row_on_demand"} if gives_all else {"batch"})
+        """Several texts at once; if steps list only some tokens, a whole row, or tokens by id."""
+        found = {"batch"}
+        if self.listed < self.vocab_size:
+            if self.description.most is None:
+                found.add("row_on_demand")
+            if isinstance(self.dialect, ScoresById):
+                found.add("scores_by_id")
+        return frozenset(found)
 
     @property
     def findings(self) -> tuple[Message, ...]:
@@ -501,6 +514,14 @@ class ServerSequence:
         model = self._model
         listed = model.next_scores(token_ids, model.vocab_size, session=self._sessions[0])
         return scores_of(listed, model, model.vocab_size)
+
+    def logprobs_of(self, token_ids: Ids[int] | np.ndarray, wanted: Ids[int]) -> np.ndarray:
+        """Return log-probabilities of tokens after a text: (wanted,).
+
+        Raises:
+            ServerError: as in `extend`.
+        """
+        return self._model.dialect.logprobs(token_ids, wanted)
 
     def truncate(self, positions: int) -> None:
         """Keep the first `positions` positions."""

@@ -10,6 +10,7 @@ included, so that stepping again repeats the same tokens and logits. `fork` copi
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -327,6 +328,22 @@ class Decoder(Autoregressive[Step]):
                 self._record.replace(index, source)
             else:
                 self._next = replace(self._next, logits=source.row(), source=source)
+
+    def unlisted_logprobs(self, index: int, token_ids: Sequence[int]) -> dict[int, float]:
+        """Return log-probabilities of tokens that the model did not list in a step, past or next.
+
+        Empty if it cannot score tokens by their ids.
+
+        Raises:
+            ServerError: as in `step`.
+        """
+        if not token_ids or "scores_by_id" not in self.model.capabilities:
+            return {}
+        with self._lock:
+            text = self._sequence.ids[: len(self.prompt_ids) + index]
+            found = self._runner.logprobs_of(text, token_ids)
+        pairs = zip(token_ids, found.tolist(), strict=True)
+        return {token_id: logprob for token_id, logprob in pairs if not math.isnan(logprob)}
 
     def _source(self, index: int) -> Source:
         with self._lock:

@@ -74,11 +74,17 @@ def _tokenize(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _listed(session: Session, tokens: list[Found]) -> list[dict[str, Any]]:
+    """Return found tokens with their standing; of unlisted ones, the probability if it is known."""
     labels, scores = labels_of(session.model.vocabulary), session.listed
+    most = session.model.vocab_size if scores is None else scores.ids.size
+    unlisted = [found.token_id for found in tokens if (found.raw_rank or 0) > most]
+    known = session.decoder.unlisted_logprobs(session.index, unlisted) if unlisted else {}
 
     def placed(found: Found) -> dict[str, Any]:
-        if scores is not None and (found.raw_rank or 0) > scores.ids.size:
-            return {"raw_rank": 0, "logit": None}
+        if found.token_id in unlisted:
+            logprob = known.get(found.token_id)
+            probability = None if logprob is None else math.exp(logprob)
+            return {"raw_rank": 0, "logit": None, "unlisted": True, "probability": probability}
         logit = None if found.logit in (None, -np.inf) else found.logit
         return {"raw_rank": found.raw_rank, "logit": logit}
 

@@ -78,11 +78,14 @@ def test_recorded_server_gives_the_local_text(network, local):
 
 def test_recorded_server_scores_unlisted_tokens(network, local):
     network(replay("raw"))
-    dialect = connect(ADDRESS, listed=21, tokenizer=local.tokenizer).dialect
+    remote = connect(ADDRESS, listed=21, tokenizer=local.tokenizer)
     row = Decoder(local, [10, 20, 30]).next_distribution().logits.astype(float)
     wanted = [5, 340, 16_383]
     row -= row.max() + np.log(np.exp(row - row.max()).sum())
-    assert dialect.logprobs([10, 20, 30], wanted) == pytest.approx(row[wanted], abs=NATS)
+    assert remote.capabilities == {"batch", "scores_by_id"}
+    found = Decoder(remote, [10, 20, 30]).unlisted_logprobs(0, wanted)
+    assert found == pytest.approx(dict(zip(wanted, row[wanted], strict=True)), abs=NATS)
+    assert Decoder(local, [10, 20, 30]).unlisted_logprobs(0, wanted) == {}
 
 
 def test_recorded_server_reuses_a_prefix(network, local):

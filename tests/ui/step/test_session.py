@@ -162,6 +162,10 @@ def test_whole_row_is_fetched_for_the_place_on_screen(bundled):
     header, _ = visitor.read(whole=True)
     assert (header["row"]["listed"]["count"], header["row"]["known"]) == (50, 50)
     visitor.do("inspect", index=1)
+    rarest = visitor.session.logits().argmin()
+    (unlisted,) = visitor.ask("find", query=f"{rarest}")["found"][:1]
+    named = {"raw_rank": 0, "logit": None, "unlisted": True, "probability": None}
+    assert unlisted.items() >= named.items()
     visitor.do("fetch_row")
     header, _ = visitor.read(whole=True)
     assert "listed" not in header["row"] and header["row"]["known"] == bundled.vocab_size

@@ -154,8 +154,9 @@
 /** @typedef {{id: number, label?: string, raw_rank?: number, logit?: number | null}} Token a token as a search finds
  *   it; without a finite logit it is at -inf */
 
-/** @typedef {{id: number, label: string, raw_rank: number | null, logit: number | null}} FoundToken a search result;
- *   null if there are no scores or the token is at -inf */
+/** @typedef {{id: number, label: string, raw_rank: number | null, logit: number | null, unlisted?: boolean,
+ *   probability?: number | null}} FoundToken a search result; null if there are no scores or the token is at -inf.
+ *   `unlisted` if the model did not list it: then its probability, or null if that is not known */
 
 // --- the state of the step page -----------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import { begin_typing, click, live, name_of, press, settled, text_of } from '../
 import { read_hostile } from '../../vectors.js';
 
 /**
- * @import { Actions, FoundToken } from '../../../../../ui/components/js/types.js'
+ * @import { Actions, FoundToken, Row } from '../../../../../ui/components/js/types.js'
  */
 
 /** Return tokens of the row in a search's form. @param {...number} ids @returns {FoundToken[]} */
@@ -68,6 +68,19 @@ describe('search', () => {
     assert.match(page.matches()[1], /kept, 22\.22 % after settings/);
     page.change({ row: null });
     assert.equal(page.matches()[1], '␣arank 3Force');
+  });
+
+  test('a token that the model did not list shows its probability only if that is known', async () => {
+    const unlisted = { raw_rank: 0, logit: null, unlisted: true };
+    const [known, unknown] = found(2, 7).map((each, i) => ({ ...each, ...unlisted, probability: i ? null : 0.25 }));
+    const page = page_of({ find: async () => [known, unknown] });
+    const listed = { count: 2, rest: 0.3, lowest: -1 };
+    page.change({ row: { .../** @type {Row} */ (page.state.row), listed } });
+    await page.look_for('x');
+    assert.deepEqual(page.matches(), [
+      '␣a25.00 %not among the 2 that the model listsForce',
+      'مرحباnot among the 2 that the model listsForce',
+    ]);
   });
 
   test('the search is repeated at another step once playing stops', async () => {

@@ -178,8 +178,8 @@ export function create(root, actions) {
 const plain_token = ({ raw_rank, ...token }) => ({ ...token, raw_rank: raw_rank ?? 0 });
 
 /** @param {Properties} state */
-const step_key = ({ visit, run, branch, index, row_key }) =>
-  [visit, run, branch, index, row_key.split('/whole')[0]].join('/');
+const step_key = ({ visit, run, branch, index, row_key, row }) =>
+  [visit, run, branch, index, row_key.split('/whole')[0], row?.listed ? 'some' : 'all'].join('/');
 
 /** @param {string} query @param {number} number */
 function result_words(query, number) {
@@ -231,17 +231,21 @@ function update_item(item, match, found, state) {
   const is_possible = match.logit !== null && match.logit !== undefined;
   const rank = found ? found.rank : match.raw_rank;
   set_text(item.figures, is_possible && rank ? say('rank {rank}', { rank: count(rank) }) : '');
-  set_text(item.share, found ? percent(found.model_prob) : '');
+  const listed = (match.unlisted && state?.row?.listed) || null;
+  const share = listed ? (match.probability ?? null) : (found?.model_prob ?? null);
+  set_text(item.share, share === null ? '' : percent(share));
   set_attribute(item.li, 'title', `id ${match.id}, logit ${score_text(match.logit ?? -Infinity)}`);
   const by = state?.table.samplers.find(sampler => sampler.name === found?.removed_by)?.in_text ?? found?.removed_by;
-  const fate = !is_possible
-    ? say('impossible: its logit is −∞')
-    : !found
-      ? ''
-      : found.removed_by
-        ? say('removed by {sampler}', { sampler: by ?? '' })
-        : found.final_prob === null
-          ? say('kept')
-          : say('kept, {probability} after settings', { probability: percent(found.final_prob) });
+  const fate = listed
+    ? say('not among the {count} that the model lists', { count: count(listed.count) })
+    : !is_possible
+      ? say('impossible: its logit is −∞')
+      : !found
+        ? ''
+        : found.removed_by
+          ? say('removed by {sampler}', { sampler: by ?? '' })
+          : found.final_prob === null
+            ? say('kept')
+            : say('kept, {probability} after settings', { probability: percent(found.final_prob) });
   set_text(item.fate, fate);
 }
