@@ -81,3 +81,18 @@ def test_columns_of_a_second_model_are_kept_when_its_server_ends(page, url, engi
     button(page, "Rewind").click()
     button(page, "Step").click()
     expect(first).not_to_contain_text(LOST, timeout=COMPARED_MS)
+
+
+def test_sweep_continues_when_the_server_is_back(page, url, engine):
+    page.goto(f"{url}/tune")
+    button(page, "Run sweep").click()
+    expect(page.get_by_text("of 25 texts, about")).to_be_visible(timeout=COMPARED_MS)
+    engine.kill()
+    expect(page.get_by_text("Ended early with")).to_be_visible(timeout=LOST_MS)
+    expect(alert(page, LOST)).to_be_visible()
+    engine.start()
+    button(page, "Continue").click()
+    expect(button(page, "Cancel")).to_have_count(0, timeout=COMPARED_MS)
+    expect(button(page, "Continue")).to_have_count(0)
+    expect(alert(page, LOST)).to_have_count(0)
+    expect(page.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()
